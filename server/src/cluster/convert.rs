@@ -318,7 +318,7 @@ fn is_ready(conditions: &[Condition]) -> bool {
 }
 
 /// `metav1.LabelSelector`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LabelSelector {
     #[serde(deserialize_with = "or_default")]
@@ -327,7 +327,7 @@ struct LabelSelector {
     match_expressions: Vec<Expression>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Expression {
     key: Arc<str>,
     operator: Operator,

@@ -21,8 +21,8 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{
-        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Ingress, Kind, Object, OwnerRef,
-        Phase, Pod, PodReference, PodReferenceKind, Reclaim, ResourceRule, Role, Service,
+        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Guard, Ingress, Kind, Object,
+        OwnerRef, Phase, Pod, PodReference, PodReferenceKind, Reclaim, ResourceRule, Role, Service,
         ServiceAccount, ServiceRef, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
@@ -359,7 +359,24 @@ impl<'a> Fields<'a> {
                 Facts::ServiceAccount(Box::new(ServiceAccount { uses: self.uses("spec") }))
             }
             "ValidatingWebhookConfiguration" => {
-                Facts::Webhooks(Box::new(Webhooks { services: self.services() }))
+                let guard = |word: &str| {
+                    let (resource, group) = word.split_once('.').unwrap_or((word, ""));
+                    Guard {
+                        field: "webhooks[0].rules[0]".into(),
+                        covers: ResourceRule {
+                            groups: [group.into()].into(),
+                            resources: [resource.into()].into(),
+                        },
+                        deletes: self.get("asked") != Some("UPDATE"),
+                        updates: self.get("asked") == Some("UPDATE"),
+                        namespaces: self.selector("in").unwrap_or_default(),
+                        ..Guard::default()
+                    }
+                };
+                Facts::Webhooks(Box::new(Webhooks {
+                    services: self.services(),
+                    guards: self.list("guards").map(guard).collect(),
+                }))
             }
             "APIService" => Facts::ApiService(self.services().into_iter().next().map(Box::new)),
             "CustomResourceDefinition" => {

@@ -86,7 +86,14 @@ impl Interner {
                 }
             }
             Facts::ServiceAccount(account) => self.share_uses(&mut account.uses),
-            Facts::Webhooks(webhooks) => self.share_services(&mut webhooks.services),
+            Facts::Webhooks(webhooks) => {
+                self.share_services(&mut webhooks.services);
+                for guard in &mut webhooks.guards {
+                    let covers = &mut guard.covers;
+                    self.share_texts(covers.groups.iter_mut().chain(&mut covers.resources));
+                    self.share_selectors([&mut guard.namespaces, &mut guard.objects]);
+                }
+            }
             Facts::ApiService(service) => self.share_services(service.as_deref_mut()),
             Facts::Definition(definition) => {
                 self.share_texts([&mut definition.group, &mut definition.kind]);

@@ -449,7 +449,7 @@ pub struct Role {
 }
 
 /// The groups and resources of one rule, `*` included, without its verbs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRule {
     /// `apiGroups`.
     pub groups: Box<[Arc<str>]>,
@@ -469,6 +469,27 @@ pub struct ServiceAccount {
 pub struct Webhooks {
     /// The Services it calls.
     pub services: Box<[ServiceRef]>,
+    /// The rules by which it is asked about deletions and updates.
+    pub guards: Box<[Guard]>,
+}
+
+/// A rule of a webhook, as far as it concerns what a deletion does: DELETE, and UPDATE, by which finalizers are cleared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// The field that holds the rule, such as `webhooks[0].rules[1]`.
+    pub field: Arc<str>,
+    /// `apiGroups` and `resources`, `*` included.
+    pub covers: ResourceRule,
+    /// Its operations include DELETE.
+    pub deletes: bool,
+    /// Its operations include UPDATE.
+    pub updates: bool,
+    /// `scope`: whether it concerns only objects in a namespace, or only others; both if there is none.
+    pub namespaced: Option<bool>,
+    /// `namespaceSelector` of the webhook, by the labels of the namespace.
+    pub namespaces: Selector,
+    /// `objectSelector` of the webhook.
+    pub objects: Selector,
 }
 
 /// A Service named from a webhook configuration or an APIService.

@@ -16,6 +16,7 @@
 
 mod data;
 mod difference;
+mod guards;
 mod kept;
 mod order;
 
@@ -227,7 +228,8 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     if going.is_empty() {
         return Err(PlanError::Empty);
     }
-    let order = Ordered::of(index, graph, &going)?;
+    let guards = guards::guards(index, graph, &going);
+    let order = Ordered::of(index, graph, &guards, &going)?;
     let numbers: HashMap<&Uid, StepId> =
         (0u32..).zip(&order.sequence).map(|(number, uid)| (*uid, StepId(number))).collect();
     let steps: Vec<Step> = order
@@ -246,7 +248,7 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     let (left_to_cluster, kept): (Vec<Kept>, Vec<Kept>) =
         kept.into_iter().partition(|kept| kept.reason == KeptReason::MadeByCluster);
     let hidden: Vec<String> = index.hidden_kinds().into_keys().collect();
-    let given_up = order.given_up(index, graph);
+    let given_up = order.given_up(index);
     let hash = hash(&unit.id, &steps, &kept, &data, &given_up, &hidden);
     let id = PlanId::new(&hash[..16]);
     Ok(Plan {
@@ -290,7 +292,7 @@ fn step(
     numbers: &HashMap<&Uid, StepId>,
 ) -> Step {
     let mut after: BTreeMap<StepId, Blocker> = BTreeMap::new();
-    for edge in graph.around(&object.uid) {
+    for edge in order.around(&object.uid) {
         let Some((first, then, phase)) = edge.ordered() else { continue };
         let Some(step) = numbers.get(first).filter(|_| *then == object.uid) else { continue };
         if !order.keeps(first, then) {
@@ -373,7 +375,7 @@ fn collects_too_much(
     numbers: &HashMap<&Uid, StepId>,
 ) -> bool {
     let firsts = |uid: &Uid| {
-        let orders = graph.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
+        let orders = order.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
         orders
             .filter(|(_, (first, then, _))| {
                 *then == uid && numbers.contains_key(first) && order.keeps(first, then)

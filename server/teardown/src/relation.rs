@@ -11,6 +11,7 @@
 
 mod finalizer;
 mod finish;
+mod guard;
 mod rights;
 
 use std::{
@@ -20,6 +21,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::guard::guarding_rule;
 use self::{finish::Finishers, rights::Rights};
 use crate::{
     index::Index,
@@ -74,6 +76,8 @@ pub enum EdgeKind {
     Finishes,
     /// The object, a CustomResourceDefinition, has its objects converted between versions by the target.
     Converts,
+    /// The object's deletion is decided by the target, a webhook configuration.
+    Guards,
     /// The object, a workload or a Pod, uses something that the target, an operator's object, owns.
     Refers,
 }

@@ -28,7 +28,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     owner,
     claim,
     namespace_with_content,
@@ -44,6 +44,7 @@ const RULES: [Rule; 20] = [
     ingress_class,
     definition,
     finisher,
+    guarded,
     webhook_backend,
     pods_behind_service,
     made_from_template,
@@ -356,6 +357,58 @@ fn ingress_class(case: &Case<'_>) -> Option<String> {
     let mut ingresses = case.state.of_kind("Ingress");
     let served = ingresses.find(|it| text(it, "/spec/ingressClassName") == name(case.object))?;
     Some(format!("{} is served by it", title(served)))
+}
+
+/// A webhook decides whether objects may be deleted, so that it has to outlive them, except for those that its own Pods
+/// may use.
+fn guarded(case: &Case<'_>) -> Option<String> {
+    let guarded = guarded_objects(case).into_iter().find(|it| !is_used(case, it))?;
+    Some(format!("it guards {}", title(guarded)))
+}
+
+/// The objects whose DELETE a webhook configuration decides; none for any other object.
+pub(crate) fn guarded_objects<'a>(case: &Case<'a>) -> Vec<&'a Value> {
+    if !kind(case.object).ends_with("WebhookConfiguration") {
+        return Vec::new();
+    }
+    let kinds = |resource: &Value| match resource.as_str() {
+        Some("configmaps") => Some("ConfigMap"),
+        Some("secrets") => Some("Secret"),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    for webhook in list(case.object, "/webhooks") {
+        let selected = &webhook["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"];
+        let Some(within) = selected.as_str() else { continue };
+        for rule in list(webhook, "/rules") {
+            if !list(rule, "/operations").iter().any(|it| it == "DELETE") {
+                continue;
+            }
+            let kinds = list(rule, "/resources").iter().filter_map(kinds);
+            let objects = kinds.flat_map(|kind| case.state.within(kind, within));
+            found
+                .extend(objects.filter(|it| {
+                    case.state.is_known_to_plan(it) && name(it) != "kube-root-ca.crt"
+                }));
+        }
+    }
+    found
+}
+
+/// Whether another object of its namespace names an object, so that it may have to go after the webhook's own Pods.
+fn is_used(case: &Case<'_>, used: &Value) -> bool {
+    fn names(value: &Value, wanted: &str) -> bool {
+        match value {
+            Value::String(text) => text == wanted,
+            Value::Array(list) => list.iter().any(|it| names(it, wanted)),
+            Value::Object(fields) => fields.values().any(|it| names(it, wanted)),
+            _ => false,
+        }
+    }
+    let mut others = case.state.all().filter(|it| {
+        namespace(it) == namespace(used) && uid(it) != uid(used) && kind(it) != "Event"
+    });
+    others.any(|it| names(it, name(used)))
 }
 
 /// An operator clears the finalizers of its objects, so that it has to outlive those that go with it.

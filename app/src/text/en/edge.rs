@@ -27,6 +27,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Finishes if edge.strength == Strength::Hard => "has its finalizer cleared by",
         EdgeKind::Finishes => "may have its finalizer cleared by",
         EdgeKind::Converts => "is converted by",
+        EdgeKind::Guards => "is guarded by",
         EdgeKind::Refers => "uses what is owned by",
     }
 }
@@ -50,6 +51,7 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Finishes if edge.strength == Strength::Hard => "must outlive and finish",
         EdgeKind::Finishes => "may have to outlive and finish",
         EdgeKind::Converts => "converts the objects of",
+        EdgeKind::Guards => "guards",
         EdgeKind::Refers => "owns what is used by",
     }
 }

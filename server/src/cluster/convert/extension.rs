@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Definition, Facts, ServiceRef, Webhooks};
+use teardown::{
+    object::{Definition, Facts, Guard, ResourceRule, ServiceRef, Webhooks},
+    selector::Selector,
+};
 
-use super::{Condition, Meta, Unread, Unreadable, Whole, is_ready, or_default};
+use super::{Condition, LabelSelector, Meta, Unread, Unreadable, Whole, is_ready, or_default};
 
 /// Reads a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. Webhooks called by URL have no Service.
 pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
@@ -19,7 +22,9 @@ pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
             Some(service.reference(&format!("webhooks[{i}].clientConfig.service")))
         })
         .collect();
-    Ok((read.metadata, Facts::Webhooks(Box::new(Webhooks { services }))))
+    let guards =
+        read.webhooks.iter().enumerate().flat_map(|(i, webhook)| webhook.guards(i)).collect();
+    Ok((read.metadata, Facts::Webhooks(Box::new(Webhooks { services, guards }))))
 }
 
 /// Reads an APIService. The API server's own groups have no Service.
@@ -59,6 +64,55 @@ struct WebhooksObject {
 #[serde(rename_all = "camelCase", default)]
 struct Webhook {
     client_config: ClientConfig,
+    #[serde(deserialize_with = "or_default")]
+    rules: Vec<WebhookRule>,
+    #[serde(deserialize_with = "or_default")]
+    namespace_selector: LabelSelector,
+    #[serde(deserialize_with = "or_default")]
+    object_selector: LabelSelector,
+}
+
+impl Webhook {
+    /// The rules that concern deletions. `matchConditions` are not read: where they exclude an object, the configuration
+    /// only goes later than it could.
+    fn guards(&self, number: usize) -> Vec<Guard> {
+        let namespaces = Selector::from(self.namespace_selector.clone());
+        let objects = Selector::from(self.object_selector.clone());
+        let has = |rule: &WebhookRule, wanted: &str| {
+            rule.operations.iter().any(|it| &**it == wanted || &**it == "*")
+        };
+        let rules = self.rules.iter().enumerate().map(|(i, rule)| Guard {
+            field: format!("webhooks[{number}].rules[{i}]").into(),
+            covers: ResourceRule {
+                groups: rule.api_groups.clone(),
+                resources: rule.resources.clone(),
+            },
+            deletes: has(rule, "DELETE"),
+            updates: has(rule, "UPDATE"),
+            namespaced: match &*rule.scope {
+                "Namespaced" => Some(true),
+                "Cluster" => Some(false),
+                _ => None,
+            },
+            namespaces: namespaces.clone(),
+            objects: objects.clone(),
+        });
+        rules.filter(|guard| guard.deletes || guard.updates).collect()
+    }
+}
+
+/// `RuleWithOperations`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WebhookRule {
+    #[serde(deserialize_with = "or_default")]
+    operations: Vec<Box<str>>,
+    #[serde(deserialize_with = "or_default")]
+    api_groups: Box<[Arc<str>]>,
+    #[serde(deserialize_with = "or_default")]
+    resources: Box<[Arc<str>]>,
+    #[serde(deserialize_with = "or_default")]
+    scope: Box<str>,
 }
 
 #[derive(Debug, Default, Deserialize)]

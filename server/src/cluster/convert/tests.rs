@@ -398,6 +398,79 @@ fn bindings_and_accounts() {
 }
 
 #[test]
+fn role_keeps_the_rules_by_which_a_finalizer_can_be_removed() {
+    for of in ["Role", "ClusterRole"] {
+        let role = read(
+            &format!("rbac.authorization.k8s.io/v1 {of}"),
+            r#""rules": [
+                {"apiGroups": ["q.example"], "resources": ["topics/finalizers"], "verbs": ["get", "patch"]},
+                {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+                {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+                {"nonResourceURLs": ["/metrics"], "verbs": ["*"]},
+                {"apiGroups": null, "resources": ["topics"], "verbs": ["update"]}]"#,
+        );
+        let Facts::Role(role) = role.facts else { panic!() };
+        let rules: Vec<String> = role
+            .updates
+            .iter()
+            .map(|rule| format!("{:?} {:?}", rule.groups, rule.resources))
+            .collect();
+        assert_eq!(
+            rules,
+            [r#"["q.example"] ["topics/finalizers"]"#, r#"["*"] ["*"]"#, r#"[] ["topics"]"#]
+        );
+    }
+    let bare = read("rbac.authorization.k8s.io/v1 Role", r#""rules": null"#);
+    assert_eq!(bare.facts, Facts::Role(Box::default()));
+}
+
+#[test]
+fn webhook_keeps_the_rules_that_concern_deletions() {
+    let hooks = read(
+        "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+        r#""webhooks": [{
+            "clientConfig": {"url": "https://x"},
+            "namespaceSelector": {"matchLabels": {"team": "a"}},
+            "objectSelector": null,
+            "rules": [
+                {"operations": ["CREATE"], "apiGroups": [""], "resources": ["pods"]},
+                {"operations": ["UPDATE", "DELETE"], "apiGroups": ["*"], "apiVersions": ["v1"],
+                 "resources": ["*/*"], "scope": "Namespaced"},
+                {"operations": ["*"], "apiGroups": [""], "resources": ["nodes"], "scope": "*"}]}]"#,
+    );
+    let Facts::Webhooks(webhooks) = hooks.facts else { panic!() };
+    let seen: Vec<_> = webhooks
+        .guards
+        .iter()
+        .map(|guard| (&*guard.field, guard.deletes, guard.updates, guard.namespaced))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("webhooks[0].rules[1]", true, true, Some(true)),
+            ("webhooks[0].rules[2]", true, true, None),
+        ]
+    );
+    assert_eq!(webhooks.guards[0].namespaces.to_string(), "team=a");
+    assert_eq!(&*webhooks.guards[0].covers.resources, ["*/*".into()]);
+}
+
+#[test]
+fn definition_names_its_converter_only_while_it_converts() {
+    let read_converter = |strategy: &str| {
+        let spec = format!(
+            r#""spec": {{"group": "a.example", "names": {{"kind": "A"}}, "conversion": {{"strategy": "{strategy}",
+                "webhook": {{"clientConfig": {{"service": {{"namespace": "ops", "name": "convert"}}}}}}}}}}"#
+        );
+        let facts = read("apiextensions.k8s.io/v1 CustomResourceDefinition", &spec).facts;
+        let Facts::Definition(definition) = facts else { panic!() };
+        definition.converter.map(|service| format!("{}/{}", service.namespace, service.name))
+    };
+    assert_eq!(read_converter("Webhook"), Some("ops/convert".to_owned()));
+    assert_eq!(read_converter("None"), None);
+}
+
+#[test]
 fn extensions() {
     for of in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
         let hooks = read(

@@ -10,7 +10,7 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, served_namespaces},
+    relation::{Edge, EdgeKind, Reason, guarding_rule, served_namespaces},
     unit::{Unit, UnitOrigin, belongs_by_use, is_protected},
 };
 
@@ -84,6 +84,9 @@ pub(super) fn reasons(
 ) -> BTreeMap<Uid, KeptReason> {
     let mut kept = kept_from_the_start(index, graph, unit, now);
     keep_needed_objects(index, graph, unit, &mut kept);
+    while keep_guards_of_kept_objects(index, unit, &mut kept) {
+        keep_needed_objects(index, graph, unit, &mut kept);
+    }
     bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
     let volumes = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
     let volumes = volumes.filter_map(|uid| index.get(uid));
@@ -125,6 +128,8 @@ fn kept_from_the_start(
             {
                 KeptReason::Protected
             } else if let Some(reason) = outlives_its_claim(object, graph, unit) {
+                reason
+            } else if let Some(reason) = guards_outsiders(object, index, unit) {
                 reason
             } else if is_access(object, index, graph, unit) {
                 KeptReason::Access
@@ -179,6 +184,19 @@ fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Opt
     let value = format!("{}/{}", claim.namespace.as_deref().unwrap_or_default(), claim.name);
     let reason = Reason { field: "spec.claimRef".into(), value: value.into() };
     Some(KeptReason::UsedBy { user: claim.reference(), edge: EdgeKind::Binds, reason })
+}
+
+/// The object outside the unit whose deletion a webhook configuration of the unit decides.
+fn guards_outsiders(configuration: &Object, index: &Index, unit: &Unit) -> Option<KeptReason> {
+    if !matches!(configuration.facts, Facts::Webhooks(_)) {
+        return None;
+    }
+    let outsiders = index.objects().filter(|object| !unit.members.contains(&object.uid));
+    let guarded = outsiders.filter_map(|object| {
+        Some((object.reference(), guarding_rule(configuration, object, index)?))
+    });
+    let (user, reason) = guarded.min()?;
+    Some(KeptReason::UsedBy { user, edge: EdgeKind::Guards, reason })
 }
 
 /// Whether a volume is in the unit only because its claim is, and is not deleted with the claim.
@@ -236,6 +254,34 @@ fn keep_needed_objects(
             followers.map(|(_, then, _)| then.clone()).filter(|then| unit.members.contains(then)),
         );
     }
+}
+
+/// Keeps the webhook configurations that guard what stays. Returns whether there are any.
+fn keep_guards_of_kept_objects(
+    index: &Index,
+    unit: &Unit,
+    kept: &mut BTreeMap<Uid, KeptReason>,
+) -> bool {
+    let configurations = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
+    let configurations = configurations
+        .filter_map(|uid| index.get(uid))
+        .filter(|it| matches!(it.facts, Facts::Webhooks(_)));
+    let found: Vec<(Uid, KeptReason)> = configurations
+        .filter_map(|configuration| {
+            // An object that is kept as access goes with its namespace.
+            let staying = kept.iter().filter(|(_, reason)| **reason != KeptReason::Access);
+            let guarded = staying.filter_map(|(uid, _)| {
+                let object = index.get(uid)?;
+                Some((object.reference(), guarding_rule(configuration, object, index)?))
+            });
+            let (user, reason) = guarded.min()?;
+            let reason = KeptReason::NeededBy { user, edge: EdgeKind::Guards, reason };
+            Some((configuration.uid.clone(), reason))
+        })
+        .collect();
+    let is_any = !found.is_empty();
+    kept.extend(found);
+    is_any
 }
 
 /// A volume that would outlive its claim is neither released nor scrubbed if the claim stays.

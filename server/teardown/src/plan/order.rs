@@ -37,6 +37,11 @@ pub struct GivenUp {
 
 /// The objects to delete, in an order that respects every edge that was not given up, with their rank on the longest path.
 pub(super) struct Ordered<'a> {
+    graph: &'a Graph,
+    /// Edges that only this plan has.
+    guards: &'a [Edge],
+    /// The same by the objects at both ends.
+    guards_of: HashMap<&'a Uid, Vec<&'a Edge>>,
     pub(super) sequence: Vec<&'a Uid>,
     pub(super) waves: HashMap<&'a Uid, u32>,
     /// The pairs, first and then, whose edges were given up.
@@ -50,10 +55,11 @@ impl<'a> Ordered<'a> {
     pub(super) fn of(
         index: &Index,
         graph: &'a Graph,
+        guards: &'a [Edge],
         going: &BTreeSet<&'a Uid>,
     ) -> Result<Self, PlanError> {
         let mut pairs: Pairs<'a> = BTreeMap::new();
-        for edge in graph.edges() {
+        for edge in graph.edges().iter().chain(guards) {
             let Some((first, then, _)) = edge.ordered() else { continue };
             if going.contains(first) && going.contains(then) {
                 let strongest = pairs.entry((first, then)).or_insert(edge);
@@ -72,7 +78,12 @@ impl<'a> Ordered<'a> {
         sequence.sort_by_cached_key(|uid| {
             (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone())
         });
-        Ok(Self { sequence, waves, broken })
+        let mut guards_of: HashMap<&Uid, Vec<&Edge>> = HashMap::new();
+        for edge in guards {
+            guards_of.entry(&edge.from).or_default().push(edge);
+            guards_of.entry(&edge.to).or_default().push(edge);
+        }
+        Ok(Self { graph, guards, guards_of, sequence, waves, broken })
     }
 
     /// Whether an edge's order is kept.
@@ -80,10 +91,15 @@ impl<'a> Ordered<'a> {
         !self.broken.contains(&(first, then))
     }
 
+    /// All edges of an object, with those that only this plan has.
+    pub(super) fn around(&self, uid: &Uid) -> impl Iterator<Item = &'a Edge> {
+        self.graph.around(uid).chain(self.guards_of.get(uid).into_iter().flatten().copied())
+    }
+
     /// The edges that were given up, without mere hints.
-    pub(super) fn given_up(&self, index: &Index, graph: &Graph) -> Vec<GivenUp> {
+    pub(super) fn given_up(&self, index: &Index) -> Vec<GivenUp> {
         let named = |uid: &Uid| index.get(uid).map(|object| object.reference());
-        let edges = graph.edges().iter().filter_map(|edge| {
+        let edges = self.graph.edges().iter().chain(self.guards).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             if edge.strength == Strength::Hint || self.keeps(first, then) {
                 return None;

@@ -319,3 +319,33 @@ fn objects_go_before_the_aggregated_api_that_serves_them() {
     check("apiservice v2.example.com service=shop/api\n Thing.example.com shop/one", "");
     check("apiservice v1.example.com\n Thing.example.com shop/one", "");
 }
+
+#[test]
+fn converts() {
+    check(
+        "crd widgets.example.com defines=Widget.example.com service=ops/convert
+         svc ops/convert selector=app:convert
+         svc shop/convert
+         pod shop/convert labels=app:convert",
+        "crd:widgets.example.com Converts svc:ops/convert; crd:widgets.example.com first, Gone; clientConfig.service = ops/convert",
+    );
+}
+
+#[test]
+fn refers() {
+    check(
+        "Database.db.example shop/main
+         secret shop/password owner=Database.db.example/main
+         pod shop/web uses=secret:password",
+        "pod:shop/web Mounts secret:shop/password; pod:shop/web first, Gone; spec.secret = password
+         pod:shop/web Refers Database.db.example:shop/main; pod:shop/web first, Gone; spec.secret = password → main
+         secret:shop/password Owns Database.db.example:shop/main; Database.db.example:shop/main first, Gone; metadata.ownerReferences[0] = Database main",
+    );
+    // A Secret of the same name in another namespace is not the one that the Pod mounts.
+    check(
+        "Database.db.example other/main
+         secret other/password owner=Database.db.example/main
+         pod shop/web uses=secret:password",
+        "secret:other/password Owns Database.db.example:other/main; Database.db.example:other/main first, Gone; metadata.ownerReferences[0] = Database main",
+    );
+}

@@ -174,18 +174,15 @@ fn free(
             let is_waiting = !step["action"]["delete"].is_null()
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
+            let case =
+                Case { unit: text(plan, "/unit"), state, object, read: None, seen: &|_| true };
             if is_waiting
                 && !is_held_by_pods(step, object, state, planned, ancestry)
                 // The operator has to decide about data that the plan does not list.
                 && data_loss::unplanned_loss(plan, state, object).is_none()
-                && order::violations(&Case {
-                    unit: text(plan, "/unit"),
-                    state,
-                    object,
-                    read: None,
-                    seen: &|_| true,
-                })
-                .is_empty()
+                && order::violations(&case).is_empty()
+                // Of what a webhook guards, it may have to go before some and after others.
+                && order::guarded_objects(&case).is_empty()
             {
                 free.insert(uid(object).to_owned(), title(object));
             }

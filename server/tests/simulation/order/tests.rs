@@ -557,3 +557,23 @@ fn operator_stays_while_its_objects_have_finalizers() {
     let case = Case { unit: UNIT, state: &state, object: &operator, read: None, seen: &|_| false };
     assert!(violations(&case).is_empty());
 }
+
+#[test]
+fn webhook_configuration_stays_while_an_object_that_it_guards_is_there() {
+    let configuration = |operation: &str| {
+        let webhooks = json!([{
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "a"}},
+            "rules": [{"operations": [operation], "resources": ["configmaps"]}],
+        }]);
+        made("ValidatingWebhookConfiguration", "", "check", json!({"webhooks": webhooks}))
+    };
+    let settings = made("ConfigMap", "a", "settings", json!({}));
+    check(configuration("DELETE"), settings.clone(), "it guards ConfigMap a/settings");
+    let other = made("ConfigMap", "b", "settings", json!({}));
+    for (object, there) in [(configuration("CREATE"), settings), (configuration("DELETE"), other)] {
+        let state = State::of([object.clone(), there]);
+        let case =
+            Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+        assert!(violations(&case).is_empty());
+    }
+}

@@ -135,3 +135,65 @@ fn definition_goes_before_the_pods_that_convert_its_objects() {
     5 svc:shop/converter < crd:widgets.example.com deploy:shop/converter+pods pod:shop/converter-a
     ");
 }
+
+const GUARDED: &str = "
+    ns shop of=shop
+    cm shop/settings of=shop
+    webhook check of=shop service=shop/check guards=configmaps
+    svc shop/check of=shop selector=app:check
+    deploy shop/check of=shop selector=app:check template=app:check uses=config:own
+    pod shop/check-a owner=deploy/check labels=app:check uses=config:own
+    cm shop/own of=shop
+";
+
+#[test]
+fn what_a_webhook_guards_goes_before_its_configuration_and_what_it_needs_after() {
+    insta::assert_snapshot!(text(&plan_of(GUARDED, "shop").unwrap()), @r"
+    1 cm:shop/settings
+    2 webhook:check < cm:shop/settings
+    3 deploy:shop/check < webhook:check
+    4 pod:shop/check-a < deploy:shop/check webhook:check
+    5 cm:shop/own < deploy:shop/check+pods pod:shop/check-a
+    5 svc:shop/check < deploy:shop/check+pods pod:shop/check-a webhook:check
+    6 ns:shop < cm:shop/own cm:shop/settings deploy:shop/check pod:shop/check-a svc:shop/check
+    ");
+}
+
+#[test]
+fn webhook_that_is_asked_about_updates_guards_only_objects_with_finalizers() {
+    let asked = GUARDED.replace("guards=configmaps", "guards=configmaps asked=UPDATE");
+    let is_guarded = |fixture: &str| {
+        let plan = plan_of(fixture, "shop").unwrap();
+        plan.steps.iter().any(|step| step.after.iter().any(|first| first.has(EdgeKind::Guards)))
+    };
+    assert!(!is_guarded(&asked));
+    assert!(is_guarded(
+        &asked.replace("cm shop/settings", "cm shop/settings finalizers=a.example/b")
+    ));
+    assert!(!is_guarded(&GUARDED.replace("guards=configmaps", "guards=secrets")));
+    assert!(!is_guarded(&GUARDED.replace("guards=configmaps", "guards=configmaps in=team:other")));
+}
+
+#[test]
+fn webhook_that_guards_an_outsiders_object_is_kept_with_its_pods() {
+    let fixture = GUARDED.to_owned() + "cm other/theirs of=other";
+    let plan = plan_of(&fixture, "shop").unwrap();
+    let kept: Vec<&Uid> = plan.kept.iter().map(|kept| &kept.uid).collect();
+    for uid in
+        ["webhook:check", "svc:shop/check", "deploy:shop/check", "pod:shop/check-a", "cm:shop/own"]
+    {
+        assert!(kept.contains(&&fixture::uid(uid)), "{uid}: {kept:?}");
+    }
+    assert!(!kept.contains(&&fixture::uid("cm:shop/settings")));
+}
+
+#[test]
+fn webhook_that_guards_a_kept_object_is_kept() {
+    let fixture = GUARDED.to_owned()
+        + "secret shop/free of=shop\n pod shop/guest of=other uses=config:settings";
+    let plan = plan_of(&fixture, "shop").unwrap();
+    let kept: Vec<&Uid> = plan.kept.iter().map(|kept| &kept.uid).collect();
+    for uid in ["cm:shop/settings", "webhook:check", "deploy:shop/check"] {
+        assert!(kept.contains(&&fixture::uid(uid)), "{uid}: {kept:?}");
+    }
+}

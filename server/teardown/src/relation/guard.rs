@@ -1,0 +1,54 @@
+//! Webhook configurations guard objects: the API server asks them before it deletes one, and before it clears a finalizer.
+//! `matchConditions` are not evaluated: where one excludes an object, the configuration goes later than it could.
+
+use std::sync::Arc;
+
+use super::Reason;
+use crate::{
+    index::Index,
+    object::{Facts, Guard, Object},
+};
+
+/// The rule by which a configuration is asked when an object is deleted, or when its finalizers are cleared. Configurations
+/// themselves are never sent to a webhook
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
+pub(crate) fn guarding_rule(
+    configuration: &Object,
+    object: &Object,
+    index: &Index,
+) -> Option<Reason> {
+    let Facts::Webhooks(webhooks) = &configuration.facts else { return None };
+    if &*object.kind.group == "admissionregistration.k8s.io" || object.is_made_by_cluster() {
+        return None;
+    }
+    let guard = webhooks.guards.iter().find(|guard| applies(guard, object, index))?;
+    let operation = if guard.deletes { "DELETE" } else { "UPDATE" };
+    let value = format!("{operation} {}", object.kind.resource());
+    Some(Reason { field: guard.field.clone(), value: value.into() })
+}
+
+fn applies(guard: &Guard, object: &Object, index: &Index) -> bool {
+    let is_one =
+        |list: &[Arc<str>], name: &str| list.iter().any(|it| &**it == "*" || **it == *name);
+    let resources = &guard.covers.resources;
+    let is_asked = guard.deletes || guard.updates && !object.finalizers.is_empty();
+    let is_covered = is_one(&guard.covers.groups, &object.kind.group)
+        && (is_one(resources, &object.kind.plural) || resources.iter().any(|it| &**it == "*/*"));
+    let is_in_scope = guard.namespaced.is_none_or(|wanted| wanted == object.namespace.is_some());
+    is_asked
+        && is_covered
+        && is_in_scope
+        && guard.objects.matches(&object.labels)
+        && is_in_namespace(guard, object, index)
+}
+
+/// The namespace selector concerns an object by the labels of its namespace, a namespace by its own, and no other object
+/// without a namespace. A namespace that is hidden may have any labels.
+fn is_in_namespace(guard: &Guard, object: &Object, index: &Index) -> bool {
+    let namespace = match (&object.namespace, &object.facts) {
+        (Some(name), _) => index.find("", "Namespace", None, name).map(|it| &**it),
+        (None, Facts::Namespace) => Some(object),
+        (None, _) => return true,
+    };
+    namespace.is_none_or(|namespace| guard.namespaces.matches(&namespace.labels))
+}
