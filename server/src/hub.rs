@@ -29,7 +29,7 @@ use teardown::{
     plan::{self, Plan, PlanId, differences},
     run::{Input, Run, RunId, SteerError},
     unit::{Unit, UnitId, units},
-    view::World,
+    world::World,
 };
 use tokio::{
     sync::{mpsc, oneshot},

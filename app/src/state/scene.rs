@@ -10,9 +10,10 @@ use std::{
 
 use leptos::prelude::*;
 use teardown::{
+    fold::{Gap, View},
     message::{
-        ClusterCard, Counts, EdgeCard, FeedEntry, Gap, HiddenKindCard, Key, Message, ObjectCard,
-        Record, Revision, RunCard, StepCard, UnitCard, View,
+        ClusterCard, Counts, EdgeCard, FeedEntry, HiddenKindCard, Key, Message, ObjectCard, Record,
+        Revision, RunCard, StepCard, UnitCard,
     },
     object::Uid,
     plan::StepId,

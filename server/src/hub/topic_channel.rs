@@ -3,7 +3,10 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use teardown::message::{Message, Record, Revision, View};
+use teardown::{
+    fold::View,
+    message::{Message, Record, Revision},
+};
 use tokio::{sync::broadcast, time::Instant};
 
 use super::{Frame, FrameKind, Subscription};

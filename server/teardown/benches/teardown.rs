@@ -15,7 +15,7 @@ use teardown::{
     object::Object,
     plan::plan,
     unit::{UnitId, units},
-    view::World,
+    world::World,
 };
 
 const COUNT: usize = 10_000;

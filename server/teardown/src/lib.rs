@@ -26,7 +26,8 @@ pub mod plan;
 pub mod action;
 pub mod run;
 pub mod message;
-pub mod view;
+pub mod fold;
+pub mod world;
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;

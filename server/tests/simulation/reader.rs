@@ -4,7 +4,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use server::hub::HubHandle;
-use teardown::message::{Message, Revision, Topic, View};
+use teardown::{
+    fold::View,
+    message::{Message, Revision, Topic},
+};
 use tokio::sync::{broadcast::error::RecvError, watch};
 
 use crate::{

@@ -11,15 +11,16 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use teardown::{
     fixture,
+    fold::View,
     graph::Graph,
     index::Index,
-    message::{Message, Record, Revision, View},
+    message::{Message, Record, Revision},
     object::Uid,
     plan::{Plan, PlanError, plan},
     relation::Edge,
     run::{Input, Run, RunEvent, RunId, RunState},
     unit::{UnitId, units},
-    view::World,
+    world::World,
 };
 
 fn plan_of(index: &Index) -> Result<Plan, PlanError> {
