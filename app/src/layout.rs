@@ -13,8 +13,6 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::sort::{order as order_of, sort};
-
 /// The graph to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
@@ -136,17 +134,11 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
     route::route(&graph, &ordered, &placed)
 }
 
-/// A map of these pairs. `collect` would sort them first, with a sort of their own in the browser's half.
-fn map<K: Ord, V>(pairs: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
-    let mut map = BTreeMap::new();
-    map.extend(pairs);
-    map
-}
-
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.
 fn in_order(graph: &Graph) -> Graph {
-    let by = order_of(graph.nodes.len(), &|a, b| {
-        let (a, b) = (&graph.nodes[a], &graph.nodes[b]);
+    let mut by: Vec<usize> = (0..graph.nodes.len()).collect();
+    by.sort_by(|a, b| {
+        let (a, b) = (&graph.nodes[*a], &graph.nodes[*b]);
         (&a.group, &a.key).cmp(&(&b.group, &b.key))
     });
     let mut at = vec![0; by.len()];
@@ -159,7 +151,7 @@ fn in_order(graph: &Graph) -> Graph {
         .filter(|(from, to)| from != to)
         .map(|(from, to)| (at[*from], at[*to]))
         .collect();
-    sort(&mut edges, Ord::cmp);
+    edges.sort_unstable();
     edges.dedup();
     Graph { nodes: by.into_iter().map(|old| graph.nodes[old].clone()).collect(), edges }
 }

@@ -19,7 +19,6 @@ compile_error!(
 pub mod layout;
 pub mod navigation;
 pub mod page;
-pub mod sort;
 pub mod state;
 pub mod text;
 pub mod view;

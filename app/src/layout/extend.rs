@@ -2,10 +2,9 @@
 //! at. A new node goes to a free place of its lane, in the column that its edges ask for or in one further right; where
 //! there is none, the drawing becomes wider.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Graph, Lane, Layout, Node, Place, gap, map, route};
-use crate::sort::sort;
+use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, route};
 
 /// Places a graph whose nodes are in order. `None` where a drawing made anew is clearer: most nodes are new,
 /// or one of them does not fit into its lane.
@@ -124,7 +123,7 @@ impl Drawing {
         let taken: Vec<Area> = self.places.iter().flatten().map(|place| place.area).collect();
         let below = taken.iter().map(|area| area.y + area.height + gap::ROW);
         let mut tops: Vec<f64> = below.filter(|y| *y > top).chain([top]).collect();
-        sort(&mut tops, f64::total_cmp);
+        tops.sort_by(f64::total_cmp);
         tops.into_iter()
             .map(|y| Area { x: left, y, width: node.width, height: node.height })
             .take_while(|area| area.y + area.height <= most)
@@ -149,8 +148,10 @@ impl Drawing {
 
     fn into_layout(self, graph: &Graph, previous: &Layout) -> Layout {
         let placed = graph.nodes.iter().zip(self.places);
-        let nodes = map(placed.filter_map(|(node, place)| Some((node.key.clone(), place?))));
-        let known = map(previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)));
+        let nodes: BTreeMap<Arc<str>, Place> =
+            placed.filter_map(|(node, place)| Some((node.key.clone(), place?))).collect();
+        let known: BTreeMap<(&str, &str), &Route> =
+            previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)).collect();
         let edge = |(from, to): &(usize, usize)| {
             let (from, to) = (&graph.nodes[*from].key, &graph.nodes[*to].key);
             match known.get(&(&**from, &**to)) {

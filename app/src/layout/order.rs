@@ -6,7 +6,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::Graph;
-use crate::sort::sort;
 
 /// How often neighbours pull; more changes little.
 const SWEEPS: usize = 8;
@@ -69,7 +68,7 @@ pub(super) fn order(graph: &Graph, ranks: &[usize]) -> Ordered {
         ordered.connect(*from, *to);
     }
     for neighbours in &mut ordered.neighbours {
-        sort(neighbours, Ord::cmp);
+        neighbours.sort_unstable();
         neighbours.dedup();
     }
     ordered.sweep();
@@ -123,7 +122,7 @@ impl Ordered {
                         .iter()
                         .map(|slot| (self.pull(*slot, &at), *slot))
                         .collect();
-                    sort(&mut pulls, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                    pulls.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                     let cell: Vec<usize> = pulls.into_iter().map(|(_, slot)| slot).collect();
                     for (place, slot) in cell.iter().enumerate() {
                         at[*slot] = place_in(lane, place);

@@ -2,9 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    Area, Graph, Lane, Layout, Node, Place, Route, gap, map, order::Ordered, place::Placed,
-};
+use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed};
 
 /// Makes the layout of what was placed.
 pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout {
@@ -17,7 +15,7 @@ pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout
         };
         (shape.key.clone(), Place { area, rank: ordered.ranks[node] })
     };
-    let nodes = map(graph.nodes.iter().enumerate().map(place));
+    let nodes: BTreeMap<Arc<str>, Place> = graph.nodes.iter().enumerate().map(place).collect();
     let edges = graph
         .edges
         .iter()

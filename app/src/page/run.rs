@@ -11,7 +11,6 @@ use teardown::{
 
 use crate::{
     navigation::address::{Address, Shape},
-    sort::sort,
     state::{
         command::{self, Refusal, RunCommand},
         scene,
@@ -55,7 +54,7 @@ pub fn Run() -> impl IntoView {
     let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
         let mut steps: Vec<StepCard> = scene
             .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
+        steps.sort_by(|a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
         steps
     });
     let troubled = Memo::new(move |_| {

@@ -9,7 +9,6 @@ use teardown::{
 
 use crate::{
     navigation::address::{self, Address},
-    sort::sort,
     state::{
         command::{self, Refusal},
         scene,
@@ -47,7 +46,7 @@ pub fn Unit() -> impl IntoView {
     let tally = Memo::new(move |_| scene.read(Tally::of));
     let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
         let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        sort(&mut runs, |a, b| b.started.cmp(&a.started));
+        runs.sort_by_key(|run| std::cmp::Reverse(run.started));
         runs
     });
     let open_run =

@@ -9,7 +9,6 @@ use teardown::{
 
 use crate::{
     navigation::address::{self, Address},
-    sort::sort,
     state::scene,
     text,
     view::rows::rows,
@@ -51,7 +50,7 @@ pub fn Units() -> impl IntoView {
     let runs = Memo::new(move |_| {
         scene.read(|records| {
             let mut runs: Vec<&RunCard> = scene::runs(records).collect();
-            sort(&mut runs, |a, b| {
+            runs.sort_by(|a, b| {
                 (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started))
             });
             runs.into_iter().map(|run| run.id.clone()).collect::<Vec<RunId>>()

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
-    sort::sort,
     state::{
         keyboard::is_command,
         scene::{self, Scene},
@@ -85,7 +84,7 @@ fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Ui
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });
-    sort(&mut cards, |a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
+    cards.sort_by(|a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
     let last = cards.len().checked_sub(1)?;
     let at = cards.iter().position(|(_, uid)| Some(uid) == selected);
     let next = match (at, forwards) {
@@ -249,7 +248,7 @@ fn row(name: &'static str, value: AnyView) -> AnyView {
 fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
     (!edges.is_empty()).then(|| {
         let mut edges = edges.to_vec();
-        sort(&mut edges, |a, b| {
+        edges.sort_by(|a, b| {
             let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
             (contains(a), &a.other.kind, &a.other.name).cmp(&(contains(b), &b.other.kind, &b.other.name))
         });

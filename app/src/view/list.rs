@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
-    sort::sort,
     state::drawing::Lane,
     state::scene::{self, Records, Scene},
     text,
@@ -83,7 +82,7 @@ pub fn List(
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
     let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
-    sort(&mut cards, |(lane, a), (other, b)| {
+    cards.sort_by(|(lane, a), (other, b)| {
         let by_name = || {
             (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
         };

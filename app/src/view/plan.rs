@@ -12,7 +12,7 @@ use super::{
     step::Terminating,
     wave::wave,
 };
-use crate::{sort::sort, text};
+use crate::text;
 
 /// All of it. What is terminating already when the plan is shown is said to be so.
 pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
@@ -120,7 +120,7 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
 /// Every volume that is concerned, destroyed ones first.
 fn data(fates: &[DataFate], hidden: bool) -> AnyView {
     let mut fates = fates.to_vec();
-    sort(&mut fates, |a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
+    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
         !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::message::{Counts, State};
 
 use super::icon;
-use crate::{navigation::address::Address, sort::sort, state::mark, text};
+use crate::{navigation::address::Address, state::mark, text};
 
 /// The bar and its words, worst first.
 pub fn state_bar(counts: &Counts) -> AnyView {
@@ -93,6 +93,6 @@ pub fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
     let mut parts: Vec<(State, usize)> =
         counts.iter().map(|(state, count)| (*state, *count)).collect();
     parts.retain(|(_, count)| *count > 0);
-    sort(&mut parts, |(a, _), (b, _)| b.severity().cmp(&a.severity()));
+    parts.sort_by_key(|(state, _)| std::cmp::Reverse(state.severity()));
     parts
 }

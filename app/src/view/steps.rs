@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
-    sort::sort,
     state::scene::{self, Records, Scene},
     text,
 };
@@ -43,7 +42,7 @@ pub fn Steps(
                 scene::steps(records).filter(|step| filter.matches(&step.object, step.state));
             let mut steps: Vec<(u8, u32, StepId)> =
                 shown.map(|step| (part(step.state), step.wave, step.id)).collect();
-            sort(&mut steps, Ord::cmp);
+            steps.sort_unstable();
             steps
         })
     });

@@ -12,17 +12,18 @@
 mod finalizer;
 mod finish;
 mod guard;
+mod lookup;
 mod rights;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashSet},
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::guard::guarding_rule;
-use self::{finish::Finishers, rights::Rights};
+pub use self::lookup::EdgeLookup;
 use crate::{
     index::Index,
     object::{Facts, Kind, Object, PodReference, PodReferenceKind, ServiceRef, Uid, Volume},
@@ -165,7 +166,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     admits(&mut found, index, pods);
     serves(&mut found, index, pods);
     defines(&mut found, pods);
-    finish::finishes(&mut found, index, pods);
+    finish::finishes(&mut found, index, &pods.finishers, pods.definition_of(&object.kind));
     converts(&mut found, index, pods);
     refers(&mut found, index);
     found.edges
@@ -214,75 +215,6 @@ impl EdgeCollector<'_> {
 
     fn namespace(&self) -> Option<&str> {
         self.from.namespace.as_deref()
-    }
-}
-
-/// Tables for the search of edges: Pods and workloads by namespace, and the definitions.
-#[derive(Clone, Debug, Default)]
-pub struct EdgeLookup {
-    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
-    /// APIServices that delegate to a Service, by name: `VERSION.GROUP`.
-    aggregated: HashMap<Arc<str>, Arc<Object>>,
-    claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    finishers: Finishers,
-}
-
-impl EdgeLookup {
-    /// Builds the tables from the index, sorted so that edges come in a stable order.
-    pub fn of(index: &Index) -> Self {
-        let mut lookup = Self::default();
-        for object in index.objects() {
-            match (&object.facts, &object.namespace) {
-                (Facts::Pod(_) | Facts::Workload(_), Some(namespace)) => {
-                    lookup.by_namespace.entry(namespace.clone()).or_default().push(object.clone());
-                }
-                (Facts::Claim(_), Some(namespace)) => {
-                    lookup.claims.entry(namespace.clone()).or_default().push(object.clone());
-                }
-                (Facts::Definition(definition), _) => {
-                    let key = (definition.group.clone(), definition.kind.clone());
-                    lookup.definitions.insert(key, object.clone());
-                }
-                (Facts::ApiService(Some(_)), _) => {
-                    lookup.aggregated.insert((*object.name).into(), object.clone());
-                }
-                _ => {}
-            }
-        }
-        let lists = lookup.by_namespace.values_mut().chain(lookup.claims.values_mut());
-        for list in lists {
-            list.sort_by(|a, b| a.uid.cmp(&b.uid));
-        }
-        lookup.finishers = Finishers::of(index, Rights::of(index));
-        lookup
-    }
-
-    fn in_namespace(&self, namespace: &str) -> &[Arc<Object>] {
-        self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
-    }
-
-    /// Pods that the selector matches, and workloads whose Pods it will match.
-    fn selected<'a>(
-        &'a self,
-        namespace: &str,
-        selector: &'a Selector,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
-        self.in_namespace(namespace).iter().filter(|object| match &object.facts {
-            Facts::Pod(_) => selector.matches(&object.labels),
-            Facts::Workload(workload) => selector.matches(&workload.template_labels),
-            _ => false,
-        })
-    }
-
-    /// The Pods and workloads behind a Service.
-    fn behind<'a>(&'a self, service: &'a Object) -> impl Iterator<Item = &'a Arc<Object>> {
-        let selector = match &service.facts {
-            Facts::Service(facts) => facts.selector.as_ref(),
-            _ => None,
-        };
-        let namespace = service.namespace.as_deref().unwrap_or_default();
-        selector.into_iter().flat_map(move |selector| self.selected(namespace, selector))
     }
 }
 
@@ -661,7 +593,7 @@ fn answered_by(
 fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     let kind = &found.from.kind;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
-    if let Some(target) = lookup.definitions.get(&(kind.group.clone(), kind.kind.clone())) {
+    if let Some(target) = lookup.definition_of(kind) {
         let value = format!("{} {}", kind.group, kind.kind);
         found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
     }

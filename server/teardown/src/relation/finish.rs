@@ -14,7 +14,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
+    DeletionPhase, EdgeCollector, EdgeKind, PodReferenceKind, Precedence, Strength,
     finalizer::{is_built_in, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
@@ -118,17 +118,19 @@ impl Finishers {
 }
 
 /// An object goes before the workload that clears its finalizer, and before the owners of that workload.
-pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn finishes(
+    found: &mut EdgeCollector<'_>,
+    index: &Index,
+    finishers: &Finishers,
+    definition: Option<&Object>,
+) {
     let object = found.from;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
-    let key = (object.kind.group.clone(), object.kind.kind.clone());
-    let definition = lookup.definitions.get(&key).map(|definition| &**definition);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
         if is_built_in(finalizer) {
             continue;
         }
-        let (strength, programs) =
-            lookup.finishers.of_finalizer(object, finalizer, definition, index);
+        let (strength, programs) = finishers.of_finalizer(object, finalizer, definition, index);
         for program in programs {
             let field = format!("metadata.finalizers[{i}]");
             found.push_with(

@@ -181,7 +181,7 @@ fn free(
                 // The operator has to decide about data that the plan does not list.
                 && data_loss::unplanned_loss(plan, state, object).is_none()
                 && order::violations(&case).is_empty()
-                // Of what a webhook guards, it may have to go before some and after others.
+                // A configuration may have to go after some of the objects that it guards and before others.
                 && order::guarded_objects(&case).is_empty()
             {
                 free.insert(uid(object).to_owned(), title(object));
