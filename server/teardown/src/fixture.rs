@@ -311,6 +311,7 @@ impl<'a> Fields<'a> {
             mounts_sub_paths: self.get("subPath") == Some("yes"),
             has_devices: self.get("devices") == Some("yes"),
             has_pre_stop_hook: self.get("preStop") == Some("yes"),
+            has_volumes: self.get("volumes") == Some("yes"),
             drivers: self.list("drivers").map(Arc::from).collect(),
         }
     }

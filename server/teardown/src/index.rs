@@ -7,8 +7,10 @@
 //! queries about those namespaces.
 
 mod controller;
+mod departures;
 mod key;
 mod pods;
+mod visible;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -19,7 +21,11 @@ use std::{
 use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
-use self::key::{ByName, ByUid, Name};
+pub use self::departures::Departure;
+use self::{
+    departures::Departures,
+    key::{ByName, ByUid, Name},
+};
 use crate::{
     api_problem::{ApiProblem, ProblemCode},
     demo::Demo,
@@ -44,6 +50,9 @@ pub struct Index {
     hidden: BTreeMap<String, HiddenKind>,
     tombstones: HashMap<Uid, Vec<Uid>>,
     tombstones_by_age: VecDeque<Uid>,
+    departures: Departures,
+    /// The time of the batch that is applied.
+    now: Timestamp,
     /// Group and kind of the definitions that were deleted.
     undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
@@ -129,6 +138,7 @@ pub enum Presence<'a> {
 impl Index {
     /// Applies what the watches observed, in order.
     pub fn apply(&mut self, batch: impl IntoIterator<Item = Observation>, now: Timestamp) {
+        self.now = now;
         for observation in batch {
             self.changes += 1;
             self.observe(observation, now);
@@ -333,6 +343,7 @@ impl Index {
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
+        self.departures.push(&object, self.now);
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
         if self.tombstones.insert(uid.clone(), owners).is_none() {
             self.tombstones_by_age.push_back(uid.clone());
@@ -352,6 +363,11 @@ impl Index {
     /// All objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.objects.iter().map(|ByUid(object)| object)
+    }
+
+    /// Workloads that were deleted in the last half hour, oldest first.
+    pub fn departures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
+        self.departures.iter()
     }
 
     /// The number of known objects.
@@ -391,7 +407,8 @@ impl Index {
         self.names.get(&name).map(|ByName(object)| object)
     }
 
-    fn of_resource(&self, resource: &str) -> impl Iterator<Item = &Arc<Object>> {
+    /// The objects of a resource, such as `deployments.apps`, in no order.
+    pub(crate) fn of_resource(&self, resource: &str) -> impl Iterator<Item = &Arc<Object>> {
         let watch = self.kinds.get(resource);
         watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }

@@ -22,8 +22,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::guard::guarding_rule;
 pub use self::lookup::EdgeLookup;
+pub(crate) use self::{
+    finalizer::{is_built_in, is_shipped_with},
+    guard::guarding_rule,
+};
 use crate::{
     index::Index,
     object::{Facts, Kind, Object, PodReference, PodReferenceKind, ServiceRef, Uid, Volume},

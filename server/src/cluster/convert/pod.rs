@@ -40,6 +40,7 @@ fn ending(spec: &Spec, status: &Status) -> Ending {
         has_pre_stop_hook: containers().any(|container| {
             container.lifecycle.as_ref().is_some_and(|hooks| hooks.pre_stop.is_some())
         }),
+        has_volumes: spec.volumes.iter().any(Volume::is_mounted_from_elsewhere),
         drivers: spec
             .volumes
             .iter()
@@ -131,6 +132,9 @@ struct Volume {
     #[serde(rename = "scaleIO")]
     scale_io: Option<DriverSource>,
     storageos: Option<DriverSource>,
+    nfs: Option<Unread>,
+    glusterfs: Option<Unread>,
+    fc: Option<Unread>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -258,6 +262,24 @@ impl Spec {
 }
 
 impl Volume {
+    /// Whether the kubelet mounts it from a server or a disk. Claims and drivers are counted by themselves.
+    fn is_mounted_from_elsewhere(&self) -> bool {
+        let drivers = [
+            &self.cephfs,
+            &self.cinder,
+            &self.flex_volume,
+            &self.iscsi,
+            &self.rbd,
+            &self.scale_io,
+            &self.storageos,
+        ];
+        self.nfs.is_some()
+            || self.glusterfs.is_some()
+            || self.fc.is_some()
+            || self.azure_file.is_some()
+            || drivers.iter().any(|source| source.is_some())
+    }
+
     fn uses(&self, uses: &mut Uses<'_>, i: usize, pod: Option<&str>) {
         if let Some(claim) = &self.persistent_volume_claim {
             uses.add(PodReferenceKind::Claim, Some(&claim.claim_name), || {

@@ -56,12 +56,12 @@ const SHIPPED: &[(&str, &[&str])] = &[
 ];
 
 /// Whether the control plane clears the finalizer.
-pub(super) fn is_built_in(finalizer: &str) -> bool {
+pub(crate) fn is_built_in(finalizer: &str) -> bool {
     BUILT_IN.contains(&finalizer)
 }
 
 /// Whether a workload is the program of the project that ships the finalizer.
-pub(super) fn is_shipped_with(finalizer: &str, workload: &Object) -> bool {
+pub(crate) fn is_shipped_with(finalizer: &str, workload: &Object) -> bool {
     let domain = finalizer.split('/').next().unwrap_or_default();
     let is_within = |project: &str| {
         domain.strip_suffix(project).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

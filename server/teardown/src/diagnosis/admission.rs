@@ -1,0 +1,125 @@
+//! Refusals of the API server, by the text of its answer: webhooks, policies, conversion. The texts are those of
+//! `staging/src/k8s.io/apiserver/pkg/admission/plugin` and of
+//! `staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`.
+
+use std::sync::Arc;
+
+use super::{
+    case::{Case, Serving, names},
+    cause::{Cause, Confidence, Evidence, Verdict},
+};
+use crate::object::{Facts, Object, ObjectRef};
+
+/// The verdict on a refusal that is known; `None` for another text.
+pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
+    if let Some(webhook) = quoted_after(message, "failed calling webhook ") {
+        let configurations = configurations(case, webhook);
+        let cause =
+            Cause::WebhookDown { webhook: webhook.into(), configurations: names(&configurations) };
+        let evidence = configurations.iter().flat_map(|object| services(case, object, webhook));
+        let verdict = Verdict::at(cause, root(&configurations, webhook), Confidence::Confirmed);
+        return Some(verdict.part(&webhook.into()).with(evidence));
+    }
+    if let Some((before, _)) = message.split_once(" denied the request")
+        && let Some(webhook) = quoted_after(before, "admission webhook ")
+    {
+        let found = configurations(case, webhook);
+        let cause = Cause::WebhookDenies { webhook: webhook.into() };
+        let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
+        return Some(verdict.part(&webhook.into()));
+    }
+    if let Some((_, rest)) = message.split_once("ValidatingAdmissionPolicy '") {
+        let policy: Arc<str> = rest.split('\'').next().unwrap_or_default().into();
+        let root = ObjectRef {
+            group: "admissionregistration.k8s.io".into(),
+            kind: "ValidatingAdmissionPolicy".into(),
+            namespace: None,
+            name: policy.clone(),
+        };
+        return Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed));
+    }
+    let (_, rest) = message.split_once("conversion webhook for ")?;
+    let (kind, _) = rest.split_once(" failed").or_else(|| rest.split_once(" returned"))?;
+    Some(Verdict::at(
+        Cause::ConversionDown { kind: kind.into() },
+        definition(case, kind),
+        Confidence::Confirmed,
+    ))
+}
+
+/// The text between quotes after a word: `word "text" …`.
+fn quoted_after<'m>(message: &'m str, word: &str) -> Option<&'m str> {
+    let (_, rest) = message.split_once(word)?;
+    rest.strip_prefix('"')?.split('"').next().filter(|name| !name.is_empty())
+}
+
+/// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration.
+fn configurations<'a>(case: &Case<'a>, webhook: &str) -> Vec<&'a Arc<Object>> {
+    let resources = [
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    ];
+    let all = resources.iter().flat_map(|resource| case.index.of_resource(resource));
+    let mut found: Vec<&Arc<Object>> = all
+        .filter(|object| match &object.facts {
+            Facts::Webhooks(webhooks) => {
+                webhooks.guards.iter().any(|guard| &*guard.webhook == webhook)
+            }
+            _ => false,
+        })
+        .collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+fn root(configurations: &[&Arc<Object>], webhook: &str) -> ObjectRef {
+    configurations.first().map_or_else(
+        || ObjectRef {
+            group: "admissionregistration.k8s.io".into(),
+            kind: "ValidatingWebhookConfiguration".into(),
+            namespace: None,
+            name: webhook.into(),
+        },
+        |object| object.reference(),
+    )
+}
+
+/// The Services of a webhook that have nobody to answer.
+fn services(case: &Case<'_>, configuration: &Object, webhook: &str) -> Vec<Evidence> {
+    let Facts::Webhooks(webhooks) = &configuration.facts else { return Vec::new() };
+    let guard = webhooks.guards.iter().find(|guard| &*guard.webhook == webhook);
+    let Some(service) = guard.and_then(|guard| guard.service.as_ref()) else { return Vec::new() };
+    let named = ObjectRef {
+        group: "".into(),
+        kind: "Service".into(),
+        namespace: Some(service.namespace.clone()),
+        name: service.name.clone(),
+    };
+    match case.serving(service) {
+        Serving::NoService => vec![Evidence::absent(named)],
+        Serving::NoReadyPod => vec![Evidence {
+            of: named,
+            source: super::cause::Source::Field("spec.selector".into()),
+            said: "0".to_owned(),
+            at: None,
+        }],
+        Serving::Yes | Serving::Unknown => Vec::new(),
+    }
+}
+
+/// The definition of a kind as the API server writes it: `GROUP/VERSION, Kind=KIND`.
+fn definition(case: &Case<'_>, written: &str) -> ObjectRef {
+    let (group_version, kind) = written.split_once(", Kind=").unwrap_or((written, ""));
+    let group = group_version.split_once('/').map_or("", |(group, _)| group);
+    let defines = |object: &&Arc<Object>| matches!(&object.facts, Facts::Definition(it) if *it.group == *group && *it.kind == *kind);
+    let resource = "customresourcedefinitions.apiextensions.k8s.io";
+    case.index.of_resource(resource).find(defines).map_or_else(
+        || ObjectRef {
+            group: "apiextensions.k8s.io".into(),
+            kind: "CustomResourceDefinition".into(),
+            namespace: None,
+            name: written.into(),
+        },
+        |object| object.reference(),
+    )
+}

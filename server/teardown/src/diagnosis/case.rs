@@ -1,0 +1,199 @@
+//! The facts that detectors ask for, beyond the object itself.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::cause::{Cause, Confidence, Evidence, Finding, Source, Verdict};
+use crate::{
+    deadlines::{Deadlines, Overdue},
+    graph::Graph,
+    index::Index,
+    object::{Condition, ConditionStatus, Facts, Node, Object, ObjectRef, ServiceRef},
+    relation::EdgeKind,
+    unknown_reason::UnknownReason,
+};
+
+/// The most objects that one cause names.
+pub(super) const NAMED: usize = 5;
+/// The label that kubeadm and most distributions put on nodes of the control plane.
+const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
+/// The cluster at one moment, with the questions that detectors ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case<'a> {
+    pub(super) index: &'a Index,
+    pub(super) graph: &'a Graph,
+    pub(super) now: Timestamp,
+}
+
+/// Whether a Service has a Pod that can answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Serving {
+    /// A Pod that is ready, or endpoints that are managed by hand.
+    Yes,
+    /// The Service does not exist.
+    NoService,
+    /// No Pod behind it is ready.
+    NoReadyPod,
+    /// It cannot be seen.
+    Unknown,
+}
+
+impl<'a> Case<'a> {
+    /// The time since the deletion was accepted; zero for an object that is not being deleted.
+    pub(super) fn waited(&self, object: &Object) -> SignedDuration {
+        let deletion = object.deletion.as_ref();
+        deletion.map_or(SignedDuration::ZERO, |it| self.now.duration_since(it.accepted()))
+    }
+
+    /// Whether the deletion takes longer than expected.
+    pub(super) fn overdue(&self, object: &Object) -> Overdue {
+        let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
+        Deadlines::of(&object.kind, grace).overdue(self.waited(object))
+    }
+
+    /// The sources of the edges of this kind that point at the object.
+    pub(super) fn sources(
+        &self,
+        object: &Object,
+        kind: EdgeKind,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let index = self.index;
+        let edges = self.graph.to(&object.uid).filter(move |edge| edge.kind == kind);
+        edges.filter_map(move |edge| index.get(&edge.from))
+    }
+
+    /// The Node of this name.
+    pub(super) fn node(&self, name: &str) -> Option<(&'a Arc<Object>, &'a Node)> {
+        let object = self.index.find("", "Node", None, name)?;
+        match &object.facts {
+            Facts::Node(node) => Some((object, node)),
+            _ => None,
+        }
+    }
+
+    /// The verdict on a node whose kubelet has stopped reporting: condition Ready is Unknown.
+    ///
+    /// The node controller judges by the moment at which it saw a change, not by the clock of the node
+    /// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
+    pub(super) fn silent_node(&self, name: &str) -> Option<Verdict> {
+        let (object, node) = self.node(name)?;
+        let ready = node.ready.as_ref()?;
+        if ready.status != ConditionStatus::Unknown {
+            return None;
+        }
+        let cause = Cause::NodeSilent {
+            node: name.into(),
+            provider: node.provider.clone(),
+            control_plane: object.labels.get(CONTROL_PLANE).is_some(),
+            silent: self.index.of_resource("nodes").filter(|node| is_silent(node)).count(),
+        };
+        let taints = node
+            .taints
+            .iter()
+            .map(|(key, effect)| Evidence::field(object, "spec.taints", format!("{key}:{effect}")));
+        let verdict = Verdict::new(cause, object, Confidence::Confirmed);
+        Some(verdict.with([condition(object, ready)]).with(taints))
+    }
+
+    /// Whether a Pod behind this Service is ready.
+    pub(super) fn serving(&self, service: &ServiceRef) -> Serving {
+        let namespace = Some(&*service.namespace);
+        let Some(object) = self.index.find("", "Service", namespace, &service.name) else {
+            return match self.index.check_visible("services", namespace) {
+                Ok(()) => Serving::NoService,
+                Err(_) => Serving::Unknown,
+            };
+        };
+        let Facts::Service(facts) = &object.facts else { return Serving::Unknown };
+        if facts.selector.is_none() {
+            return Serving::Yes;
+        }
+        if self.index.check_pods_visible(namespace).is_err() {
+            return Serving::Unknown;
+        }
+        if self.sources_selected(object).any(|pod| is_ready(pod)) {
+            Serving::Yes
+        } else {
+            Serving::NoReadyPod
+        }
+    }
+
+    /// The Pods that a Service selects.
+    fn sources_selected(&self, service: &Object) -> impl Iterator<Item = &'a Arc<Object>> {
+        let index = self.index;
+        let edges = self.graph.from(&service.uid).filter(|edge| edge.kind == EdgeKind::Selects);
+        let selected = edges.filter_map(move |edge| index.get(&edge.to));
+        selected.filter(|object| matches!(object.facts, Facts::Pod(_)))
+    }
+
+    /// The Services that select this Pod and have no ready Pod.
+    pub(super) fn services_without_pods(
+        &self,
+        pod: &Object,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let case = *self;
+        let selecting = self.sources(pod, EdgeKind::Selects);
+        selecting
+            .filter(|object| matches!(object.facts, Facts::Service(_)))
+            .filter(move |service| !case.sources_selected(service).any(|pod| is_ready(pod)))
+    }
+}
+
+/// Whether condition Ready of a Node is Unknown.
+fn is_silent(object: &Object) -> bool {
+    let Facts::Node(node) = &object.facts else { return false };
+    node.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::Unknown)
+}
+
+fn is_ready(object: &Object) -> bool {
+    matches!(&object.facts, Facts::Pod(pod) if pod.ready) && object.deletion.is_none()
+}
+
+/// A condition as evidence, in the words of the cluster.
+pub(super) fn condition(of: &Object, condition: &Condition) -> Evidence {
+    let status = match condition.status {
+        ConditionStatus::True => "True",
+        ConditionStatus::False => "False",
+        ConditionStatus::Unknown => "Unknown",
+    };
+    let said = if condition.message.is_empty() {
+        format!("{status} {}", condition.reason)
+    } else {
+        format!("{status} {}: {}", condition.reason, condition.message)
+    };
+    Evidence {
+        of: of.reference(),
+        source: Source::Condition(condition.name.clone()),
+        said,
+        at: condition.since.map(Timestamp::from),
+    }
+}
+
+/// Parts objects into those that are being deleted and the others.
+pub(super) fn part<'a>(
+    objects: impl IntoIterator<Item = &'a Arc<Object>>,
+) -> (Vec<&'a Arc<Object>>, Vec<&'a Arc<Object>>) {
+    objects.into_iter().partition(|object| object.deletion.is_some())
+}
+
+/// The names of the first few objects.
+pub(super) fn names(objects: &[&Arc<Object>]) -> Vec<ObjectRef> {
+    let mut names: Vec<ObjectRef> = objects.iter().map(|object| object.reference()).collect();
+    names.sort();
+    names.truncate(NAMED);
+    names
+}
+
+/// The verdict where a resource that would tell is hidden.
+pub(super) fn cannot_see<'a>(object: &Object, why: &UnknownReason) -> Finding<'a> {
+    let resource: Arc<str> = match why {
+        UnknownReason::Hidden { resource, .. }
+        | UnknownReason::NotListed { resource }
+        | UnknownReason::NotServed { resource } => resource.as_str().into(),
+        _ => object.kind.resource().into(),
+    };
+    let cause = Cause::CannotSee { resource: resource.clone() };
+    Verdict::new(cause, object, Confidence::Unknown).part(&resource).into()
+}

@@ -1,0 +1,388 @@
+//! The causes for which a deletion waits, and the evidence for them.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::object::{Object, ObjectRef};
+
+/// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Cause {
+    /// The Pod is within its grace period.
+    WithinGrace {
+        /// The end of the grace period.
+        #[serde(with = "crate::millis::required")]
+        until: Timestamp,
+        /// A container has a preStop hook, which runs within the grace period.
+        pre_stop: bool,
+    },
+    /// The node's kubelet has stopped reporting, so nobody confirms that the Pods on it have ended.
+    NodeSilent {
+        /// The node.
+        node: Arc<str>,
+        /// `spec.providerID`, by which a cloud names the machine.
+        provider: Option<Arc<str>>,
+        /// The node runs the control plane.
+        control_plane: bool,
+        /// The number of silent nodes, this one included.
+        silent: usize,
+    },
+    /// The Pod's Node does not exist any more. The Pod garbage collector removes the Pod.
+    NodeMissing {
+        /// The name of the node.
+        node: Arc<str>,
+    },
+    /// Containers still run after the grace period, on a node that reports.
+    ContainersRunning {
+        /// The node.
+        node: Arc<str>,
+        /// The containers that run.
+        containers: Vec<Arc<str>>,
+        /// The node reports that it is not ready.
+        not_ready: bool,
+    },
+    /// All containers have terminated, and the Pod's phase says that its sandbox, with its network, has not.
+    SandboxLeft {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// All containers have terminated, and the devices of the Pod's resource claims are not released.
+    DevicesLeft {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// All containers have terminated, and the volumes are not unmounted.
+    VolumesMounted {
+        /// The node.
+        node: Arc<str>,
+        /// Containers mounted a part of a volume with `subPath`.
+        sub_paths: bool,
+    },
+    /// The volumes are not unmounted, and a claim of the Pod does not exist any more.
+    ClaimGone {
+        /// The node.
+        node: Arc<str>,
+        /// The claims that are gone.
+        claims: Vec<Arc<str>>,
+        /// Containers mounted a part of a volume with `subPath`.
+        sub_paths: bool,
+    },
+    /// The volumes are not unmounted, and their driver is not registered on the node.
+    DriverMissing {
+        /// The node.
+        node: Arc<str>,
+        /// The CSI driver.
+        driver: Arc<str>,
+    },
+    /// All containers have terminated, and the Pod has no volume to unmount.
+    PodDirectoryLeft {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Pods that nobody deletes use the claim.
+    ClaimInUse {
+        /// The Pods.
+        pods: Vec<ObjectRef>,
+    },
+    /// Only Pods that have run to completion use the claim. They hold it as running ones do.
+    ClaimHeldByCompletedPods {
+        /// The Pods.
+        pods: Vec<ObjectRef>,
+    },
+    /// A claim that nobody deletes is bound to the volume.
+    VolumeBound {
+        /// The claim.
+        claim: Option<ObjectRef>,
+    },
+    /// The driver answers the detach of the volume with an error.
+    DetachFailed {
+        /// The CSI driver.
+        attacher: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+        /// The driver's error.
+        said: Arc<str>,
+    },
+    /// The volume is attached to a node.
+    VolumeAttached {
+        /// The CSI driver.
+        attacher: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+    },
+    /// The provisioner has not deleted the storage behind the volume.
+    BackendLeft {
+        /// The CSI driver; none for a volume without one.
+        driver: Option<Arc<str>>,
+    },
+    /// The API server behind an aggregated group version does not answer, so nobody can say that the namespace is empty.
+    ApiDown {
+        /// The group version, such as `metrics.k8s.io/v1beta1`.
+        group_version: Arc<str>,
+        /// The Service that should serve it.
+        service: Option<ObjectRef>,
+    },
+    /// A webhook that refuses what it cannot check does not answer.
+    WebhookDown {
+        /// The name of the webhook in its configuration.
+        webhook: Arc<str>,
+        /// The configurations that hold a webhook of this name.
+        configurations: Vec<ObjectRef>,
+    },
+    /// A webhook denies the request.
+    WebhookDenies {
+        /// The name of the webhook in its configuration.
+        webhook: Arc<str>,
+    },
+    /// A ValidatingAdmissionPolicy denies the request.
+    PolicyDenies {
+        /// The policy.
+        policy: Arc<str>,
+    },
+    /// The webhook that converts the objects of a kind between versions does not answer.
+    ConversionDown {
+        /// The kind, as the API server writes it: `example.com/v1, Kind=Widget`.
+        kind: Arc<str>,
+    },
+    /// The controller that deletes the content was refused for another reason.
+    ContentRefused,
+    /// Another program keeps a finalizer in the spec of the namespace.
+    NamespaceFinalizer {
+        /// The finalizer.
+        finalizer: Arc<str>,
+    },
+    /// A controller of the control plane has not done its part.
+    ControllerSilent {
+        /// The controller, by the name that kube-controller-manager gives it.
+        controller: Arc<str>,
+    },
+    /// The program that clears the finalizer is not there any more, or never was.
+    FinisherGone {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// Workloads that were deleted lately and may have been the program, the likeliest first.
+        deleted: Vec<ObjectRef>,
+    },
+    /// The program that clears the finalizer has no ready Pod.
+    FinisherNotReady {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The program.
+        finisher: ObjectRef,
+    },
+    /// The program that clears the finalizer runs, and has not cleared it.
+    FinisherBusy {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The program.
+        finisher: ObjectRef,
+    },
+    /// It is not known which of several programs clears the finalizer.
+    FinisherUnknown {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The programs that may.
+        possible: Vec<ObjectRef>,
+    },
+    /// The cloud's load balancer is not removed.
+    LoadBalancerLeft,
+    /// The kinds that would say are hidden.
+    CannotSee {
+        /// The resource, such as `pods`.
+        resource: Arc<str>,
+    },
+    /// No known cause fits what can be seen.
+    Unknown,
+}
+
+impl Cause {
+    /// The name of the cause, as on the wire. It is part of the identity of a diagnosis.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::WithinGrace { .. } => "withinGrace",
+            Self::NodeSilent { .. } => "nodeSilent",
+            Self::NodeMissing { .. } => "nodeMissing",
+            Self::ContainersRunning { .. } => "containersRunning",
+            Self::SandboxLeft { .. } => "sandboxLeft",
+            Self::DevicesLeft { .. } => "devicesLeft",
+            Self::VolumesMounted { .. } => "volumesMounted",
+            Self::ClaimGone { .. } => "claimGone",
+            Self::DriverMissing { .. } => "driverMissing",
+            Self::PodDirectoryLeft { .. } => "podDirectoryLeft",
+            Self::ClaimInUse { .. } => "claimInUse",
+            Self::ClaimHeldByCompletedPods { .. } => "claimHeldByCompletedPods",
+            Self::VolumeBound { .. } => "volumeBound",
+            Self::DetachFailed { .. } => "detachFailed",
+            Self::VolumeAttached { .. } => "volumeAttached",
+            Self::BackendLeft { .. } => "backendLeft",
+            Self::ApiDown { .. } => "apiDown",
+            Self::WebhookDown { .. } => "webhookDown",
+            Self::WebhookDenies { .. } => "webhookDenies",
+            Self::PolicyDenies { .. } => "policyDenies",
+            Self::ConversionDown { .. } => "conversionDown",
+            Self::ContentRefused => "contentRefused",
+            Self::NamespaceFinalizer { .. } => "namespaceFinalizer",
+            Self::ControllerSilent { .. } => "controllerSilent",
+            Self::FinisherGone { .. } => "finisherGone",
+            Self::FinisherNotReady { .. } => "finisherNotReady",
+            Self::FinisherBusy { .. } => "finisherBusy",
+            Self::FinisherUnknown { .. } => "finisherUnknown",
+            Self::LoadBalancerLeft => "loadBalancerLeft",
+            Self::CannotSee { .. } => "cannotSee",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether waiting is expected to end it, so that it is worth showing only once it takes longer than expected. A
+    /// `false` cause is shown at once, for nothing will happen by itself.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::WithinGrace { .. }
+                | Self::NodeMissing { .. }
+                | Self::ContainersRunning { .. }
+                | Self::SandboxLeft { .. }
+                | Self::DevicesLeft { .. }
+                | Self::VolumesMounted { .. }
+                | Self::PodDirectoryLeft { .. }
+                | Self::VolumeAttached { .. }
+                | Self::BackendLeft { .. }
+                | Self::ContentRefused
+                | Self::ControllerSilent { .. }
+                | Self::FinisherNotReady { .. }
+                | Self::FinisherBusy { .. }
+                | Self::FinisherUnknown { .. }
+                | Self::LoadBalancerLeft
+                | Self::CannotSee { .. }
+                | Self::Unknown
+        )
+    }
+}
+
+/// How sure a diagnosis is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Confidence {
+    /// What would say is hidden, or nothing fits.
+    Unknown,
+    /// The state of the objects fits this cause and no other that is known.
+    Inferred,
+    /// The cluster says so: in a condition, or in an error.
+    Confirmed,
+}
+
+/// One fact that speaks for a cause.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// The object that it was read on.
+    pub of: ObjectRef,
+    /// The field or condition that it was read from.
+    pub source: Source,
+    /// The text, as the cluster wrote it; empty where the source alone says it.
+    pub said: String,
+    /// The time when it began, if the cluster records it.
+    #[serde(with = "crate::millis::optional")]
+    pub at: Option<Timestamp>,
+}
+
+/// Where a fact was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// A condition, by its type.
+    Condition(Arc<str>),
+    /// A field, by its path.
+    Field(Arc<str>),
+    /// The object does not exist.
+    Absent,
+    /// The object was deleted lately.
+    Deleted,
+}
+
+impl Evidence {
+    /// A field of an object.
+    pub(super) fn field(of: &Object, path: &str, said: impl Into<String>) -> Self {
+        let source = Source::Field(path.into());
+        Self { of: of.reference(), source, said: said.into(), at: None }
+    }
+
+    /// An object that is not there.
+    pub(super) fn absent(of: ObjectRef) -> Self {
+        Self { of, source: Source::Absent, said: String::new(), at: None }
+    }
+
+    /// The same fact, which began at this time.
+    pub(super) fn since(mut self, at: Option<Timestamp>) -> Self {
+        self.at = at;
+        self
+    }
+}
+
+/// The root of a chain: its cause and the object where that sits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) cause: Cause,
+    /// The object where the cause sits. Equal causes at one place are one diagnosis.
+    pub(super) root: ObjectRef,
+    /// Sets causes at one object apart: a finalizer, a webhook.
+    pub(super) part: Arc<str>,
+    pub(super) confidence: Confidence,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+impl Verdict {
+    pub(super) fn new(cause: Cause, root: &Object, confidence: Confidence) -> Self {
+        Self::at(cause, root.reference(), confidence)
+    }
+
+    pub(super) fn at(cause: Cause, root: ObjectRef, confidence: Confidence) -> Self {
+        Self { cause, root, part: "".into(), confidence, evidence: Vec::new() }
+    }
+
+    pub(super) fn part(mut self, part: &Arc<str>) -> Self {
+        self.part = part.clone();
+        self
+    }
+
+    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+}
+
+/// The relation by which one object waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Link {
+    /// A namespace waits for its content.
+    Content,
+    /// A claim waits for a Pod that mounts it.
+    Mount,
+    /// A volume waits for its claim.
+    Claim,
+    /// A volume waits for its detachment from a node.
+    Attachment,
+    /// An owner that is deleted in the foreground waits for its dependent.
+    Dependent,
+    /// A definition waits for an object of its kind.
+    Instance,
+}
+
+/// What a detector finds on one object.
+#[derive(Clone, Debug)]
+pub(super) enum Finding<'a> {
+    /// It waits for objects that are being deleted themselves.
+    WaitsFor(Link, Vec<&'a Arc<Object>>),
+    /// A root.
+    Root(Box<Verdict>),
+}
+
+impl From<Verdict> for Finding<'_> {
+    fn from(verdict: Verdict) -> Self {
+        Self::Root(Box::new(verdict))
+    }
+}

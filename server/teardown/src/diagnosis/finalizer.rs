@@ -1,0 +1,171 @@
+//! Finalizers that a program clears: whether it is there, and ready.
+
+use std::sync::Arc;
+
+use super::{
+    case::{Case, NAMED, names},
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+};
+use crate::{
+    index::Departure,
+    labels::PART_OF,
+    object::{Facts, Object, ObjectRef},
+    relation::{EdgeKind, Strength, is_built_in, is_shipped_with},
+};
+
+/// Set on a Service whose load balancer a cloud controller removes.
+const LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
+/// Set on the Pods of a Job until the Job has counted them.
+const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// A finalizer waits for its program.
+pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    for finalizer in object.finalizers.iter() {
+        if let Some(verdict) = verdict(case, object, finalizer) {
+            let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
+            found.push(verdict.part(finalizer).with([said]).into());
+        }
+    }
+}
+
+fn verdict(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Option<Verdict> {
+    if &**finalizer == LOAD_BALANCER {
+        return Some(Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred));
+    }
+    if &**finalizer == JOB_TRACKING {
+        let cause = Cause::ControllerSilent { controller: "job-controller".into() };
+        return Some(Verdict::new(cause, object, Confidence::Inferred));
+    }
+    if is_built_in(finalizer) || is_storage(finalizer) {
+        return None;
+    }
+    let (attributed, possible) = programs(case, object, finalizer);
+    let finalizer = finalizer.clone();
+    if let Some(finisher) = attributed.first() {
+        let ready = attributed.iter().find(|program| ready(program) == Some(true));
+        let evidence = attributed.iter().map(|program| readiness(program));
+        let (cause, root) = match ready {
+            Some(finisher) => {
+                (Cause::FinisherBusy { finalizer, finisher: finisher.reference() }, finisher)
+            }
+            None => {
+                (Cause::FinisherNotReady { finalizer, finisher: finisher.reference() }, finisher)
+            }
+        };
+        return Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence));
+    }
+    let departed = departed(case, object, &finalizer);
+    let deleted: Vec<ObjectRef> =
+        departed.iter().take(NAMED).map(|it| it.object.reference()).collect();
+    let evidence: Vec<Evidence> = departed.iter().take(NAMED).map(|it| gone(it)).collect();
+    if possible.is_empty() || !departed.is_empty() {
+        let root = kind_of(object);
+        let cause = Cause::FinisherGone { finalizer, deleted };
+        return Some(Verdict::at(cause, root, Confidence::Inferred).with(evidence));
+    }
+    let cause = Cause::FinisherUnknown { finalizer, possible: names(&possible) };
+    let evidence = possible.iter().take(NAMED).map(|program| readiness(program));
+    Some(Verdict::at(cause, kind_of(object), Confidence::Inferred).with(evidence))
+}
+
+/// Finalizers of storage, which the detectors of volumes and attachments explain.
+fn is_storage(finalizer: &str) -> bool {
+    finalizer.starts_with("external-attacher/")
+        || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
+}
+
+/// The programs that clear a finalizer, and those that possibly do, by the edges that a plan orders them by.
+fn programs<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+) -> (Vec<&'a Arc<Object>>, Vec<&'a Arc<Object>>) {
+    let (mut attributed, mut possible) = (Vec::new(), Vec::new());
+    for edge in case.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Finishes) {
+        // The owners of a program have the program in the value.
+        if &*edge.reason.value != finalizer {
+            continue;
+        }
+        let Some(program) = case.index.get(&edge.to) else { continue };
+        match edge.strength {
+            Strength::Hard => attributed.push(program),
+            // A program that is being deleted itself clears nothing for long.
+            _ if program.deletion.is_some() => {}
+            _ => possible.push(program),
+        }
+    }
+    (attributed, possible)
+}
+
+/// Whether a program has a ready Pod; `None` where its kind does not say.
+fn ready(program: &Object) -> Option<bool> {
+    match &program.facts {
+        Facts::Workload(workload) => workload.ready.map(|ready| ready > 0),
+        Facts::Pod(pod) => Some(pod.ready && program.deletion.is_none()),
+        _ => None,
+    }
+}
+
+fn readiness(program: &Object) -> Evidence {
+    match &program.facts {
+        Facts::Workload(workload) => {
+            let ready = workload.ready.unwrap_or_default();
+            let wanted = workload.replicas.unwrap_or(ready);
+            Evidence::field(program, "status.readyReplicas", format!("{ready} / {wanted}"))
+        }
+        _ => Evidence::field(
+            program,
+            "status.conditions",
+            ready(program).unwrap_or_default().to_string(),
+        ),
+    }
+}
+
+fn gone(departure: &Departure) -> Evidence {
+    Evidence {
+        of: departure.object.reference(),
+        source: Source::Deleted,
+        said: String::new(),
+        at: Some(departure.at),
+    }
+}
+
+/// Workloads that were deleted lately and may have been the program: the one that the finalizer's project ships, or those
+/// of the object's unit, its definition's unit, or its namespace. The likeliest come first.
+fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a Departure> {
+    let definition = case
+        .graph
+        .from(&object.uid)
+        .filter(|edge| edge.kind == EdgeKind::Defines)
+        .find_map(|edge| case.index.get(&edge.to));
+    let unit = |of: &Object| of.labels.get(PART_OF).cloned();
+    let units: Vec<Arc<str>> =
+        definition.and_then(|it| unit(it)).into_iter().chain(unit(object)).collect();
+    let likelihood = |departure: &Departure| -> u8 {
+        let program = &departure.object;
+        let is_named_so =
+            ["operator", "controller", "manager"].iter().any(|word| program.name.contains(word));
+        let is_near = program.namespace == object.namespace
+            || unit(program).is_some_and(|unit| units.contains(&unit));
+        let is_program = program.owners.is_empty() && &*program.kind.group == "apps";
+        match (is_shipped_with(finalizer, program), is_near && is_program) {
+            (true, _) => 3,
+            (false, true) if is_named_so => 2,
+            (false, true) => 1,
+            (false, false) => 0,
+        }
+    };
+    let mut found: Vec<(u8, &Departure)> = case
+        .index
+        .departures()
+        .map(|departure| (likelihood(departure), departure))
+        .filter(|(likelihood, _)| *likelihood > 0)
+        .collect();
+    found.sort_by(|(a, x), (b, y)| (b, y.at).cmp(&(a, x.at)));
+    found.into_iter().map(|(_, departure)| departure).collect()
+}
+
+/// The kind of an object, so that all objects that wait for one program are one card.
+fn kind_of(object: &Object) -> ObjectRef {
+    ObjectRef { namespace: None, name: "".into(), ..object.reference() }
+}

@@ -1,0 +1,189 @@
+//! Namespaces that are Terminating. The namespace controller deletes the Pods first, then everything else, and writes its
+//! problems to five conditions (`pkg/controller/namespace/deletion/status_condition_utils.go`).
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::{
+    admission,
+    case::{Case, cannot_see, condition, part},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+};
+use crate::{
+    object::{Condition, ConditionStatus, Facts, Namespace, Object, ObjectRef},
+    relation::EdgeKind,
+};
+
+/// The time after which a namespace has conditions: the controller waits 5 s before its first pass.
+const FIRST_PASS: SignedDuration = SignedDuration::from_secs(120);
+
+/// A namespace waits for its content: while there is a Pod, for the Pods alone (KEP-5080).
+///
+/// While Pods are left the conditions `NamespaceContentRemaining` and `NamespaceFinalizersRemaining` say that nothing is
+/// left, so they are not asked.
+pub(super) fn content<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    if !matches!(object.facts, Facts::Namespace(_)) {
+        return;
+    }
+    let (going, _) = part(case.sources(object, EdgeKind::Contains));
+    let pods: Vec<&Arc<Object>> =
+        going.iter().copied().filter(|content| matches!(content.facts, Facts::Pod(_))).collect();
+    let waits_for = if pods.is_empty() { going } else { pods };
+    if !waits_for.is_empty() {
+        found.push(Finding::WaitsFor(Link::Content, waits_for));
+    }
+}
+
+/// An aggregated API does not answer, so the controller cannot know that nothing is left.
+pub(super) fn discovery_failed<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(failure) = problem(object, "NamespaceDeletionDiscoveryFailure") else { return };
+    let group_versions = group_versions(&failure.message);
+    if group_versions.is_empty() {
+        let verdict = Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed);
+        found.push(verdict.with([condition(object, failure)]).into());
+    }
+    for group_version in group_versions {
+        found.push(api_down(case, group_version).with([condition(object, failure)]).into());
+    }
+}
+
+/// The controller was refused when it deleted or listed the content.
+pub(super) fn content_refused<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    for name in ["NamespaceDeletionContentFailure", "NamespaceDeletionGroupVersionParsingFailure"] {
+        let Some(failure) = problem(object, name) else { continue };
+        // Pods whose grace period is over: they are found by themselves.
+        if failure.message.contains("unexpected items still remain") {
+            continue;
+        }
+        let said = condition(object, failure);
+        let refused = admission::refusal(case, &failure.message);
+        let verdict = refused
+            .unwrap_or_else(|| Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
+        found.push(verdict.with([said]).into());
+    }
+}
+
+/// Another program than the namespace controller keeps a finalizer in the spec.
+pub(super) fn other_finalizer<'a>(
+    _: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Facts::Namespace(namespace) = &object.facts else { return };
+    for finalizer in namespace.finalizers.iter().filter(|it| &***it != "kubernetes") {
+        let cause = Cause::NamespaceFinalizer { finalizer: finalizer.clone() };
+        let said = Evidence::field(object, "spec.finalizers", &**finalizer);
+        let verdict = Verdict::new(cause, object, Confidence::Confirmed).part(finalizer);
+        found.push(verdict.with([said]).into());
+    }
+}
+
+/// No other reason was found. A hidden kind may hold the reason; and without a single condition the controller has not
+/// looked at the namespace at all.
+pub(super) fn silent<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    let Facts::Namespace(namespace) = &object.facts else { return };
+    if !found.is_empty() {
+        return;
+    }
+    let Namespace { conditions, .. } = &**namespace;
+    if conditions.is_empty() && case.waited(object) > FIRST_PASS {
+        let cause = Cause::ControllerSilent { controller: "namespace-controller".into() };
+        let said = Evidence::field(object, "status.conditions", "");
+        found.push(Verdict::new(cause, object, Confidence::Inferred).with([said]).into());
+    } else if let Err(why) = case.index.check_namespace_visible(&object.name) {
+        found.push(cannot_see(object, &why));
+    }
+}
+
+/// The verdict on a group version that cannot be discovered: its APIService is at the root.
+fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
+    let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+    let name = format!("{version}.{group}");
+    let kind = "APIService";
+    let found = case.index.find("apiregistration.k8s.io", kind, None, &name);
+    let mut service = None;
+    let mut evidence = Vec::new();
+    if let Some(object) = found
+        && let Facts::ApiService(api) = &object.facts
+    {
+        service = api.service.as_ref().map(|service| ObjectRef {
+            group: "".into(),
+            kind: "Service".into(),
+            namespace: Some(service.namespace.clone()),
+            name: service.name.clone(),
+        });
+        evidence.extend(api.available.iter().map(|available| condition(object, available)));
+    }
+    let root = ObjectRef {
+        group: "apiregistration.k8s.io".into(),
+        kind: kind.into(),
+        namespace: None,
+        name: name.into(),
+    };
+    let cause = Cause::ApiDown { group_version: group_version.into(), service };
+    Verdict::at(cause, root, Confidence::Confirmed).with(evidence)
+}
+
+/// The condition of this type, if it reports a problem.
+fn problem<'a>(object: &'a Object, name: &str) -> Option<&'a Condition> {
+    let Facts::Namespace(namespace) = &object.facts else { return None };
+    namespace
+        .conditions
+        .iter()
+        .find(|condition| &*condition.name == name && condition.status == ConditionStatus::True)
+}
+
+/// The group versions that a failed discovery names: `GROUP/VERSION: ERROR`, joined by commas
+/// (`staging/src/k8s.io/client-go/discovery/discovery_client.go`). The error may name the group version again.
+fn group_versions(message: &str) -> Vec<&str> {
+    let list = message.split_once("server APIs: ").map_or(message, |(_, list)| list);
+    let mut found: Vec<&str> = Vec::new();
+    for part in list.split(", ") {
+        let Some((name, _)) = part.split_once(": ") else { continue };
+        let is_version = |version: &str| {
+            version
+                .strip_prefix('v')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let is_group_version = name.split_once('/').is_some_and(|(group, version)| {
+            !group.is_empty() && !group.contains(' ') && is_version(version)
+        });
+        if is_group_version && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_versions_are_those_that_discovery_failed_for() {
+        for (message, expected) in [
+            (
+                "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: \
+                 metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1",
+                vec!["metrics.k8s.io/v1beta1"],
+            ),
+            (
+                "Discovery failed for some groups, 2 failing: unable to retrieve the complete list of server APIs: \
+                 a.example/v1: Get \"https://10.0.0.1/apis\": x, y: z, b.example/v2alpha1: gone",
+                vec!["a.example/v1", "b.example/v2alpha1"],
+            ),
+            ("connection refused", vec![]),
+        ] {
+            assert_eq!(group_versions(message), expected, "{message}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Owners that wait for the garbage collector, and definitions that wait for their objects.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::{
+    admission,
+    case::{Case, condition, part},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+};
+use crate::{
+    deadlines::Overdue,
+    object::{Facts, Object},
+    relation::EdgeKind,
+};
+
+/// The garbage collector looks at an object again within a second or so; a minute of silence means that it does not.
+const COLLECTOR: SignedDuration = SignedDuration::from_mins(1);
+
+/// `foregroundDeletion`: the owner waits for the dependents that block it (`pkg/controller/garbagecollector`).
+pub(super) fn foreground<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    if !has_finalizer(object, "foregroundDeletion") {
+        return;
+    }
+    let blocks = |dependent: &&Arc<Object>| {
+        dependent.owners.iter().any(|owner| owner.uid == object.uid && owner.blocks)
+    };
+    let (going, staying) = part(case.sources(object, EdgeKind::Owns).filter(blocks));
+    if !going.is_empty() {
+        found.push(Finding::WaitsFor(Link::Dependent, going));
+    } else if case.waited(object) > COLLECTOR {
+        let said = Evidence::field(object, "metadata.finalizers", "foregroundDeletion");
+        let left = staying.iter().take(3).map(|dependent| {
+            Evidence::field(dependent, "metadata.ownerReferences", object.name.to_string())
+        });
+        found.push(collector(object, [said].into_iter().chain(left)));
+    }
+}
+
+/// `orphan`: the garbage collector removes the reference to the owner from each dependent first.
+pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    if has_finalizer(object, "orphan") && case.waited(object) > COLLECTOR {
+        let said = Evidence::field(object, "metadata.finalizers", "orphan");
+        found.push(collector(object, [said]));
+    }
+}
+
+/// `customresourcecleanup.apiextensions.k8s.io`: a definition waits for the objects of its kind
+/// (`staging/src/k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go`).
+pub(super) fn instances<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Facts::Definition(definition) = &object.facts else { return };
+    let (going, _) = part(case.sources(object, EdgeKind::Defines));
+    let waits = !going.is_empty();
+    if waits {
+        found.push(Finding::WaitsFor(Link::Instance, going));
+    }
+    let failed = definition
+        .terminating
+        .as_deref()
+        .filter(|condition| &*condition.reason == "InstanceDeletionFailed");
+    if let Some(failed) = failed {
+        let said = condition(object, failed);
+        let verdict = admission::refusal(case, &failed.message)
+            .unwrap_or_else(|| Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
+        found.push(verdict.with([said]).into());
+    } else if !waits && case.overdue(object) > Overdue::No {
+        let cause = Cause::ControllerSilent { controller: "kube-apiserver".into() };
+        let said = definition.terminating.iter().map(|it| condition(object, it));
+        found.push(Verdict::new(cause, object, Confidence::Inferred).with(said).into());
+    }
+}
+
+fn collector<'a>(object: &Object, evidence: impl IntoIterator<Item = Evidence>) -> Finding<'a> {
+    let cause = Cause::ControllerSilent { controller: "garbage-collector-controller".into() };
+    Verdict::new(cause, object, Confidence::Inferred).with(evidence).into()
+}
+
+fn has_finalizer(object: &Object, finalizer: &str) -> bool {
+    object.finalizers.iter().any(|it| &**it == finalizer)
+}

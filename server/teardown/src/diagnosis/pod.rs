@@ -1,0 +1,209 @@
+//! Pods that are being deleted: the node, the containers, then the volumes.
+//!
+//! The kubelet stops the containers, reports a terminal phase, unmounts the volumes and sends the last DELETE with a grace
+//! period of 0 (`pkg/kubelet/pod_workers.go`, `pkg/kubelet/status/status_manager.go`). So a terminal phase with all
+//! containers terminated means that the volumes are left, and another phase that the containers or the sandbox are. A Pod
+//! with a grace period of 0 is waiting for its finalizers alone.
+
+use std::sync::Arc;
+
+use super::{
+    case::{Case, condition},
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+};
+use crate::object::{
+    Claim, Container, ContainerState, Deletion, Ending, Facts, Object, ObjectRef, Phase, Pod,
+    PodReferenceKind,
+};
+
+/// A Pod that the kubelet is still working on.
+struct Ended<'a> {
+    object: &'a Arc<Object>,
+    pod: &'a Pod,
+    ending: &'a Ending,
+    deletion: &'a Deletion,
+    node: &'a Arc<str>,
+}
+
+impl<'a> Ended<'a> {
+    fn of(object: &'a Arc<Object>) -> Option<Self> {
+        let Facts::Pod(pod) = &object.facts else { return None };
+        let deletion = object.deletion.as_deref().filter(|deletion| deletion.grace > 0)?;
+        let (ending, node) = (pod.ending.as_deref()?, pod.node.as_ref()?);
+        Some(Self { object, pod, ending, deletion, node })
+    }
+
+    fn is_over(&self) -> bool {
+        self.pod.phase.is_some_and(Phase::is_over)
+    }
+
+    fn in_state(&self, state: ContainerState) -> impl Iterator<Item = &'a Container> {
+        self.ending.containers.iter().filter(move |container| container.state == state)
+    }
+
+    fn verdict(&self, cause: Cause) -> Verdict {
+        let deadline = Evidence::field(self.object, "metadata.deletionTimestamp", "")
+            .since(Some(self.deletion.at));
+        Verdict::new(cause, self.object, Confidence::Inferred).with([deadline, self.phase()])
+    }
+
+    fn phase(&self) -> Evidence {
+        let phase = self.pod.phase.map_or("", Phase::name);
+        let states = self.ending.containers.iter().map(|container| {
+            let state = match container.state {
+                ContainerState::Waiting => "waiting",
+                ContainerState::Running => "running",
+                ContainerState::Terminated => "terminated",
+            };
+            format!("{} {state}", container.name)
+        });
+        let states: Vec<String> = states.collect();
+        Evidence::field(self.object, "status", format!("{phase}; {}", states.join(", ")))
+    }
+}
+
+/// The grace period is not over: the kubelet is stopping the containers.
+pub(super) fn within_grace<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pod) = Ended::of(object) else { return };
+    if case.now < pod.deletion.at && case.node(pod.node).is_some_and(|(_, node)| node.is_ready()) {
+        let (until, pre_stop) = (pod.deletion.at, pod.ending.has_pre_stop_hook);
+        found.push(pod.verdict(Cause::WithinGrace { until, pre_stop }).into());
+    }
+}
+
+/// The node does not exist, or its kubelet has stopped reporting.
+pub(super) fn node_away<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pod) = Ended::of(object) else { return };
+    if let Some(mut verdict) = case.silent_node(pod.node) {
+        if let Some(reason) = &pod.ending.disruption {
+            verdict = verdict.with([Evidence {
+                of: object.reference(),
+                source: Source::Condition("DisruptionTarget".into()),
+                said: reason.to_string(),
+                at: None,
+            }]);
+        }
+        found.push(verdict.into());
+    } else if case.node(pod.node).is_none() && case.index.check_visible("nodes", None).is_ok() {
+        let node = ObjectRef {
+            group: "".into(),
+            kind: "Node".into(),
+            namespace: None,
+            name: pod.node.clone(),
+        };
+        let cause = Cause::NodeMissing { node: pod.node.clone() };
+        let evidence =
+            [Evidence::absent(node.clone()), Evidence::field(object, "spec.nodeName", &**pod.node)];
+        found.push(Verdict::at(cause, node, Confidence::Confirmed).with(evidence).into());
+    }
+}
+
+/// The node reports, and containers, sandbox or devices are left after the grace period.
+pub(super) fn not_stopped<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pod) = Ended::of(object) else { return };
+    let Some((node_object, node)) = reporting(case, &pod) else { return };
+    if pod.is_over() {
+        return;
+    }
+    let name = pod.node.clone();
+    let running: Vec<Arc<str>> =
+        pod.in_state(ContainerState::Running).map(|it| it.name.clone()).collect();
+    let has_ended = running.is_empty() && pod.in_state(ContainerState::Terminated).next().is_some();
+    let cause = if has_ended && pod.ending.has_devices {
+        Cause::DevicesLeft { node: name }
+    } else if has_ended {
+        Cause::SandboxLeft { node: name }
+    } else {
+        let not_ready = !node.is_ready();
+        Cause::ContainersRunning { node: name, containers: running, not_ready }
+    };
+    let ready = node.ready.as_ref().map(|ready| condition(node_object, ready));
+    found.push(pod.verdict(cause).with(ready).into());
+}
+
+/// The containers have terminated, and the kubelet has not unmounted the volumes.
+pub(super) fn not_unmounted<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pod) = Ended::of(object) else { return };
+    let Some((node_object, node)) = reporting(case, &pod) else { return };
+    if !pod.is_over() {
+        return;
+    }
+    let (node_name, sub_paths) = (pod.node.clone(), pod.ending.mounts_sub_paths);
+    let claims = || pod.pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+    let namespace = object.namespace.as_deref();
+    let (mut gone, mut drivers) = (Vec::new(), pod.ending.drivers.to_vec());
+    for used in claims() {
+        match case.index.find("", "PersistentVolumeClaim", namespace, &used.name) {
+            Some(claim) => drivers.extend(driver_of(case, claim)),
+            None if case.index.check_claims_visible(namespace).is_ok() => {
+                gone.push(used.name.clone());
+            }
+            None => {}
+        }
+    }
+    let missing = drivers.iter().find(|driver| !has_driver(case, pod.node, driver));
+    let mut evidence: Vec<Evidence> =
+        node.ready.iter().map(|ready| condition(node_object, ready)).collect();
+    let cause = if !gone.is_empty() {
+        evidence.extend(gone.iter().map(|claim| {
+            Evidence::absent(ObjectRef {
+                group: "".into(),
+                kind: "PersistentVolumeClaim".into(),
+                namespace: object.namespace.clone(),
+                name: claim.clone(),
+            })
+        }));
+        Cause::ClaimGone { node: node_name, claims: gone, sub_paths }
+    } else if let Some(driver) = missing {
+        Cause::DriverMissing { node: node_name, driver: driver.clone() }
+    } else if claims().next().is_some() || pod.ending.has_volumes || !drivers.is_empty() {
+        Cause::VolumesMounted { node: node_name, sub_paths }
+    } else {
+        Cause::PodDirectoryLeft { node: node_name }
+    };
+    found.push(pod.verdict(cause).with(evidence).into());
+}
+
+/// The Pod's node, if its kubelet reports and the grace period is over.
+fn reporting<'a>(
+    case: &Case<'a>,
+    pod: &Ended<'_>,
+) -> Option<(&'a Arc<Object>, &'a crate::object::Node)> {
+    let is_past = case.now >= pod.deletion.at;
+    case.node(pod.node).filter(|_| is_past && case.silent_node(pod.node).is_none())
+}
+
+/// The CSI driver of the volume that a claim is bound to.
+fn driver_of(case: &Case<'_>, claim: &Object) -> Option<Arc<str>> {
+    let Facts::Claim(facts) = &claim.facts else { return None };
+    let Claim { volume: Some(volume), .. } = &**facts else { return None };
+    match &case.index.find("", "PersistentVolume", None, volume)?.facts {
+        Facts::Volume(volume) => volume.driver.clone(),
+        _ => None,
+    }
+}
+
+/// Whether the CSINode of this name lists the driver. A CSINode that cannot be seen says nothing against it.
+fn has_driver(case: &Case<'_>, node: &str, driver: &Arc<str>) -> bool {
+    let found = case.index.find("storage.k8s.io", "CSINode", None, node);
+    match found.map(|object| &object.facts) {
+        Some(Facts::CsiNode(facts)) => facts.drivers.contains(driver),
+        _ => true,
+    }
+}

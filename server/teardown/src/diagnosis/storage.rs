@@ -1,0 +1,160 @@
+//! Claims, volumes and their attachments.
+
+use std::sync::Arc;
+
+use super::{
+    case::{Case, cannot_see, names, part},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+};
+use crate::{
+    deadlines::Overdue,
+    object::{Attachment, Facts, Object, Phase},
+    relation::EdgeKind,
+};
+
+/// `kubernetes.io/pvc-protection`: a Pod that names the claim holds it, in whatever phase the Pod is
+/// (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`).
+pub(super) fn claim_in_use<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let protection = "kubernetes.io/pvc-protection";
+    if !has_finalizer(object, protection) {
+        return;
+    }
+    if let Err(why) = case.index.check_pods_visible(object.namespace.as_deref()) {
+        found.push(cannot_see(object, &why));
+        return;
+    }
+    let is_pod = |user: &&Arc<Object>| matches!(&user.facts, Facts::Pod(pod) if pod.node.is_some());
+    let (going, staying) = part(case.sources(object, EdgeKind::Mounts).filter(is_pod));
+    let is_completed = |pod: &&Arc<Object>| matches!(&pod.facts, Facts::Pod(pod) if pod.phase.is_some_and(Phase::is_over));
+    let (completed, live): (Vec<_>, Vec<_>) = staying.into_iter().partition(is_completed);
+    let field = |pod: &&Arc<Object>| {
+        Evidence::field(pod, "spec.volumes", format!("persistentVolumeClaim {}", object.name))
+    };
+    if going.is_empty() && completed.is_empty() && live.is_empty() {
+        if case.overdue(object) > Overdue::No {
+            found.push(silent(object, "persistentvolumeclaim-protection-controller", protection));
+        }
+        return;
+    }
+    if !live.is_empty() {
+        let cause = Cause::ClaimInUse { pods: names(&live) };
+        let verdict = Verdict::new(cause, object, Confidence::Confirmed);
+        found.push(verdict.with(live.iter().take(3).map(field)).into());
+    } else if !completed.is_empty() {
+        let cause = Cause::ClaimHeldByCompletedPods { pods: names(&completed) };
+        let verdict = Verdict::new(cause, object, Confidence::Confirmed);
+        found.push(verdict.with(completed.iter().take(3).map(field)).into());
+    }
+    if !going.is_empty() {
+        found.push(Finding::WaitsFor(Link::Mount, going));
+    }
+}
+
+/// `kubernetes.io/pv-protection`: a volume that is bound waits for its claim.
+pub(super) fn volume_bound<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Facts::Volume(volume) = &object.facts else { return };
+    if !has_finalizer(object, "kubernetes.io/pv-protection")
+        || volume.phase.as_deref() != Some("Bound")
+    {
+        return;
+    }
+    match case.index.claim_of(volume) {
+        Err(why) => found.push(cannot_see(object, &why)),
+        Ok(Some(claim)) if claim.deletion.is_some() => {
+            found.push(Finding::WaitsFor(Link::Claim, vec![claim]));
+        }
+        Ok(claim) => {
+            let cause = Cause::VolumeBound { claim: claim.map(|claim| claim.reference()) };
+            let phase = Evidence::field(object, "status.phase", "Bound");
+            found.push(Verdict::new(cause, object, Confidence::Confirmed).with([phase]).into());
+        }
+    }
+}
+
+/// A volume waits for its attachments, and then for its provisioner, which deletes the storage behind it.
+pub(super) fn volume_released<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Facts::Volume(volume) = &object.facts else { return };
+    let (going, staying) = part(attachments_of(case, object));
+    let phase = volume.phase.as_deref().unwrap_or_default();
+    let is_attacher = |finalizer: &Arc<str>| finalizer.starts_with("external-attacher/");
+    if object.finalizers.iter().any(is_attacher) {
+        for attachment in &staying {
+            found.extend(attached(case, attachment));
+        }
+        if !going.is_empty() {
+            found.push(Finding::WaitsFor(Link::Attachment, going));
+            return;
+        }
+    }
+    let is_provisioned =
+        ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"]
+            .iter()
+            .any(|finalizer| has_finalizer(object, finalizer));
+    if is_provisioned && staying.is_empty() && matches!(phase, "Released" | "Failed") {
+        let cause = Cause::BackendLeft { driver: volume.driver.clone() };
+        let confidence =
+            if phase == "Failed" { Confidence::Confirmed } else { Confidence::Inferred };
+        let said = Evidence::field(object, "status.phase", phase);
+        found.push(Verdict::new(cause, object, confidence).with([said]).into());
+    }
+}
+
+/// A VolumeAttachment waits for the driver to detach the volume.
+pub(super) fn not_detached<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    if matches!(object.facts, Facts::Attachment(_)) {
+        found.extend(attached(case, object));
+    }
+}
+
+fn attached<'a>(case: &Case<'a>, object: &Arc<Object>) -> Option<Finding<'a>> {
+    let Facts::Attachment(attachment) = &object.facts else { return None };
+    let Attachment { node, attacher, detach_error, .. } = &**attachment;
+    let (node, attacher) = (node.clone(), attacher.clone());
+    if let Some(said) = detach_error {
+        let cause = Cause::DetachFailed { attacher, node, said: said.clone() };
+        let error = Evidence::field(object, "status.detachError.message", &**said);
+        return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]).into());
+    }
+    if let Some(verdict) = case.silent_node(&node) {
+        return Some(verdict.into());
+    }
+    let cause = Cause::VolumeAttached { attacher, node };
+    let said = Evidence::field(object, "status.attached", attachment.attached.to_string());
+    Some(Verdict::new(cause, object, Confidence::Inferred).with([said]).into())
+}
+
+fn attachments_of<'a>(
+    case: &Case<'a>,
+    volume: &'a Object,
+) -> impl Iterator<Item = &'a Arc<Object>> {
+    case.index.of_resource("volumeattachments.storage.k8s.io").filter(|object| {
+        let Facts::Attachment(attachment) = &object.facts else { return false };
+        attachment.volume.as_deref() == Some(&*volume.name)
+    })
+}
+
+fn has_finalizer(object: &Object, finalizer: &str) -> bool {
+    object.finalizers.iter().any(|it| &**it == finalizer)
+}
+
+fn silent<'a>(object: &Object, controller: &str, finalizer: &str) -> Finding<'a> {
+    let cause = Cause::ControllerSilent { controller: controller.into() };
+    let held = Evidence::field(object, "metadata.finalizers", finalizer);
+    Verdict::new(cause, object, Confidence::Inferred).with([held]).into()
+}

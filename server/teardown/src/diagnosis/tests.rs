@@ -1,0 +1,320 @@
+use std::fmt::Write;
+
+use super::*;
+use crate::fixture;
+
+/// The diagnoses of a fixture as text: cause, root, confidence, then what waits, then the evidence.
+fn diagnoses(text: &str) -> String {
+    let index = fixture::index(text);
+    told(&index)
+}
+
+fn told(index: &Index) -> String {
+    let mut told = String::new();
+    for it in diagnose(index, &Graph::of(index), fixture::now()) {
+        let state = if it.stuck { "stuck" } else { "waits" };
+        writeln!(told, "{} at {} ({:?}, {state})", it.cause.name(), it.root, it.confidence)
+            .unwrap();
+        for waiting in &it.waiting {
+            let on = waiting
+                .on
+                .map(|(on, link)| format!(" for {:?} of {}", link, it.waiting[on].object));
+            writeln!(told, "  {}{}", waiting.object, on.unwrap_or_default()).unwrap();
+        }
+        for object in &it.impact.replacements_blocked {
+            writeln!(told, "  ! no replacement of {object}").unwrap();
+        }
+        for object in &it.impact.without_endpoints {
+            writeln!(told, "  ! no endpoints of {object}").unwrap();
+        }
+        for fact in &it.evidence {
+            let source = match &fact.source {
+                Source::Condition(name) => format!("condition {name}"),
+                Source::Field(path) => path.to_string(),
+                Source::Absent => "absent".to_owned(),
+                Source::Deleted => "deleted".to_owned(),
+            };
+            writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();
+        }
+    }
+    told
+}
+
+#[test]
+fn pod_on_a_silent_node_holds_its_claim_and_blocks_the_replacement() {
+    insta::assert_snapshot!(diagnoses("
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped_posting_node_status. taints=node.kubernetes.io/unreachable:NoExecute
+        node n2
+        ns shop
+        deploy shop/one strategy=Recreate
+        rs shop/one-1 owner=deploy/one
+        pod shop/one-1-a owner=rs/one-1 labels=app:one node=n1 deleted=400 grace=30 containers=web:running disruption=DeletionByTaintManager uses=claim:data
+        svc shop/one selector=app:one
+        pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection
+    "), @r#"
+    nodeSilent at Node n1 (Confirmed, stuck)
+      Pod shop/one-1-a
+      PersistentVolumeClaim shop/data for Mount of Pod shop/one-1-a
+      ! no replacement of Deployment shop/one
+      ! no endpoints of Service shop/one
+      - Node n1: condition Ready Unknown NodeStatusUnknown: Kubelet stopped posting node status.
+      - Node n1: spec.taints node.kubernetes.io/unreachable:NoExecute
+      - Pod shop/one-1-a: condition DisruptionTarget DeletionByTaintManager
+    "#);
+}
+
+#[test]
+fn pod_on_a_node_that_reports_is_not_blamed_on_the_node() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+    "), @r#"
+    containersRunning at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Running; web running
+    "#);
+}
+
+#[test]
+fn pod_with_ended_containers_waits_for_its_volumes() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        pvc shop/data volume=pv
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pod shop/b node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:lost subPath=yes
+        pod shop/c node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated
+        pod shop/d node=n1 deleted=400 grace=30 containers=web:terminated
+        pod shop/e node=n1 deleted=400 grace=30 containers=web:terminated devices=yes
+    "), @r#"
+    claimGone at Pod shop/b (Inferred, stuck)
+      Pod shop/b
+      - Node n1: condition Ready True Kubelet
+      - PersistentVolumeClaim shop/lost: absent 
+      - Pod shop/b: metadata.deletionTimestamp 
+      - Pod shop/b: status Failed; web terminated
+    devicesLeft at Pod shop/e (Inferred, stuck)
+      Pod shop/e
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/e: metadata.deletionTimestamp 
+      - Pod shop/e: status Running; web terminated
+    podDirectoryLeft at Pod shop/c (Inferred, stuck)
+      Pod shop/c
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/c: metadata.deletionTimestamp 
+      - Pod shop/c: status Failed; web terminated
+    sandboxLeft at Pod shop/d (Inferred, stuck)
+      Pod shop/d
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/d: metadata.deletionTimestamp 
+      - Pod shop/d: status Running; web terminated
+    volumesMounted at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+    "#);
+}
+
+#[test]
+fn missing_driver_is_found_by_the_csi_node() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        csinode n1 drivers=other.example
+        pvc shop/data volume=pv
+        pv pv claim=shop/data driver=disk.example
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+    "), @r#"
+    driverMissing at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+    "#);
+}
+
+#[test]
+fn pod_in_its_grace_period_is_no_trouble() {
+    assert_eq!(
+        diagnoses(
+            "
+        node n1
+        pod shop/a node=n1 deleted=10 grace=30 containers=web:running
+    "
+        ),
+        ""
+    );
+}
+
+#[test]
+fn pod_of_a_node_that_is_gone_waits_for_the_pod_garbage_collector() {
+    insta::assert_snapshot!(diagnoses("
+        pod shop/a node=n9 deleted=400 grace=30 containers=web:running
+    "), @r#"
+    nodeMissing at Node n9 (Confirmed, stuck)
+      Pod shop/a
+      - Node n9: absent 
+      - Pod shop/a: spec.nodeName n9
+    "#);
+}
+
+#[test]
+fn claim_waits_for_live_and_for_completed_pods() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        pvc shop/live deleted=300 finalizers=kubernetes.io/pvc-protection
+        pod shop/a node=n1 uses=claim:live
+        pod other/a node=n1 uses=claim:done
+        pvc shop/done deleted=300 finalizers=kubernetes.io/pvc-protection
+        pod shop/job node=n1 phase=Succeeded uses=claim:done
+    "), @r#"
+    claimHeldByCompletedPods at PersistentVolumeClaim shop/done (Confirmed, stuck)
+      PersistentVolumeClaim shop/done
+      - Pod shop/job: spec.volumes persistentVolumeClaim done
+    claimInUse at PersistentVolumeClaim shop/live (Confirmed, stuck)
+      PersistentVolumeClaim shop/live
+      - Pod shop/a: spec.volumes persistentVolumeClaim live
+    "#);
+}
+
+#[test]
+fn empty_namespace_waits_for_an_api_that_is_down() {
+    insta::assert_snapshot!(diagnoses("
+        ns s3 deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:Discovery_failed_for_some_groups,_1_failing:_unable_to_retrieve_the_complete_list_of_server_APIs:_metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery:_metrics.k8s.io/v1beta1
+        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:False:MissingEndpoints:210:no_addresses
+    "), @r#"
+    apiDown at APIService v1beta1.metrics.k8s.io (Confirmed, waits)
+      Namespace s3
+      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1
+      - APIService v1beta1.metrics.k8s.io: condition Available False MissingEndpoints: no addresses
+    "#);
+}
+
+#[test]
+fn namespace_waits_for_its_pods_before_anything_else() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        ns shop deleted=400
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+        cm shop/c
+    "), @r#"
+    containersRunning at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      Namespace shop for Content of Pod shop/a
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Running; web running
+    "#);
+}
+
+#[test]
+fn refused_content_names_the_webhook_that_is_down() {
+    insta::assert_snapshot!(diagnoses(r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
+        webhook gate service=ops/gate guards=configmaps
+        cm shop/c
+    "#), @r#"
+    webhookDown at ValidatingWebhookConfiguration gate (Confirmed, stuck)
+      Namespace shop
+      - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: Failed to delete all resource types, 1 remaining: Internal error occurred: failed calling webhook "gate.example.com": failed to call webhook: Post "https://gate.ops.svc:443/": service "gate" not found
+      - Service ops/gate: absent
+    "#);
+}
+
+#[test]
+fn finalizer_whose_operator_was_deleted_names_the_operator() {
+    let mut index = fixture::index("
+        ns s4
+        deploy s4/queue-operator
+        crd topics.queue.example defines=Topic.queue.example deleted=90 finalizers=customresourcecleanup.apiextensions.k8s.io terminating=Terminating:True:InstanceDeletionInProgress:90:
+        Topic.queue.example s4/orders deleted=90 finalizers=queue.example/topic
+    ");
+    let operator = fixture::object("deploy s4/queue-operator");
+    let deleted =
+        crate::observation::Observation::Deleted { kind: operator.kind, uid: operator.uid };
+    index.apply([deleted], fixture::now());
+    insta::assert_snapshot!(told(&index), @r#"
+    finisherGone at Topic  (Inferred, waits)
+      Topic s4/orders
+      CustomResourceDefinition topics.queue.example for Instance of Topic s4/orders
+      - Deployment s4/queue-operator: deleted 
+      - Topic s4/orders: metadata.finalizers queue.example/topic
+    "#);
+}
+
+#[test]
+fn finalizer_of_a_program_that_runs_is_blamed_on_it_only_when_late() {
+    let rest = "
+        deploy ops/cert-manager ready=1 replicas=1 uses=account:cert-manager
+        crb cm role=clusterrole/cm accounts=ops/cert-manager
+        clusterrole cm updates=challenges.acme.cert-manager.io
+    ";
+    let challenge = |age: u32| {
+        format!(
+            "Challenge.acme.cert-manager.io shop/c deleted={age} finalizers=acme.cert-manager.io/finalizer\n{rest}"
+        )
+    };
+    assert_eq!(diagnoses(&challenge(5)), "");
+    insta::assert_snapshot!(diagnoses(&challenge(200)), @r#"
+    finisherBusy at Deployment ops/cert-manager (Inferred, stuck)
+      Challenge shop/c
+      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
+      - Deployment ops/cert-manager: status.readyReplicas 1 / 1
+    "#);
+    insta::assert_snapshot!(diagnoses(&challenge(200).replace("ready=1", "ready=0")), @r#"
+    finisherNotReady at Deployment ops/cert-manager (Inferred, stuck)
+      Challenge shop/c
+      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
+      - Deployment ops/cert-manager: status.readyReplicas 0 / 1
+    "#);
+}
+
+#[test]
+fn foreground_deletion_waits_for_the_dependent_that_blocks() {
+    insta::assert_snapshot!(diagnoses("
+        cm shop/parent deleted=200 finalizers=foregroundDeletion
+        cm shop/child owner=cm/parent deleted=200 finalizers=example.com/x
+        cm shop/free owner=cm/parent blocks=no
+        cm shop/alone deleted=200 finalizers=foregroundDeletion
+    "), @r#"
+    finisherGone at ConfigMap  (Inferred, stuck)
+      ConfigMap shop/child
+      ConfigMap shop/parent for Dependent of ConfigMap shop/child
+      - ConfigMap shop/child: metadata.finalizers example.com/x
+    controllerSilent at ConfigMap shop/alone (Inferred, stuck)
+      ConfigMap shop/alone
+      - ConfigMap shop/alone: metadata.finalizers foregroundDeletion
+    "#);
+}
+
+#[test]
+fn volume_waits_for_a_detach_that_fails() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        pv pv deleted=300 phase=Released finalizers=external-attacher/disk-example driver=disk.example
+        attachment a1 volume=pv node=n1 attacher=disk.example deleted=200 error=disk_is_busy
+        attachment a2 volume=other node=n1 attacher=disk.example
+    "), @r#"
+    detachFailed at VolumeAttachment a1 (Confirmed, stuck)
+      VolumeAttachment a1
+      PersistentVolume pv for Attachment of VolumeAttachment a1
+      - VolumeAttachment a1: status.detachError.message disk_is_busy
+    "#);
+}
+
+#[test]
+fn hidden_pods_are_never_no_cause() {
+    let mut index =
+        fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");
+    let hidden = crate::observation::Observation::Hidden {
+        resource: "pods".into(),
+        cause: crate::observation::HiddenCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    index.apply([hidden], fixture::now());
+    insta::assert_snapshot!(told(&index), @r#"
+    cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)
+      PersistentVolumeClaim shop/data
+    "#);
+}
