@@ -109,7 +109,7 @@ const lacking = {
 export default [
 	define(
 		'discovery-core',
-		'The kinds of core/v1',
+		'Discovery of core/v1 lists its kinds',
 		async (t) => {
 			const { body } = await t.get('/api/v1', { show: ({ kind, groupVersion }) => [kind, groupVersion] });
 			for (const resource of byName(body.resources)) t.note(resource.name, plain(resource));
@@ -130,7 +130,7 @@ export default [
 	),
 	define(
 		'discovery-api',
-		'The versions of the core',
+		'Discovery of the core group lists its versions',
 		async (t) => {
 			await t.get('/api', { show: ({ kind, versions }) => [kind, versions] });
 		},
@@ -138,7 +138,7 @@ export default [
 	),
 	define(
 		'discovery-groups',
-		'The groups and which of their versions they prefer',
+		'Discovery lists the groups with their preferred versions',
 		async (t) => {
 			await t.get('/apis', {
 				show: ({ kind, groups: all }) => [
@@ -154,7 +154,7 @@ export default [
 	),
 	define(
 		'discovery-apps',
-		'The kinds of apps/v1',
+		'Discovery of apps/v1 lists its kinds',
 		async (t) => {
 			const { body } = await t.get('/apis/apps/v1', { show: ({ kind, groupVersion }) => [kind, groupVersion] });
 			for (const resource of byName(body.resources)) t.note(resource.name, plain(resource));
@@ -163,7 +163,7 @@ export default [
 	),
 	define(
 		'discovery-group',
-		'One group and its versions',
+		'Discovery of one group lists its versions',
 		async (t) => {
 			await t.get('/apis/apps', {
 				show: ({ kind, name, versions, preferredVersion }) => [kind, name, versions, preferredVersion],
@@ -177,7 +177,7 @@ export default [
 	...groups.map((group) =>
 		define(
 			`discovery-aggregated-${group.split('.')[0]}`,
-			`Aggregated discovery of ${group}, its versions and the kinds of the one it prefers`,
+			`Aggregated discovery lists the versions of ${group} and the kinds of its preferred version`,
 			async (t) => {
 				const { body } = await t.get('/apis', {
 					headers: aggregated,
@@ -195,7 +195,7 @@ export default [
 	),
 	define(
 		'discovery-aggregated-core',
-		'Aggregated discovery of the core',
+		'Aggregated discovery lists the core group',
 		async (t) => {
 			const { body } = await t.get('/api', { headers: aggregated, show: ({ kind, apiVersion }) => [kind, apiVersion] });
 			const [version] = body.items[0].versions;
@@ -217,7 +217,7 @@ export default [
 	),
 	define(
 		'discovery-negotiation',
-		'Which form of discovery is answered',
+		'The Accept header selects the form of discovery',
 		async (t) => {
 			const show = (/** @type {any} */ { kind, apiVersion }) => [kind, apiVersion];
 			await t.get('/apis', { headers: beta, show });
@@ -237,7 +237,7 @@ export default [
 	),
 	define(
 		'server-version',
-		'The version of the server',
+		'The version endpoint returns the version of the server',
 		async (t) => {
 			await t.get('/version', { show: ({ major, minor }) => [major, minor] });
 		},
@@ -245,7 +245,7 @@ export default [
 	),
 	define(
 		'server-health',
-		'Whether the server is well',
+		'The health endpoints report a healthy server',
 		async (t) => {
 			for (const path of ['/healthz', '/livez', '/readyz']) await t.get(path);
 		},
