@@ -79,7 +79,7 @@ test('finalizer without a controller blocks foreground deletion of its owner', a
 
 	await cluster.request('admin', 'DELETE', `${at}/parent`, { propagationPolicy: 'Foreground' });
 	await cluster.until(at, ([it]) => !!it?.metadata.deletionTimestamp, {
-		what: 'the child to be told to go',
+		what: 'the child to be terminating',
 		...only('child'),
 	});
 	const { body } = await cluster.request('admin', 'GET', `${at}/parent`);

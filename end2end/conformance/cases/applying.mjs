@@ -45,7 +45,7 @@ const images = (/** @type {any} */ { spec }) => ({
 	})),
 });
 
-const noted = 'who made a Pod is noted field by field only once somebody applies it, since there are thousands of them';
+const noted = 'the sandbox records the managed fields of a Pod only once it is applied, because there are thousands of Pods';
 
 export default [
 	define(

@@ -31,7 +31,7 @@ const status = (one) => {
 
 /** @param {TestContext} t @param {string} name @param {string} type @param {string} is @param {string} reason */
 const untilSays = (t, name, type, is, reason) =>
-	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
+	t.until(`horizontalpodautoscalers/${name}`, `reports ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
 
 /** The events of the autoscaler with that name. @param {TestContext} t @param {string} name @param {number} count of different events */
 const untilTold = (t, name, count) => {
@@ -44,7 +44,7 @@ const untilTold = (t, name, count) => {
 				.map(({ type, reason, message, source }) => [type, reason, message, source.component].join(' | ')),
 		),
 	];
-	return t.until('events', `tell of ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
+	return t.until('events', `report on ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
 };
 
 /** @param {TestContext} t @param {string} name @param {number} replicas */
@@ -101,7 +101,7 @@ export default [
 			await t.create(autoscaler(name, { metrics: all }), { unrecorded: true });
 		}
 		for (const [name, one] of Object.entries(metrics)) {
-			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => hasCondition(it, 'ScalingActive', 'False'), {
+			await t.until(`horizontalpodautoscalers/${name}`, 'reports that scaling is inactive', (it) => hasCondition(it, 'ScalingActive', 'False'), {
 				show: status,
 			});
 			// One event for each metric, and one for the missing replica count.

@@ -190,7 +190,7 @@ export default [
 		await t.create(asks('five', { requests: { cpu: 'much' } }));
 		await t.get('resourcequotas/q', { fields: ['status.used'] });
 		await t.delete('pods/one', undefined, { unrecorded: true });
-		await t.until('resourcequotas/q', 'is free again', (one) => one?.status.used.pods === '0', { fields: ['status.used'] });
+		await t.until('resourcequotas/q', 'has no Pods', (one) => one?.status.used.pods === '0', { fields: ['status.used'] });
 	}),
 	define('create-quota-scopes', 'A quota with scopes applies to the matching Pods only', async (t) => {
 		await t.create(quota({ hard: { pods: '0' }, scopes: ['BestEffort', 'NotTerminating'] }));

@@ -253,7 +253,7 @@ export default [
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
-			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch(`${path}/w`, 'merge', free);
 			await t.gone(crd);
 		},
@@ -267,7 +267,7 @@ export default [
 			await t.delete(crd);
 			await t.until(
 				crd,
-				'has waited',
+				'reports InstanceDeletionCheck',
 				(one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionCheck'),
 				{ show: (one) => condition(one, 'Terminating').message, within: 90_000 },
 			);
@@ -280,7 +280,7 @@ export default [
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(crd);
 		await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
-		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.post(path, widget(t.ns, 'v'));
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.gone(crd);
@@ -293,7 +293,7 @@ export default [
 			const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(crd);
 			await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
-			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch(crd, 'merge', free);
 			await t.gone(crd);
 			await t.create(definition(t.ns), { unrecorded: true });
@@ -311,7 +311,7 @@ export default [
 		await t.create(second, { unrecorded: true });
 		await t.until(
 			`customresourcedefinitions/${second.metadata.name}`,
-			'is refused',
+			'has no accepted names',
 			(one) => hasCondition(one, 'NamesAccepted', 'False'),
 			{
 				show: conditions,
@@ -384,14 +384,14 @@ export default [
 			await t.delete(`${at('v1')}/held`);
 			await t.get(`${at('v1')}/held`);
 			await t.delete(crd);
-			await t.until(crd, 'says that it cannot', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
+			await t.until(crd, 'reports InstanceDeletionFailed', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
 				show: (one) =>
 					one.status.conditions
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
 			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { unrecorded: true });
-			await t.until(`${at('v1')}/held`, 'is told to go', (one) => one?.metadata.deletionTimestamp, { unrecorded: true });
+			await t.until(`${at('v1')}/held`, 'is terminating', (one) => one?.metadata.deletionTimestamp, { unrecorded: true });
 			await t.patch(`${at('v1')}/held`, 'merge', free, { unrecorded: true });
 			await t.gone(crd);
 		},

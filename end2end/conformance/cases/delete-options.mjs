@@ -106,7 +106,7 @@ export default [
 	define('delete-options-in-query', 'Options in the query apply if there is no body', async (t) => {
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }));
 		await t.delete('configmaps/a', undefined, { query: { propagationPolicy: 'Foreground' } });
-		await t.until('configmaps/a', 'was looked at by the collector', (one) => one.metadata.finalizers.length === 1);
+		await t.until('configmaps/a', 'has one finalizer', (one) => one.metadata.finalizers.length === 1);
 	}),
 	define('delete-unknown-field', 'An unknown field in DeleteOptions is ignored', async (t) => {
 		await t.create(configMap('a'));
@@ -136,7 +136,7 @@ export default [
 			await families(t, { finalizers: ['example.com/x'] });
 			await t.delete('configmaps', { propagationPolicy: 'Foreground' }, ofCase);
 			for (const name of ['child-of-a', 'child-of-b'])
-				await t.until(`configmaps/${name}`, 'is told to go', (one) => one?.metadata.deletionTimestamp);
+				await t.until(`configmaps/${name}`, 'is terminating', (one) => one?.metadata.deletionTimestamp);
 			await t.get('configmaps');
 			await t.patch('configmaps/child-of-a', 'merge', { metadata: { finalizers: null } });
 			await t.gone('configmaps/a');
@@ -194,7 +194,7 @@ export default [
 		async (t) => {
 			const { body } = await t.get('serviceaccounts/default');
 			await t.delete('serviceaccounts/default', undefined, { fields: [] });
-			await t.until('serviceaccounts/default', 'is back', (found) => found && found.metadata.uid !== body.metadata.uid);
+			await t.until('serviceaccounts/default', 'is recreated', (found) => found && found.metadata.uid !== body.metadata.uid);
 		},
 	),
 ];

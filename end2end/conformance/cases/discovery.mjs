@@ -80,9 +80,9 @@ const lacks = (why, ...resources) =>
 	]);
 const everything = 'create,delete,deletecollection,get,list,patch,update,watch';
 const proxied = 'create,delete,get,patch,update';
-const statuses = 'it cannot be deleted, and nobody should read it any more: it is deprecated';
-const relayed = 'it leads to what a machine or a Pod answers itself, and none does there';
-const resized = 'a running Pod keeps the size it has: there is nobody who would change it';
+const statuses = 'it is deprecated and cannot be deleted';
+const relayed = 'it is a proxy to a machine or a Pod, and the sandbox has neither';
+const resized = 'no controller of the sandbox resizes a running Pod';
 
 /** By the group. @type {Record<string, import('../suite.mjs').IntendedDifference[]>} */
 const lacking = {
@@ -94,7 +94,7 @@ const lacking = {
 		},
 	],
 	'admissionregistration.k8s.io': lacks(
-		'a teardown changes nothing that they could change',
+		'a teardown changes nothing that these policies could mutate',
 		`mutatingadmissionpolicies MutatingAdmissionPolicy mutatingadmissionpolicy Cluster ${everything}  api-extensions`,
 		`mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding mutatingadmissionpolicybinding Cluster ${everything}  api-extensions`,
 	),

@@ -127,7 +127,7 @@ const custom = (shape) =>
 			await t.get(`${path}/a`);
 			await t.post(path, object('b'));
 			await t.delete(crd);
-			await t.until(`${path}/b`, 'is told to go', (it) => it.metadata.deletionTimestamp);
+			await t.until(`${path}/b`, 'is terminating', (it) => it.metadata.deletionTimestamp);
 			await t.patch(`${path}/b`, 'merge', free);
 			await t.gone(crd);
 			await t.eventually('it is not served', 'GET', path, ({ status }) => status === 404);

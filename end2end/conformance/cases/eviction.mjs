@@ -51,12 +51,12 @@ export default [
 		for (const name of ['a', 'b']) await t.create(pod(name, { labels: { app: 'web' }, ...held }), { unrecorded: true });
 		await t.until('pods', 'both run', (all) => all.length === 2 && all.every(running), { unrecorded: true });
 		await t.create(disruptionBudget('budget', 'web', { minAvailable: 1 }), { unrecorded: true });
-		await t.until('poddisruptionbudgets/budget', 'has room', (one) => one.status?.disruptionsAllowed === 1, { fields });
+		await t.until('poddisruptionbudgets/budget', 'allows a disruption', (one) => one.status?.disruptionsAllowed === 1, { fields });
 		await t.post('pods/a/eviction', eviction('a'));
 		await t.get('pods/a');
 		await t.post('pods/b/eviction', eviction('b'));
 		await t.get('pods/b');
-		await t.until('poddisruptionbudgets/budget', 'has no room', (one) => one.status.currentHealthy === 1, { fields });
+		await t.until('poddisruptionbudgets/budget', 'allows no disruption', (one) => one.status.currentHealthy === 1, { fields });
 	}),
 	define('evict-refused', '§3 A3 A budget without allowed disruptions refuses an eviction with 429', async (t) => {
 		const [one] = await guarded(t, 1, { minAvailable: 1 });

@@ -683,7 +683,7 @@ export default [
 			);
 			await t.create(apiService(group, { name: 'silent', namespace: t.ns }), { unrecorded: true });
 			const judged = ['FailedDiscoveryCheck', 'Passed'];
-			await t.until(`apiservices/v1.${group}`, 'has been asked', (one) => judged.includes(available(one)?.reason), {
+			await t.until(`apiservices/v1.${group}`, 'has been probed', (one) => judged.includes(available(one)?.reason), {
 				within: longTimeout,
 				show: (one) => [available(one).status, available(one).reason],
 			});
@@ -732,7 +732,7 @@ export default [
 			await t.delete(`namespaces/${other}`);
 			await t.until(
 				`namespaces/${other}`,
-				'says what it cannot discover',
+				'reports DiscoveryFailed',
 				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{
 					show: conditions,
@@ -759,7 +759,7 @@ export default [
 			await t.delete(`namespaces/${t.ns}`);
 			await t.until(
 				`namespaces/${t.ns}`,
-				'says what it cannot discover',
+				'reports DiscoveryFailed',
 				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{ fields: ['status.conditions'] },
 			);

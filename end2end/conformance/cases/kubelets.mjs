@@ -175,7 +175,7 @@ export default [
 			t.note('another UID', first.metadata.uid !== second.metadata.uid);
 			await t.delete('pods/p', last(first));
 			await t.delete(`nodes/${name}`);
-			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.until('pods/p', 'is gone', (one) => !one, { within: longTimeout });
 		},
 	),

@@ -80,7 +80,7 @@ export default [
 			});
 			await t.create(about('before'), { fields: ['count'] });
 			await t.delete(`namespaces/${t.ns}`);
-			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch('events/before', 'strategic', { count: 2, message: 'again' }, { fields: ['count', 'message'] });
 			await t.create(about('after'));
 			await t.patch('pods/p', 'merge', free);
@@ -92,7 +92,7 @@ export default [
 		await t.create(configMap('b', { finalizers: x }));
 		await t.create(configMap('c'));
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
+		await t.until(`namespaces/${t.ns}`, 'reports what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 			show: conditions,
 		});
 		await t.get('configmaps');
@@ -104,7 +104,7 @@ export default [
 		await t.create(pod('p', held));
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
 			show: conditions,
 		});
@@ -147,7 +147,7 @@ export default [
 			await t.delete(`namespaces/${name}`);
 			await t.until(
 				`namespaces/${name}`,
-				'has lost the finalizer kubernetes',
+				'has no finalizer kubernetes',
 				(one) => one.spec.finalizers.length === 1,
 				{ fields: ['spec.finalizers', 'status.conditions'] },
 			);
@@ -208,7 +208,7 @@ export default [
 			await t.delete(`namespaces/${name}`);
 			await t.until(
 				`namespaces/${name}`,
-				'says what remains',
+				'reports what remains',
 				(one) => hasCondition(one, 'NamespaceContentRemaining', 'True'),
 				{ unrecorded: true },
 			);
@@ -273,7 +273,7 @@ export default [
 			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(`namespaces/${t.ns}`);
-			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
+			await t.until(`namespaces/${t.ns}`, 'reports what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 				show: conditions,
 			});
 			await t.patch(`${path}/w`, 'merge', free);
@@ -291,7 +291,7 @@ export default [
 		);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.gone('configmaps/child');
-		await t.until('configmaps/parent', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('configmaps/parent', 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.patch('configmaps/parent', 'merge', free);
 		await t.gone(`namespaces/${t.ns}`);
 	}),

@@ -63,7 +63,7 @@ export default [
 				await t.patch('poddisruptionbudgets/budget', 'merge', { spec: { minAvailable: 0 } });
 				await evict();
 			});
-			await t.until('poddisruptionbudgets/budget', 'has room', (one) => one.status.disruptionsAllowed === 1);
+			await t.until('poddisruptionbudgets/budget', 'allows a disruption', (one) => one.status.disruptionsAllowed === 1);
 			await evict();
 			await t.get('pods/p');
 		},
@@ -124,7 +124,7 @@ export default [
 			}
 			await t.gone('pods/p');
 			const isWell = (/** @type {any} */ node) => ready(node) === 'True' && taints(node).length === 0;
-			await t.until(`nodes/${name}`, 'is well again', isWell, { show: (node) => [ready(node), taints(node)] });
+			await t.until(`nodes/${name}`, 'is ready again', isWell, { show: (node) => [ready(node), taints(node)] });
 		},
 		{ alone: true },
 	),
@@ -170,13 +170,13 @@ export default [
 			const all = (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node), taints(node)]);
 			try {
 				await t.faultInjector.stopKubelets(first);
-				await t.until(`nodes/${first}`, 'drives its Pods away', (node) => silent(node) && drives(node), { show: taints });
+				await t.until(`nodes/${first}`, 'evicts its Pods', (node) => silent(node) && drives(node), { show: taints });
 				await t.faultInjector.stopKubelets(...others);
 				// The controller may still taint the last node in the pass that finds all nodes silent. The rule is that it removes the taints
 				// of the earlier nodes.
 				await t.until(
 					'nodes',
-					'are all silent, and the first drives its Pods away no more',
+					'are all silent, and the first evicts no Pods',
 					(/** @type {any[]} */ found) =>
 						found.every(silent) && !found.some((node) => node.metadata.name === first && drives(node)),
 					{ show: (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node)]) },
@@ -186,7 +186,7 @@ export default [
 			}
 			await t.until(
 				'nodes',
-				'are well again',
+				'are ready again',
 				(/** @type {any[]} */ found) => found.every((node) => ready(node) === 'True' && taints(node).length === 0),
 				{ show: all },
 			);

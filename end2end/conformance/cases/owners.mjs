@@ -153,7 +153,7 @@ export default [
 			await t.create(configMap('child', ownedBy(body)));
 			await t.until(
 				'events',
-				'say so',
+				'report it',
 				(all) => all.some((/** @type {any} */ { reason }) => reason === 'OwnerRefInvalidNamespace'),
 				{
 					show: (all) =>
@@ -289,7 +289,7 @@ export default [
 		await t.get('deployments/web');
 		await t.gone('deployments/web');
 		await t.until('replicasets', 'are gone', (all) => all.length === 0);
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 		);
 	}),
@@ -300,7 +300,7 @@ export default [
 			await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
 			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('deployments/web', { propagationPolicy: 'Foreground' });
-			await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`pods/${metadata.name}`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.get('deployments/web');
 			await t.get('replicasets');
 			await t.annotate(metadata.name, 'unwind.test/hold', null);
@@ -324,7 +324,7 @@ export default [
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('replicasets/web', { propagationPolicy: 'Background' });
 		await t.get('replicasets/web');
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 		);
 	}),
@@ -332,7 +332,7 @@ export default [
 		await t.create(replicaSet('web', { pods: { labels: { app: 'web' }, ...held } }));
 		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('replicasets/web', { propagationPolicy: 'Foreground' });
-		await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+		await t.until(`pods/${metadata.name}`, 'is terminating', (p) => p.metadata.deletionTimestamp);
 		await t.get('replicasets/web');
 		await t.annotate(metadata.name, 'unwind.test/hold', null);
 		await t.gone('replicasets/web');
@@ -345,7 +345,7 @@ export default [
 			await t.create(replicationController('web', { pods: { labels: { app: 'web' }, ...held } }));
 			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Foreground' });
-			await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+			await t.until(`pods/${metadata.name}`, 'is terminating', (p) => p.metadata.deletionTimestamp);
 			await t.get('replicationcontrollers/web');
 			await t.annotate(metadata.name, 'unwind.test/hold', null);
 			await t.gone('replicationcontrollers/web');
@@ -360,7 +360,7 @@ export default [
 			await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Background' });
 			await t.get('replicationcontrollers/web');
-			await t.until('pods', 'are told to go, and are still there', (all) =>
+			await t.until('pods', 'are terminating', (all) =>
 				all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 			);
 		},
@@ -392,7 +392,7 @@ export default [
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('jobs/work');
 		await t.gone('jobs/work');
-		await t.until('pods', 'has lost owner and finalizer', (all) =>
+		await t.until('pods', 'has no owner and no finalizer', (all) =>
 			all.every((/** @type {any} */ p) => !p.metadata.ownerReferences && !p.metadata.finalizers),
 		);
 	}),
@@ -409,7 +409,7 @@ export default [
 		await t.delete('jobs/work', { propagationPolicy: 'Foreground' });
 		await t.until(
 			`pods/${metadata.name}`,
-			'is told to go',
+			'is terminating',
 			(one) => one.metadata.deletionTimestamp && !one.metadata.finalizers,
 		);
 		await t.get('jobs/work');
@@ -425,7 +425,7 @@ export default [
 			await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/old');
 			await t.gone('replicationcontrollers/old');
-			await t.until('pods', 'has lost its owner', (all) =>
+			await t.until('pods', 'has no owner reference', (all) =>
 				all.every((/** @type {any} */ p) => !p.metadata.ownerReferences),
 			);
 		},
@@ -435,7 +435,7 @@ export default [
 		await t.create(pod('p', { ...held, ...ownedBy(body) }));
 		await t.until('pods/p', 'runs', running);
 		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
-		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 	}),
 	define('gc-cluster-owner', '§3 G6 A namespaced child of a cluster-scoped owner is collected', async (t) => {
 		const name = t.name('role');
@@ -476,7 +476,7 @@ export default [
 			const { body: b } = await t.create(configMap('b', ownedBy(a, blocks)));
 			await t.create(configMap('c', { ...ownedBy(b, blocks), finalizers: x }));
 			await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
-			await t.until('configmaps/c', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('configmaps/c', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.get('configmaps');
 			await t.patch('configmaps/c', 'merge', free);
 			await t.gone('configmaps/a');

@@ -109,7 +109,7 @@ export default [
 	}),
 	define('pod-unplaced', '§1.3 A Pod without a node is removed in the same request', async (t) => {
 		await t.create(unplacedPod('p'));
-		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, {
+		await t.until('pods/p', 'cannot be scheduled', (one) => one?.status.conditions, {
 			fields: ['status.phase', 'status.conditions'],
 		});
 		await t.delete('pods/p');
@@ -194,7 +194,7 @@ export default [
 		async (t) => {
 			await runningPod(t, { annotations: { [hold]: 'kill' } });
 			await t.delete('pods/p');
-			await t.until('events', 'a warning', (all) => all.some((/** @type {any} */ { type }) => type === 'Warning'), {
+			await t.until('events', 'contain a warning', (all) => all.some((/** @type {any} */ { type }) => type === 'Warning'), {
 				show: (all) =>
 					all
 						.filter((/** @type {any} */ { type }) => type === 'Warning')
@@ -235,13 +235,13 @@ export default [
 					'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"';
 				await reportEvent(t, p, 'FailedKillPod', message);
 				await getEvents(t, p, 'FailedKillPod');
-				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
+				await t.until(`nodes/${name}`, 'is not ready, but its lease is fresh', (node) => is(node, 'False', 'not-ready'), { show });
 				await t.get('pods/p', { fields: ['status.phase'] });
 				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
 			};
 			await withHeartbeat(t, name, refuseToEnd, runtimeDown);
 			// Without a fresh lease this would be another mechanism: the node is unreachable (P4).
-			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
+			await t.until(`nodes/${name}`, 'is silent', (node) => is(node, 'Unknown', 'unreachable'), { show });
 			await t.get('pods/p', { fields: ['status.phase'] });
 			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
@@ -379,10 +379,10 @@ export default [
 				},
 			);
 			const fields = ['status.phase', 'status.conditions'];
-			await t.until('pods/p', 'is told to go', deleting, { fields });
+			await t.until('pods/p', 'is terminating', deleting, { fields });
 			await t.until(
 				'events',
-				'say why',
+				'report the reason',
 				(all) =>
 					['NodeNotReady', 'TaintManagerEviction'].every((reason) =>
 						all.some((/** @type {any} */ event) => event.reason === reason),
@@ -406,7 +406,7 @@ export default [
 			const name = t.name('node');
 			await bareNode(t, name);
 			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { unrecorded: true });
-			await t.until('pods/p', 'is told to go', deleting);
+			await t.until('pods/p', 'is terminating', deleting);
 			const out = [
 				{
 					op: 'add',
@@ -452,10 +452,10 @@ export default [
 			await t.patch('deployments/web', 'merge', {
 				spec: { template: { metadata: { annotations: { changed: 'yes' } } } },
 			});
-			await t.until(`pods/${metadata.name}`, 'is told to go', deleting);
+			await t.until(`pods/${metadata.name}`, 'is terminating', deleting);
 			await t.until(
 				'deployments/web',
-				'has seen it',
+				'has observed the change',
 				(one) => one.status.observedGeneration === one.metadata.generation && !one.status.replicas,
 				{ fields: ['status.replicas', 'status.terminatingReplicas'] },
 			);
@@ -481,13 +481,13 @@ export default [
 			await t.delete(`pods/${metadata.name}`);
 			await t.until(
 				'pods',
-				'two, one of them told to go',
+				'two, one of them terminating',
 				(all) => all.length === 2 && all.filter(deleting).length === 1 && all.every(running),
 				{ show: (all) => all.length },
 			);
 			await t.until(
 				'deployments/web',
-				'counts the one that goes',
+				'counts the terminating Pod',
 				(one) => one.status.terminatingReplicas === 1 && one.status.readyReplicas === 1,
 				{ fields: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] },
 			);

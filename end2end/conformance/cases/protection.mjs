@@ -88,7 +88,7 @@ export default [
 			await waitUntilReady(t, path);
 			await using(t, '10.22.0.7', async () => {
 				await t.delete(path);
-				await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
+				await t.until(path, 'reports the reason', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(path);
 		},
@@ -107,7 +107,7 @@ export default [
 				await t.delete(path);
 				await t.gone(path);
 				await t.delete(wider);
-				await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
+				await t.until(wider, 'reports the reason', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(wider);
 		},

@@ -195,7 +195,7 @@ export default [
 	}),
 	define('table-pods', 'Pods as a table', async (t) => {
 		await t.create(unplacedPod('p'), { unrecorded: true });
-		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { unrecorded: true });
+		await t.until('pods/p', 'cannot be scheduled', (one) => one?.status.conditions, { unrecorded: true });
 		await t.get('pods', {
 			headers: table,
 			show: ({ columnDefinitions, rows }) => [

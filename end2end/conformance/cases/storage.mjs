@@ -74,7 +74,7 @@ const attachedTo = (t, volume, ...nodes) =>
 /** @param {string} volume */
 const isOf = (volume) => (/** @type {any} */ attachment) => attachment.spec.source.persistentVolumeName === volume;
 /** @param {any} attachment */
-const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'told to go' : 'stays'];
+const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'terminating' : 'stays'];
 
 /**
  * A volume that a node still has mounted although its Pod is gone. Another volume was unmounted and is detached: the controller
@@ -264,7 +264,7 @@ export default [
 		await t.until('pods/p', 'runs', running, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
 		await t.create(pod('late', {}, using('data')), { unrecorded: true });
-		await t.until('pods/late', 'cannot be placed', (one) => one.status.conditions, {
+		await t.until('pods/late', 'cannot be scheduled', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
 					type,
@@ -285,7 +285,7 @@ export default [
 		await t.delete('persistentvolumeclaims/data');
 		await t.until(
 			'persistentvolumeclaims/data',
-			'is held by that alone',
+			'has only that finalizer',
 			(one) => one.metadata.finalizers.length === 1,
 		);
 		await t.patch('persistentvolumeclaims/data', 'merge', free);
@@ -293,7 +293,7 @@ export default [
 	}),
 	define('claim-pod-missing', 'A Pod whose claim does not exist is not scheduled', async (t) => {
 		await t.create(pod('p', {}, using('none')), { unrecorded: true });
-		await t.until('pods/p', 'cannot be placed', (one) => one.status.conditions, {
+		await t.until('pods/p', 'cannot be scheduled', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
 					type,
@@ -341,7 +341,7 @@ export default [
 			await t.until(`persistentvolumes/${name}`, 'has Failed', is('Failed'), { fields: [...volumeFields, 'status.message'] });
 			await t.until(
 				'/api/v1/namespaces/default/events',
-				'say so',
+				'report it',
 				(all) => all.some((/** @type {any} */ { involvedObject }) => involvedObject.name === name),
 				{
 					show: (all) =>
@@ -402,7 +402,7 @@ export default [
 		await t.create(claim('data', name), { unrecorded: true });
 		await t.until(
 			'events',
-			'say that it waits',
+			'report that it waits',
 			(all) => all.some((/** @type {any} */ { reason }) => reason === 'WaitForFirstConsumer'),
 			{
 				show: (all) => all.map((/** @type {any} */ { type, reason, message }) => [type, reason, message]),
@@ -421,18 +421,18 @@ export default [
 		await t.create(pod('p', {}, using('data')), { unrecorded: true });
 		await t.until(
 			'volumeattachments',
-			'it is attached',
+			'one is attached',
 			(all) => ofVolume(all).some(({ status }) => status?.attached),
 			{ show },
 		);
 		await t.until(
 			`persistentvolumes/${name}`,
-			'is guarded by the attacher',
+			'has the finalizer of the attacher',
 			(one) => one.metadata.finalizers.length === 3,
 		);
 		await t.delete('pods/p', undefined, { unrecorded: true });
 		await t.gone('pods/p');
-		await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show });
+		await t.until('volumeattachments', 'none is left', (all) => ofVolume(all).length === 0, { show });
 		await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 		await t.gone(`persistentvolumes/${name}`);
 	}),
@@ -445,21 +445,21 @@ export default [
 				all.filter(({ spec }) => spec.source.persistentVolumeName === name);
 			const isAttached = (/** @type {any[]} */ all) => ofVolume(all).some(({ status }) => status?.attached);
 			await t.create(pod('p', {}, using('data')), { unrecorded: true });
-			await t.until('volumeattachments', 'it is attached', isAttached, { unrecorded: true });
+			await t.until('volumeattachments', 'one is attached', isAttached, { unrecorded: true });
 			const isGuarded = (/** @type {any} */ one) => one.metadata.finalizers.length === 3;
-			await t.until(`persistentvolumes/${name}`, 'is guarded by the attacher', isGuarded, { unrecorded: true });
+			await t.until(`persistentvolumes/${name}`, 'has the finalizer of the attacher', isGuarded, { unrecorded: true });
 			try {
 				await t.faultInjector.stopAttacher();
 				await t.delete('pods/p', undefined, { unrecorded: true });
 				await t.gone('pods/p');
 				const isTold = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
-				await t.until('volumeattachments', 'it is to be detached', (all) => ofVolume(all).some(isTold), {
+				await t.until('volumeattachments', 'one is terminating', (all) => ofVolume(all).some(isTold), {
 					show: (all) => ofVolume(all).map(({ status, metadata }) => [status, metadata.finalizers]),
 				});
 			} finally {
 				await t.faultInjector.startAttacher();
 			}
-			await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show: ofVolume });
+			await t.until('volumeattachments', 'none is left', (all) => ofVolume(all).length === 0, { show: ofVolume });
 			await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 			await t.gone(`persistentvolumes/${name}`);
 		},
@@ -514,7 +514,7 @@ export default [
 			await t.create(pod('q', {}, { nodeName: there, ...onBareNode, ...using('data') }), { unrecorded: true });
 			const isRefused = (/** @type {any} */ it) =>
 				it.reason === 'FailedAttachVolume' && it.involvedObject.name === 'q';
-			await t.until('events', 'it is refused', (all) => all.some(isRefused), {
+			await t.until('events', 'report it', (all) => all.some(isRefused), {
 				show: (all) =>
 					all.filter(isRefused).map((/** @type {any} */ { type, message, source }) => [type, message, source.component]),
 			});

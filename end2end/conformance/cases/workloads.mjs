@@ -129,7 +129,7 @@ export default [
 		);
 		await t.until(
 			'deployments/web',
-			'has seen it',
+			'has observed the change',
 			(one) =>
 				one.status.observedGeneration === one.metadata.generation &&
 				one.status.conditions.some((/** @type {any} */ { reason }) => reason === 'DeploymentPaused'),
@@ -207,7 +207,7 @@ export default [
 			await t.annotate('db-0', hold, null);
 			await t.until(
 				'pods/db-0',
-				'is another one, and runs',
+				'is recreated and runs',
 				(one) => one && one.metadata.uid !== metadata.uid && running(one),
 			);
 		},
@@ -275,7 +275,7 @@ export default [
 		await t.create(daemonSet('agent', here), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Foreground' });
-		await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until(`pods/${metadata.name}`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.get('daemonsets/agent');
 		await t.annotate(metadata.name, hold, null);
 		await t.gone('daemonsets/agent');
@@ -290,7 +290,7 @@ export default [
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Background' });
 		await t.get('daemonsets/agent');
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ one) => one.metadata.deletionTimestamp),
 		);
 	}),
@@ -313,7 +313,7 @@ export default [
 			await t.delete(`pods/${metadata.name}`);
 			await t.until(`pods/${metadata.name}`, 'is counted', (one) => !one.metadata.finalizers);
 			await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
-			await t.until('pods', 'it is gone, another runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
+			await t.until('pods', 'a new one runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
 			await t.until('jobs/work', 'has counted it', (one) => one.status.failed === 1, {
 				fields: ['status.failed', 'status.active'],
 			});
@@ -332,7 +332,7 @@ export default [
 			await t.create(unplacedPod('of-other', { finalizers, ...controlled(other) }));
 			await t.create(unplacedPod('of-managed', { finalizers, ...controlled(managed) }));
 			await t.create(unplacedPod('of-none', { finalizers }), { unrecorded: true });
-			await t.until('pods/of-none', 'has lost it', (one) => !one.metadata.finalizers);
+			await t.until('pods/of-none', 'has no finalizer', (one) => !one.metadata.finalizers);
 			for (const name of ['of-other', 'of-managed']) {
 				await t.delete(`pods/${name}`);
 				await t.get(`pods/${name}`);
@@ -399,11 +399,11 @@ export default [
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
 			{ unrecorded: true },
 		);
-		await t.until('jobs', 'that of the other is there', (all) => all.length > 0, {
+		await t.until('jobs', 'the Job of the other exists', (all) => all.length > 0, {
 			show: (all) => all.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name),
 		});
 		// Once this Job has run, a Pod of the suspended Job would exist too.
-		await t.until('pods', 'that of the other runs', run(1), { show: count });
+		await t.until('pods', 'the Pod of the other runs', run(1), { show: count });
 		await t.get('jobs', { show: ({ items }) => items.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name) });
 	}),
 	define('cronjob-foreground', '§6.2 Foreground makes a CronJob wait for its Jobs and their Pods', async (t) => {
@@ -418,7 +418,7 @@ export default [
 		await t.delete('cronjobs/nightly', { propagationPolicy: 'Foreground' });
 		await t.until(
 			`pods/${metadata.name}`,
-			'is told to go, and is not tracked',
+			'is terminating without job-tracking',
 			(one) => one.metadata.deletionTimestamp && !one.metadata.finalizers,
 		);
 		await t.get('cronjobs/nightly');
