@@ -99,7 +99,7 @@ const lacking = {
 		`mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding mutatingadmissionpolicybinding Cluster ${everything}  api-extensions`,
 	),
 	'resource.k8s.io': lacks(
-		'nobody gives devices out there: of theirs only the claims are of use, which are what is held',
+		'the sandbox has no devices; it serves only the claims, because finalizers hold them',
 		`deviceclasses DeviceClass deviceclass Cluster ${everything}`,
 		`resourceclaimtemplates ResourceClaimTemplate resourceclaimtemplate Namespaced ${everything}`,
 		`resourceslices ResourceSlice resourceslice Cluster ${everything}`,
