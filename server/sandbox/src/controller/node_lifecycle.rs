@@ -99,9 +99,9 @@ impl Reconcile for NodeLifecycle {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
-            // Upstream has no such rule: `tryUpdateNodeHealth` judges a node however late the check runs, because the
-            // kubelets run beside the controller. Here all components run in turn. A late check means that none of them
-            // ran, for example while the machine was suspended, so the kubelets renew their leases first.
+            // Upstream has no such rule: `tryUpdateNodeHealth` judges a node however late the check runs. There the kubelets
+            // run beside the controller; here all components run in turn. A late check means that none of them ran, for
+            // example while the machine was suspended, so the kubelets renew their leases first.
             self.deferred = true;
             return Ok(Next::After(Duration::from_millis(1)));
         }
