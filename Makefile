@@ -1,6 +1,5 @@
-# The commands of the project. `make run` and `make test` need nothing but rustup (or cargo), make and a shell; what else
-# they need they install themselves, once: pinned into ~/.cache/unwind and target, or from the system's packages where they
-# must.
+# The commands of the project. `make run` and `make test` need only rustup (or cargo), make and a shell. They install
+# everything else once: pinned versions into ~/.cache/unwind and target, the rest from the system's packages.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,51 +17,51 @@ nextest := $(TOOLS)/bin/cargo-nextest-$(NEXTEST_VERSION)
 deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
 fuzz := $(TOOLS)/bin/cargo-fuzz-$(FUZZ_VERSION)
 
-## run: build everything and start the dashboard on the sandbox; prints its URL. CONTEXT=name or KUBECONFIG serves that
-## cluster, SANDBOX=world another sandbox.
+## run: build everything and start the dashboard on the sandbox; prints its URL. CONTEXT=name or KUBECONFIG selects a
+## cluster instead, SANDBOX=world another world of the sandbox.
 .PHONY: run
 run: prerequisites
 	@end2end/run $(if $(CONTEXT),--context $(CONTEXT)) $(if $(SANDBOX),--sandbox $(SANDBOX))
 
-# Cargo builds what depends on features once for each set of them, and some of that is built to be fast: one set for all.
-as_tested := --workspace --features teardown/fixture
+# Cargo builds a crate once for each set of features. All commands use the same set, so that nothing is built twice.
+test_features := --workspace --features teardown/fixture
 
-## test: everything that has to hold: checks, tests, a real control plane, a sandbox that is like it, a real browser.
+## test: everything that CI runs: check, unit and e2e.
 .PHONY: test
-# The journeys play with the programs that the tests were built with.
-test: played = $(as_tested) --bins --tests
+# After `unit` the programs exist with the features of the tests. The browser tests use those programs.
+test: e2e_programs = $(test_features) --bins --tests
 test: check unit e2e
 
-# A workspace of its own, which nothing else here compiles. It is not linked, so that neither a C++ compiler nor nightly is
-# needed.
-fuzzed := server/sandbox/fuzz/Cargo.toml
+# The fuzz targets are a workspace of their own. `check` lints them without linking, so it needs neither a C++ compiler nor
+# nightly.
+fuzz_manifest := server/sandbox/fuzz/Cargo.toml
 
-## check: formatting, lints, documentation, dependencies, the rules of the house.
+## check: formatting, lints, documentation, dependencies, the rules of server/tests/tidy.
 .PHONY: check
 check: prerequisites $(deny)
 	cargo fmt --all --check
-	cargo clippy $(as_tested) --all-targets -- -D warnings
+	cargo clippy $(test_features) --all-targets -- -D warnings
 	cargo clippy -p app --target wasm32-unknown-unknown --features hydrate -- -D warnings
 	cargo check -p teardown --target wasm32-unknown-unknown
-	cargo fmt --manifest-path $(fuzzed) --check
-	CUSTOM_LIBFUZZER_PATH=/nowhere/libnothing.a cargo clippy --manifest-path $(fuzzed) --target-dir target --locked --no-deps -- -D warnings
+	cargo fmt --manifest-path $(fuzz_manifest) --check
+	CUSTOM_LIBFUZZER_PATH=/nowhere/libnothing.a cargo clippy --manifest-path $(fuzz_manifest) --target-dir target --locked --no-deps -- -D warnings
 	RUSTDOCFLAGS="-D warnings --cfg=erase_components" cargo doc --workspace --no-deps --document-private-items
 	cargo-deny --workspace check bans licenses sources
-	cargo test $(as_tested) --test tidy
+	cargo test $(test_features) --test tidy
 
 ## unit: the tests that need neither a cluster nor a browser.
 .PHONY: unit
 unit: prerequisites $(nextest)
-	cargo nextest run $(as_tested)
-	cargo test $(as_tested) --doc
+	cargo nextest run $(test_features)
+	cargo test $(test_features) --doc
 
-## simulate: simulate the whole server against the sandbox: SEEDS=n random runs with faults, commands and crashes; SEED=n prints one.
+## simulate: run the whole server against the sandbox under random faults, commands and crashes: SEEDS=n runs; SEED=n prints one.
 .PHONY: simulate
 simulate: export SEEDS ?= 10000
 simulate: prerequisites
 	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
 
-## fuzz: requests and patches that nobody should send, for SECONDS each; what was found lies in server/sandbox/fuzz/artifacts.
+## fuzz: fuzz the sandbox with requests and patches, SECONDS each; crashing inputs are in server/sandbox/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: prerequisites $(fuzz)
 	@command -v c++ >/dev/null || { echo "a C++ compiler is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
@@ -72,20 +71,20 @@ fuzz: prerequisites $(fuzz)
 			-dict=fuzz/kubernetes.dict -max_len=8192 -timeout=20 -max_total_time=$(or $(SECONDS),60); \
 	done
 
-played = -p server -p sandbox
+e2e_programs = -p server -p sandbox
 
-## e2e: the real control plane, the sandbox held against it, and the real browser.
+## e2e: the end-to-end tests: a real control plane, the conformance of the sandbox, the browser.
 .PHONY: e2e
 e2e: prerequisites
 	end2end/setup
 	end2end/cluster/build
 	app/build
-	cargo build $(played)
+	cargo build $(e2e_programs)
 	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
 	node end2end/conformance/run.mjs sandbox
 	cd end2end && npx playwright test
 
-## conformance: the sandbox against the real control plane, case by case; a difference fails.
+## conformance: compare the sandbox with the real control plane, case by case; a difference fails.
 .PHONY: conformance
 conformance: prerequisites
 	end2end/setup node
@@ -94,14 +93,14 @@ conformance: prerequisites
 	node --test end2end/conformance/*.test.mjs
 	node end2end/conformance/run.mjs both
 
-## cluster: a real control plane alone, with the sample application in it; prints its kubeconfig, ends on Ctrl-C.
+## cluster: start only a real control plane with the sample application; prints its kubeconfig, ends on Ctrl-C.
 .PHONY: cluster
 cluster: prerequisites
 	@end2end/setup node
 	@end2end/cluster/build
 	@node end2end/cluster/up.mjs --sample
 
-## bench: what it costs and how long it takes, on this machine.
+## bench: measure time and size on this machine.
 .PHONY: bench
 bench: prerequisites
 	end2end/setup
@@ -112,7 +111,7 @@ bench: prerequisites
 	cargo bench -p teardown --features fixture
 	cargo bench -p sandbox --bench load
 
-## clean: remove what was built here; the cache in ~/.cache/unwind stays.
+## clean: remove the build results; the cache in ~/.cache/unwind stays.
 .PHONY: clean
 clean:
 	cargo clean
@@ -127,7 +126,7 @@ prerequisites:
 	@command -v cc >/dev/null || { echo "a C linker is missing. On Debian or Ubuntu: apt-get install build-essential" >&2; exit 1; }
 	@app/toolchain
 
-# What is used for seconds is not worth the minutes that an optimiser takes.
+# The tools run for seconds, so an optimised build of minutes does not pay.
 install := CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --root $(TOOLS)
 
 $(nextest):

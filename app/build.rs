@@ -1,5 +1,5 @@
-//! Gives the pictures of `public/` names with hashes of their contents, so that a browser can keep them for ever, and takes
-//! the comments out of the scripts that every page carries.
+//! Gives the images of `public/` names with a hash of their content, so that a browser can cache them for ever, and removes
+//! the comments from the scripts that every page contains.
 
 use std::{
     env, fs, io,
@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The script without indentation and without the lines that are comments.
+/// The script without indentation, empty lines and comment lines.
 fn without_comments(script: &str) -> String {
     let lines = script.lines().map(str::trim);
     let mut code: Vec<_> =

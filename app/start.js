@@ -1,9 +1,9 @@
-// Starts the module that the head loads, and shows where it has stopped, for a page whose buttons do nothing without a
-// word would be the worst of all. This script stands in the page itself, so that it runs even where nothing else loads.
-// The console says what stopped it: a panic writes its message and place there before it traps.
+// Starts the module that the head loads, and reports on the page when it stops, because otherwise the buttons would do
+// nothing without a reason. This script is inline, so it runs even if no other file loads. The console has the cause: a panic
+// writes its message and location there before it traps.
 const halt = () => {
 	document.documentElement.dataset.halted = '';
-	// Under an open dialog nothing could be read or pressed.
+	// An open dialog would cover the report.
 	for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
 };
 // Firefox reports a full stack as InternalError, other browsers as RangeError.

@@ -3,5 +3,5 @@ try {
 	const theme = localStorage.getItem("theme");
 	if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-	// A browser that keeps nothing has no choice to apply.
+	// Without storage in the browser there is no stored choice.
 }

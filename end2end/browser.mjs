@@ -1,5 +1,5 @@
 /**
- * The browser of the journeys: the system's Chromium, or the one that Playwright installed. As a program it prints the path.
+ * The browser of the tests: the Chromium of the system, or the one that Playwright installed. As a program it prints its path.
  */
 import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';

@@ -17,7 +17,7 @@ const path = '/api/v1/namespaces/bystander/configmaps/late';
 /** @param {import('@playwright/test').Page} page */
 const live = (page) => page.getByText('Live', { exact: true });
 
-test('data on an offline page shows the age of the last message, whatever was retried, and catches up after reconnecting', async ({
+test('offline page shows the age of the last message during retries, and catches up after reconnecting', async ({
 	unwind,
 	visit,
 }) => {
@@ -195,7 +195,7 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 	await expect(live(page)).toBeVisible();
 	await expect(stopped).toBeHidden();
 
-	// As a browser extension that removes an element does.
+	// Removes an element, like some browser extensions.
 	await page.route(`${unwind.origin}/`, async (route) => {
 		const response = await route.fetch();
 		const body = await response.text();

@@ -1,12 +1,12 @@
 /**
- * Defects that people met on the page: each test fails on the page as it was.
+ * Defects that users found on the page. Each test failed before its fix.
  */
 import { Unwind } from './unwind.mjs';
 import { expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** The sandbox in the program itself, at ten times the speed. @param {(page: import('@playwright/test').Page, unwind: Unwind) => Promise<void>} then */
+/** The program with its own sandbox, at ten times the speed. @param {(page: import('@playwright/test').Page, unwind: Unwind) => Promise<void>} then */
 async function sandbox(visit, then, options = {}) {
 	const unwind = await Unwind.before(['--sandbox']);
 	try {
@@ -18,7 +18,7 @@ async function sandbox(visit, then, options = {}) {
 	}
 }
 
-/** Texts that are smaller than this many pixels, with what they say. @param {import('@playwright/test').Page} page */
+/** The texts smaller than this number of pixels, with their content. @param {import('@playwright/test').Page} page */
 const smallTexts = (page, least = 12) =>
 	page.evaluate((least) => {
 		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -33,7 +33,7 @@ const smallTexts = (page, least = 12) =>
 		return small;
 	}, least);
 
-test('no text is smaller than 12 pixels, and on a phone no target is lower than 44', async ({ unwind, visit }) => {
+test('text is at least 12 pixels high, and a target on a phone at least 44', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	const planned = await page.request.post(`${unwind.origin}/api/plans`, { data: { unit: 'consortium' } });
@@ -56,7 +56,7 @@ test('no text is smaller than 12 pixels, and on a phone no target is lower than 
 	expect(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize)).toBe('16px');
 });
 
-test('a phone has navigation, the name of the cluster and the age of what it shows', async ({ visit }) => {
+test('page on a phone has navigation, the name of the cluster and the age of the data', async ({ visit }) => {
 	await sandbox(
 		visit,
 		async (page, unwind) => {
@@ -74,7 +74,7 @@ test('a phone has navigation, the name of the cluster and the age of what it sho
 	);
 });
 
-test('the focus returns to what opened the drawer, and goes to a heading when a row vanishes', async ({ cluster, unwind, visit }) => {
+test('focus returns to the element that opened the drawer, and goes to a heading when a row vanishes', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/bystander?view=list`);
@@ -100,7 +100,7 @@ test('the focus returns to what opened the drawer, and goes to a heading when a 
 	await expect(page.getByRole('heading', { name: 'bystander', level: 1 })).toBeFocused();
 });
 
-test('a button keeps the focus when the network goes, says why it does nothing, and that is announced', async ({ unwind, visit }) => {
+test('button keeps the focus when the network fails, and the reason why it does nothing is announced', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/bystander`);
@@ -118,7 +118,7 @@ test('a button keeps the focus when the network goes, says why it does nothing, 
 	expect(new URL(page.url()).pathname).toBe('/u/bystander');
 });
 
-test('the confirmation says what is missing, and its countdown is announced', async ({ unwind, visit }) => {
+test('confirmation names missing input, and its countdown is announced', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium`);
@@ -136,7 +136,7 @@ test('the confirmation says what is missing, and its countdown is announced', as
 	await expect(dialog).toBeHidden();
 });
 
-test('a unit that was torn down says so, links its run, and the numbers of that run add up', async ({ visit }) => {
+test('unit that was torn down links its run, and the numbers of that run add up', async ({ visit }) => {
 	await sandbox(visit, async (page, unwind) => {
 		await page.getByRole('link', { name: 'shop', exact: true }).click();
 		const head = page.locator('.unit-head');
@@ -144,7 +144,7 @@ test('a unit that was torn down says so, links its run, and the numbers of that 
 		const number = (/** @type {RegExp} */ what) => Number(what.exec(text)?.[1]);
 		const [all, deleted, kept, left] = [/(\d+) objects/, /(\d+) to delete/, /(\d+) kept/, /(\d+) left to the cluster/].map(number);
 		expect(deleted + kept + left).toBe(all);
-		// A filter shows as many rows as it says.
+		// A filter shows as many rows as its number says.
 		await page.getByRole('link', { name: 'List', exact: true }).click();
 		await page.getByRole('link', { name: `${left} left to the cluster` }).click();
 		await expect(page.getByRole('row').filter({ has: page.getByRole('link') })).toHaveCount(left);
@@ -160,7 +160,7 @@ test('a unit that was torn down says so, links its run, and the numbers of that 
 	});
 });
 
-test('“Start over” asks before it deletes runs', async ({ visit }) => {
+test('“Start over” needs a confirmation before it deletes runs', async ({ visit }) => {
 	await sandbox(visit, async (page) => {
 		await page.getByText('Sandbox.').click();
 		await page.getByRole('button', { name: 'Start over…' }).click();
@@ -172,12 +172,12 @@ test('“Start over” asks before it deletes runs', async ({ visit }) => {
 	});
 });
 
-test('a filter brings its matches into view on the map', async ({ unwind, visit }) => {
+test('filter scrolls its matches into view on the map', async ({ unwind, visit }) => {
 	const page = await visit({ viewport: { width: 800, height: 600 } });
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=map`);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
-	// Among the last that are drawn.
+	// This object is among the last that are drawn.
 	await page.getByRole('searchbox').fill('org2-shared');
 	await expect(page.locator('.node-dim').first()).toBeAttached();
 	const inView = () =>
@@ -191,7 +191,7 @@ test('a filter brings its matches into view on the map', async ({ unwind, visit 
 	await expect.poll(inView).toBe(true);
 });
 
-test('a map is printed whole, upright and in landscape', async ({ unwind, visit }) => {
+test('map is printed whole, in portrait and in landscape', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'bystander');
@@ -215,7 +215,7 @@ test('a map is printed whole, upright and in landscape', async ({ unwind, visit 
 	}
 });
 
-test('without JavaScript nothing is connecting', async ({ unwind, visit }) => {
+test('page without JavaScript shows no connection state', async ({ unwind, visit }) => {
 	const first = await visit();
 	await signIn(first, unwind.link);
 	const page = await visit({ javaScriptEnabled: false });
@@ -225,7 +225,7 @@ test('without JavaScript nothing is connecting', async ({ unwind, visit }) => {
 	await expect(page.getByText('Connecting…')).toBeHidden();
 });
 
-test('the active step is seen first on a run, in the list, on the map and on a phone', async ({ cluster, unwind, visit }) => {
+test('active step is in view on a run, in the list, on the map and on a phone', async ({ cluster, unwind, visit }) => {
 	await hold(cluster, 'consortium-orderers', 'orderer-1');
 	const page = await visit();
 	await signIn(page, unwind.link);

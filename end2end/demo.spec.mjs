@@ -27,7 +27,7 @@ async function playing(world, then) {
 	}
 }
 
-test('sandbox page appears at once, says that nothing real is touched, and an incident can be played to its end', async ({ visit }) => {
+test('sandbox page appears at once, is marked as simulated, and an incident runs to its end', async ({ visit }) => {
 	await playing([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
@@ -39,7 +39,7 @@ test('sandbox page appears at once, says that nothing real is touched, and an in
 		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
 		await sandbox.getByRole('button', { name: /^S3/ }).click();
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeDisabled();
-		// The metrics API is down: its kinds cannot be listed, and the empty namespace does not go.
+		// The metrics API is down, so its kinds cannot be listed and the empty namespace stays.
 		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 's3', exact: true }) });
 		await expect(row).toContainText('1 terminating');
@@ -53,7 +53,7 @@ test('sandbox page appears at once, says that nothing real is touched, and an in
 		await expect(row).toBeHidden({ timeout: 60_000 });
 		await sandbox.getByRole('button', { name: 'Start over…' }).click();
 		await page.getByRole('dialog').getByRole('button', { name: 'Start over' }).click();
-		// All of its objects are there again, and none is in a state that the page would name.
+		// All of its objects exist again, and none is in a state that the page would show.
 		await expect(row.locator('[data-label=Objects]')).toHaveText('9', { timeout: 30_000 });
 		await expect(row.getByRole('listitem')).toHaveCount(0);
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeEnabled();
@@ -97,7 +97,7 @@ test('served page is no larger than the first-load budget assumes', async ({ vis
 		});
 		expect(sent).toMatchObject({ status: 200, 'content-encoding': 'br' });
 		expect(sent.bytes).toBeGreaterThan(3000);
-		// As in app/build.
+		// The same number as in app/build.
 		expect(sent.bytes).toBeLessThanOrEqual(4000);
 	});
 });

@@ -1,6 +1,6 @@
 /**
  * The Playwright fixtures: a cluster with the sample application, the program in front of it, and pages that fail their test
- * when the browser reports a problem. And steps that several journeys share.
+ * when the browser reports a problem. Also steps that several tests share.
  */
 import { test as base, expect } from '@playwright/test';
 import { mkdtemp } from 'node:fs/promises';
@@ -13,13 +13,13 @@ import { Unwind } from './unwind.mjs';
 export { expect };
 
 /**
- * Messages of the browser that are no failure: the server or network were down, which some journeys cause, and refusals that the
- * page explains: 401, 404, 409, and 503 until the cluster was read.
+ * Messages of the browser that are not failures: a server or network that is down, which some tests cause, and refusals that the
+ * page explains: 401, 404, 409, and 503 until the cluster has been read.
  */
 const expected =
 	/net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED|INTERNET_DISCONNECTED)|status of (401|404|409|503)/;
 
-/** The message about a file that a killed program was sending, and how long after the kill it may come, in ms. */
+/** The message about a file that a killed program was sending, and the time after the kill in which it may come, in ms. */
 const cut = { text: /net::ERR_CONTENT_LENGTH_MISMATCH/, within: 5_000 };
 
 /**
@@ -55,8 +55,8 @@ export const test = base.extend({
 		await unwind.stop();
 	},
 	/**
-	 * Opens a page for another person, with a browser profile of their own. At the end no page may have reported a problem, except
-	 * one that the test breaks.
+	 * Opens a page for another person, with a separate browser profile. At the end no page may have reported a problem, except a
+	 * page that the test breaks.
 	 */
 	visit: async ({ browser }, use) => {
 		const contexts = [];
@@ -97,7 +97,7 @@ export async function signIn(page, link) {
 	await page.goto(link);
 	await expect(page.getByRole('heading', { name: 'Units', level: 1 })).toBeVisible();
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
-	// Before that no plan can be made.
+	// Until then no plan can be made.
 	await expect(page.getByText('Still reading the cluster')).toBeHidden();
 }
 

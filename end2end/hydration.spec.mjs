@@ -6,7 +6,7 @@ import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** Large enough that the whole map is in the document. */
+/** A window in which the whole map is in the document. */
 const viewport = { width: 3000, height: 2400 };
 
 /** @param {import('@playwright/test').Page} page */
@@ -90,7 +90,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	const plan = async (/** @type {string} */ unit) =>
 		(await (await first.request.post(`${unwind.origin}/api/plans`, { data: { unit } })).json()).id;
 	const planned = `/u/consortium/plan/${await plan('consortium')}`;
-	// A finished run, and a blocked one.
+	// The pages include a finished run and a blocked one.
 	await tearDown(first, 'bystander');
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const ended = new URL(first.url()).pathname;
@@ -118,7 +118,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	const page = await visit({ viewport });
 	await page.context().addCookies(await first.context().cookies());
 	for (const route of routes) {
-		// The cluster may change between the three; then the comparison is repeated.
+		// If the cluster changes between the three, the comparison is repeated.
 		await expect(async () => {
 			const answer = await page.goto(unwind.origin + route);
 			const sent = await structure(page, await answer?.text());

@@ -138,7 +138,7 @@ test('Pod that never terminates blocks only what depends on it, and the run can 
 	await signIn(page, unwind.link);
 	await tearDown(page, 'consortium');
 
-	// Everything that does not depend on that Pod goes, in its namespace too.
+	// Everything that does not depend on that Pod goes, also in its namespace.
 	const row = (name) => page.locator('tr').filter({ hasText: name });
 	await expect(row('Namespace consortium-org1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(row('Pod consortium-orderers/orderer-0')).toContainText('Gone');
@@ -148,7 +148,7 @@ test('Pod that never terminates blocks only what depends on it, and the run can 
 	const claim = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
 	expect(claim.body.metadata.deletionTimestamp).toBeUndefined();
 
-	// By now the server has announced its build: it is the page's own.
+	// The server has announced its build by now, and it is the build of the page.
 	await expect(page.getByText('The server was updated.')).toBeHidden();
 	await page.getByRole('button', { name: 'Stop…' }).click();
 	await page.getByRole('dialog').getByRole('button', { name: /Stop/ }).click();

@@ -93,7 +93,7 @@ test('keyboard alone plans, starts, pauses, resumes and stops a run', async ({
 		await expectSeen(page);
 	};
 	await tabTo(page, start);
-	// Cancelled before and after the name was typed, and during the countdown.
+	// Cancel works before and after the name was typed, and during the countdown.
 	await keyboard.press('Space');
 	await expect(tick).toBeFocused();
 	await tabTo(page, field);
@@ -117,7 +117,7 @@ test('keyboard alone plans, starts, pauses, resumes and stops a run', async ({
 		dialog.evaluate((dialog) => dialog.contains(document.activeElement) || document.activeElement === document.body);
 	expect(await within()).toBe(true);
 	await page.waitForURL(/\/r\//);
-	// The focus on arrival is behind the navigation, and Pause becomes Resume.
+	// On a new page the focus is after the navigation. Pause becomes Resume.
 	await expect(page.getByRole('main')).toBeFocused();
 
 	await tabTo(page, button('Pause'));

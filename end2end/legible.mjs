@@ -59,7 +59,7 @@ export const illegible = (page) =>
 		for (const [i, a] of boxes.entries()) {
 			for (const b of boxes.slice(i + 1)) {
 				if (b.top >= a.bottom) break;
-				// Line boxes of a tight type touch; letters do not.
+				// With a small line height the line boxes overlap although the letters do not.
 				const [across, down] = [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - b.top];
 				if (a.layer === b.layer && across > 2 && down > 4) overlaps.push(`on each other: ${a.said} | ${b.said}`);
 			}

@@ -6,13 +6,13 @@ import { expect, signIn, test } from './fixtures.mjs';
 
 test.use({ rights: 'admin' });
 
-/** Whole units are drawn and scrolled, so a place is right to two pixels. */
+/** The page draws and scrolls whole pixels, so a position is exact to two pixels. */
 const near = 2;
 
 test('map follows a drag, zooms around the pointer and fits its window', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
-	// Half as large again as life, so that there is more of it than the frame shows, in both directions.
+	// At 150 %, the map is larger than its frame in both directions.
 	await page.goto(`${unwind.origin}/u/consortium?view=map&z=150`);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	const { mouse, keyboard } = page;
@@ -23,7 +23,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 		if (!found) throw new Error('the card is not drawn');
 		return found;
 	};
-	/** Where the card comes to lie. @param {{x: number, y: number}} place */
+	/** The final position of the card. @param {{x: number, y: number}} place */
 	const expectAt = async ({ x, y }) => {
 		const off = async () => {
 			const now = await box();
@@ -31,7 +31,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 		};
 		await expect.poll(off).toBeLessThanOrEqual(near);
 	};
-	/** A place within the frame that no card covers, with room around it. */
+	/** A point within the frame that no card covers, with a margin around it. */
 	const background = () =>
 		frame.evaluate((frame) => {
 			const { left, top, right, bottom } = frame.getBoundingClientRect();
@@ -58,7 +58,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await mouse.move(from.x + 100, from.y - 100, { steps: 3 });
 	await expectAt({ x: before.x - 70, y: before.y + 90 });
 
-	// A card is no handle.
+	// A card cannot be dragged.
 	const lying = await box();
 	const middle = { x: lying.x + lying.width / 2, y: lying.y + lying.height / 2 };
 	await mouse.move(middle.x, middle.y);
@@ -67,14 +67,14 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await mouse.up();
 	await expectAt(lying);
 
-	// A wheel alone scrolls.
+	// The wheel alone scrolls.
 	await mouse.move(from.x, from.y);
 	await mouse.wheel(0, 50);
 	await expectAt({ x: lying.x, y: lying.y - 50 });
 	await mouse.wheel(0, -50);
 	await expectAt(lying);
 
-	// With the key that means zoom it scales, and what is under the pointer stays there.
+	// With the zoom key the wheel scales, and the point under the pointer keeps its place.
 	const under = { x: lying.x + lying.width / 4, y: lying.y + lying.height / 2 };
 	await mouse.move(under.x, under.y);
 	for (const turn of [-30, -30, 30, 30]) {
@@ -87,11 +87,11 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 		await expectAt({ x: under.x - (under.x - old.x) * grown, y: under.y - (under.y - old.y) * grown });
 	}
 
-	// All of it at once: from this unit's last card, which lay far outside, to its first.
+	// Fit shows the whole map: the last card of this unit, which was far outside, and the first.
 	await page.goto(`${unwind.origin}/u/bystander?view=map&z=200`);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	const cards = frame.getByRole('button', { name: / after it$/ });
-	/** How far the drawing, and the outermost of its cards, stick out of the frame. */
+	/** The distance by which the drawing and its outermost cards exceed the frame. */
 	const outside = () =>
 		frame.evaluate((frame) => {
 			const around = frame.getBoundingClientRect();
@@ -105,7 +105,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 				]),
 			);
 		});
-	// At this scale, cards further away than a screen are not in the document, so the page's own count says how many there are. A
+	// At this scale the document lacks cards further away than a screen, so the expected number comes from the count on the page. A
 	// namespace of the unit has no card: its object is the heading of its lane.
 	const [, members, strangers] = (await page.locator('.graph-note').textContent())?.match(/^(\d+) objects · (\d+) outside/) ?? [];
 	const headings = frame.getByRole('button', { name: /^Namespace \S+$/ });
@@ -117,12 +117,12 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await expect(cards).toHaveCount(Number(members) + Number(strangers) - 1);
 });
 
-/** The cards of a map by name, and where each of them lies. @param {import('@playwright/test').Page} page */
+/** The position of each card of a map, by name. @param {import('@playwright/test').Page} page */
 const cards = (page) =>
 	page.locator('.graph [data-uid].node, .graph .graph-block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
 
 for (const incident of ['S1', 'S2', 'S3', 'S4']) {
-	test(`the map shows what a reloaded map shows after incident ${incident}`, async ({ visit }) => {
+	test(`map after incident ${incident} equals a reloaded map`, async ({ visit }) => {
 		const unwind = await Unwind.before(['--sandbox']);
 		try {
 			const page = await visit();
@@ -133,7 +133,7 @@ for (const incident of ['S1', 'S2', 'S3', 'S4']) {
 			await page.getByText('Sandbox.').click();
 			await page.getByRole('button', { name: 'Time ×10' }).click();
 			await page.getByRole('button', { name: new RegExp(`^${incident}`) }).click();
-			// Objects vanish, until the incident holds the rest.
+			// Objects go until the incident holds the remaining ones.
 			await expect.poll(async () => (await cards(page)).length, { timeout: 60_000 }).not.toBe(before);
 			await page.waitForTimeout(15_000);
 			const again = await page.context().newPage();

@@ -19,7 +19,7 @@ test('printed unit, plan and run are complete and have no screen-only controls',
 	const run = page.url();
 	const forScreens = [page.getByRole('link', { name: 'Map', exact: true }), page.getByRole('button', { name: /^Theme/ }), page.getByRole('searchbox')];
 	for (const one of forScreens) await expect(one.first()).toBeVisible();
-	// A4 upright at 96 dots to the inch, less a centimetre at each side.
+	// A4 portrait at 96 dpi, with margins of one centimetre.
 	await page.setViewportSize({ width: 718, height: 1047 });
 	await page.emulateMedia({ media: 'print' });
 	for (const [url, last] of [
@@ -73,7 +73,7 @@ test('page with prefers-contrast raises the contrast of all text and lines', asy
 	}
 });
 
-test('page with prefers-reduced-motion has no animation, and a page without it has', async ({ cluster, unwind, visit }) => {
+test('page has animations except with prefers-reduced-motion', async ({ cluster, unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await hold(cluster, 'consortium-orderers', 'orderer-1');

@@ -7,24 +7,24 @@ import { illegible } from './legible.mjs';
 import { Unwind } from './unwind.mjs';
 import { expect, hold, signIn, tearDown, test } from './fixtures.mjs';
 
-// The bystander lives where the developer has no rights.
+// The bystander is in a namespace where the developer has no rights.
 test.use({ rights: 'admin' });
 
 const schemes = ['light', 'dark'];
 const widths = [1440, 1024, 390];
-/** Where axe looks as well: what is laid out for a phone is another page to it. */
+/** The widths at which axe runs too: to axe, the layout for a phone is another page. */
 const judgedWidths = [1440, 390];
 
 /** @param {import('@playwright/test').Page} page */
 async function violations(page) {
-	// Every rule, but results for violations only: the description of passed rules takes axe three quarters of its time. The page
-	// has no frames.
+	// All rules run, but only violations are described: axe spends three quarters of its time on describing passed rules. The
+	// page has no frames.
 	const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ['violations'] });
 	const { violations } = await axe.analyze();
 	return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`);
 }
 
-/** Looks at what is open at every width, and has axe look at it. @param {import('@playwright/test').Page} page @param {string} what */
+/** Checks the open page at every width, also with axe. @param {import('@playwright/test').Page} page @param {string} what */
 async function inspect(page, what) {
 	for (const width of widths) {
 		await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
@@ -80,7 +80,7 @@ test('theme switch goes from system to light to dark and survives a reload witho
 		const dark = await ground();
 		expect(light).not.toBe(dark);
 		expect(own).toBe(colorScheme === 'dark' ? dark : light);
-		// Whatever is kept is there before anything is painted, and before the page is alive.
+		// The stored theme applies before the first paint and before hydration.
 		await page.route('**/*.wasm', () => {});
 		await page.reload({ waitUntil: 'domcontentloaded' });
 		expect(await scheme()).toBe('dark');
@@ -104,7 +104,7 @@ test('signed-out page is readable at every width, in light and dark', async ({ u
 		await expect(page.getByText('This browser is not signed in.')).toBeVisible();
 		await inspect(page, `the sign-in page in ${colorScheme}`);
 		await page.goto(`${unwind.origin}/#k=of-no-link`);
-		// The address differs in what is behind the # alone, so the browser has loaded nothing.
+		// Only the fragment of the address has changed, so the browser has not loaded the page again.
 		await page.reload();
 		await expect(page.getByRole('alert')).toContainText('This link is not valid');
 		await inspect(page, `a link that is not valid in ${colorScheme}`);
@@ -152,7 +152,7 @@ test('preloaded file is used and fetched once', async ({ unwind, visit }) => {
 });
 
 test('Secret values appear in no response, log or journal, even with the right to read them', async ({ cluster, unwind, visit }) => {
-	// That the pattern finds what it should: the API server, asked by the same person, gives it away.
+	// Proves that the pattern works: the API server shows the values to the same user.
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/secrets');
 	expect(JSON.stringify(body)).toMatch(canaries);
 
@@ -227,7 +227,7 @@ test('open run without JavaScript is readable, and a reload shows its progress',
 
 	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
-	// Nothing changes under the reader's eyes, and everything has when they ask again.
+	// Without JavaScript the page does not change until it is reloaded.
 	await expect(claim).toContainText('Waiting');
 	await page.reload();
 	await expect(claim).toContainText('Gone');
@@ -298,14 +298,14 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	await page.goto(`${unwind.origin}/u/consortium?view=map`);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	const keys = page.keyboard;
-	/** The card with the focus: which, and where it is drawn. */
+	/** The focused card and its position. */
 	const here = () =>
 		page.evaluate(() => {
 			const card = document.activeElement?.closest('[id^="node-"]');
 			const [x, y] = /translate\((-?\d+) (-?\d+)\)/.exec(card?.getAttribute('transform') ?? '')?.slice(1).map(Number) ?? [];
 			return { id: card?.id, label: card?.getAttribute('aria-label'), x, y };
 		});
-	/** A key that leads to another card. @param {string} key */
+	/** Presses a key that moves the focus to another card. @param {string} key */
 	async function walk(key) {
 		const before = await here();
 		await keys.press(key);
@@ -316,7 +316,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	}
 
 	await page.getByRole('group', { name: 'Dependency graph' }).focus();
-	// Past the headings of the namespaces, which can be opened as well, there is one stop for all cards.
+	// The headings of the namespaces are tab stops too. All cards together are one.
 	await expect(async () => {
 		await keys.press('Tab');
 		expect((await here()).id).toBeDefined();
@@ -327,7 +327,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	await keys.press('Shift+Tab');
 	expect(await here()).toEqual(first);
 
-	// Along an edge and back, and within a column.
+	// The arrow keys follow an edge and return, and move within a column.
 	const orderer = page.getByRole('button', { name: /consortium-orderers\/orderer-0,/ });
 	await orderer.focus();
 	const right = await walk('ArrowRight');
@@ -339,7 +339,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	const up = await walk('ArrowUp');
 	expect(up.after).toEqual(down.before);
 
-	// Opened and closed, without losing the place.
+	// Opening and closing the drawer keeps the position.
 	const drawer = page.getByRole('complementary');
 	const { label } = await here();
 	await keys.press('Enter');
@@ -350,7 +350,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	await expect(drawer).toBeHidden();
 	expect((await here()).label).toBe(label);
 
-	// Scale.
+	// Keys change the scale.
 	const svg = page.locator('svg.graph');
 	const width = async () => Number(await svg.getAttribute('width'));
 	const whole = Number((await svg.getAttribute('viewBox'))?.split(' ')[2]);
@@ -370,7 +370,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	await expect.poll(fits).toBe(true);
 	await expect(page).toHaveURL(/[?&]z=\d+/);
 
-	// The search takes keys that would scale.
+	// In the search field those keys are text.
 	const fitted = await width();
 	await keys.press('/');
 	await expect(page.getByRole('searchbox')).toBeFocused();
@@ -378,7 +378,7 @@ test('keyboard alone navigates, opens, searches and zooms the map', async ({ unw
 	await expect(page.getByRole('searchbox')).toHaveValue('f0+-');
 	expect(await width()).toBe(fitted);
 
-	// The same with a mouse.
+	// The buttons do the same.
 	await page.getByRole('button', { name: 'Actual size' }).click();
 	await expect.poll(width).toBe(whole);
 	await page.getByRole('button', { name: 'Zoom in' }).click();
@@ -399,7 +399,7 @@ test('links, Back and the address agree, and the document is loaded once', async
 	await expect(page).toHaveTitle('consortium · Unwind');
 	await page.getByRole('link', { name: 'List', exact: true }).click();
 	await expect.poll(address).toBe('/u/consortium?view=list');
-	// A typed filter replaces the address: Back leads to the page before the list.
+	// A typed filter replaces the history entry, so Back leads to the page before the list.
 	await page.getByRole('searchbox').fill('org2 sh&red');
 	await expect.poll(address).toBe('/u/consortium?view=list&q=org2%20sh%26red');
 	await page.goBack();
@@ -427,7 +427,7 @@ test('links, Back and the address agree, and the document is loaded once', async
 	expect(address()).toBe('/u/consortium?q=org2+sh%26red');
 });
 
-test('times are in the zone of the reader once the page is alive, and in UTC without JavaScript', async ({ unwind, visit }) => {
+test('times are in the time zone of the browser after hydration, and in UTC without JavaScript', async ({ unwind, visit }) => {
 	const page = await visit({ timezoneId: 'Asia/Tokyo' });
 	await signIn(page, unwind.link);
 	const time = page.locator('time[data-at]').first();

@@ -1,6 +1,6 @@
 /**
- * Takes the README's screenshot: a run half way, on the sandbox. Some Pods are held, so that it shows the same moment each time:
- * everything that does not wait for them is gone. Prints the progress that it shows.
+ * Takes the screenshot of the README: a run half way, on the sandbox. Some Pods are held, so that each screenshot shows the same
+ * state: everything that does not wait for them is gone. Prints the progress in the screenshot.
  *
  *   node end2end/picture.mjs [FILE]
  */
@@ -35,7 +35,7 @@ try {
 	};
 	const { id, hash, steps } = await ask('/api/plans', { unit });
 
-	/** The steps of held Pods, and all that wait for them. @type {Set<number>} */
+	/** The steps of the held Pods, and every step that waits for them. @type {Set<number>} */
 	const waits = new Set();
 	for (const { id, object } of steps) {
 		if (!isHeld(object)) continue;

@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test';
 import { launchOptions } from './browser.mjs';
 
-// One worker: each journey has a control plane of its own, and two cores can run one at a time.
+// One worker: each test may start a control plane, and two cores can run only one at a time.
 export default defineConfig({
 	testDir: '.',
 	testMatch: '*.spec.mjs',
@@ -10,7 +10,7 @@ export default defineConfig({
 	timeout: 120_000,
 	expect: { timeout: 20_000 },
 	forbidOnly: Boolean(process.env.CI),
-	// Most journeys use the sandbox, which starts at once. Those that need the judge or a real API server use a real one.
+	// Most tests use the sandbox, which starts at once. Tests that need the judge or a real API server use the real control plane.
 	projects: [
 		{ name: 'sandbox', grepInvert: /@judged/, use: { backend: 'sandbox' } },
 		{ name: 'real', testMatch: ['journey.spec.mjs', 'refusals.spec.mjs'], grepInvert: /@unjudged/, use: { backend: 'real' } },

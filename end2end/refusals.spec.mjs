@@ -48,7 +48,7 @@ const kubeconfig = (server, token) =>
 	});
 
 /**
- * A proxy of an API server that can be switched to answer 401, like after a token has expired; open connections are cut.
+ * A proxy of an API server. A switch makes it answer 401, as after a token has expired, and cuts open connections.
  * @param {string} server @param {string} ca
  */
 async function doorTo(server, ca) {
@@ -105,7 +105,7 @@ test.describe('before the server starts', () => {
 		return path;
 	}
 
-	test('kubeconfig that is missing, broken or incomplete is named, with what to do', async () => {
+	test('missing, broken or incomplete kubeconfig is reported with a remedy', async () => {
 		const none = await refused(['--context', 'production']);
 		expect(none).toContain('no kubeconfig found');
 		expect(none).toContain('--kubeconfig or KUBECONFIG');
@@ -128,7 +128,7 @@ test.describe('before the server starts', () => {
 		expect(nowhere).toContain('kubectl config set-cluster');
 	});
 
-	test('unusable flag, port or directory is named, with what to do', async () => {
+	test('unusable flag, port or directory is reported with a remedy', async () => {
 		const known = ['--kubeconfig', await file(kubeconfig('https://127.0.0.1:1', 'token'))];
 		expect(await refused([...known, '--address', '0.0.0.0'])).toMatch(/loopback/);
 		expect(await refused([...known, '--port', 'http'])).toContain("'--port <PORT>'");
@@ -165,7 +165,7 @@ test.describe('on the page', () => {
 		}
 	}
 
-	test('unreachable API server is shown with its cause and since when', async ({ visit }) => {
+	test('unreachable API server is shown with the cause and the time', async ({ visit }) => {
 		await facing(kubeconfig('https://127.0.0.1:1', 'token'), async (unwind) => {
 			const page = await visit();
 			await signIn(page, unwind.link);
@@ -176,7 +176,7 @@ test.describe('on the page', () => {
 		});
 	});
 
-	test('forbidden kind is shown with the reason and what to do', async ({
+	test('forbidden kind is shown with the reason and a remedy', async ({
 		cluster,
 		visit,
 	}) => {
@@ -200,7 +200,7 @@ test.describe('on the page', () => {
 		const script = '<img src=x onerror=alert(1)>';
 		const long = 'l'.repeat(253);
 		await cluster.apply([
-			// The most that the API server takes: 256 KiB of annotations, 1 MiB of content, names of 253 characters.
+			// The limits of the API server: 256 KiB of annotations, 1 MiB of content, names of 253 characters.
 			{
 				apiVersion: 'v1',
 				kind: 'ConfigMap',
@@ -223,7 +223,7 @@ test.describe('on the page', () => {
 		await signIn(page, unwind.link);
 		await page.goto(`${unwind.origin}/u/consortium?view=list`);
 		await expect(page.getByRole('link', { name: script }).first()).toBeVisible();
-		// A row shows both ends of a long name; the whole name is its tooltip, and in the drawer.
+		// A row shows both ends of a long name. The tooltip and the drawer show the whole name.
 		const shortened = page.getByRole('link', { name: `ConfigMap ${'l'.repeat(60)}…${'l'.repeat(59)}`, exact: true });
 		await expect(shortened).toBeVisible();
 		await expect(shortened.getByTitle(long, { exact: true })).toBeVisible();
@@ -254,7 +254,7 @@ test.describe('on the page', () => {
 		});
 	});
 
-	test('credentials that expire later leave the data on the page, which goes on once they are renewed', async ({ cluster, visit }) => {
+	test('expired credentials leave the data on the page, and renewed ones make it live again', async ({ cluster, visit }) => {
 		const { server, ca, tokens } = parseKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
 		const door = await doorTo(server, ca);
 		try {

@@ -1,5 +1,5 @@
 /**
- * The commands of a person to a run, and their confirmations.
+ * The commands to a run, and their confirmations.
  */
 import { Unwind } from './unwind.mjs';
 import { expect, hold, ownTime, signIn, tearDown, test } from './fixtures.mjs';
@@ -46,7 +46,7 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 		await page.clock.runFor(100);
 		await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
 	};
-	// A page whose clock jumps receives nothing meanwhile, and the countdown counts only seconds with a live stream.
+	// A page receives nothing while its clock jumps, and the countdown counts only seconds with a live stream.
 	const toTheLastSecond = async () => {
 		const last = dialog.getByRole('button', { name: 'Starts in 1 s' });
 		const begun = await page.evaluate(() => Date.now());
@@ -66,7 +66,7 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 	await page.clock.runFor(60_000);
 	expect(sent).toEqual([]);
 	expect(page.url()).toContain('/plan/');
-	// While its clock jumped the page received nothing; the answer to its next request comes in real time.
+	// The page received nothing while its clock jumped. The answer to its next request comes in real time.
 	await expect(async () => {
 		await page.clock.runFor(1_000);
 		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 500 });
@@ -85,12 +85,12 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 		await page.clock.runFor(1_000);
 		await expect(dialog.getByText('Starting…')).toBeVisible({ timeout: 500 });
 	}).toPass();
-	// The request has left: Cancel no longer helps, however long the answer takes.
+	// After the request has left, Cancel has no effect, even if the answer takes long.
 	await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeDisabled();
 	await expect(dialog.getByText('Nothing has been sent yet.')).toBeHidden();
 	await page.keyboard.press('Enter');
 	await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeFocused();
-	// A browser closes a dialog at the second Escape, even if the page prevents the first.
+	// A browser closes a dialog at the second Escape even if the page prevents the first.
 	for (let time = 0; time < 2; time++) {
 		await page.keyboard.press('Escape');
 		await page.clock.runFor(100);
@@ -101,7 +101,7 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 	expect(sent).toEqual(['/api/runs']);
 });
 
-test('countdown stands still while the page is offline', async ({ unwind, visit }) => {
+test('countdown pauses while the page is offline', async ({ unwind, visit }) => {
 	const page = await planned(unwind, visit);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
 	let sent = 0;
@@ -143,7 +143,7 @@ test('paused run sends nothing, and the resumed run finishes', async ({ cluster,
 	await expect(page.getByText('Paused', { exact: true })).toBeVisible();
 	await expect(page.getByText('Li paused the run')).toBeVisible();
 	await hold(cluster, 'consortium-orderers', 'orderer-1', null);
-	// The requested deletion continues; the step behind it is free now and is not requested.
+	// The requested deletion continues. The step that waited for it could start now, but is not requested.
 	await expect(row('Pod consortium-orderers/orderer-1')).toContainText('Gone', { timeout: 60_000 });
 	await expect(claim).toContainText('Waiting');
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/consortium-orderers/persistentvolumeclaims/ledger-orderer-1');
@@ -227,7 +227,7 @@ refusing('skipping a step first names the steps that are skipped with it', async
 	const skipped = page.locator('.steps').getByRole('row').filter({ hasText: 'Skipped' });
 	const dialog = page.getByRole('dialog');
 
-	// Cancelled.
+	// A cancelled dialog changes nothing.
 	await stateful.getByRole('button', { name: 'Stop waiting for it…' }).click();
 	await expect(dialog.getByRole('heading')).toHaveText('Stop waiting for StatefulSet consortium-orderers/orderer?');
 	await expect(dialog).toContainText('PersistentVolumeClaim');
@@ -242,7 +242,7 @@ refusing('skipping a step first names the steps that are skipped with it', async
 	await expect(skipped).toHaveCount(behind + 1);
 	await expect(stateful).toHaveCount(0);
 
-	// No deletion was accepted, so a stop leaves nothing irrevocable.
+	// No deletion was accepted, so nothing is irrevocable after a stop.
 	await page.getByRole('button', { name: 'Stop…' }).click();
 	await expect(dialog).toContainText(/\d+ untouched · 0 requested, which cannot be undone · 0 gone/);
 	await dialog.getByRole('button', { name: 'Cancel' }).click();

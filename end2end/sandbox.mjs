@@ -1,6 +1,6 @@
 /**
- * The sandbox with the sample application, as a process. Whoever has the secret of its port may act as anybody, so the same
- * people have the same rights as in end2end/cluster.
+ * The sandbox with the sample application, as a process. The secret of its port allows acting as any user, so the same users
+ * have the same rights as in end2end/cluster.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
  * The stream of a tab: its backoff after a refusal, the detection of a silent connection, and hidden tabs, which close their stream
- * and reopen it. All by the page's own clock.
+ * and reopen it. All times are measured by the clock of the page.
  */
 import { expect, ownTime, signIn, test } from './fixtures.mjs';
 
@@ -14,18 +14,18 @@ const late = (number) => ({
 	metadata: { name: `late-${number}`, namespace: 'bystander', labels: { [label]: 'late' } },
 });
 
-/** As in app/src/live.rs, in ms. */
+/** The same times as in app/src/state/live.rs, in ms. */
 const [shortest, longest, silence, hidden] = [500, 15_000, 25_000, 60_000];
-/** How often the page looks at its clock, and what a timer may be late on a busy machine. */
+/** The interval at which the page checks its clock, plus the delay of a timer on a busy machine. */
 const look = 2_000;
 
 /**
- * One stream, as the page's clock saw it.
+ * One stream, with times by the clock of the page.
  * @typedef {{url: string, opened: number, heard: number, refused?: number, closed?: number}} Stream
  */
 
 /**
- * Has a page note each stream it opens.
+ * Makes a page record each stream that it opens.
  * @param {import('@playwright/test').Page} page
  */
 const noteStreams = (page) =>
@@ -52,7 +52,7 @@ const noteStreams = (page) =>
 	});
 
 /**
- * Has a page lose the next delta of its stream once `lose` is set, as if a network had swallowed it.
+ * Makes a page lose the next delta of its stream once `lose` is set, as if the network had dropped it.
  * @param {import('@playwright/test').Page} page
  */
 const loseDeltas = (page) =>
@@ -61,7 +61,7 @@ const loseDeltas = (page) =>
 			/** @param {string} url */
 			constructor(url) {
 				super(url);
-				// Before the page's own listeners.
+				// Runs before the listeners of the page.
 				this.addEventListener('delta', (event) => {
 					if (!(/** @type {any} */ (window).lose)) return;
 					Object.assign(window, { lose: false, lost: event.data });
@@ -80,7 +80,7 @@ const now = (page) => page.evaluate(() => Date.now());
 /** @param {import('@playwright/test').Page} page */
 const live = (page) => page.getByText('Live', { exact: true });
 
-/** As when a tab is left for another one, or come back to. @param {import('@playwright/test').Page} page @param {boolean} hidden */
+/** Hides the tab, as if another one were opened, or shows it again. @param {import('@playwright/test').Page} page @param {boolean} hidden */
 const turn = (page, hidden) =>
 	page.evaluate((hidden) => {
 		Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -150,14 +150,14 @@ test('silent stream is detected, closed, reopened and caught up with', async ({
 	expect(closed - heard).toBeGreaterThan(silence);
 	expect(closed - heard).toBeLessThan(silence + look);
 	await expect(page.getByText(/^(Reconnecting|Stale)/)).toBeVisible();
-	// It had been heard, so the pause is the shortest.
+	// The stream had delivered data, so the pause is the shortest.
 	await page.clock.runFor(shortest * 1.5);
 	expect(await streams(page)).toHaveLength(before + 1);
 	const { url, opened } = await last(page);
 	expect(opened - closed).toBeLessThan(shortest * 1.5 + look);
 	expect(url).toMatch(/&after=/);
 
-	// A new stream without an answer is given up as well.
+	// A new stream without an answer is closed as well.
 	await page.clock.runFor(silence + look);
 	expect((await streams(page))[before].closed).toBeDefined();
 	await page.clock.runFor(longest);
@@ -180,7 +180,7 @@ test('tab hidden for a minute closes its stream and resumes from its revision on
 	await signIn(page, unwind.link);
 	const before = (await streams(page)).length;
 
-	// A tab that becomes visible in time keeps its stream, however often.
+	// A tab that becomes visible in time keeps its stream, even many times in a row.
 	for (let visit = 1; visit <= 4; visit += 1) {
 		await turn(page, true);
 		await page.clock.runFor(20_000);
@@ -220,7 +220,7 @@ test('eight open tabs all load, and requests from each are answered', async ({ u
 	await signIn(page, unwind.link);
 	const tabs = [page];
 	while (tabs.length < 8) {
-		// Over HTTP/1.1 a browser makes six connections to a host and no more: were all of them streams, this would wait.
+		// Over HTTP/1.1 a browser opens at most six connections to a host. If all were streams, this request would wait.
 		const tab = await page.context().newPage();
 		await tab.goto(unwind.origin, { timeout: 15_000 });
 		await expect(live(tab)).toBeVisible();
@@ -230,7 +230,7 @@ test('eight open tabs all load, and requests from each are answered', async ({ u
 		const asked = tab.evaluate(async () => (await fetch('/api/units')).status);
 		expect(await asked).toBe(200);
 	}
-	// Each that gave its stream to a newer tab is live again after a while, in turn.
+	// Tabs that gave up their stream for a newer tab become live again, one after the other.
 	for (const tab of tabs) await expect(live(tab)).toBeVisible({ timeout: 30_000 });
 });
 
@@ -260,14 +260,14 @@ test('lost delta is detected at the next one, and a new snapshot is requested', 
 	for (const number of [1, 2, 3]) await expect(shown(number)).toBeVisible();
 	const [first, second, ...more] = (await streams(page)).slice(before - 1);
 	expect(first.closed).toBeDefined();
-	// From nothing: what the page is at is not what the server sent.
+	// Without a revision, because the state of the page differs from what the server sent.
 	expect(second.url).not.toContain('after=');
 	expect(more).toEqual([]);
 	await expect(live(page)).toBeVisible();
 });
 
 /**
- * Has a page read other data than the server sent in events of a kind, while `window.garble` names that kind.
+ * Replaces the data of events of a kind while `window.garbled` has that kind.
  * @param {import('@playwright/test').Page} page
  */
 const garble = (page) =>
@@ -289,7 +289,7 @@ const garble = (page) =>
 		};
 	});
 
-test('a stream of another build turns the buttons off and offers to reload', async ({ unwind, visit }) => {
+test('stream of another build disables the buttons and offers to reload', async ({ unwind, visit }) => {
 	const page = await visit();
 	await garble(page);
 	await signIn(page, unwind.link);
@@ -300,7 +300,7 @@ test('a stream of another build turns the buttons off and offers to reload', asy
 	await expect(page.getByRole('button', { name: 'Plan teardown…' })).toBeDisabled();
 });
 
-test('a message that cannot be read is said, turns the buttons off, and is asked for again after pauses that grow', async ({
+test('unreadable message is reported, disables the buttons, and is requested again with backoff', async ({
 	cluster,
 	unwind,
 	visit,
@@ -321,7 +321,7 @@ test('a message that cannot be read is said, turns the buttons off, and is asked
 	await cluster.apply([late(2)]);
 	await expect(page.getByText('Cannot read the server’s messages').first()).toBeVisible();
 	await expect(page.getByRole('button', { name: 'Plan teardown…' })).toBeDisabled();
-	// In a minute not more streams than the pauses allow, each from where the page is and not from nothing.
+	// Within a minute the backoff allows only a few streams, and each resumes from the revision of the page.
 	for (let second = 0; second < 60; second++) await page.clock.runFor(1_000);
 	const opened = (await streams(page)).slice(before);
 	expect(opened.length).toBeGreaterThan(1);

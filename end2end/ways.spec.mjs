@@ -32,7 +32,7 @@ test('state counts link to their objects, and the address keeps the filter', asy
 	const bystander = page.getByRole('link', { name: 'bystander', exact: true });
 	await expect(bystander).toBeVisible();
 	const chosen = page.getByRole('main').getByRole('link', { name: /^\d (with )?slow( objects)?$/ });
-	// Two units: the application, and its namespace.
+	// There are two units: the application, and its namespace.
 	await expect(chosen).toHaveText('2 with slow objects', { timeout: 60_000 });
 	await chosen.click();
 	await expect(bystander).toBeHidden();
@@ -49,14 +49,14 @@ test('state counts link to their objects, and the address keeps the filter', asy
 	await chosen.click();
 	await expect(rows).toHaveCount(1);
 	await expect(rows).toContainText('orderer-config');
-	// Another state is added, and the first is removed.
+	// A second state is added, then the first is removed.
 	await page.getByRole('main').getByRole('link', { name: /to delete$/ }).click();
 	await expect(page).toHaveURL(/state=slow%2Cto-delete/);
 	await expect.poll(() => rows.count()).toBeGreaterThan(20);
 	await chosen.click();
 	await expect(page).not.toHaveURL(/slow/);
 	await expect.poll(() => rows.count()).toBeGreaterThan(20);
-	// What is slow is to be deleted too.
+	// The slow object is also to be deleted.
 	await expect(page.getByRole('link', { name: /orderer-config/ })).toBeVisible();
 });
 
@@ -86,7 +86,7 @@ test("drawer shows an object's deletion progress, and a key selects the next stu
 	await expect(drawer.getByText('None of its Pods is left.')).toBeVisible();
 	await page.keyboard.press('Escape');
 
-	// Two blocked objects: forward, around and back.
+	// With two blocked objects the key goes forward, around and back.
 	await cluster.apply([another]);
 	await hang(cluster, configMap.replace('orderer-config', another.metadata.name));
 	await expect(page.getByRole('main').getByRole('link', { name: '2 slow' })).toBeVisible({ timeout: 90_000 });
@@ -166,7 +166,7 @@ test('run announces problems and progress, and its steps can be searched, opened
 	await expect(drawer.getByRole('heading').first()).toContainText('orderer-config');
 	await expect(waiting.getByRole('link')).toHaveAttribute('aria-current', 'true');
 	const rows = page.locator('tbody').getByRole('row');
-	// What is gone is folded away until somebody asks for it.
+	// Gone steps are folded until they are opened.
 	const open = await rows.count();
 	await page.locator('.steps-gone > summary').click();
 	await expect.poll(() => rows.count()).toBeGreaterThan(open + 20);

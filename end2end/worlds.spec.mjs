@@ -1,11 +1,11 @@
 /**
- * Every application of the sandbox, intact, torn down from the page to its end. An operator that went before the objects whose
- * finalizers it clears (S4) would leave them, their definition and their namespace for ever.
+ * Every healthy application of the sandbox is torn down from the page to its end. If an operator went before the objects whose
+ * finalizers it clears (S4), those objects, their definition and their namespace would stay for ever.
  */
 import { Unwind } from './unwind.mjs';
 import { anotherLink, expect, signIn, tearDown, test } from './fixtures.mjs';
 
-/** What others use is kept, so the one that uses it goes after the others. */
+/** Objects that the bystander uses are kept, so the bystander is torn down last. */
 const units = ['consortium', 'shop', 's1', 's2', 's3', 's4', 's5'];
 const last = 'bystander';
 
@@ -28,7 +28,7 @@ test('every application of the sandbox is torn down to its end', async ({ visit 
 		for (const unit of [...units, last]) await finish(unit);
 		const { snapshot } = await (await li.request.get(`${unwind.origin}/api/units`)).json();
 		const left = snapshot.records.map((record) => record.unit?.id).filter((id) => units.includes(id));
-		// Each shares something with the bystander, and keeps it.
+		// A unit that shares an object with the bystander keeps that object. The incidents share none.
 		expect(left.filter((unit) => /^s\d$/.test(unit))).toEqual([]);
 	} finally {
 		await unwind.stop();

@@ -19,7 +19,7 @@ import { clusterRights, newTokens, people, tokenFile } from './users.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const bin = resolve(here, '../../target/cluster/bin');
 
-/** Twenty times what the control plane takes on two idle cores. */
+/** Twenty times the start time of the control plane on two idle cores. */
 const timeout = 90_000;
 
 /** Starts etcd and the API server. @param {SupervisedServers} servers @returns {Promise<Access>} */

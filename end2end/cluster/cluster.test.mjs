@@ -1,5 +1,5 @@
 /**
- * A cluster starts completely, side by side with others, and leaves nothing behind however its owner ends.
+ * A cluster starts completely, beside other clusters, and leaves nothing behind however its owner ends.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -20,7 +20,7 @@ const upScript = fileURLToPath(new URL('./up.mjs', import.meta.url));
 
 /** Runs the launcher as a person or another program would. @param {string[]} args */
 async function up(...args) {
-	// With a process group of its own, as a shell gives it.
+	// In a process group of its own, like a command in a shell.
 	const child = spawn(process.execPath, [upScript, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
 	let said = '';
 	child.stderr.setEncoding('utf8').on('data', (text) => (said += text));
@@ -80,7 +80,7 @@ test('launcher on Ctrl-C before it is ready leaves nothing behind', async (t) =>
 	const dir = join(await mkdtemp(join(tmpdir(), 'unwind-early-')), 'cluster');
 	t.after(() => rm(join(dir, '..'), { recursive: true }));
 	const child = spawn(process.execPath, [upScript, '--dir', dir], { stdio: 'ignore', detached: true });
-	// The supervisor, etcd and the API server at the least, and nothing that is ready.
+	// At least the supervisor, etcd and the API server run, and nothing is ready.
 	while ((await processesOf(dir)).filter((line) => !line.includes('up.mjs')).length < 3)
 		assert.equal(child.exitCode, null);
 	interrupt(child);

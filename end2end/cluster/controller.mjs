@@ -6,13 +6,13 @@
 /** @typedef {import('./client.mjs').KubeObject} KubeObject */
 
 /**
- * Runs `work` for an object, never twice at once for the same one. Of the changes that come meanwhile only the latest is
- * processed afterwards.
+ * Runs `work` for an object, but never twice at the same time. If changes arrive meanwhile, only the latest is processed
+ * afterwards.
  * @param {(object: KubeObject) => Promise<void>} work @param {(object: KubeObject, error: unknown) => void} onError
  * @returns {{look: (object: KubeObject) => void, stop: () => void}}
  */
 export function oneAtATime(work, onError) {
-	/** The objects in work by UID, with their latest change meanwhile. @type {Map<string, KubeObject|undefined>} */
+	/** The objects in process by UID, with the latest change that arrived meanwhile. @type {Map<string, KubeObject|undefined>} */
 	const busy = new Map();
 	let stopped = false;
 	/** @param {KubeObject} object */

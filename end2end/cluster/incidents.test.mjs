@@ -1,6 +1,6 @@
 /**
- * The incidents that the product explains happen on this control plane, and end when their cause is repaired. sample.test.mjs
- * has the two about Pods and volumes; these are about namespaces, finalizers and nodes.
+ * The incidents that the product explains occur on this control plane, and end when their cause is repaired. sample.test.mjs has
+ * the two incidents with Pods and volumes; this file has those with namespaces, finalizers and nodes.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -46,7 +46,7 @@ test('empty namespace stays while an aggregated API is unavailable', async () =>
 			},
 		},
 	]);
-	// EndpointsNotFound comes first, until the Service has an EndpointSlice, which then is empty.
+	// The reason is EndpointsNotFound until the Service has an EndpointSlice, which is empty.
 	await cluster.until(apis, ([it]) => it?.status?.conditions?.[0].reason === 'MissingEndpoints', {
 		what: 'the API to be without endpoints',
 		...only(api),
@@ -79,7 +79,7 @@ test('finalizer without a controller blocks foreground deletion of its owner', a
 
 	await cluster.request('admin', 'DELETE', `${at}/parent`, { propagationPolicy: 'Foreground' });
 	await cluster.until(at, ([it]) => !!it?.metadata.deletionTimestamp, {
-		what: 'the child to be told to go',
+		what: 'the child to be terminating',
 		...only('child'),
 	});
 	const { body } = await cluster.request('admin', 'GET', `${at}/parent`);
@@ -125,7 +125,7 @@ test('Recreate Deployment starts no new Pod while its old Pod is on a silent nod
 		},
 	);
 
-	// Only a changed template makes Recreate wait; for the same one the ReplicaSet replaces an evicted Pod at once.
+	// Recreate waits only after a change of the template. With the same template the ReplicaSet replaces an evicted Pod at once.
 	await cluster.apply([deployment('2')]);
 	const replicaSets = '/apis/apps/v1/replicasets';
 	await cluster.until(replicaSets, ([it, ...others]) => it?.spec.replicas === 0 && others.length === 0, {

@@ -77,7 +77,7 @@ export const controllerManager = (bin, dir) => ({
 		`--root-ca-file=${join(dir, 'ca.crt')}`,
 		`--node-monitor-grace-period=${nodeGraceSeconds}s`,
 		'--node-monitor-period=1s',
-		'--pvclaimbinder-sync-period=1s', // the default of 15 s binds volumes that late
+		'--pvclaimbinder-sync-period=1s', // with the default of 15 s volumes are bound late
 		'--kube-api-qps=100',
 		'--kube-api-burst=200',
 	],

@@ -26,7 +26,7 @@ const groups = {
 };
 
 /**
- * The tokens of the same people for a sandbox: whoever has the secret of its port may act as anybody.
+ * The tokens of the same users for a sandbox. The secret of its port allows acting as any user.
  * @param {{tokens: Map<string, string>}} kubeconfig  the kubeconfig that the sandbox wrote
  */
 export const sandboxTokens = ({ tokens }) =>

@@ -28,5 +28,5 @@ export const failureMessage = (ns) => condition(ns, failure).message;
  */
 export async function deleteUntilBlocked(t, { ns = t.ns, show = conditions } = {}) {
 	await t.delete(`namespaces/${ns}`);
-	await t.until(`namespaces/${ns}`, 'says that it cannot delete', (it) => hasCondition(it, failure, 'True'), { show });
+	await t.until(`namespaces/${ns}`, 'reports ContentDeletionFailed', (it) => hasCondition(it, failure, 'True'), { show });
 }

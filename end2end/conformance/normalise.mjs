@@ -1,5 +1,5 @@
 /**
- * Replaces what differs from run to run in a transcript: UIDs, times, revisions, generated names, hashes, ports, addresses.
+ * Replaces the parts of a transcript that differ from run to run: UIDs, times, revisions, generated names, hashes, ports, addresses.
  * A UID becomes the name of its object, so that two different UIDs stay different.
  */
 

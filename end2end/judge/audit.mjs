@@ -21,7 +21,7 @@ import { createInterface } from 'node:readline';
  * @typedef {{user: string, uri: string, at: string}} PodList  a list of Pods
  */
 
-/** The current size of the log, as an offset for `readAudit`. @param {string} file */
+/** The current size of the log: an offset for `readAudit`. @param {string} file */
 export const endOf = async (file) => (await stat(file)).size;
 
 /** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], podLists: PodList[]}>} */

@@ -95,7 +95,7 @@ pub fn Units() -> impl IntoView {
             "kind-unit",
             text::NO_UNITS,
             text::NO_UNITS_MEANS,
-            view! { <code class="command">{text::NO_UNITS_DO}</code> }.into_any(),
+            view! { <code class="empty-command">{text::NO_UNITS_DO}</code> }.into_any(),
         )
         .into_any(),
         (true, true) if is_empty.get() => empty::nothing_matches(),

@@ -53,8 +53,8 @@ pub fn Feed(
 
 fn line(card: &FeedEntry, skipped: usize) -> AnyView {
     let class = match &card.event {
-        FeedEvent::Problem { .. } => "feed-line trouble",
-        FeedEvent::Gone { .. } | FeedEvent::Finished => "feed-line gone",
+        FeedEvent::Problem { .. } => "feed-line feed-problem",
+        FeedEvent::Gone { .. } | FeedEvent::Finished => "feed-line feed-gone",
         FeedEvent::Requested { .. } | FeedEvent::Terminating { .. } => "feed-line",
         FeedEvent::Started { .. }
         | FeedEvent::Recovered
@@ -62,7 +62,7 @@ fn line(card: &FeedEntry, skipped: usize) -> AnyView {
         | FeedEvent::Resumed { .. }
         | FeedEvent::Stopping { .. }
         | FeedEvent::Skipped { .. }
-        | FeedEvent::Stopped { .. } => "feed-line person",
+        | FeedEvent::Stopped { .. } => "feed-line feed-person",
     };
     view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }.into_any()
 }

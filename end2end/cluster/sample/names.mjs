@@ -1,10 +1,10 @@
 /**
- * The names in the sample application that other modules need: for the users' rights, and for the objects that a teardown keeps.
+ * The names in the sample application that other modules need, for the rights of users and for the objects that a teardown keeps.
  */
 
 /** The unit: everything with this label, whatever namespace it lives in. */
 export const unitLabel = 'app.kubernetes.io/part-of=consortium';
-/** Somebody else's application, which shares a namespace, a claim and a ConfigMap with the unit. */
+/** The application of another team, which shares a namespace, a claim and a ConfigMap with the unit. */
 export const bystanderLabel = 'app.kubernetes.io/part-of=bystander';
 
 export const orderers = 'consortium-orderers';
@@ -17,7 +17,7 @@ export const sharedClaimOf = (org) => `${org}-shared`;
 
 /** The unit's namespaces. */
 export const namespaces = [orderers, ...orgs.map(namespaceOf)];
-/** The organisation in whose namespace the bystander has a foot. */
+/** The organisation in whose namespace a part of the bystander runs. */
 export const sharedOrg = 'org2';
 /** The ConfigMap that unit and bystander both read there. */
 export const sharedConfigMap = 'channel-profile';
@@ -30,7 +30,7 @@ export const staticVolumes = [...ledgers, ...orgs.map(sharedClaimOf), 'org1-couc
 
 /** Every value in every Secret begins with this. Nothing that the product shows, logs or stores may contain it. */
 export const canary = 'UNWIND-CANARY-';
-/** It, as it is and as it stands in a Secret: whole groups of three bytes encode alike whatever follows. */
+/** The canary in plain text and in Base64, where whole groups of three bytes encode the same whatever follows. */
 export const canaries = new RegExp(`${canary}|${Buffer.from(canary).subarray(0, 12).toString('base64')}`);
 
 /** The unit's objects that a teardown keeps, because the bystander needs them. */

@@ -1,12 +1,12 @@
 /**
- * Small builders for the manifests of the sample: one per kind, with what the sample varies as parameters and the rest
- * written out. They return plain Kubernetes objects.
+ * Small builders for the manifests of the sample: one per kind, with parameters for what the sample varies and constants for the
+ * rest. They return plain Kubernetes objects.
  */
 import { canary } from './names.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 
-/** Labels of something that is part of an application. @param {string} partOf @param {string} name */
+/** The labels of an object that is part of an application. @param {string} partOf @param {string} name */
 export const labels = (partOf, name) => ({ 'app.kubernetes.io/part-of': partOf, 'app.kubernetes.io/name': name });
 
 /** @param {Record<string, string>} all the labels that never change, so that selectors can rely on them */

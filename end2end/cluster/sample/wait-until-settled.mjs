@@ -59,7 +59,7 @@ export async function waitUntilSettled(cluster, within = 60_000) {
 			params: { fieldSelector: 'metadata.name=default' },
 		}),
 	]);
-	// Last, since the workloads above say how many there have to be.
+	// Checked last, because the workloads above determine the expected number.
 	await every('/api/v1/pods', 'all Pods running or done', alive);
 }
 

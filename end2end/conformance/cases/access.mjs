@@ -37,7 +37,7 @@ const allowed = ({ status }) => ({ allowed: status.allowed, denied: status.denie
 export default [
 	define(
 		'roles-that-aggregate',
-		'A ClusterRole that aggregates gets the rules of those that it selects',
+		'An aggregated ClusterRole gets the rules of the roles that it selects',
 		async (t) => {
 			const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }];
 			const [part, whole] = [t.name('part'), t.name('whole')];
@@ -66,7 +66,7 @@ export default [
 			],
 		},
 	),
-	define('rbac-nothing', '§3 A2 Who has no rights is told what is missing', async (t) => {
+	define('rbac-nothing', '§3 A2 A refusal for a user without rights names the missing right', async (t) => {
 		const as = `${t.ns}-nobody`;
 		await t.create(configMap('a'), { unrecorded: true });
 		await t.get('configmaps/a', { as });
@@ -81,11 +81,11 @@ export default [
 		await t.get('deployments/web', { as });
 		await t.get('/nowhere', { as });
 	}),
-	define('rbac-before-existence', 'Who may not look does not learn whether it is there', async (t) => {
+	define('rbac-before-existence', 'A user without the right to read does not learn whether the object exists', async (t) => {
 		await t.get('configmaps/none', { as: `${t.ns}-nobody` });
 		await t.get('/apis/nowhere.example.com/v1/gadgets', { as: `${t.ns}-nobody` });
 	}),
-	define('rbac-role', 'A role gives verbs on resources in a namespace', async (t) => {
+	define('rbac-role', 'A Role grants verbs on resources in its namespace', async (t) => {
 		await t.create(configMap('a'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }]);
 		await t.get('configmaps/a', { as });
@@ -94,7 +94,7 @@ export default [
 		await t.get('/api/v1/configmaps', { as });
 		await t.get('secrets', { as });
 	}),
-	define('rbac-resource-names', 'A right to one object', async (t) => {
+	define('rbac-resource-names', 'A rule with resourceNames grants access to one object', async (t) => {
 		for (const name of ['a', 'b']) await t.create(configMap(name), { unrecorded: true });
 		const as = await grant(t, [
 			{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'], verbs: ['get', 'delete', 'list'] },
@@ -105,14 +105,14 @@ export default [
 		await t.get('configmaps', { as, query: { fieldSelector: 'metadata.name=a' } });
 		await t.delete('configmaps/a', undefined, { as });
 	}),
-	define('rbac-subresource', 'A right to a subresource is not one to the object', async (t) => {
+	define('rbac-subresource', 'A right to a subresource is not a right to the object', async (t) => {
 		await t.create(unplacedPod('p'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] }]);
 		await t.post('pods/p/eviction', { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'p' } }, { as });
 		await t.delete('pods/p', undefined, { as });
 		await t.get('pods/p/log', { as });
 	}),
-	define('rbac-collection', 'deletecollection is a verb of its own', async (t) => {
+	define('rbac-collection', 'deletecollection is a separate verb', async (t) => {
 		await t.create(configMap('a', { labels: { of: 'case' } }), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['delete'] }]);
 		await t.delete('configmaps', undefined, { as, query: { labelSelector: 'of=case' } });
@@ -129,14 +129,14 @@ export default [
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { as });
 		await t.patch('configmaps/a/finalizers', 'merge', { metadata: { finalizers: null } }, { as });
 	}),
-	define('rbac-finalize', '§2.1 PUT finalize needs its own right', async (t) => {
+	define('rbac-finalize', '§2.1 PUT finalize needs a separate right', async (t) => {
 		await t.put(
 			`namespaces/${t.ns}/finalize`,
 			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.ns } },
 			{ as: `${t.ns}-nobody` },
 		);
 	}),
-	define('rbac-cluster-role-in-namespace', 'A ClusterRole bound in a namespace counts there', async (t) => {
+	define('rbac-cluster-role-in-namespace', 'A ClusterRole bound in a namespace applies there', async (t) => {
 		const as = `${t.ns}-user`;
 		await t.create(configMap('a'), { unrecorded: true });
 		await t.create(roleBinding('view', as, 'ClusterRole'), { unrecorded: true });
@@ -151,7 +151,7 @@ export default [
 		await t.get('secrets', { as });
 		await t.get('/api/v1/configmaps', { as });
 	}),
-	define('rbac-binding-deleted', 'Rights end with their binding', async (t) => {
+	define('rbac-binding-deleted', 'Deleting a binding ends the rights it gave', async (t) => {
 		await t.create(configMap('a'), { unrecorded: true });
 		const as = await grant(t, [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]);
 		await t.get('configmaps/a', { as });
@@ -161,11 +161,11 @@ export default [
 		});
 		await t.get('configmaps/a', { as });
 	}),
-	define('rbac-escalation', 'Nobody gives rights that they do not have', async (t) => {
+	define('rbac-escalation', 'A user cannot grant rights that they do not have', async (t) => {
 		const as = await grant(t, [{ apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['create'] }]);
 		await t.create(role('more', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]), { as });
 	}),
-	define('rbac-escalation-listed', 'A refusal lists what is missing, and nothing else', async (t) => {
+	define('rbac-escalation-listed', 'The refusal of an escalation lists only the missing rights', async (t) => {
 		const rbac = ['rbac.authorization.k8s.io'];
 		const as = await grant(t, [
 			{ apiGroups: rbac, resources: ['roles'], verbs: ['create', 'update', 'patch'] },
@@ -196,12 +196,12 @@ export default [
 		);
 		await t.put('roles/more', of({ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }), { as });
 	}),
-	define('rbac-escalate', 'Who may escalate gives any rights', async (t) => {
+	define('rbac-escalate', 'A user with the verb escalate can grant any right', async (t) => {
 		const rbac = ['rbac.authorization.k8s.io'];
 		const as = await grant(t, [{ apiGroups: rbac, resources: ['roles'], verbs: ['create', 'escalate'] }]);
 		await t.create(role('more', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]), { as });
 	}),
-	define('rbac-bind', 'Nobody binds to rights that they do not have, unless they may', async (t) => {
+	define('rbac-bind', 'A user cannot bind a role with more rights than they have, unless they may bind it', async (t) => {
 		const rbac = ['rbac.authorization.k8s.io'];
 		const as = await grant(t, [
 			{ apiGroups: rbac, resources: ['rolebindings'], verbs: ['create', 'patch'] },
@@ -221,12 +221,12 @@ export default [
 		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: ['example.com/x'] } }, { as });
 		await t.patch('rolebindings/kept', 'merge', { metadata: { finalizers: null } }, { as });
 	}),
-	define('rbac-binding-immutable', 'A binding does not change its role', async (t) => {
+	define('rbac-binding-immutable', 'The roleRef of a binding is immutable', async (t) => {
 		await t.create(role('some', []), { unrecorded: true });
 		await t.create(roleBinding('some', 'x'), { unrecorded: true });
 		await t.patch('rolebindings/some', 'merge', { roleRef: { name: 'other' } });
 	}),
-	define('review-self', 'What may I?', async (t) => {
+	define('review-self', 'SelfSubjectAccessReview answers for the user that sends it', async (t) => {
 		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'delete', resource: 'pods' }), {
 			show: allowed,
 		});
@@ -250,7 +250,7 @@ export default [
 			{ as, show: allowed },
 		);
 	}),
-	define('review-self-invalid', 'A review asks about one thing', async (t) => {
+	define('review-self-invalid', 'An access review names either a resource or a path', async (t) => {
 		await t.post('selfsubjectaccessreviews', {
 			apiVersion: 'authorization.k8s.io/v1',
 			kind: 'SelfSubjectAccessReview',
@@ -262,7 +262,7 @@ export default [
 			spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
 		});
 	}),
-	define('review-reason', 'A review gives the reason', async (t) => {
+	define('review-reason', 'An access review returns the reason', async (t) => {
 		const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
 		await t.post('selfsubjectaccessreviews', mayI({ namespace: t.ns, verb: 'delete', resource: 'pods' }), {
 			as,
@@ -273,7 +273,7 @@ export default [
 			show: ({ status }) => status.reason ?? 'none',
 		});
 	}),
-	define('review-other', 'What may somebody else?', async (t) => {
+	define('review-other', 'SubjectAccessReview answers for another user', async (t) => {
 		const user = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
 		const ask = (/** @type {Record<string, any>} */ spec, options = {}) =>
 			t.post(
@@ -286,7 +286,7 @@ export default [
 		await ask({ user: 'x', groups: ['system:masters'], resourceAttributes: { verb: '*', resource: '*' } });
 		await ask({ user, resourceAttributes: { namespace: t.ns, verb: 'delete', resource: 'pods' } }, { as: user });
 	}),
-	define('review-rules', 'Which rights have I in a namespace?', async (t) => {
+	define('review-rules', 'SelfSubjectRulesReview lists the rights in a namespace', async (t) => {
 		const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }]);
 		await t.post(
 			'selfsubjectrulesreviews',
@@ -302,7 +302,7 @@ export default [
 	}),
 	define(
 		'review-who',
-		'Who am I?',
+		'SelfSubjectReview returns the user',
 		async (t) => {
 			const ask = (/** @type {Record<string, any>} */ options) =>
 				t.post(
@@ -318,7 +318,7 @@ export default [
 	),
 	define(
 		'impersonate',
-		'Impersonation needs its right, and takes groups along',
+		'Impersonation needs a right, and the groups are impersonated too',
 		async (t) => {
 			await t.get('namespaces/default', { user: 'reader', as: 'admin' });
 			await t.get('namespaces/default', { as: 'x', groups: ['system:masters'] });
@@ -329,7 +329,7 @@ export default [
 	),
 	define(
 		'impersonate-wholly',
-		'Who impersonates may bring a UID and extra values along, which are who is asked about',
+		'Impersonation can set a UID and extra values, and a review is about the impersonated user',
 		async (t) => {
 			const headers = (/** @type {Record<string, string|string[]>} */ rest) =>
 				/** @type {Record<string, string>} */ (rest);
@@ -357,7 +357,7 @@ export default [
 	),
 	define(
 		'impersonate-parts',
-		'Each part of who is impersonated needs a right of its own: the user, a group, the UID, each extra value',
+		'Impersonating a user, a group, the UID and each extra value needs a right for each',
 		async (t) => {
 			const name = t.name('impersonator');
 			const x = `x-${t.ns}`;
@@ -418,7 +418,7 @@ export default [
 				await t.delete(`${one}/${name}`, undefined, { unrecorded: true });
 		},
 	),
-	define('impersonate-service-account', 'A ServiceAccount brings its groups', async (t) => {
+	define('impersonate-service-account', 'An impersonated ServiceAccount has its groups', async (t) => {
 		await t.post(
 			'selfsubjectreviews',
 			{ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
@@ -430,7 +430,7 @@ export default [
 	}),
 	define(
 		'no-token',
-		'Who is nobody may do little',
+		'An anonymous user has few rights',
 		async (t) => {
 			await t.get('namespaces', { user: 'nobody' });
 			await t.get('namespaces', { user: 'nobody', headers: { authorization: 'Bearer wrong' } });
@@ -439,7 +439,7 @@ export default [
 		},
 		{ bare: true },
 	),
-	define('custom-rights', 'Rights to custom resources, by group and plural', async (t) => {
+	define('custom-rights', 'Rights to custom resources name group and plural', async (t) => {
 		await t.create(definition(t.ns), { unrecorded: true });
 		const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 		await t.eventually('it is served', 'GET', path, ({ status }) => status === 200);
@@ -449,7 +449,7 @@ export default [
 	}),
 	define(
 		'owner-without-right',
-		'§3 G10 An owner may be named without a right to it: the enforcing plugin is off',
+		'§3 G10 An owner reference needs no right to the owner, because the plugin that checks it is off',
 		async (t) => {
 			const { body } = await t.create(configMap('owner'));
 			const as = await grant(t, [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }]);

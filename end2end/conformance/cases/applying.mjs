@@ -45,12 +45,12 @@ const images = (/** @type {any} */ { spec }) => ({
 	})),
 });
 
-const noted = 'who made a Pod is noted field by field only once somebody applies it, since there are thousands of them';
+const noted = 'the sandbox records the managed fields of a Pod only once it is applied, because there are thousands of Pods';
 
 export default [
 	define(
 		'apply-conflicts',
-		'Whoever applies what another applied is told which fields, and takes them by force',
+		'Applying a field of another manager is a conflict that lists the fields, and force takes them',
 		async (t) => {
 			await applyMap(t, { a: '1', b: '1', c: '1' }, 'one');
 			await applyMap(t, { a: '2' }, 'two');
@@ -63,7 +63,7 @@ export default [
 			await whose(t, 'configmaps/a');
 		},
 	),
-	define('apply-shares', 'What two apply alike is of both, and goes when neither applies it any more', async (t) => {
+	define('apply-shares', 'A field that two managers apply with one value has both as owners, and goes when neither applies it', async (t) => {
 		await applyMap(t, { a: '1', b: '1' }, 'one', {
 			metadata: { labels: { 'app.kubernetes.io/name': 'x', only: 'one' } },
 		});
@@ -74,7 +74,7 @@ export default [
 		await applyMap(t, undefined, 'two');
 		await whose(t, 'configmaps/a');
 	}),
-	define('apply-over-updates', 'Who wrote a field by POST, PUT or PATCH owns it as well', async (t) => {
+	define('apply-over-updates', 'POST, PUT and PATCH record their manager as the owner of the fields they write', async (t) => {
 		await t.create(configMap('a', { labels: { x: 'y' } }, { data: { a: '1', b: '1' } }), {
 			query: { fieldManager: 'maker' },
 			show: owners,
@@ -97,7 +97,7 @@ export default [
 	}),
 	define(
 		'apply-list-items',
-		'Containers, their variables and ports are owned one by one, by their names',
+		'Containers, their variables and ports have owners per item, by name',
 		async (t) => {
 			await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), {
 				unrecorded: true,
@@ -143,7 +143,7 @@ export default [
 			await apply(t, 'deployments/web', web({}), 'two', { show: images });
 		},
 	),
-	define('apply-scaled', 'Who scales owns the replicas: an apply with another number is told so', async (t) => {
+	define('apply-scaled', 'Scaling owns the replicas, so an apply with another number is a conflict', async (t) => {
 		const paused = { replicas: 0, spec: { paused: true } };
 		await apply(t, 'deployments/web', deployment('web', paused), 'one', { fields: ['spec.replicas'] });
 		await t.patch(
@@ -159,7 +159,7 @@ export default [
 			show: (body) => owners(body).filter((/** @type {any} */ [who]) => !who.includes('kube-controller-manager')),
 		});
 	}),
-	define('apply-finalizers', 'A finalizer that two apply goes with the second', async (t) => {
+	define('apply-finalizers', 'A finalizer that two managers apply goes when the second drops it', async (t) => {
 		const x = { finalizers: ['example.com/x'] };
 		await applyMap(t, undefined, 'one', { metadata: x });
 		await applyMap(t, undefined, 'two', { metadata: { finalizers: ['example.com/y', 'example.com/x'] } });
@@ -170,7 +170,7 @@ export default [
 		await applyMap(t, undefined, 'two');
 		await t.get('configmaps/a');
 	}),
-	define('apply-ports', 'The ports of a Service are owned by number and protocol', async (t) => {
+	define('apply-ports', 'The ports of a Service have owners per port and protocol', async (t) => {
 		const bare = (/** @type {KubeObject[]} */ ...ports) => ({ ...service('s'), spec: { ports } });
 		await apply(
 			t,
@@ -187,7 +187,7 @@ export default [
 	}),
 	define(
 		'apply-custom',
-		'Of a custom resource lists are owned as a whole, unless its schema says otherwise',
+		'Lists of a custom resource have one owner unless the schema says otherwise',
 		async (t) => {
 			const list = { type: 'array', items: { type: 'string' } };
 			const items = {
@@ -245,7 +245,7 @@ export default [
 	),
 	define(
 		'apply-twice',
-		'Applying the same again changes nothing, and who owns nothing any more is forgotten',
+		'Applying the same object again changes nothing, and a manager without fields is dropped',
 		async (t) => {
 			const revision = (/** @type {any} */ { body }) => body.metadata.resourceVersion;
 			const first = revision(await applyMap(t, { a: '1' }, 'one'));
@@ -265,7 +265,7 @@ export default [
 	),
 	define(
 		'apply-after-client',
-		'What kubectl applied by itself it may apply through the server, and nobody else',
+		'Server-side apply by kubectl takes over the fields of its client-side apply, and other managers conflict',
 		async (t) => {
 			const noted = JSON.stringify(configMap('a', {}, { data: { a: '1', b: '1', c: '1' } }));
 			const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': noted };
@@ -282,7 +282,7 @@ export default [
 	),
 	define(
 		'apply-over-pods',
-		"What somebody made of a Pod is not another's, be it held by a finalizer or not",
+		'Applying a field of another manager in a Pod is a conflict, with or without a finalizer',
 		async (t) => {
 			const show = (/** @type {any} */ { spec }) => ({ image: spec.containers[0].image });
 			for (const [name, metadata] of [
@@ -321,7 +321,7 @@ export default [
 			],
 		},
 	),
-	define('apply-dry-run', 'A dry run of an apply conflicts as well, and keeps nothing', async (t) => {
+	define('apply-dry-run', 'A dry run of an apply reports conflicts and stores nothing', async (t) => {
 		await applyMap(t, { a: '1' }, 'one');
 		const query = { fieldManager: 'two', dryRun: 'All' };
 		await t.patch('configmaps/a', 'apply', configMap('a', {}, { data: { a: '2' } }), { query });

@@ -1,5 +1,5 @@
 /**
- * HorizontalPodAutoscalers without a metrics API: which replicas they write.
+ * HorizontalPodAutoscalers without a metrics API: the replicas that they write.
  */
 import { conditions, hasCondition } from '../conditions.mjs';
 import { daemonSet, definition, deployment, replicaSet, statefulSet, widget } from '../objects.mjs';
@@ -31,7 +31,7 @@ const status = (one) => {
 
 /** @param {TestContext} t @param {string} name @param {string} type @param {string} is @param {string} reason */
 const untilSays = (t, name, type, is, reason) =>
-	t.until(`horizontalpodautoscalers/${name}`, `says ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
+	t.until(`horizontalpodautoscalers/${name}`, `reports ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
 
 /** The events of the autoscaler with that name. @param {TestContext} t @param {string} name @param {number} count of different events */
 const untilTold = (t, name, count) => {
@@ -44,7 +44,7 @@ const untilTold = (t, name, count) => {
 				.map(({ type, reason, message, source }) => [type, reason, message, source.component].join(' | ')),
 		),
 	];
-	return t.until('events', `tell of ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
+	return t.until('events', `report on ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
 };
 
 /** @param {TestContext} t @param {string} name @param {number} replicas */
@@ -54,7 +54,7 @@ const untilScaled = (t, name, replicas) =>
 	});
 
 export default [
-	define('hpa-raises', 'An autoscaler raises to its minimum, again and again, without any metrics', async (t) => {
+	define('hpa-raises', 'An autoscaler without metrics raises replicas to its minimum, repeatedly', async (t) => {
 		await t.create(deployment('web'), { unrecorded: true });
 		await t.create(autoscaler('web', { minReplicas: 2 }), { fields: ['spec'] });
 		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
@@ -64,7 +64,7 @@ export default [
 		await untilScaled(t, 'web', 2);
 		await untilTold(t, 'web', 3);
 	}),
-	define('hpa-lowers', 'An autoscaler lowers to its maximum, without any metrics', async (t) => {
+	define('hpa-lowers', 'An autoscaler without metrics lowers replicas to its maximum', async (t) => {
 		await t.create(deployment('web', { replicas: 5 }), { unrecorded: true });
 		await t.create(autoscaler('web', { metrics: [] }), { fields: ['spec.minReplicas', 'spec.metrics'] });
 		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
@@ -73,7 +73,7 @@ export default [
 	}),
 	define(
 		'hpa-disabled',
-		'An autoscaler leaves what has no replicas as it is, until somebody gives it one',
+		'An autoscaler ignores a workload with 0 replicas until somebody scales it up',
 		async (t) => {
 			await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 			await t.create(autoscaler('web', { minReplicas: 2 }), { unrecorded: true });
@@ -84,7 +84,7 @@ export default [
 			await untilScaled(t, 'web', 2);
 		},
 	),
-	define('hpa-within', 'Within its bounds an autoscaler without metrics changes nothing, and says why', async (t) => {
+	define('hpa-within', 'Within its bounds an autoscaler without metrics changes nothing and reports the reason', async (t) => {
 		const target = { type: 'AverageValue', averageValue: '1' };
 		const metric = { name: 'queue' };
 		const metrics = {
@@ -101,7 +101,7 @@ export default [
 			await t.create(autoscaler(name, { metrics: all }), { unrecorded: true });
 		}
 		for (const [name, one] of Object.entries(metrics)) {
-			await t.until(`horizontalpodautoscalers/${name}`, 'says something', (it) => hasCondition(it, 'ScalingActive', 'False'), {
+			await t.until(`horizontalpodautoscalers/${name}`, 'reports that scaling is inactive', (it) => hasCondition(it, 'ScalingActive', 'False'), {
 				show: status,
 			});
 			// One event for each metric, and one for the missing replica count.
@@ -109,7 +109,7 @@ export default [
 			await t.get(`deployments/${name}`, { fields: ['spec.replicas'] });
 		}
 	}),
-	define('hpa-no-target', 'An autoscaler of what is not there, and of what cannot be scaled', async (t) => {
+	define('hpa-no-target', 'An autoscaler whose target does not exist, or has no scale, reports it', async (t) => {
 		await t.create(daemonSet('agent'), { unrecorded: true });
 		await t.create(autoscaler('none'), { unrecorded: true });
 		await t.create(autoscaler('agent', {}, { apiVersion: 'apps/v1', kind: 'DaemonSet' }), { unrecorded: true });
@@ -121,7 +121,7 @@ export default [
 		await t.create(deployment('none'), { unrecorded: true });
 		await untilSays(t, 'none', 'AbleToScale', 'True', 'SucceededGetScale');
 	}),
-	define('hpa-of-others', 'An autoscaler of a StatefulSet, of a ReplicaSet, of a custom resource', async (t) => {
+	define('hpa-of-others', 'An autoscaler scales a StatefulSet, a ReplicaSet and a custom resource', async (t) => {
 		const group = `${t.ns}.example.com`;
 		const paths = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
 		const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
@@ -148,7 +148,7 @@ export default [
 	}),
 	define(
 		'hpa-through-scale',
-		'An autoscaler updates the scale, under its own name, and stands what is refused',
+		'An autoscaler updates the scale subresource as its own manager, and continues after a refusal',
 		async (t) => {
 			const resourceRules = [
 				{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments/scale'], operations: ['*'] },
@@ -206,7 +206,7 @@ export default [
 			await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 		},
 	),
-	define('hpa-held', 'An autoscaler that a finalizer holds goes on scaling', async (t) => {
+	define('hpa-held', 'An autoscaler that a finalizer holds continues to scale', async (t) => {
 		await t.create(deployment('web'), { unrecorded: true });
 		const metadata = { name: 'web', finalizers: ['example.com/x'] };
 		await t.create({ ...autoscaler('web', { minReplicas: 2 }), metadata }, { unrecorded: true });
@@ -215,7 +215,7 @@ export default [
 		await t.patch('horizontalpodautoscalers/web', 'merge', { metadata: { finalizers: null } });
 		await t.get('horizontalpodautoscalers/web');
 	}),
-	define('hpa-invalid', 'Bounds that cannot be', async (t) => {
+	define('hpa-invalid', 'An autoscaler with impossible bounds is refused', async (t) => {
 		await t.create(autoscaler('web', { minReplicas: 3, maxReplicas: 2 }));
 		await t.create(autoscaler('web', { minReplicas: 0 }));
 		await t.create(autoscaler('web', { maxReplicas: 0 }));

@@ -17,7 +17,7 @@ const waitUntilCounted = (t, options = {}) =>
 	);
 
 export default [
-	define('create-stamps', 'The server stamps UID, time and revision, whatever the client says', async (t) => {
+	define('create-stamps', 'The server sets UID, creation time and resourceVersion, whatever the client sent', async (t) => {
 		const { body } = await t.create(
 			configMap('a', {
 				uid: 'mine',
@@ -34,14 +34,14 @@ export default [
 		t.note('own UID', body.metadata.uid !== 'mine');
 		t.note('own time', !body.metadata.creationTimestamp.startsWith('2001'));
 	}),
-	define('create-with-version', 'An object that is made has no resourceVersion', async (t) => {
+	define('create-with-version', 'POST with a resourceVersion is refused', async (t) => {
 		await t.create(configMap('a', { resourceVersion: '5' }));
 	}),
-	define('create-twice', 'A name is taken once', async (t) => {
+	define('create-twice', 'POST of an existing name is a conflict', async (t) => {
 		await t.create(configMap('a'));
 		await t.create(configMap('a'));
 	}),
-	define('create-generate-name', 'generateName gets five characters', async (t) => {
+	define('create-generate-name', 'generateName is completed with five characters', async (t) => {
 		const { body } = await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'some-' } });
 		t.note('five', /^some-[bcdfghjklmnpqrstvwxz2456789]{5}$/.test(body.metadata.name));
 		await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'x-', name: 'named' } });
@@ -49,11 +49,11 @@ export default [
 			.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'Not-' } }, { show: () => 'made' })
 			.then(() => t.amend((line) => line.replaceAll(/Not-\w{5}/g, 'Not-…')));
 	}),
-	define('create-no-name', 'An object has a name', async (t) => {
+	define('create-no-name', 'POST without a name is refused', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {} });
 		await t.create({ apiVersion: 'v1', kind: 'ConfigMap' });
 	}),
-	define('create-invalid-names', 'Names are subdomains, or labels, or shorter', async (t) => {
+	define('create-invalid-names', 'Names have to be DNS subdomains or labels, by kind', async (t) => {
 		await t.create(configMap('Upper'));
 		await t.create(configMap('a_b'));
 		await t.create(configMap('-a'));
@@ -62,26 +62,26 @@ export default [
 		await t.create(deployment('Web'));
 		await t.create(unplacedPod('p.'));
 	}),
-	define('create-invalid-labels', 'Labels and annotations have keys of a form', async (t) => {
+	define('create-invalid-labels', 'Invalid keys and values of labels and annotations are refused', async (t) => {
 		await t.create(configMap('a', { labels: { 'not a key': 'v' } }));
 		await t.create(configMap('a', { labels: { key: 'not a value' } }));
 		await t.create(configMap('a', { annotations: { 'not a key': 'any value at all' } }));
 	}),
-	define('create-wrong-kind', 'The body is of the kind of the path', async (t) => {
+	define('create-wrong-kind', 'A body of another kind than the path is refused', async (t) => {
 		await t.post('configmaps', unplacedPod('p'));
 		await t.post('configmaps', { apiVersion: 'v2', kind: 'ConfigMap', metadata: { name: 'a' } });
 		await t.post('configmaps', { apiVersion: 'v1', kind: 'Gadget', metadata: { name: 'a' } });
 		await t.post('configmaps', { metadata: { name: 'a' } });
 		await t.post('/api/v1/gadgets', { apiVersion: 'v1', kind: 'Gadget' });
 	}),
-	define('create-dry-run', 'A dry run of POST makes nothing', async (t) => {
+	define('create-dry-run', 'A dry run of POST stores nothing', async (t) => {
 		const { body } = await t.create(configMap('a'), { query: { dryRun: 'All' } });
 		t.note('has a UID', Boolean(body.metadata.uid));
 		t.note('has no revision', body.metadata.resourceVersion === undefined);
 		await t.get('configmaps/a');
 		await t.create(configMap('a'), { query: { dryRun: 'Some' } });
 	}),
-	define('create-generation', 'Which kinds count generations', async (t) => {
+	define('create-generation', 'Some kinds start with generation 1, others have none', async (t) => {
 		await t.create(configMap('a'));
 		await t.create(service('s'));
 		await t.create(deployment('d', { replicas: 0 }));
@@ -103,7 +103,7 @@ export default [
 		);
 		await t.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'x' } });
 	}),
-	define('create-status-ignored', 'What is said about status when an object is made is passed over', async (t) => {
+	define('create-status-ignored', 'The status in a POST is ignored', async (t) => {
 		await t.create({ ...deployment('web', { replicas: 0 }), status: { replicas: 9 } }, { fields: ['status'] });
 	}),
 	define('create-defaults', 'The server fills in defaults', async (t) => {
@@ -116,7 +116,7 @@ export default [
 	}),
 	define(
 		'create-unknown-field',
-		'Unknown fields are dropped, warned of, or refused',
+		'Unknown fields are dropped, reported in a warning, or refused',
 		async (t) => {
 			const odd = { ...configMap('a'), colour: 'red' };
 			const warned = await t.create(odd, { query: { dryRun: 'All' } });
@@ -135,7 +135,7 @@ export default [
 			],
 		},
 	),
-	define('create-in-all-namespaces', 'An object of a namespace is made in one', async (t) => {
+	define('create-in-all-namespaces', 'POST of a namespaced object to the cluster-wide path is refused', async (t) => {
 		await t.post('/api/v1/configmaps', configMap('a'));
 		await t.post('configmaps/a', configMap('a'));
 		await t.post(`/api/v1/namespaces/${t.ns}/persistentvolumes`, {
@@ -144,22 +144,22 @@ export default [
 			metadata: { name: 'x' },
 		});
 	}),
-	define('create-long-name', 'A name has at most 253 characters, a label 63', async (t) => {
+	define('create-long-name', 'A name has at most 253 characters, a label at most 63', async (t) => {
 		await t.create(configMap('a'.repeat(254)));
 		await t.create(service('a'.repeat(64)));
 	}),
-	define('create-secret-types', 'Secrets of a type have its keys', async (t) => {
+	define('create-secret-types', 'Secrets of some types need their keys', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tls' }, type: 'kubernetes.io/tls' });
 		await t.create({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'odd' }, data: { k: 'not base64!' } });
 	}),
-	define('create-immutable', 'An immutable ConfigMap can be deleted and not changed', async (t) => {
+	define('create-immutable', 'An immutable ConfigMap can be deleted but not changed', async (t) => {
 		await t.create(configMap('a', {}, { immutable: true, data: { k: 'v' } }));
 		await t.patch('configmaps/a', 'merge', { data: { k: 'w' } });
 		await t.patch('configmaps/a', 'merge', { immutable: false });
 		await t.patch('configmaps/a', 'merge', { metadata: { labels: { a: 'b' } } });
 		await t.delete('configmaps/a');
 	}),
-	define('create-quota', '§3 G10 A quota refuses what is too much, and not a DELETE', async (t) => {
+	define('create-quota', '§3 G10 A quota refuses a POST that exceeds it, and never a DELETE', async (t) => {
 		await t.create({
 			apiVersion: 'v1',
 			kind: 'ResourceQuota',
@@ -176,7 +176,7 @@ export default [
 		await t.create(service('two'));
 		await t.delete('services/one', undefined, { unrecorded: true });
 	}),
-	define('create-quota-compute', 'What containers ask for is added up, and has to be said', async (t) => {
+	define('create-quota-compute', 'A quota on compute sums the requests and limits of containers, and requires them', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '1.50', 'limits.memory': '1024Mi', pods: '3' } }));
 		await waitUntilCounted(t, { fields: ['spec', 'status'] });
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources) =>
@@ -190,16 +190,16 @@ export default [
 		await t.create(asks('five', { requests: { cpu: 'much' } }));
 		await t.get('resourcequotas/q', { fields: ['status.used'] });
 		await t.delete('pods/one', undefined, { unrecorded: true });
-		await t.until('resourcequotas/q', 'is free again', (one) => one?.status.used.pods === '0', { fields: ['status.used'] });
+		await t.until('resourcequotas/q', 'has no Pods', (one) => one?.status.used.pods === '0', { fields: ['status.used'] });
 	}),
-	define('create-quota-scopes', 'A quota with scopes is about some Pods', async (t) => {
+	define('create-quota-scopes', 'A quota with scopes applies to the matching Pods only', async (t) => {
 		await t.create(quota({ hard: { pods: '0' }, scopes: ['BestEffort', 'NotTerminating'] }));
 		await waitUntilCounted(t);
 		await t.create(unplacedPod('lasting'));
 		await t.create(pod('ending', {}, { ...nowhere, activeDeadlineSeconds: 60 }));
 		await t.create(configMap('a'));
 	}),
-	define('create-quota-pod-level', 'What a Pod asks for as a whole is charged', async (t) => {
+	define('create-quota-pod-level', 'A quota charges the resources of a Pod at Pod level', async (t) => {
 		await t.create(quota({ hard: { 'requests.cpu': '6', 'limits.memory': '4Gi' } }));
 		await waitUntilCounted(t);
 		const asks = (/** @type {string} */ name, /** @type {Record<string, any>} */ resources, own = {}) =>
@@ -211,7 +211,7 @@ export default [
 		await t.create(asks('much', { requests: { cpu: '3' } }), { fields });
 		await t.get('resourcequotas/q', { fields: ['status.used'] });
 	}),
-	define('create-quota-attributes-class', 'A quota may be about the claims of a VolumeAttributesClass', async (t) => {
+	define('create-quota-attributes-class', 'A quota can apply to the claims of one VolumeAttributesClass', async (t) => {
 		const scopeName = 'VolumeAttributesClass';
 		const matchExpressions = [{ scopeName, operator: 'In', values: ['gold'] }];
 		await t.create(quota({ hard: { persistentvolumeclaims: '0' }, scopeSelector: { matchExpressions } }), {
@@ -221,7 +221,7 @@ export default [
 		await t.create(claim('plain', 'nothing'));
 		await t.create(claim('gold', 'nothing', {}, { volumeAttributesClassName: 'gold' }));
 	}),
-	define('create-quota-affinity', 'A quota may be about Pods that reach other namespaces', async (t) => {
+	define('create-quota-affinity', 'A quota can apply to Pods whose affinity reaches other namespaces', async (t) => {
 		const matchExpressions = [{ scopeName: 'CrossNamespacePodAffinity', operator: 'Exists' }];
 		await t.create(quota({ hard: { pods: '0' }, scopeSelector: { matchExpressions } }));
 		await waitUntilCounted(t);
@@ -236,7 +236,7 @@ export default [
 		await t.create(near('named', { namespaces: ['other'] }));
 		await t.create(near('not-selected', { namespaceSelector: {} }));
 	}),
-	define('create-quota-twice', 'What is refused for its name is charged', async (t) => {
+	define('create-quota-twice', 'A POST that is refused for an existing name is still charged', async (t) => {
 		// A controller creates one in every new namespace.
 		await t.eventually('it is there', 'GET', 'configmaps/kube-root-ca.crt', ({ status }) => status === 200);
 		await t.create(quota({ hard: { configmaps: '9' } }));
@@ -249,7 +249,7 @@ export default [
 		await t.create(configMap('b'), { query: { dryRun: 'All' } });
 		t.note('charged', Number(await used()) - before);
 	}),
-	define('create-quota-invalid', 'A quota limits what can be limited', async (t) => {
+	define('create-quota-invalid', 'A quota with invalid resources or scopes is refused', async (t) => {
 		await t.create(quota({ hard: { things: '1' } }));
 		await t.create(quota({ hard: { pods: '-1' } }));
 		await t.create(quota({ hard: { pods: '500m' } }));
@@ -260,7 +260,7 @@ export default [
 		await t.create(quota({ hard: { pods: '1' } }), { unrecorded: true });
 		await t.patch('resourcequotas/q', 'merge', { spec: { scopes: ['BestEffort'] } });
 	}),
-	define('create-pod-binds-at-once', 'A Pod that names its node is on it', async (t) => {
+	define('create-pod-binds-at-once', 'A Pod that is created with a nodeName is bound to that node', async (t) => {
 		await t.create(pod('p', {}, { nodeName: 'node-c' }), { fields: ['spec.nodeName', 'status.phase'] });
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running', {
 			fields: ['spec.nodeName', 'status.conditions'],

@@ -23,7 +23,7 @@ async function served(t, shape = {}) {
 }
 
 /**
- * A definition with two served versions, of which the older is stored; with a conversion webhook if one is given.
+ * A definition with two served versions, the older of which is the storage version; with a conversion webhook if one is given.
  * @param {TestContext} t @param {Record<string, any>} [webhook]
  */
 async function inTwoVersions(t, webhook) {
@@ -60,19 +60,19 @@ const withSchema = (/** @type {Record<string, any>} */ rest = {}) => ({
 });
 
 export default [
-	define('crd-created', 'A definition is accepted, then established', async (t) => {
+	define('crd-created', 'A CustomResourceDefinition is accepted, then established', async (t) => {
 		await t.create(definition(t.ns));
 		const crd = `customresourcedefinitions/widgets.${t.ns}.example.com`;
 		await t.until(crd, 'is established', (one) => hasCondition(one, 'Established', 'True'), {
 			fields: ['status.conditions', 'status.acceptedNames', 'status.storedVersions'],
 		});
 	}),
-	define('crd-invalid', 'A definition is called plural.group, and has one version that is stored', async (t) => {
+	define('crd-invalid', 'A CustomResourceDefinition has the name plural.group and one storage version', async (t) => {
 		await t.create({ ...definition(t.ns), metadata: { name: 'gadgets.example.com' } });
 		await t.create(definition(t.ns, { versions: [] }));
 		await t.create(definition(t.ns, { versions: [{ name: 'v1', served: true, storage: true }] }));
 	}),
-	define('cr-life', 'A custom resource is made, read, changed and deleted like any other', async (t) => {
+	define('cr-life', 'A custom resource is created, read, updated and deleted like a built-in one', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }), { fields: ['spec'] });
 		await t.get(`${path}/w`, { fields: ['spec'] });
@@ -83,7 +83,7 @@ export default [
 		await t.delete(`${path}/w`);
 		await t.get(`${path}/w`);
 	}),
-	define('cr-generation', 'The generation of a custom resource counts changes outside metadata', async (t) => {
+	define('cr-generation', 'The generation of a custom resource counts changes outside of metadata', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', {}, { spec: { size: 1 } }));
 		await t.patch(`${path}/w`, 'merge', { metadata: { labels: { a: 'b' } } });
@@ -91,7 +91,7 @@ export default [
 		await t.patch(`${path}/w`, 'merge', { spec: { size: 2 } });
 		await t.patch(`${path}/w`, 'merge', { status: { phase: 'Here' } }, { fields: ['status'] });
 	}),
-	define('cr-status-subresource', 'With the subresource, status changes only there and does not count', async (t) => {
+	define('cr-status-subresource', 'With a status subresource the status changes only there, without a new generation', async (t) => {
 		const { path } = await served(t, {
 			versions: [
 				{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema: schema } },
@@ -106,12 +106,12 @@ export default [
 			{ fields: ['status', 'spec'] },
 		);
 	}),
-	define('cr-no-status-subresource', 'Without it there is no such path', async (t) => {
+	define('cr-no-status-subresource', 'Without a status subresource its path does not exist', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w'));
 		await t.patch(`${path}/w/status`, 'merge', { status: {} });
 	}),
-	define('cr-scale-subresource', 'A custom resource can be scaled, if its definition says how', async (t) => {
+	define('cr-scale-subresource', 'A custom resource with a scale subresource can be scaled', async (t) => {
 		const scale = { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size' };
 		const { path } = await served(t, {
 			versions: [
@@ -129,7 +129,7 @@ export default [
 		await t.patch(`${path}/w/scale`, 'merge', { spec: { replicas: 3 } }, { fields: ['spec', 'status'] });
 		await t.get(`${path}/w`, { fields: ['spec'] });
 	}),
-	define('cr-validation', 'A custom resource is held against its schema', async (t) => {
+	define('cr-validation', 'A custom resource that violates its schema is refused', async (t) => {
 		const { path } = await served(t, withSchema());
 		await t.post(path, widget(t.ns, 'a'));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 0 } }));
@@ -137,13 +137,13 @@ export default [
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 'big' } }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 1, unknown: true } }), { fields: ['spec'] });
 	}),
-	define('cr-columns', 'A definition says which columns its table has', async (t) => {
+	define('cr-columns', 'A definition determines the columns of its table', async (t) => {
 		const additionalPrinterColumns = [{ name: 'Size', type: 'integer', jsonPath: '.spec.size' }];
 		const { path } = await served(t, withSchema({ additionalPrinterColumns }));
 		await t.post(path, widget(t.ns, 'a', {}, { spec: { size: 4 } }));
 		await t.get(path, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
 	}),
-	define('cr-columns-none', 'A definition that names no columns shows the age', async (t) => {
+	define('cr-columns-none', 'The table of a definition without columns shows the age', async (t) => {
 		const show = ({ columnDefinitions, rows }) => [
 			columnDefinitions.map((/** @type {any} */ { name, type, priority }) => [name, type, priority]),
 			rows.map((/** @type {any} */ { cells }) => cells.slice(0, 1)),
@@ -152,7 +152,7 @@ export default [
 		await t.post(path, widget(t.ns, 'a'));
 		await t.get(path, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }, show });
 	}),
-	define('cr-columns-types', 'A column of another type than its value is empty, unless it is text', async (t) => {
+	define('cr-columns-types', 'A cell whose value has another type than its column is empty, except for strings', async (t) => {
 		const column = (/** @type {string} */ type, /** @type {string} */ jsonPath) => ({ name: type, type, jsonPath });
 		const paths = [
 			'.spec.text',
@@ -185,13 +185,13 @@ export default [
 				]),
 		});
 	}),
-	define('cr-cluster-scoped', 'Custom resources of the cluster', async (t) => {
+	define('cr-cluster-scoped', 'Cluster-scoped custom resources have no namespace in their path', async (t) => {
 		const { path } = await served(t, { scope: 'Cluster' });
 		await t.post(path, widget(t.ns, 'w'));
 		await t.post(`/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`, widget(t.ns, 'v'));
 		await t.delete(`${path}/w`);
 	}),
-	define('cr-watch', 'Custom resources are watched like any other', async (t) => {
+	define('cr-watch', 'Custom resources can be watched like built-in ones', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		const watch = await t.watch(path, { events: 'each' });
@@ -202,14 +202,14 @@ export default [
 	}),
 	define(
 		'watch-too-old',
-		'§3 A7 A watch from a revision before the first that the server knows of a kind: 410 in the stream',
+		'§3 A7 A watch from before the oldest known revision of a kind ends with 410 in the stream',
 		async (t) => {
 			const { path } = await served(t);
 			const watch = await t.watch(path, { query: { resourceVersion: 1 }, events: 'each' });
 			await watch.ended();
 		},
 	),
-	define('cr-finalizer', '§3 X2 A custom resource whose operator is gone stays', async (t) => {
+	define('cr-finalizer', '§3 X2 A custom resource with a finalizer stays terminating without its operator', async (t) => {
 		const { path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(`${path}/w`);
@@ -217,7 +217,7 @@ export default [
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.get(`${path}/w`);
 	}),
-	define('cr-orphan', '§6.1 Orphaning a dependent of a custom resource', async (t) => {
+	define('cr-orphan', '§6.1 Orphaning removes the owner reference of a dependent of a custom resource', async (t) => {
 		const { path } = await served(t);
 		const { body } = await t.post(path, widget(t.ns, 'w'));
 		await t.create(configMap('child', ownedBy(body)));
@@ -225,14 +225,14 @@ export default [
 		await t.until(`${path}/w`, 'is gone', (one) => !one, { within: longTimeout });
 		await t.get('configmaps/child');
 	}),
-	define('cr-owner', '§6.1 A custom resource owns, and its dependents go with it', async (t) => {
+	define('cr-owner', '§6.1 A custom resource can own objects, and they are collected after it', async (t) => {
 		const { path } = await served(t);
 		const { body } = await t.post(path, widget(t.ns, 'w'));
 		await t.create(configMap('child', ownedBy(body)));
 		await t.delete(`${path}/w`, { propagationPolicy: 'Background' });
 		await t.until('configmaps/child', 'is gone', (one) => !one, { within: longTimeout });
 	}),
-	define('crd-deleted', '§3 X1 A definition is deleted with all that was made of it', async (t) => {
+	define('crd-deleted', '§3 X1 Deleting a definition deletes its custom resources', async (t) => {
 		const { crd, path } = await served(t);
 		await t.post(path, widget(t.ns, 'w'));
 		await t.delete(crd);
@@ -242,7 +242,7 @@ export default [
 	}),
 	define(
 		'crd-held',
-		'§3 X1 §8 R-S4d A custom resource with a finalizer holds its definition, which says so',
+		'§3 X1 §8 R-S4d A custom resource with a finalizer holds its definition, and a condition reports it',
 		async (t) => {
 			const { crd, path } = await served(t);
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
@@ -253,21 +253,21 @@ export default [
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
-			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch(`${path}/w`, 'merge', free);
 			await t.gone(crd);
 		},
 	),
 	define(
 		'crd-not-confirmed',
-		'§3 X1 §8 R-S4d After a minute a definition says that it could not see the last resource go',
+		'§3 X1 §8 R-S4d After a minute the condition of a definition says that a resource is still there',
 		async (t) => {
 			const { crd, path } = await served(t);
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(crd);
 			await t.until(
 				crd,
-				'has waited',
+				'reports InstanceDeletionCheck',
 				(one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionCheck'),
 				{ show: (one) => condition(one, 'Terminating').message, within: 90_000 },
 			);
@@ -275,25 +275,25 @@ export default [
 			await t.gone(crd);
 		},
 	),
-	define('crd-no-creation', '§3 X1 Nothing can be made of a definition that is being deleted', async (t) => {
+	define('crd-no-creation', '§3 X1 A custom resource cannot be created while its definition is terminating', async (t) => {
 		const { crd, path } = await served(t);
 		await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 		await t.delete(crd);
 		await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
-		await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.post(path, widget(t.ns, 'v'));
 		await t.patch(`${path}/w`, 'merge', free);
 		await t.gone(crd);
 	}),
 	define(
 		'crd-stripped',
-		'§3 X1 A definition whose finalizer was stripped leaves its resources: they are back when it is',
+		'§3 X1 After its finalizer is removed, a definition leaves its resources in the store; a new definition shows them',
 		async (t) => {
 			const { crd, path } = await served(t);
 			const { body } = await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(crd);
 			await t.until(crd, 'is Terminating', (one) => hasCondition(one, 'Terminating', 'True'), { unrecorded: true });
-			await t.until(`${path}/w`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`${path}/w`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch(crd, 'merge', free);
 			await t.gone(crd);
 			await t.create(definition(t.ns), { unrecorded: true });
@@ -311,14 +311,14 @@ export default [
 		await t.create(second, { unrecorded: true });
 		await t.until(
 			`customresourcedefinitions/${second.metadata.name}`,
-			'is refused',
+			'has no accepted names',
 			(one) => hasCondition(one, 'NamesAccepted', 'False'),
 			{
 				show: conditions,
 			},
 		);
 	}),
-	define('crd-discovery', 'A definition brings its group into discovery', async (t) => {
+	define('crd-discovery', 'A definition adds its group to discovery', async (t) => {
 		await served(t);
 		await t.eventually('its group is there', 'GET', `/apis/${t.ns}.example.com`, ({ status }) => status === 200);
 		await t.get(`/apis/${t.ns}.example.com`, {
@@ -336,7 +336,7 @@ export default [
 	}),
 	define(
 		'conversion-down',
-		'§3 X7 N3 §2.2 Who converts is away: what is stored in another version cannot be read in this one, and holds its namespace',
+		'§3 X7 N3 §2.2 Without a conversion webhook, objects stored in another version cannot be read and hold their namespace',
 		async (t) => {
 			const { crd, at } = await inTwoVersions(t, { clientConfig: { url: 'https://127.0.0.1:1/' } });
 			await t.post(at('v1'), widget(t.ns, 'w', {}, { spec: { size: 1 } }));
@@ -364,7 +364,7 @@ export default [
 	),
 	define(
 		'conversion-down-definition',
-		'§3 X1 X7 Who converts is away: the definition says that it cannot delete',
+		'§3 X1 X7 Without a conversion webhook, a definition reports that its instances cannot be deleted',
 		async (t) => {
 			const { crd, at } = await inTwoVersions(t, { clientConfig: { url: 'https://127.0.0.1:1/' } });
 			await t.post(at('v1'), widget(t.ns, 'w'));
@@ -384,19 +384,19 @@ export default [
 			await t.delete(`${at('v1')}/held`);
 			await t.get(`${at('v1')}/held`);
 			await t.delete(crd);
-			await t.until(crd, 'says that it cannot', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
+			await t.until(crd, 'reports InstanceDeletionFailed', (one) => hasCondition(one, 'Terminating', 'True', 'InstanceDeletionFailed'), {
 				show: (one) =>
 					one.status.conditions
 						.filter((/** @type {any} */ { type }) => type === 'Terminating')
 						.map((/** @type {any} */ { status, reason, message }) => [status, reason, message]),
 			});
 			await t.patch(crd, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, { unrecorded: true });
-			await t.until(`${at('v1')}/held`, 'is told to go', (one) => one?.metadata.deletionTimestamp, { unrecorded: true });
+			await t.until(`${at('v1')}/held`, 'is terminating', (one) => one?.metadata.deletionTimestamp, { unrecorded: true });
 			await t.patch(`${at('v1')}/held`, 'merge', free, { unrecorded: true });
 			await t.gone(crd);
 		},
 	),
-	define('conversion-answers', '§3 X7 Who converts answers: every version can be read and written', async (t) => {
+	define('conversion-answers', '§3 X7 With a conversion webhook every version can be read and written', async (t) => {
 		const { crd, at } = await inTwoVersions(t, { clientConfig: t.webhookAt('convert') });
 		await t.faultInjector.answerConversions(`widgets.${t.ns}.example.com`);
 		await t.post(at('v1'), widget(t.ns, 'w', {}, { spec: { size: 1 } }));
@@ -409,7 +409,7 @@ export default [
 		await t.delete(crd);
 		await t.gone(crd);
 	}),
-	define('conversion-none', '§3 X7 Nobody converts: a version is but a name', async (t) => {
+	define('conversion-none', '§3 X7 With conversion None only the apiVersion changes', async (t) => {
 		const { crd, at } = await inTwoVersions(t);
 		await t.post(at('v2'), { ...widget(t.ns, 'v'), apiVersion: `${t.ns}.example.com/v2` }, { fields: ['apiVersion'] });
 		await t.get(`${at('v1')}/v`, { fields: ['apiVersion'] });

@@ -80,9 +80,9 @@ const lacks = (why, ...resources) =>
 	]);
 const everything = 'create,delete,deletecollection,get,list,patch,update,watch';
 const proxied = 'create,delete,get,patch,update';
-const statuses = 'it cannot be deleted, and nobody should read it any more: it is deprecated';
-const relayed = 'it leads to what a machine or a Pod answers itself, and none does there';
-const resized = 'a running Pod keeps the size it has: there is nobody who would change it';
+const statuses = 'it is deprecated and cannot be deleted';
+const relayed = 'it is a proxy to a machine or a Pod, and the sandbox has neither';
+const resized = 'no controller of the sandbox resizes a running Pod';
 
 /** By the group. @type {Record<string, import('../suite.mjs').IntendedDifference[]>} */
 const lacking = {
@@ -94,12 +94,12 @@ const lacking = {
 		},
 	],
 	'admissionregistration.k8s.io': lacks(
-		'a teardown changes nothing that they could change',
+		'a teardown changes nothing that these policies could mutate',
 		`mutatingadmissionpolicies MutatingAdmissionPolicy mutatingadmissionpolicy Cluster ${everything}  api-extensions`,
 		`mutatingadmissionpolicybindings MutatingAdmissionPolicyBinding mutatingadmissionpolicybinding Cluster ${everything}  api-extensions`,
 	),
 	'resource.k8s.io': lacks(
-		'nobody gives devices out there: of theirs only the claims are of use, which are what is held',
+		'the sandbox has no devices; it serves only the claims, because finalizers hold them',
 		`deviceclasses DeviceClass deviceclass Cluster ${everything}`,
 		`resourceclaimtemplates ResourceClaimTemplate resourceclaimtemplate Namespaced ${everything}`,
 		`resourceslices ResourceSlice resourceslice Cluster ${everything}`,
@@ -109,7 +109,7 @@ const lacking = {
 export default [
 	define(
 		'discovery-core',
-		'The kinds of core/v1',
+		'Discovery of core/v1 lists its kinds',
 		async (t) => {
 			const { body } = await t.get('/api/v1', { show: ({ kind, groupVersion }) => [kind, groupVersion] });
 			for (const resource of byName(body.resources)) t.note(resource.name, plain(resource));
@@ -130,7 +130,7 @@ export default [
 	),
 	define(
 		'discovery-api',
-		'The versions of the core',
+		'Discovery of the core group lists its versions',
 		async (t) => {
 			await t.get('/api', { show: ({ kind, versions }) => [kind, versions] });
 		},
@@ -138,7 +138,7 @@ export default [
 	),
 	define(
 		'discovery-groups',
-		'The groups and which of their versions they prefer',
+		'Discovery lists the groups with their preferred versions',
 		async (t) => {
 			await t.get('/apis', {
 				show: ({ kind, groups: all }) => [
@@ -154,7 +154,7 @@ export default [
 	),
 	define(
 		'discovery-apps',
-		'The kinds of apps/v1',
+		'Discovery of apps/v1 lists its kinds',
 		async (t) => {
 			const { body } = await t.get('/apis/apps/v1', { show: ({ kind, groupVersion }) => [kind, groupVersion] });
 			for (const resource of byName(body.resources)) t.note(resource.name, plain(resource));
@@ -163,7 +163,7 @@ export default [
 	),
 	define(
 		'discovery-group',
-		'One group and its versions',
+		'Discovery of one group lists its versions',
 		async (t) => {
 			await t.get('/apis/apps', {
 				show: ({ kind, name, versions, preferredVersion }) => [kind, name, versions, preferredVersion],
@@ -177,7 +177,7 @@ export default [
 	...groups.map((group) =>
 		define(
 			`discovery-aggregated-${group.split('.')[0]}`,
-			`Aggregated discovery of ${group}, its versions and the kinds of the one it prefers`,
+			`Aggregated discovery lists the versions of ${group} and the kinds of its preferred version`,
 			async (t) => {
 				const { body } = await t.get('/apis', {
 					headers: aggregated,
@@ -195,7 +195,7 @@ export default [
 	),
 	define(
 		'discovery-aggregated-core',
-		'Aggregated discovery of the core',
+		'Aggregated discovery lists the core group',
 		async (t) => {
 			const { body } = await t.get('/api', { headers: aggregated, show: ({ kind, apiVersion }) => [kind, apiVersion] });
 			const [version] = body.items[0].versions;
@@ -217,7 +217,7 @@ export default [
 	),
 	define(
 		'discovery-negotiation',
-		'Which form of discovery is answered',
+		'The Accept header selects the form of discovery',
 		async (t) => {
 			const show = (/** @type {any} */ { kind, apiVersion }) => [kind, apiVersion];
 			await t.get('/apis', { headers: beta, show });
@@ -237,7 +237,7 @@ export default [
 	),
 	define(
 		'server-version',
-		'The version of the server',
+		'The version endpoint returns the version of the server',
 		async (t) => {
 			await t.get('/version', { show: ({ major, minor }) => [major, minor] });
 		},
@@ -245,7 +245,7 @@ export default [
 	),
 	define(
 		'server-health',
-		'Whether the server is well',
+		'The health endpoints report a healthy server',
 		async (t) => {
 			for (const path of ['/healthz', '/livez', '/readyz']) await t.get(path);
 		},

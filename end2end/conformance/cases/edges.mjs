@@ -1,6 +1,6 @@
 /**
- * The kinds that edges lead to: third-party kinds with the finalizers of their controllers, and create, read, update and delete
- * of each built-in kind.
+ * The kinds that the relations of the planner refer to: third-party kinds with the finalizers of their controllers, and create,
+ * read, update and delete of each built-in kind.
  */
 import { hasCondition } from '../conditions.mjs';
 import { definitionOf, pathTo, shapeOf, shapes } from '../definitions.mjs';
@@ -44,7 +44,7 @@ const one = ({ group, kind, versions: [version] }, name, metadata = {}, rest = {
 	...rest,
 });
 
-/** By the kind: what its controller puts on, and what an object of it looks like. @type {Record<string, {finalizers: string[], spec?: KubeObject, status?: KubeObject, rest?: KubeObject}>} */
+/** The finalizers that the controller of a kind adds, and an object of the kind. @type {Record<string, {finalizers: string[], spec?: KubeObject, status?: KubeObject, rest?: KubeObject}>} */
 const lives = {
 	GatewayClass: {
 		finalizers: ['gateway-exists-finalizer.gateway.networking.k8s.io'],
@@ -108,7 +108,7 @@ const lives = {
 const custom = (shape) =>
 	define(
 		`kind-${shape.plural}`,
-		`${shape.kind} of ${shape.group}: defined, made, labelled, shown, held by its finalizers, gone with its definition`,
+		`${shape.kind} of ${shape.group} can be defined, created, labelled and shown, is held by its finalizers, and goes with its definition`,
 		async (t) => {
 			const { finalizers, spec, status, rest } = lives[shape.kind];
 			const { crd, path } = await defined(t, shape, {});
@@ -127,14 +127,14 @@ const custom = (shape) =>
 			await t.get(`${path}/a`);
 			await t.post(path, object('b'));
 			await t.delete(crd);
-			await t.until(`${path}/b`, 'is told to go', (it) => it.metadata.deletionTimestamp);
+			await t.until(`${path}/b`, 'is terminating', (it) => it.metadata.deletionTimestamp);
 			await t.patch(`${path}/b`, 'merge', free);
 			await t.gone(crd);
 			await t.eventually('it is not served', 'GET', path, ({ status }) => status === 404);
 		},
 	);
 
-/** Objects of the built-in kinds, each of which nothing but this case is about. @type {Record<string, (t: TestContext) => KubeObject>} */
+/** Objects of the built-in kinds. No other case uses them. @type {Record<string, (t: TestContext) => KubeObject>} */
 const builtIn = {
 	VolumeAttachment: (t) => ({
 		apiVersion: 'storage.k8s.io/v1',
@@ -191,13 +191,13 @@ const clusterFaultInjector = new Set([
 
 /** @param {string} kind */
 const life = (kind) =>
-	define(`life-${kind.toLowerCase()}`, `${kind}: made, shown, held by a finalizer, gone`, async (t) => {
+	define(`life-${kind.toLowerCase()}`, `${kind} can be created and shown, is held by a finalizer, and goes`, async (t) => {
 		const name = clusterFaultInjector.has(kind) ? t.name('one') : 'one';
 		const { metadata, ...rest } = builtIn[kind](t);
 		const object = { ...rest, kind, metadata: { ...metadata, name, finalizers: ['example.com/x'] } };
 		const { body } = await t.create(object, { fields: ['apiVersion', 'metadata.finalizers'] });
 		const path = `${pluralOf(kind)}/${name}`;
-		// The table shows what its controller counts.
+		// The table shows numbers that the controller counts.
 		if (kind === 'ResourceQuota') await t.until(path, 'is counted', (one) => one.status?.used, { unrecorded: true });
 		await t.get(path, { headers: table, show: rows });
 		await t.delete(path, { preconditions: { uid: body.metadata.uid } });
@@ -210,7 +210,7 @@ const life = (kind) =>
 export default [
 	...shapes.map(custom),
 	...Object.keys(builtIn).map(life),
-	define('definition-unapproved', 'Nobody defines kinds in the groups of Kubernetes without leave', async (t) => {
+	define('definition-unapproved', 'A definition in a Kubernetes group needs an approval annotation', async (t) => {
 		const shape = { ...shapeOf('VolumeSnapshot'), group: `${t.ns}.k8s.io` };
 		await t.create(definitionOf({ ...shape, metadata: undefined }));
 		await t.create(definitionOf({ ...shape, metadata: { annotations: { 'api-approved.kubernetes.io': 'yes' } } }));
@@ -220,7 +220,7 @@ export default [
 	}),
 	define(
 		'snapshot-held',
-		'§3 V10 A snapshot and its content stay for their finalizers, which the case sets: their controller is not here',
+		'§3 V10 A snapshot and its content are held by finalizers that the case sets, because no controller runs here',
 		async (t) => {
 			const shape = { ...shapeOf('VolumeSnapshot'), group: `${t.ns}.example.com` };
 			const contents = { ...shapeOf('VolumeSnapshotContent'), group: shape.group };
@@ -244,7 +244,7 @@ export default [
 			for (const one of [crd, otherCrd]) await t.delete(one, undefined, { unrecorded: true });
 		},
 	),
-	define('usage-denies', '§3 X11 What a Usage protects is not deleted: 409 in the words of its webhook', async (t) => {
+	define('usage-denies', '§3 X11 The webhook of a Usage denies the deletion of a protected object with 409', async (t) => {
 		const name = 'nousages.apiextensions.crossplane.io';
 		const inUse = { 'crossplane.io/in-use': 'true' };
 		await t.create(configMap('used', { labels: inUse }), { unrecorded: true });
@@ -280,7 +280,7 @@ export default [
 	}),
 	define(
 		'deletion-is-blocked',
-		'§3 X11 A kind whose operator says in a condition that its deletion is blocked',
+		'§3 X11 An operator can report in a condition that it blocks a deletion',
 		async (t) => {
 			const shape = {
 				...shapeOf('Kustomization'),
@@ -304,7 +304,7 @@ export default [
 			await t.delete(crd, undefined, { unrecorded: true });
 		},
 	),
-	define('ingress-cloud-finalizer', '§3 X9 What a cloud put on an Ingress holds it, by whatever name', async (t) => {
+	define('ingress-cloud-finalizer', '§3 X9 A finalizer of a cloud controller holds an Ingress, whatever its name', async (t) => {
 		const spec = { defaultBackend: { service: { name: 'web', port: { number: 80 } } } };
 		const finalizers = ['ingress.k8s.aws/resources', 'networking.gke.io/ingress-finalizer-V2'];
 		await t.create({

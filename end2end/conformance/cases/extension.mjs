@@ -105,7 +105,7 @@ const available = (one) => condition(one, 'Available');
 /** @param {any} one */
 const availability = (one) => [available(one).status, available(one).reason, available(one).message];
 export default [
-	define('webhook-down-fail', '§3 X3 §8 A webhook that is down and says Fail refuses the DELETE', async (t) => {
+	define('webhook-down-fail', '§3 X3 §8 An unavailable webhook with failurePolicy Fail refuses the DELETE', async (t) => {
 		await t.create(webhook(t, 'Validating'), { unrecorded: true });
 		await inForce(t);
 		await t.create(configMap('a'));
@@ -116,7 +116,7 @@ export default [
 		await outOfForce(t);
 		await t.delete('configmaps/a');
 	}),
-	define('webhook-down-ignore', '§3 X3 A webhook that is down and says Ignore is passed over', async (t) => {
+	define('webhook-down-ignore', '§3 X3 An unavailable webhook with failurePolicy Ignore is skipped', async (t) => {
 		await t.create(webhook(t, 'Validating'), { unrecorded: true });
 		await inForce(t);
 		await t.patch(validating(t), 'json', [{ op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' }], {
@@ -127,7 +127,7 @@ export default [
 		await t.delete('configmaps/a');
 		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
-	define('webhook-no-service', '§3 X3 A webhook whose Service is not there', async (t) => {
+	define('webhook-no-service', '§3 X3 A webhook whose Service does not exist is unavailable', async (t) => {
 		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
 			unrecorded: true,
 		});
@@ -135,7 +135,7 @@ export default [
 		await t.delete('configmaps/probe');
 		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
-	define('webhook-no-endpoints', '§3 X3 §8 A webhook whose Service has no endpoints', async (t) => {
+	define('webhook-no-endpoints', '§3 X3 §8 A webhook whose Service has no endpoints is unavailable', async (t) => {
 		await t.create(service('hook', { ports: [{ port: 443 }] }), { unrecorded: true });
 		await t.create(webhook(t, 'Validating', { clientConfig: { service: { name: 'hook', namespace: t.ns } } }), {
 			unrecorded: true,
@@ -146,7 +146,7 @@ export default [
 	}),
 	define(
 		'webhook-unreachable',
-		'§3 X3 A webhook whose Service has an endpoint that nobody reaches',
+		'§3 X3 A webhook with an unreachable endpoint is unavailable',
 		async (t) => {
 			await t.create(service('hook', { selector: undefined, ports: [{ port: 443 }] }), { unrecorded: true });
 			const slice = {
@@ -182,7 +182,7 @@ export default [
 	),
 	define(
 		'webhook-does-not-hold-definition',
-		'§3 X1 X3 A webhook that is down does not hold a definition: what was made of it is deleted past admission',
+		'§3 X1 X3 An unavailable webhook does not hold a definition, because instances are deleted without admission',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			const crd = `customresourcedefinitions/widgets.${group}`;
@@ -203,7 +203,7 @@ export default [
 	),
 	define(
 		'webhook-holds-namespace',
-		'§3 N3 X3 §8 A webhook that is down holds a namespace, which says so',
+		'§3 N3 X3 §8 An unavailable webhook holds a namespace, and a condition reports it',
 		async (t) => {
 			await t.create(webhook(t, 'Validating'), { unrecorded: true });
 			await inForce(t);
@@ -214,7 +214,7 @@ export default [
 	),
 	define(
 		'webhook-denies',
-		'§3 X4 N3 A webhook that denies the DELETE holds the object, and its namespace',
+		'§3 X4 N3 A webhook that denies the DELETE holds the object and its namespace',
 		async (t) => {
 			await t.create(present(t, 'deny.example.com'), { unrecorded: true });
 			await inForce(t, 400);
@@ -228,9 +228,9 @@ export default [
 		},
 	),
 	...[
-		{ name: 'forbid', code: 403, about: 'chooses the code' },
-		{ name: 'low', code: 400, about: 'may not choose a code below 400' },
-		{ name: 'silent', code: 400, about: 'need not explain itself' },
+		{ name: 'forbid', code: 403, about: 'sets the status code' },
+		{ name: 'low', code: 400, about: 'cannot set a code below 400' },
+		{ name: 'silent', code: 400, about: 'can omit the reason' },
 	].map(({ name, code, about }) =>
 		define(`webhook-denies-${name}`, `§3 X4 A webhook that denies ${about}`, async (t) => {
 			await t.create(present(t, `${name}.example.com`), { unrecorded: true });
@@ -240,7 +240,7 @@ export default [
 			await outOfForce(t);
 		}),
 	),
-	define('webhook-allows', '§3 X4 One that denies is enough, whatever others allow', async (t) => {
+	define('webhook-allows', '§3 X4 A single denial is enough, even if other webhooks allow', async (t) => {
 		const both = present(t, 'allow.example.com');
 		both.webhooks.push(...present(t, 'deny.example.com').webhooks);
 		await t.create(both, { unrecorded: true });
@@ -251,7 +251,7 @@ export default [
 		await t.delete('configmaps/probe');
 		await t.delete(validating(t), undefined, { unrecorded: true });
 	}),
-	define('policy-denies', '§3 X5 N3 A policy that denies the DELETE holds the object, and its namespace', async (t) => {
+	define('policy-denies', '§3 X5 N3 A policy that denies the DELETE holds the object and its namespace', async (t) => {
 		const validations = [
 			{ expression: "!oldObject.metadata.name.startsWith('p')", message: ' keep what begins with p ' },
 		];
@@ -266,7 +266,7 @@ export default [
 	}),
 	define(
 		'policy-words',
-		'§3 X5 A policy chooses reason and words, and without words says its expression',
+		'§3 X5 A policy sets reason and message; without a message the answer has its expression',
 		async (t) => {
 			const variables = [{ name: 'who', expression: 'request.userInfo.username' }];
 			const messageExpression =
@@ -282,7 +282,7 @@ export default [
 			await repeal(t);
 		},
 	),
-	define('policy-conditions', '§3 X5 A policy is asked where its conditions hold and its binding denies', async (t) => {
+	define('policy-conditions', '§3 X5 A policy is evaluated if its match conditions hold, and denies if its binding says so', async (t) => {
 		const matchConditions = [
 			{ name: 'fails-for-some', expression: "isProbe || oldObject.data.color == 'red'".replace('isProbe', isProbe) },
 			{ name: 'only-probe', expression: isProbe },
@@ -298,7 +298,7 @@ export default [
 		await t.delete('configmaps/probe');
 		await repeal(t);
 	}),
-	define('policy-resource-names', '§3 X5 A policy may be about some names, and about none of others', async (t) => {
+	define('policy-resource-names', '§3 X5 A policy with resourceNames applies to those objects only', async (t) => {
 		const rule = { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] };
 		const matchConstraints = {
 			resourceRules: [{ ...rule, resourceNames: ['probe', 'b'] }],
@@ -312,7 +312,7 @@ export default [
 		await t.delete('configmaps/probe');
 		await repeal(t);
 	}),
-	define('policy-about-webhooks', '§3 X5 A policy is asked about webhooks, and not about policies', async (t) => {
+	define('policy-about-webhooks', '§3 X5 A policy can deny changes of webhook configurations, but not of policies and bindings', async (t) => {
 		const group = 'admissionregistration.k8s.io';
 		const resources = ['validatingwebhookconfigurations', 'validatingadmissionpolicybindings'];
 		const resourceRules = [{ apiGroups: [group], apiVersions: ['v1'], resources, operations: ['DELETE'] }];
@@ -328,7 +328,7 @@ export default [
 		await t.delete(validating(t), undefined, { unrecorded: true });
 		await t.delete(`validatingadmissionpolicies/${t.name('policy')}`, undefined, { unrecorded: true });
 	}),
-	define('policy-params', '§3 X5 A policy with parameters is asked with each of them', async (t) => {
+	define('policy-params', '§3 X5 A policy with parameters is evaluated with each of them', async (t) => {
 		const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
 		const validations = [
 			{
@@ -355,7 +355,7 @@ export default [
 	}),
 	define(
 		'policy-params-missing',
-		'§3 X5 A policy whose parameters are not there denies, or not, as its binding says',
+		'§3 X5 Without its parameters a policy denies or allows, as its binding says',
 		async (t) => {
 			const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' };
 			const [rules, binding] = policy(t, { paramKind, validations: [{ expression: 'false', message: 'it stays' }] });
@@ -382,7 +382,7 @@ export default [
 			await repeal(t);
 		},
 	),
-	define('policy-error', '§3 X5 An expression that fails denies, unless the policy says Ignore', async (t) => {
+	define('policy-error', '§3 X5 An expression with an error denies, unless the failure policy is Ignore', async (t) => {
 		await enact(t, policy(t, { validations: [{ expression: 'oldObject.data.color == "red"' }] }));
 		await t.delete('configmaps/probe', undefined, { fields: ['reason', 'code'] });
 		const ignore = [{ op: 'replace', path: '/spec/failurePolicy', value: 'Ignore' }];
@@ -391,7 +391,7 @@ export default [
 		await t.delete('configmaps/probe');
 		await repeal(t);
 	}),
-	define('policy-cost', '§3 X5 An expression that goes through too much is ended, and denies', async (t) => {
+	define('policy-cost', '§3 X5 An expression over its cost limit is aborted and denies', async (t) => {
 		const numbers = `[${Array.from({ length: 40 }, (_, at) => at).join(',')}]`;
 		const nested = (/** @type {string} */ names) =>
 			[...names].reduceRight((inner, name) => `${numbers}.all(${name}, ${inner})`, 'true');
@@ -405,7 +405,7 @@ export default [
 			await t.delete('configmaps/probe', undefined, { unrecorded: true });
 		}
 	}),
-	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE refuses the removal of a finalizer', async (t) => {
+	define('webhook-holds-finalizer', '§1.9 §3 P17 A webhook on UPDATE can refuse the removal of a finalizer', async (t) => {
 		const rules = [
 			{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['UPDATE', 'DELETE'] },
 		];
@@ -418,7 +418,7 @@ export default [
 		await outOfForce(t);
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } });
 	}),
-	define('webhook-changes', 'A webhook changes what is written', async (t) => {
+	define('webhook-changes', 'A mutating webhook changes the stored object', async (t) => {
 		const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
 		const name = 'label.example.com';
 		await t.create(webhook(t, 'Mutating', { name, rules, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
@@ -435,7 +435,7 @@ export default [
 	}),
 	define(
 		'webhook-refuses-orphaning',
-		'§3 G2 X3 Who refuses that a dependent loses its owner keeps the owner, which is to be orphaned first',
+		'§3 G2 X3 A webhook that refuses an UPDATE of a dependent holds an owner that is deleted with Orphan',
 		async (t) => {
 			const { body: parent } = await t.create(configMap('parent'));
 			await t.create(configMap('child', { ...ownedBy(parent), labels: { of: 'it' } }));
@@ -464,7 +464,7 @@ export default [
 	),
 	define(
 		'delete-outlasts-server',
-		'§3 A8 A DELETE that takes longer than 34 s is given up, with nothing deleted; one of a collection is not',
+		'§3 A8 A DELETE longer than 34 s is aborted and deletes nothing; a deletecollection continues',
 		async (t) => {
 			// The server waits 30 s for a webhook at most, so it takes two to exceed its limit: mutating ones, because they are called
 			// one after the other, and the first with failure policy Ignore. A third refuses the probe, to show when they are in force.
@@ -510,7 +510,7 @@ export default [
 			],
 		},
 	),
-	define('webhook-conditions', '§3 X3 A webhook is called where its conditions hold', async (t) => {
+	define('webhook-conditions', '§3 X3 A webhook is called if its match conditions hold', async (t) => {
 		const matchConditions = [{ name: 'only-probe', expression: isProbe }];
 		await t.create(webhook(t, 'Validating', { matchConditions }), { unrecorded: true });
 		await inForce(t);
@@ -527,7 +527,7 @@ export default [
 		await t.delete(validating(t), undefined, { unrecorded: true });
 		await outOfForce(t);
 	}),
-	define('webhook-changes-nothing', 'A webhook cannot change what is deleted', async (t) => {
+	define('webhook-changes-nothing', 'A mutating webhook cannot change an object on DELETE', async (t) => {
 		const name = 'label.example.com';
 		await t.create(webhook(t, 'Mutating', { name, clientConfig: t.webhookAt(name), timeoutSeconds: 5 }), {
 			unrecorded: true,
@@ -540,7 +540,7 @@ export default [
 	}),
 	define(
 		'webhook-rewrites-pods',
-		'§3 P17 §8 A webhook that rewrites Pods on UPDATE: no finalizer can be taken off',
+		'§3 P17 §8 A webhook that rewrites Pods on UPDATE prevents the removal of a finalizer',
 		async (t) => {
 			await t.create(unplacedPod('p', { finalizers: ['example.com/x'] }));
 			await t.delete('pods/p');
@@ -565,7 +565,7 @@ export default [
 			await t.get('pods/p');
 		},
 	),
-	define('webhook-collection', '§6.1 deletecollection stops at the first that is refused', async (t) => {
+	define('webhook-collection', '§6.1 deletecollection stops at the first refused object', async (t) => {
 		const unspared = { matchExpressions: [{ key: 'spared', operator: 'DoesNotExist' }] };
 		await t.create(webhook(t, 'Validating', { objectSelector: unspared }), { unrecorded: true });
 		await inForce(t);
@@ -578,7 +578,7 @@ export default [
 	}),
 	define(
 		'policy-unreadable',
-		'A policy with an expression that cannot be read, and policies that change what is asked for',
+		'A policy with an invalid expression is refused, and mutating policies are served',
 		async (t) => {
 			const [unreadable] = policy(t, { validations: [{ expression: 'oldObject.metadata.' }] });
 			await t.create(unreadable, { query: { dryRun: 'All' } });
@@ -603,7 +603,7 @@ export default [
 			],
 		},
 	),
-	define('webhook-side-effects', '§6.1 A webhook with side effects does not take part in a dry run', async (t) => {
+	define('webhook-side-effects', '§6.1 A webhook must have no side effects, at least on a dry run', async (t) => {
 		await t.create(webhook(t, 'Validating', { sideEffects: 'Some' }));
 		await t.create(webhook(t, 'Validating', { sideEffects: 'NoneOnDryRun' }), {
 			fields: ['webhooks[0].matchPolicy', 'webhooks[0].sideEffects'],
@@ -612,7 +612,7 @@ export default [
 	}),
 	define(
 		'apiservice-not-found',
-		'§3 X6 §8 R-S3 An APIService without its Service is not Available, and answers 503',
+		'§3 X6 §8 R-S3 An APIService without its Service is unavailable and answers 503',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(apiService(group, { name: 'none', namespace: t.ns }));
@@ -627,7 +627,7 @@ export default [
 	),
 	define(
 		'apiservice-no-endpoints',
-		'§3 X6 §8 R-S3 An APIService whose Service selects nothing, and one whose Service selects not at all',
+		'§3 X6 §8 R-S3 An APIService is unavailable if its Service selects no Pod, or has no selector',
 		async (t) => {
 			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
 			await t.create(service('empty', { ports: [{ port: 443 }] }), { unrecorded: true });
@@ -647,7 +647,7 @@ export default [
 	),
 	define(
 		'apiservice-wrong-port',
-		'§3 X6 An APIService whose Service has other ports, and one that needs an endpoint at a port with a name',
+		'§3 X6 An APIService is unavailable if its Service lacks the port, or its endpoint lacks the named port',
 		async (t) => {
 			const [one, two] = [`a.${t.ns}.example.com`, `b.${t.ns}.example.com`];
 			await t.create(service('web', { ports: [{ port: 8443, name: 'secure' }] }), { unrecorded: true });
@@ -683,7 +683,7 @@ export default [
 			);
 			await t.create(apiService(group, { name: 'silent', namespace: t.ns }), { unrecorded: true });
 			const judged = ['FailedDiscoveryCheck', 'Passed'];
-			await t.until(`apiservices/v1.${group}`, 'has been asked', (one) => judged.includes(available(one)?.reason), {
+			await t.until(`apiservices/v1.${group}`, 'has been probed', (one) => judged.includes(available(one)?.reason), {
 				within: longTimeout,
 				show: (one) => [available(one).status, available(one).reason],
 			});
@@ -702,7 +702,7 @@ export default [
 	),
 	define(
 		'apiservice-stale',
-		'§2.5 An APIService that is not Available is stale in discovery',
+		'§2.5 An unavailable APIService is stale in aggregated discovery',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
@@ -720,7 +720,7 @@ export default [
 	),
 	define(
 		'apiservice-holds-namespace',
-		'§3 N1 §8 R-S3 An API that is away holds every namespace; its content is gone all the same',
+		'§3 N1 §8 R-S3 An unavailable API holds every namespace, although its content is deleted',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
@@ -732,7 +732,7 @@ export default [
 			await t.delete(`namespaces/${other}`);
 			await t.until(
 				`namespaces/${other}`,
-				'says what it cannot discover',
+				'reports DiscoveryFailed',
 				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{
 					show: conditions,
@@ -747,7 +747,7 @@ export default [
 	),
 	define(
 		'apiservice-holds-pods-first',
-		'§3 N1 N5 An API that is away and a Pod that stays: both hold',
+		'§3 N1 N5 An unavailable API and a remaining Pod both hold the namespace',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(apiService(group, { name: 'none', namespace: t.ns }), { unrecorded: true });
@@ -759,7 +759,7 @@ export default [
 			await t.delete(`namespaces/${t.ns}`);
 			await t.until(
 				`namespaces/${t.ns}`,
-				'says what it cannot discover',
+				'reports DiscoveryFailed',
 				(ns) => hasCondition(ns, 'NamespaceDeletionDiscoveryFailure', 'True'),
 				{ fields: ['status.conditions'] },
 			);
@@ -772,7 +772,7 @@ export default [
 	),
 	define(
 		'apiservice-does-not-hold-collector',
-		'§3 G4 An API that is away does not keep the garbage collector from what it knows',
+		'§3 G4 An unavailable API does not stop the garbage collector for known kinds',
 		async (t) => {
 			const group = `${t.ns}.example.com`;
 			await t.create(service('empty', { ports: [{ port: 443 }] }), { unrecorded: true });
@@ -791,7 +791,7 @@ export default [
 		},
 		{ alone: true },
 	),
-	define('apiservice-local', '§3 X6 An APIService of the server itself is Available: Local', async (t) => {
+	define('apiservice-local', '§3 X6 An APIService of the API server itself is Available with reason Local', async (t) => {
 		await t.get('apiservices/v1.apps', { show: availability });
 		await t.get('apiservices/v1.', { show: availability });
 	}),

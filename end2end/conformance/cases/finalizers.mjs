@@ -12,20 +12,20 @@ const finalizers = (/** @type {string[]|null} */ list) => ({ metadata: { finaliz
 export default [
 	define(
 		'finalizer-holds',
-		'§1.1 §1.2 Deleting an object with a finalizer marks it: time of the request, grace 0',
+		'§1.1 §1.2 DELETE of an object with a finalizer sets deletionTimestamp to the request time and the grace period to 0',
 		async (t) => {
 			await t.create(held(x));
 			await t.delete('configmaps/a');
 			await t.get('configmaps/a');
 		},
 	),
-	define('finalizer-removed', '§1.7 Removing the last finalizer deletes in the same request', async (t) => {
+	define('finalizer-removed', '§1.7 Removing the last finalizer deletes the object in the same request', async (t) => {
 		await t.create(held(x));
 		await t.delete('configmaps/a');
 		await t.patch('configmaps/a', 'merge', finalizers(null));
 		await t.get('configmaps/a');
 	}),
-	define('finalizer-one-of-two', '§1.7 Removing one of two finalizers leaves the object', async (t) => {
+	define('finalizer-one-of-two', '§1.7 Removing one of two finalizers keeps the object', async (t) => {
 		await t.create(held(x, y));
 		await t.delete('configmaps/a');
 		await t.patch('configmaps/a', 'merge', finalizers([y]));
@@ -35,7 +35,7 @@ export default [
 	}),
 	define(
 		'finalizer-added-late',
-		'§1.7 §8 R-S4a No finalizer may be added to an object that is being deleted',
+		'§1.7 §8 R-S4a A finalizer cannot be added to a terminating object',
 		async (t) => {
 			await t.create(held(x));
 			await t.delete('configmaps/a');
@@ -44,7 +44,7 @@ export default [
 			await t.get('configmaps/a');
 		},
 	),
-	define('finalizer-removed-by-put', '§1.7 Removing the last finalizer by PUT deletes too', async (t) => {
+	define('finalizer-removed-by-put', '§1.7 Removing the last finalizer by PUT deletes the object', async (t) => {
 		await t.create(held(x));
 		const { body } = await t.delete('configmaps/a');
 		delete body.metadata.finalizers;
@@ -53,7 +53,7 @@ export default [
 	}),
 	define(
 		'finalizer-removed-by-json-patch',
-		'§6.1 A JSON patch that tests UID and finalizer before it removes it',
+		'§6.1 A JSON patch can test UID and finalizer before it removes the finalizer',
 		async (t) => {
 			const { body } = await t.create(held(x));
 			await t.delete('configmaps/a');
@@ -70,7 +70,7 @@ export default [
 	),
 	define(
 		'finalizer-guarded-merge',
-		'§6.1 A merge patch that carries UID and resourceVersion is refused if either has changed',
+		'§6.1 A merge patch with UID and resourceVersion is refused if either differs',
 		async (t) => {
 			const { body } = await t.create(held(x));
 			const { uid, resourceVersion } = body.metadata;
@@ -84,7 +84,7 @@ export default [
 	),
 	define(
 		'finalizer-change-while-deleting',
-		'§1.1 What is being deleted may still be changed, and deletionTimestamp cannot',
+		'§1.1 A terminating object can be changed, except for its deletionTimestamp',
 		async (t) => {
 			await t.create(held(x));
 			await t.delete('configmaps/a');
@@ -96,7 +96,7 @@ export default [
 	),
 	define(
 		'finalizer-second-delete',
-		'§1.8 A second DELETE of what is being deleted answers 200 and changes nothing',
+		'§1.8 A second DELETE of a terminating object returns 200 and changes nothing',
 		async (t) => {
 			await t.create(held(x));
 			const first = await t.delete('configmaps/a');
@@ -104,7 +104,7 @@ export default [
 			t.note('same resourceVersion', first.body.metadata.resourceVersion === second.body.metadata.resourceVersion);
 		},
 	),
-	define('finalizer-grace-is-for-pods', '§1.2 §6.1 gracePeriodSeconds is ignored for what is no Pod', async (t) => {
+	define('finalizer-grace-is-for-pods', '§1.2 §6.1 gracePeriodSeconds is ignored for other kinds than Pods', async (t) => {
 		await t.create(held(x));
 		await t.delete('configmaps/a', { gracePeriodSeconds: 60 });
 		await t.create(configMap('b'));
@@ -118,14 +118,14 @@ export default [
 		await t.patch('configmaps/b', 'merge', finalizers(['plain']));
 		await t.patch('configmaps/b', 'merge', finalizers(['foregroundDeletion']));
 	}),
-	define('finalizer-orphan-and-foreground', '§1.7 §3 A4 orphan and foregroundDeletion exclude each other', async (t) => {
+	define('finalizer-orphan-and-foreground', '§1.7 §3 A4 The finalizers orphan and foregroundDeletion exclude each other', async (t) => {
 		await t.create(held('orphan', 'foregroundDeletion'));
 		await t.create(configMap('b', { finalizers: ['orphan'] }));
 		await t.patch('configmaps/b', 'merge', finalizers(['orphan', 'foregroundDeletion']));
 	}),
 	define(
 		'finalizer-removed-alive',
-		'Removing a finalizer of an object that is not being deleted deletes nothing',
+		'Removing a finalizer of an object that is not terminating deletes nothing',
 		async (t) => {
 			await t.create(held(x));
 			await t.patch('configmaps/a', 'merge', finalizers(null));
@@ -134,7 +134,7 @@ export default [
 	),
 	define(
 		'finalizer-watch',
-		'§1.7 A watch sees MODIFIED when the mark is set and DELETED when the finalizer goes',
+		'§1.7 A watch reports MODIFIED for deletionTimestamp and DELETED for the removal of the finalizer',
 		async (t) => {
 			await t.create(held(x));
 			const watch = await t.watch('configmaps', { events: 'each' });
@@ -144,7 +144,7 @@ export default [
 			watch.end();
 		},
 	),
-	define('finalizer-on-cluster-scoped', '§1.7 Finalizers hold objects of the cluster as well', async (t) => {
+	define('finalizer-on-cluster-scoped', '§1.7 A finalizer holds a cluster-scoped object', async (t) => {
 		const name = t.name('role');
 		await t.create({
 			apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -156,7 +156,7 @@ export default [
 		await t.patch(`clusterroles/${name}`, 'merge', finalizers(null));
 		await t.get(`clusterroles/${name}`);
 	}),
-	define('finalizer-managed-fields', '§2.3 managedFields say who put a finalizer there', async (t) => {
+	define('finalizer-managed-fields', '§2.3 managedFields name the manager that added a finalizer', async (t) => {
 		await t.create(configMap('a', {}, { data: { k: 'v' } }), { headers: { 'user-agent': 'maker/1.0' } });
 		const query = { fieldManager: 'guard' };
 		await t.patch('configmaps/a', 'merge', finalizers([x]), { query });
@@ -174,7 +174,7 @@ export default [
 	}),
 	define(
 		'finalizer-remover-fights-conflict',
-		'§6.1 Two removers by PUT: the second is told of the conflict',
+		'§6.1 The second of two concurrent PUTs that remove a finalizer is a conflict',
 		async (t) => {
 			await t.create(held(x, y));
 			const { body } = await t.delete('configmaps/a');
@@ -190,7 +190,7 @@ export default [
 			await t.get('configmaps/a');
 		},
 	),
-	define('finalizer-name-taken', '§1.7 §3 A1 While an object is being deleted, its name is taken', async (t) => {
+	define('finalizer-name-taken', '§1.7 §3 A1 The name of a terminating object cannot be used again', async (t) => {
 		await t.create(held(x));
 		await t.delete('configmaps/a');
 		await t.create(configMap('a'));
@@ -199,7 +199,7 @@ export default [
 	}),
 	define(
 		'finalizer-apply',
-		'§1.7 Server-side apply of an object without the finalizer it had put there removes it',
+		'§1.7 Server-side apply without a finalizer that the manager had applied removes it',
 		async (t) => {
 			const query = { fieldManager: 'owner' };
 			await t.patch('configmaps/a', 'apply', { ...held(x), metadata: { name: 'a', finalizers: [x] } }, { query });

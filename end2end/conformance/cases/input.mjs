@@ -8,7 +8,7 @@ const yaml = (/** @type {string} */ name) =>
 	`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  k: v\n`;
 
 export default [
-	define('input-malformed', 'JSON that breaks off, and what is none', async (t) => {
+	define('input-malformed', 'Truncated or invalid JSON is refused', async (t) => {
 		for (const raw of [
 			'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}',
 			'{"kind": ConfigMap}',
@@ -21,7 +21,7 @@ export default [
 		])
 			await t.post('configmaps', undefined, { raw });
 	}),
-	define('input-wrong-types', 'Fields of a wrong type', async (t) => {
+	define('input-wrong-types', 'A field of the wrong type is refused', async (t) => {
 		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 5 } });
 		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels: ['x'] } });
 		await t.post('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { k: 5 } });
@@ -37,7 +37,7 @@ export default [
 	}),
 	define(
 		'input-yaml',
-		'YAML is understood if it is said to be YAML',
+		'A YAML body with its content type is accepted',
 		async (t) => {
 			const headers = { 'content-type': 'application/yaml' };
 			await t.post('configmaps', undefined, { raw: yaml('a'), headers, fields: ['data'] });
@@ -56,7 +56,7 @@ export default [
 			})),
 		},
 	),
-	define('input-content-type', 'A body of a type that nobody reads', async (t) => {
+	define('input-content-type', 'A body with an unknown content type is refused', async (t) => {
 		for (const type of [
 			'text/plain',
 			'application/x-www-form-urlencoded',
@@ -66,17 +66,17 @@ export default [
 		])
 			await t.post('configmaps', configMap('a'), { headers: { 'content-type': type } });
 	}),
-	define('input-too-large', 'A request of more than 3 MB', async (t) => {
+	define('input-too-large', 'A request of more than 3 MB is refused', async (t) => {
 		await t.post('configmaps', configMap('a', {}, { data: { k: 'x'.repeat(3_300_000) } }));
 	}),
-	define('input-object-too-large', 'A ConfigMap of more than 1 MB', async (t) => {
+	define('input-object-too-large', 'A ConfigMap of more than 1 MB is refused', async (t) => {
 		await t.post('configmaps', configMap('a', {}, { data: { k: 'x'.repeat(1_100_000) } }));
 		await t.post('configmaps', configMap('a', { annotations: { k: 'x'.repeat(300_000) } }));
 	}),
-	define('input-deep', 'JSON that is too deep', async (t) => {
+	define('input-deep', 'JSON that is nested too deeply is refused', async (t) => {
 		await t.post('configmaps', undefined, { raw: `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}` });
 	}),
-	define('input-patch-too-many', 'A JSON patch of too many operations', async (t) => {
+	define('input-patch-too-many', 'A JSON patch with too many operations is refused', async (t) => {
 		await t.create(configMap('a'), { unrecorded: true });
 		await t.patch(
 			'configmaps/a',
@@ -84,7 +84,7 @@ export default [
 			Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'ConfigMap' })),
 		);
 	}),
-	define('input-delete-body', 'A DELETE whose body is no DeleteOptions', async (t) => {
+	define('input-delete-body', 'A malformed DELETE body is refused', async (t) => {
 		await t.create(configMap('a'), { unrecorded: true });
 		await t.delete('configmaps/a', undefined, { raw: '{"gracePeriodSeconds":' });
 		await t.delete('configmaps/a', { gracePeriodSeconds: 'soon' });
@@ -92,7 +92,7 @@ export default [
 		await t.delete('configmaps/a', { apiVersion: 'nowhere.example.com/v7', kind: 'DeleteOptions' });
 		await t.get('configmaps/a');
 	}),
-	define('input-method', '§3 A9 Methods that a path does not have', async (t) => {
+	define('input-method', '§3 A9 A method that a path does not support is answered with 405', async (t) => {
 		await t.put('configmaps', {});
 		await t.post('configmaps/a', {});
 		await t.post(`namespaces/${t.ns}`, {});
@@ -103,7 +103,7 @@ export default [
 		await t.get('pods/p/binding');
 		await t.request('OPTIONS', 'configmaps');
 	}),
-	define('input-paths', 'Paths that lead nowhere', async (t) => {
+	define('input-paths', 'Unusual paths are normalised or not found', async (t) => {
 		for (const path of [
 			'/api/v1/namespaces//configmaps',
 			`/api/v1/namespaces/${t.ns}`,
@@ -117,13 +117,13 @@ export default [
 		])
 			await t.get(path, { show: ({ kind, metadata }) => [kind, metadata?.name ?? null] });
 	}),
-	define('input-odd-names', 'Names in the path that nothing can have', async (t) => {
+	define('input-odd-names', 'An impossible name in the path is not found', async (t) => {
 		await t.get('configmaps/UPPER');
 		await t.get('configmaps/%20');
 		await t.get('configmaps/a%2Fb');
 		await t.delete(`configmaps/${'a'.repeat(300)}`);
 	}),
-	define('input-query', 'Parameters with values that they do not have', async (t) => {
+	define('input-query', 'Query parameters with invalid values are refused or interpreted, unknown ones are ignored', async (t) => {
 		await t.create(configMap('a'), { unrecorded: true });
 		await t.get('configmaps', { query: { timeoutSeconds: 'x' } });
 		await t.get('configmaps/a', { query: { resourceVersion: 'x' } });
@@ -132,12 +132,12 @@ export default [
 		await t.create(configMap('b'), { query: { fieldManager: 'x'.repeat(200) } });
 		await t.create(configMap('b'), { query: { fieldManager: 'one\u0000two' } });
 	}),
-	define('input-duplicate-keys', 'A key twice', async (t) => {
+	define('input-duplicate-keys', 'Of duplicate JSON keys the last one counts, and strict validation refuses them', async (t) => {
 		const raw = '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}';
 		await t.post('configmaps', undefined, { raw, query: { fieldValidation: 'Strict' } });
 		await t.post('configmaps', undefined, { raw, fields: ['data'] });
 	}),
-	define('input-text', 'Text of all sorts survives', async (t) => {
+	define('input-text', 'Unusual text is stored unchanged, or refused if its field has a format', async (t) => {
 		await t.create(
 			configMap(
 				'a',

@@ -37,7 +37,7 @@ const protection = 'resource.kubernetes.io/delete-protection';
 export default [
 	define(
 		'pod-prestop',
-		'§3 P2 A preStop hook adds nothing to the deadline: 30 s after the DELETE, also when an event says that it failed',
+		'§3 P2 A preStop hook does not extend the deadline of 30 s after the DELETE, even if an event reports its failure',
 		async (t) => {
 			const lifecycle = { preStop: { exec: { command: ['/bin/drain'] } } };
 			const containers = [{ name: 'main', image: 'example.com/main:1', lifecycle }];
@@ -58,7 +58,7 @@ export default [
 	),
 	define(
 		'pod-not-noticed',
-		'§3 P6 Its node ready, the lease fresh, the Pod past its deadline and Running, no Killing; what nodes/proxy says is not shown',
+		'§3 P6 A Pod past its deadline is Running on a ready node with a fresh lease, and has no Killing event',
 		async (t) => {
 			const spec = { terminationGracePeriodSeconds: 1 };
 			const { name, pod: p } = await podOnBareNode(t, { ...running, ...container(runningState()) }, spec);
@@ -79,7 +79,7 @@ export default [
 	),
 	define(
 		'pod-never-started',
-		'§3 P14 A Pod that waits for its volume gets its grace like one that runs, and stays until the last DELETE',
+		'§3 P14 A Pod that waits for its volume has a grace period like a running one, and stays until the final DELETE',
 		async (t) => {
 			const waiting = { reason: 'ContainerCreating' };
 			const status = { phase: 'Pending', ...container({ waiting }) };
@@ -96,7 +96,7 @@ export default [
 	),
 	define(
 		'pod-held-unmount-no-driver',
-		'§3 P11 Containers dead, a CSI volume, no driver on the node: terminal phase, grace above 0, no warning',
+		'§3 P11 Dead containers, a CSI volume and no driver: terminal phase, grace above 0, no warning',
 		async (t) => {
 			await t.create(storageClass(t.name('class')), { unrecorded: true });
 			await t.create(claim('data', t.name('class')), { unrecorded: true });
@@ -125,7 +125,7 @@ export default [
 	),
 	define(
 		'pod-device-unprepared',
-		'§3 P13 Containers dead and the phase still Running: the claim to a device stays until the Pod is gone',
+		'§3 P13 Dead containers in phase Running: the ResourceClaim stays until the Pod is gone',
 		async (t) => {
 			const { body: c } = await t.create(
 				{
@@ -155,7 +155,7 @@ export default [
 	),
 	define(
 		'pod-mirror',
-		'§3 P15 A mirror of a static Pod that is made again has another UID, and the collectors take it with its Node',
+		'§3 P15 A recreated mirror Pod has another UID, and is collected with its Node',
 		async (t) => {
 			const name = t.name('node');
 			const node = await bareNode(t, name);
@@ -175,7 +175,7 @@ export default [
 			t.note('another UID', first.metadata.uid !== second.metadata.uid);
 			await t.delete('pods/p', last(first));
 			await t.delete(`nodes/${name}`);
-			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.until('pods/p', 'is gone', (one) => !one, { within: longTimeout });
 		},
 	),

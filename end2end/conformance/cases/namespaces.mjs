@@ -18,13 +18,13 @@ async function lastOne(t) {
 }
 
 export default [
-	define('ns-created', 'A new namespace is Active and has its finalizer in the spec', async (t) => {
+	define('ns-created', 'A new namespace is Active and has a finalizer in its spec', async (t) => {
 		await t.create(
 			{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: t.name('n') } },
 			{ fields: ['status.phase', 'spec.finalizers', 'metadata.labels'] },
 		);
 	}),
-	define('ns-deleted', 'A namespace is deleted with all that is in it', async (t) => {
+	define('ns-deleted', 'Deleting a namespace deletes its content', async (t) => {
 		await t.create(configMap('a'));
 		const watch = await t.watch('namespaces', {
 			query: { fieldSelector: `metadata.name=${t.ns}` },
@@ -41,13 +41,13 @@ export default [
 		);
 		await t.get('configmaps/a');
 	}),
-	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace answers 200 and changes nothing', async (t) => {
+	define('ns-second-delete', '§0c §1.8 A second DELETE of a namespace returns 200 and changes nothing', async (t) => {
 		await lastOne(t);
 		await t.delete(`namespaces/${t.ns}`, undefined, { fields: ['status.phase'] });
 		await t.delete(`namespaces/${t.ns}`, undefined, { fields: ['status.phase'] });
 		await t.patch('configmaps/a', 'merge', free);
 	}),
-	define('ns-no-creation', '§1.6 Nothing can be created in a namespace that is being deleted', async (t) => {
+	define('ns-no-creation', '§1.6 Nothing can be created in a terminating namespace', async (t) => {
 		await lastOne(t);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.create(configMap('b'));
@@ -63,7 +63,7 @@ export default [
 	}),
 	define(
 		'ns-event-patched',
-		'§1.6 An event that was there before its namespace was deleted can still be patched, and none can be created',
+		'§1.6 An existing Event of a terminating namespace can be patched, but none can be created',
 		async (t) => {
 			// While a Pod remains, no other kind is deleted.
 			const { body } = await t.create(unplacedPod('p', { finalizers: x }));
@@ -80,31 +80,31 @@ export default [
 			});
 			await t.create(about('before'), { fields: ['count'] });
 			await t.delete(`namespaces/${t.ns}`);
-			await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.patch('events/before', 'strategic', { count: 2, message: 'again' }, { fields: ['count', 'message'] });
 			await t.create(about('after'));
 			await t.patch('pods/p', 'merge', free);
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
-	define('ns-remaining', '§3 N4 What remains in a namespace, and which finalizers hold it', async (t) => {
+	define('ns-remaining', '§3 N4 Conditions count the remaining objects of a namespace and their finalizers', async (t) => {
 		await t.create(configMap('a', { finalizers: x }));
 		await t.create(configMap('b', { finalizers: x }));
 		await t.create(configMap('c'));
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
+		await t.until(`namespaces/${t.ns}`, 'reports what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 			show: conditions,
 		});
 		await t.get('configmaps');
 		for (const name of ['a', 'b']) await t.patch(`configmaps/${name}`, 'merge', free);
 		await t.gone(`namespaces/${t.ns}`);
 	}),
-	define('ns-pods-first', '§3 N5 Pods are deleted first; while one remains, nothing else is', async (t) => {
+	define('ns-pods-first', '§3 N5 Pods are deleted first, and other content only when no Pod remains', async (t) => {
 		await t.create(configMap('a'));
 		await t.create(pod('p', held));
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
 		await t.delete(`namespaces/${t.ns}`);
-		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.until(`namespaces/${t.ns}`, 'has conditions', (ns) => ns.status.conditions?.length === 5, {
 			show: conditions,
 		});
@@ -114,7 +114,7 @@ export default [
 	}),
 	define(
 		'ns-pod-finalizer',
-		'§3 N5 §8 R-S3 A Pod with a finalizer holds the namespace, and its conditions look well',
+		'§3 N5 §8 R-S3 A Pod with a finalizer holds the namespace although no condition reports a problem',
 		async (t) => {
 			await t.create(unplacedPod('p', { finalizers: x }));
 			await t.create(configMap('a'));
@@ -127,7 +127,7 @@ export default [
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
-	define('ns-pod-past-grace', '§3 N3 N5 A Pod past its grace, held by nothing one can see, is not expected', async (t) => {
+	define('ns-pod-past-grace', '§3 N3 N5 A Pod past its grace period without a finalizer is reported as unexpected', async (t) => {
 		await t.create(pod('p', held, { terminationGracePeriodSeconds: 1 }));
 		await t.until('pods/p', 'runs', (one) => one?.status.phase === 'Running');
 		await deleteUntilBlocked(t);
@@ -137,7 +137,7 @@ export default [
 	}),
 	define(
 		'ns-extra-spec-finalizer',
-		'§3 N6 Another finalizer in the spec holds the namespace until it is taken away by PUT finalize',
+		'§3 N6 An additional finalizer in the spec holds the namespace until PUT finalize removes it',
 		async (t) => {
 			const name = t.name('n');
 			await t.create(
@@ -147,7 +147,7 @@ export default [
 			await t.delete(`namespaces/${name}`);
 			await t.until(
 				`namespaces/${name}`,
-				'has lost the finalizer kubernetes',
+				'has no finalizer kubernetes',
 				(one) => one.spec.finalizers.length === 1,
 				{ fields: ['spec.finalizers', 'status.conditions'] },
 			);
@@ -169,7 +169,7 @@ export default [
 			await t.get(`namespaces/${name}`);
 		},
 	),
-	define('ns-finalize-only-there', '§3 N6 spec.finalizers change only by PUT finalize', async (t) => {
+	define('ns-finalize-only-there', '§3 N6 spec.finalizers can be changed only by PUT finalize', async (t) => {
 		const name = t.name('n');
 		await t.namespace(name);
 		await t.patch(
@@ -199,7 +199,7 @@ export default [
 	}),
 	define(
 		'ns-forced-finalize',
-		'§3 N8 §8 R-S4e Forced: the namespace is gone, what was in it can be read and not changed, until it is made again',
+		'§3 N8 §8 R-S4e After a forced finalize the content of a namespace can be read but not changed until the namespace is recreated',
 		async (t) => {
 			const name = t.name('n');
 			await t.namespace(name);
@@ -208,7 +208,7 @@ export default [
 			await t.delete(`namespaces/${name}`);
 			await t.until(
 				`namespaces/${name}`,
-				'says what remains',
+				'reports what remains',
 				(one) => hasCondition(one, 'NamespaceContentRemaining', 'True'),
 				{ unrecorded: true },
 			);
@@ -223,12 +223,12 @@ export default [
 			await t.get(`${inside}/a`);
 		},
 	),
-	define('ns-immortal', '§3 N9 Three namespaces may not be deleted', async (t) => {
+	define('ns-immortal', '§3 N9 Three namespaces cannot be deleted', async (t) => {
 		await t.delete('namespaces/default');
 		await t.delete('namespaces/kube-system', undefined, { query: { dryRun: 'All' } });
 		await t.delete('namespaces/kube-public', undefined, { query: { dryRun: 'All' } });
 	}),
-	define('ns-recreated', '§3 N9 A namespace can be made again, with another UID', async (t) => {
+	define('ns-recreated', '§3 N9 A namespace can be recreated, with another UID', async (t) => {
 		const name = t.name('n');
 		const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 		const { body: first } = await t.create({ ...body, metadata: { name, finalizers: x } });
@@ -240,14 +240,14 @@ export default [
 		const { body: second } = await t.create(body);
 		t.note('another UID', first.metadata.uid !== second.metadata.uid);
 	}),
-	define('ns-uid-precondition', '§6.1 A DELETE of a namespace for another UID', async (t) => {
+	define('ns-uid-precondition', '§6.1 A DELETE of a namespace with another UID is a conflict', async (t) => {
 		await t.delete(`namespaces/${t.ns}`, { preconditions: { uid: '6e7a1b0e-0000-4000-8000-000000000000' } });
 	}),
-	define('ns-invalid-name', 'The name of a namespace is a label', async (t) => {
+	define('ns-invalid-name', 'The name of a namespace has to be a DNS label', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'Not.A.Label' } });
 		await t.create({ apiVersion: 'v1', kind: 'Namespace', metadata: {} });
 	}),
-	define('ns-missing', 'Nothing can be created where there is no namespace', async (t) => {
+	define('ns-missing', 'Nothing can be created in a namespace that does not exist', async (t) => {
 		await t.post('/api/v1/namespaces/nowhere-at-all/configmaps', configMap('a'));
 		await t.get('/api/v1/namespaces/nowhere-at-all/configmaps');
 		await t.get('/api/v1/namespaces/nowhere-at-all/configmaps/a');
@@ -255,13 +255,13 @@ export default [
 		await t.patch('/api/v1/namespaces/nowhere-at-all/configmaps/a', 'merge', {});
 		await t.delete('namespaces/nowhere-at-all');
 	}),
-	define('ns-other-in-body', 'The namespace in the body has to be that of the path', async (t) => {
+	define('ns-other-in-body', 'The namespace in the body has to equal the one in the path', async (t) => {
 		await t.create(configMap('a', { namespace: 'default' }));
 		await t.create(configMap('a', { namespace: t.ns }));
 	}),
 	define(
 		'ns-custom-resource',
-		'§3 N4 X2 §8 R-S4e A custom resource whose operator is gone holds the namespace',
+		'§3 N4 X2 §8 R-S4e A custom resource without its operator holds the namespace',
 		async (t) => {
 			const { body } = await t.create(definition(t.ns), { unrecorded: true });
 			await t.until(
@@ -273,14 +273,14 @@ export default [
 			const path = `/apis/${t.ns}.example.com/v1/namespaces/${t.ns}/widgets`;
 			await t.post(path, widget(t.ns, 'w', { finalizers: x }));
 			await t.delete(`namespaces/${t.ns}`);
-			await t.until(`namespaces/${t.ns}`, 'says what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
+			await t.until(`namespaces/${t.ns}`, 'reports what remains', (ns) => hasCondition(ns, 'NamespaceContentRemaining', 'True'), {
 				show: conditions,
 			});
 			await t.patch(`${path}/w`, 'merge', free);
 			await t.gone(`namespaces/${t.ns}`);
 		},
 	),
-	define('ns-owner-and-finalizers', '§3 N4 Owners do not order what is deleted with a namespace', async (t) => {
+	define('ns-owner-and-finalizers', '§3 N4 Owner references do not order the deletion of the content of a namespace', async (t) => {
 		const { body } = await t.create(configMap('parent', { finalizers: x }));
 		await t.create(
 			configMap('child', {
@@ -291,7 +291,7 @@ export default [
 		);
 		await t.delete(`namespaces/${t.ns}`);
 		await t.gone('configmaps/child');
-		await t.until('configmaps/parent', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('configmaps/parent', 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.patch('configmaps/parent', 'merge', free);
 		await t.gone(`namespaces/${t.ns}`);
 	}),

@@ -27,7 +27,7 @@ const taints = ({ spec }) => (spec.taints ?? []).map((/** @type {any} */ { key, 
 export default [
 	define(
 		'controllers-away-namespace',
-		'§3 N7 §8 R-S4f Without its controller a namespace says nothing, and nothing in it goes',
+		'§3 N7 §8 R-S4f Without its controller a terminating namespace has no conditions, and its content stays',
 		async (t) => {
 			const other = await t.namespace(t.name('n'));
 			await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('a'));
@@ -43,7 +43,7 @@ export default [
 	),
 	define(
 		'controllers-away-eviction',
-		'§3 A3 A budget that nobody counts refuses an eviction that it would allow, and says when to ask again',
+		'§3 A3 Without its controller a budget refuses an eviction that it would allow, with Retry-After',
 		async (t) => {
 			await t.create(pod('p', { labels: { app: 'web' }, ...held }), { unrecorded: true });
 			await t.until('pods/p', 'runs', (one) => one?.status?.phase === 'Running', { unrecorded: true });
@@ -63,7 +63,7 @@ export default [
 				await t.patch('poddisruptionbudgets/budget', 'merge', { spec: { minAvailable: 0 } });
 				await evict();
 			});
-			await t.until('poddisruptionbudgets/budget', 'has room', (one) => one.status.disruptionsAllowed === 1);
+			await t.until('poddisruptionbudgets/budget', 'allows a disruption', (one) => one.status.disruptionsAllowed === 1);
 			await evict();
 			await t.get('pods/p');
 		},
@@ -71,7 +71,7 @@ export default [
 	),
 	define(
 		'controllers-away-collector',
-		'§3 G3 §8 R-S4f Without the collector nothing follows its owner, and an owner waits for nobody',
+		'§3 G3 §8 R-S4f Without the garbage collector dependents stay, and an owner deleted with Foreground waits for ever',
 		async (t) => {
 			const { body: parent } = await t.create(configMap('parent'));
 			await t.create(configMap('child', ownedBy(parent, { blockOwnerDeletion: true })));
@@ -90,7 +90,7 @@ export default [
 	),
 	define(
 		'controllers-away-job',
-		'§3 P16 Without its controller a Pod of a Job keeps job-tracking, and stays',
+		'§3 P16 Without its controller a Pod of a Job keeps the finalizer job-tracking',
 		async (t) => {
 			await t.create(job('work', { pods: held }), { unrecorded: true });
 			const runs = (/** @type {any[]} */ all) => all.some(({ status }) => status.phase === 'Running');
@@ -107,7 +107,7 @@ export default [
 	),
 	define(
 		'silent-node-returns',
-		'§8 R-S5 §3 P4 A Pod that is told to go while its node is silent goes once the node is back',
+		'§8 R-S5 §3 P4 A Pod that terminates while its node is silent goes once the node is back',
 		async (t) => {
 			const [name] = nodes;
 			const there = { nodeName: name, tolerations: [{ operator: 'Exists' }], terminationGracePeriodSeconds: 1 };
@@ -124,13 +124,13 @@ export default [
 			}
 			await t.gone('pods/p');
 			const isWell = (/** @type {any} */ node) => ready(node) === 'True' && taints(node).length === 0;
-			await t.until(`nodes/${name}`, 'is well again', isWell, { show: (node) => [ready(node), taints(node)] });
+			await t.until(`nodes/${name}`, 'is ready again', isWell, { show: (node) => [ready(node), taints(node)] });
 		},
 		{ alone: true },
 	),
 	define(
 		'store-away',
-		'§3 A6 While the store is away caches answer, and a DELETE is given up: what became of it nobody can tell',
+		'§3 A6 Without etcd caches answer, and a DELETE times out with an unknown result',
 		async (t) => {
 			await t.create(configMap('a'));
 			// Watches and reads are served from the cache.
@@ -161,7 +161,7 @@ export default [
 	),
 	define(
 		'all-nodes-silent',
-		'§8 R-S5 §3 P4 Where every node is silent none drives its Pods away: it may be the network of who watches them',
+		'§8 R-S5 §3 P4 If every node is silent no Pod is evicted, because the network of the control plane may have failed',
 		async (t) => {
 			const [first, ...others] = nodes;
 			const drives = (/** @type {any} */ node) => taints(node).includes('node.kubernetes.io/unreachable:NoExecute');
@@ -170,13 +170,13 @@ export default [
 			const all = (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node), taints(node)]);
 			try {
 				await t.faultInjector.stopKubelets(first);
-				await t.until(`nodes/${first}`, 'drives its Pods away', (node) => silent(node) && drives(node), { show: taints });
+				await t.until(`nodes/${first}`, 'evicts its Pods', (node) => silent(node) && drives(node), { show: taints });
 				await t.faultInjector.stopKubelets(...others);
-				// The controller may still taint the last node while the same pass finds that all are silent. That it removes the taints
-				// of the earlier nodes is the rule.
+				// The controller may still taint the last node in the pass that finds all nodes silent. The rule is that it removes the taints
+				// of the earlier nodes.
 				await t.until(
 					'nodes',
-					'are all silent, and the first drives its Pods away no more',
+					'are all silent, and the first evicts no Pods',
 					(/** @type {any[]} */ found) =>
 						found.every(silent) && !found.some((node) => node.metadata.name === first && drives(node)),
 					{ show: (/** @type {any[]} */ found) => found.map((node) => [node.metadata.name, ready(node)]) },
@@ -186,7 +186,7 @@ export default [
 			}
 			await t.until(
 				'nodes',
-				'are well again',
+				'are ready again',
 				(/** @type {any[]} */ found) => found.every((node) => ready(node) === 'True' && taints(node).length === 0),
 				{ show: all },
 			);
@@ -195,7 +195,7 @@ export default [
 	),
 	define(
 		'corrupt-object',
-		'§3 A5 What is kept of one object is none: its kind cannot be listed, its namespace cannot end',
+		'§3 A5 An object that cannot be decoded makes its kind impossible to list and holds its namespace',
 		async (t) => {
 			const [group, ns] = [`${t.ns}.example.com`, await t.namespace(t.name('n'))];
 			await t.create(definition(t.ns), { unrecorded: true });

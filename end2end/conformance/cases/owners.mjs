@@ -21,18 +21,18 @@ async function family(t, child = {}, owner = { blockOwnerDeletion: true }) {
 const running = (one) => one?.status?.phase === 'Running';
 
 export default [
-	define('gc-background', '§8 R-S4b Background: the owner goes at once, its dependents after it', async (t) => {
+	define('gc-background', '§8 R-S4b Background deletes the owner at once, then its dependents', async (t) => {
 		await family(t);
 		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
 		await t.get('configmaps/parent');
 		await t.gone('configmaps/child');
 	}),
-	define('gc-default-is-background', '§6.1 Without a policy most kinds cascade in the background', async (t) => {
+	define('gc-default-is-background', '§6.1 Without a policy most kinds use Background', async (t) => {
 		await family(t);
 		await t.delete('configmaps/parent');
 		await t.gone('configmaps/parent', 'configmaps/child');
 	}),
-	define('gc-foreground', '§3 G1 Foreground: the owner waits for its dependents', async (t) => {
+	define('gc-foreground', '§3 G1 Foreground makes the owner wait for its dependents', async (t) => {
 		await family(t);
 		const watch = await t.watch('configmaps', { events: 'each' });
 		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
@@ -41,7 +41,7 @@ export default [
 	}),
 	define(
 		'gc-foreground-waits',
-		'§3 G1 §8 R-S4b Foreground waits while a dependent that blocks has a finalizer',
+		'§3 G1 §8 R-S4b Foreground waits while a blocking dependent has a finalizer',
 		async (t) => {
 			await family(t, { finalizers: x });
 			await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
@@ -51,7 +51,7 @@ export default [
 			await t.gone('configmaps/child', 'configmaps/parent');
 		},
 	),
-	define('gc-foreground-not-blocking', '§3 G1 A dependent that does not block does not hold its owner', async (t) => {
+	define('gc-foreground-not-blocking', '§3 G1 A dependent without blockOwnerDeletion does not hold its owner', async (t) => {
 		await family(t, { finalizers: x }, {});
 		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
 		await t.gone('configmaps/parent');
@@ -59,7 +59,7 @@ export default [
 	}),
 	define(
 		'gc-foreground-then-background',
-		'§1.8 §3 G1 A second DELETE with Background strips foregroundDeletion',
+		'§1.8 §3 G1 A second DELETE with Background removes foregroundDeletion',
 		async (t) => {
 			await family(t, { finalizers: x });
 			await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
@@ -69,7 +69,7 @@ export default [
 			await t.get('configmaps/child');
 		},
 	),
-	define('gc-foreground-then-unblocked', '§3 G1 Setting blockOwnerDeletion to false lets the owner go', async (t) => {
+	define('gc-foreground-then-unblocked', '§3 G1 Setting blockOwnerDeletion to false releases the owner', async (t) => {
 		const parent = await family(t, { finalizers: x });
 		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
 		await t.until('configmaps/child', 'is being deleted', (child) => child.metadata.deletionTimestamp);
@@ -77,14 +77,14 @@ export default [
 		await t.gone('configmaps/parent');
 		await t.get('configmaps/child');
 	}),
-	define('gc-foreground-alone', '§3 G1 Foreground without dependents: marked, then gone', async (t) => {
+	define('gc-foreground-alone', '§3 G1 Foreground without dependents marks the object, then deletes it', async (t) => {
 		await t.create(configMap('parent'));
 		const watch = await t.watch('configmaps', { events: 'each' });
 		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
 		await watch.gone('parent');
 		watch.end();
 	}),
-	define('gc-foreground-own-finalizer', '§3 G1 Foreground and a finalizer of its own: both have to go', async (t) => {
+	define('gc-foreground-own-finalizer', '§3 G1 Foreground waits for another finalizer of the owner as well', async (t) => {
 		await t.create(configMap('parent', { finalizers: x }));
 		await t.delete('configmaps/parent', { propagationPolicy: 'Foreground' });
 		await t.until(
@@ -95,7 +95,7 @@ export default [
 		await t.patch('configmaps/parent', 'merge', free);
 		await t.gone('configmaps/parent');
 	}),
-	define('gc-orphan', '§3 G2 §8 R-S4b Orphan: the child loses its owner and stays', async (t) => {
+	define('gc-orphan', '§3 G2 §8 R-S4b Orphan removes the owner reference of the child, which stays', async (t) => {
 		await family(t);
 		const watch = await t.watch('configmaps');
 		await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
@@ -103,13 +103,13 @@ export default [
 		watch.end();
 		await t.get('configmaps/child');
 	}),
-	define('gc-orphan-dependents-flag', '§6.1 The old orphanDependents means the same', async (t) => {
+	define('gc-orphan-dependents-flag', '§6.1 The deprecated orphanDependents has the same effect', async (t) => {
 		await family(t);
 		await t.delete('configmaps/parent', { orphanDependents: true });
 		await t.gone('configmaps/parent');
 		await t.get('configmaps/child');
 	}),
-	define('gc-orphan-many', '§3 G2 All dependents are let go before the owner', async (t) => {
+	define('gc-orphan-many', '§3 G2 Orphan releases all dependents before the owner goes', async (t) => {
 		const { body } = await t.create(configMap('parent'));
 		for (const name of ['a', 'b', 'c', 'd']) await t.create(configMap(name, ownedBy(body)));
 		await t.delete('configmaps/parent', { propagationPolicy: 'Orphan' });
@@ -118,7 +118,7 @@ export default [
 	}),
 	define(
 		'gc-finalizer-is-policy',
-		'§6.1 A finalizer orphan or foregroundDeletion on the object is its default',
+		'§6.1 A finalizer orphan or foregroundDeletion on the object is the default policy',
 		async (t) => {
 			const { body } = await t.create(configMap('parent', { finalizers: ['orphan'] }));
 			await t.create(configMap('child', ownedBy(body)));
@@ -127,7 +127,7 @@ export default [
 			await t.get('configmaps/child');
 		},
 	),
-	define('gc-finalizer-policy-overruled', '§6.1 An explicit policy overrules that finalizer', async (t) => {
+	define('gc-finalizer-policy-overruled', '§6.1 An explicit policy overrides that finalizer', async (t) => {
 		const { body } = await t.create(configMap('parent', { finalizers: ['orphan'] }));
 		await t.create(configMap('child', ownedBy(body)));
 		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
@@ -138,7 +138,7 @@ export default [
 		await t.create(configMap('child', ownedBy(ghost)));
 		await t.gone('configmaps/child');
 	}),
-	define('gc-owner-other-uid', '§3 G5 An owner of the same name with another UID is no owner', async (t) => {
+	define('gc-owner-other-uid', '§3 G5 An owner of the same name with another UID does not count', async (t) => {
 		const { body } = await t.create(configMap('parent'));
 		await t.create(configMap('child', ownedBy({ ...body, metadata: { name: 'parent', uid: otherUid } })));
 		await t.gone('configmaps/child');
@@ -146,14 +146,14 @@ export default [
 	}),
 	define(
 		'gc-cross-namespace',
-		'§3 G6 §8 R-S4c An owner in another namespace: an event, and the child is deleted',
+		'§3 G6 §8 R-S4c An owner in another namespace causes an event and the deletion of the child',
 		async (t) => {
 			const other = await t.namespace(t.name('n'));
 			const { body } = await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('parent'));
 			await t.create(configMap('child', ownedBy(body)));
 			await t.until(
 				'events',
-				'say so',
+				'report it',
 				(all) => all.some((/** @type {any} */ { reason }) => reason === 'OwnerRefInvalidNamespace'),
 				{
 					show: (all) =>
@@ -170,7 +170,7 @@ export default [
 			await t.get(`/api/v1/namespaces/${other}/configmaps/parent`);
 		},
 	),
-	define('gc-unknown-owner-kind', '§3 G7 An owner of a kind that nobody knows: never collected', async (t) => {
+	define('gc-unknown-owner-kind', '§3 G7 A child whose owner has an unknown kind is never collected', async (t) => {
 		const ghost = { apiVersion: 'nowhere.example.com/v1', kind: 'Ghost', metadata: { name: 'ghost', uid: otherUid } };
 		await t.create(configMap('child', { ...ownedBy(ghost) }));
 		// The collector has completed a pass when another child with a missing owner is deleted.
@@ -185,7 +185,7 @@ export default [
 	}),
 	define(
 		'gc-two-owners',
-		'§3 G9 A child with another living owner is kept, and loses the one that is gone',
+		'§3 G9 A child with another existing owner is kept and loses the reference to the deleted one',
 		async (t) => {
 			const { body: one } = await t.create(configMap('one'));
 			const { body: two } = await t.create(configMap('two'));
@@ -200,7 +200,7 @@ export default [
 	),
 	define(
 		'gc-two-owners-foreground',
-		'§3 G9 Foreground: a child with another living owner does not block and is kept',
+		'§3 G9 With Foreground, a child with another existing owner does not block and is kept',
 		async (t) => {
 			const { body: one } = await t.create(configMap('one'));
 			const { body: two } = await t.create(configMap('two'));
@@ -215,14 +215,14 @@ export default [
 			await t.until('configmaps/child', 'has one owner', (child) => child.metadata.ownerReferences.length === 1);
 		},
 	),
-	define('gc-chain', '§6.2 A chain of owners goes in the background, all of it', async (t) => {
+	define('gc-chain', '§6.2 Background deletes a whole chain of owners', async (t) => {
 		const { body: a } = await t.create(configMap('a'));
 		const { body: b } = await t.create(configMap('b', ownedBy(a)));
 		await t.create(configMap('c', ownedBy(b)));
 		await t.delete('configmaps/a', { propagationPolicy: 'Background' });
 		await t.gone('configmaps/a', 'configmaps/b', 'configmaps/c');
 	}),
-	define('gc-chain-foreground', '§6.2 A chain in the foreground goes from its end', async (t) => {
+	define('gc-chain-foreground', '§6.2 Foreground deletes a chain of owners from its last dependent', async (t) => {
 		const blocks = { blockOwnerDeletion: true };
 		const { body: a } = await t.create(configMap('a'));
 		const { body: b } = await t.create(configMap('b', ownedBy(a, blocks)));
@@ -236,14 +236,14 @@ export default [
 		);
 		watch.end();
 	}),
-	define('gc-cycle', '§3 G8 Two that own each other: deleted in the foreground, the cycle is broken', async (t) => {
+	define('gc-cycle', '§3 G8 Foreground breaks the cycle of two objects that own each other', async (t) => {
 		const { body: a } = await t.create(configMap('a'));
 		const { body: b } = await t.create(configMap('b', ownedBy(a, { blockOwnerDeletion: true })));
 		await t.patch('configmaps/a', 'merge', { metadata: ownedBy(b, { blockOwnerDeletion: true }) });
 		await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
 		await t.gone('configmaps/a', 'configmaps/b');
 	}),
-	define('gc-cycle-background', '§3 G8 Two that own each other: deleted in the background', async (t) => {
+	define('gc-cycle-background', '§3 G8 Background deletes two objects that own each other', async (t) => {
 		const { body: a } = await t.create(configMap('a'));
 		const { body: b } = await t.create(configMap('b', ownedBy(a)));
 		await t.patch('configmaps/a', 'merge', { metadata: ownedBy(b) });
@@ -252,7 +252,7 @@ export default [
 	}),
 	define(
 		'gc-self-owner',
-		'§3 G8 An object that owns itself waits for itself in the foreground, until told Background',
+		'§3 G8 Foreground makes an object that owns itself wait until a DELETE with Background',
 		async (t) => {
 			const { body: a } = await t.create(configMap('a'));
 			await t.patch('configmaps/a', 'merge', { metadata: ownedBy(a, { blockOwnerDeletion: true }) });
@@ -265,7 +265,7 @@ export default [
 			await t.gone('configmaps/a');
 		},
 	),
-	define('gc-two-controllers', 'An object has one controller at most', async (t) => {
+	define('gc-two-controllers', 'An object has at most one controller', async (t) => {
 		const { body: one } = await t.create(configMap('one'));
 		const { body: two } = await t.create(configMap('two'));
 		const controller = { controller: true };
@@ -275,32 +275,32 @@ export default [
 			}),
 		);
 	}),
-	define('gc-owner-reference-invalid', 'An ownerReference has to be whole', async (t) => {
+	define('gc-owner-reference-invalid', 'An incomplete owner reference is refused', async (t) => {
 		await t.create(configMap('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: '', uid: '' }] }));
 		await t.create(configMap('a', { ownerReferences: [{ kind: 'ConfigMap', name: 'x', uid: otherUid }] }));
 		await t.create(
 			configMap('a', { ownerReferences: [{ apiVersion: 'v1', kind: 'Event', name: 'x', uid: otherUid }] }),
 		);
 	}),
-	define('gc-deployment-background', '§6.2 Deployment, Background: gone at once, its Pods after it', async (t) => {
+	define('gc-deployment-background', '§6.2 Background deletes a Deployment at once, then its Pods', async (t) => {
 		await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('deployments/web', { propagationPolicy: 'Background' });
 		await t.get('deployments/web');
 		await t.gone('deployments/web');
 		await t.until('replicasets', 'are gone', (all) => all.length === 0);
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 		);
 	}),
 	define(
 		'gc-deployment-foreground',
-		'§6.2 Deployment, Foreground: waits for its ReplicaSet and its Pods',
+		'§6.2 Foreground makes a Deployment wait for its ReplicaSet and its Pods',
 		async (t) => {
 			await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
 			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('deployments/web', { propagationPolicy: 'Foreground' });
-			await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until(`pods/${metadata.name}`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.get('deployments/web');
 			await t.get('replicasets');
 			await t.annotate(metadata.name, 'unwind.test/hold', null);
@@ -309,7 +309,7 @@ export default [
 			await t.get('pods');
 		},
 	),
-	define('gc-deployment-orphan', '§6.2 Deployment, Orphan: its ReplicaSet stays and loses its owner', async (t) => {
+	define('gc-deployment-orphan', '§6.2 Orphan keeps the ReplicaSet of a Deployment without its owner', async (t) => {
 		await t.create(deployment('web'));
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('deployments/web', { propagationPolicy: 'Orphan' });
@@ -319,20 +319,20 @@ export default [
 		});
 		await t.get('pods');
 	}),
-	define('gc-replicaset-background', '§6.2 ReplicaSet, Background: gone at once, its Pods after it', async (t) => {
+	define('gc-replicaset-background', '§6.2 Background deletes a ReplicaSet at once, then its Pods', async (t) => {
 		await t.create(replicaSet('web', { pods: { labels: { app: 'web' }, ...held } }));
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('replicasets/web', { propagationPolicy: 'Background' });
 		await t.get('replicasets/web');
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 		);
 	}),
-	define('gc-replicaset-foreground', '§6.2 ReplicaSet, Foreground: waits for its Pods', async (t) => {
+	define('gc-replicaset-foreground', '§6.2 Foreground makes a ReplicaSet wait for its Pods', async (t) => {
 		await t.create(replicaSet('web', { pods: { labels: { app: 'web' }, ...held } }));
 		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('replicasets/web', { propagationPolicy: 'Foreground' });
-		await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+		await t.until(`pods/${metadata.name}`, 'is terminating', (p) => p.metadata.deletionTimestamp);
 		await t.get('replicasets/web');
 		await t.annotate(metadata.name, 'unwind.test/hold', null);
 		await t.gone('replicasets/web');
@@ -340,12 +340,12 @@ export default [
 	}),
 	define(
 		'gc-replicationcontroller-foreground',
-		'§6.2 ReplicationController, Foreground: waits for its Pods',
+		'§6.2 Foreground makes a ReplicationController wait for its Pods',
 		async (t) => {
 			await t.create(replicationController('web', { pods: { labels: { app: 'web' }, ...held } }));
 			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Foreground' });
-			await t.until(`pods/${metadata.name}`, 'is told to go', (p) => p.metadata.deletionTimestamp);
+			await t.until(`pods/${metadata.name}`, 'is terminating', (p) => p.metadata.deletionTimestamp);
 			await t.get('replicationcontrollers/web');
 			await t.annotate(metadata.name, 'unwind.test/hold', null);
 			await t.gone('replicationcontrollers/web');
@@ -354,13 +354,13 @@ export default [
 	),
 	define(
 		'gc-replicationcontroller-background',
-		'§6.2 ReplicationController, Background: gone at once, its Pods after it',
+		'§6.2 Background deletes a ReplicationController at once, then its Pods',
 		async (t) => {
 			await t.create(replicationController('web', { pods: { labels: { app: 'web' }, ...held } }));
 			await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/web', { propagationPolicy: 'Background' });
 			await t.get('replicationcontrollers/web');
-			await t.until('pods', 'are told to go, and are still there', (all) =>
+			await t.until('pods', 'are terminating', (all) =>
 				all.every((/** @type {any} */ p) => p.metadata.deletionTimestamp),
 			);
 		},
@@ -387,29 +387,29 @@ export default [
 			);
 		},
 	),
-	define('gc-job-default-orphans', '§6.1 A Job of batch/v1 without a policy orphans its Pods', async (t) => {
+	define('gc-job-default-orphans', '§6.1 Without a policy a Job of batch/v1 orphans its Pods', async (t) => {
 		await t.create(job('work', { pods: {} }));
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('jobs/work');
 		await t.gone('jobs/work');
-		await t.until('pods', 'has lost owner and finalizer', (all) =>
+		await t.until('pods', 'has no owner and no finalizer', (all) =>
 			all.every((/** @type {any} */ p) => !p.metadata.ownerReferences && !p.metadata.finalizers),
 		);
 	}),
-	define('gc-job-background', '§6.1 §6.2 A Job deleted in the background takes its Pods with it', async (t) => {
+	define('gc-job-background', '§6.1 §6.2 Background deletes the Pods of a Job', async (t) => {
 		await t.create(job('work', { pods: {} }));
 		await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('jobs/work', { propagationPolicy: 'Background' });
 		await t.gone('jobs/work');
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 	}),
-	define('gc-job-foreground', '§6.2 A Job deleted in the foreground waits for its Pods', async (t) => {
+	define('gc-job-foreground', '§6.2 Foreground makes a Job wait for its Pods', async (t) => {
 		await t.create(job('work', { pods: held }));
 		const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 		await t.delete('jobs/work', { propagationPolicy: 'Foreground' });
 		await t.until(
 			`pods/${metadata.name}`,
-			'is told to go',
+			'is terminating',
 			(one) => one.metadata.deletionTimestamp && !one.metadata.finalizers,
 		);
 		await t.get('jobs/work');
@@ -419,25 +419,25 @@ export default [
 	}),
 	define(
 		'gc-replicationcontroller-default-orphans',
-		'§6.1 A ReplicationController without a policy orphans its Pods',
+		'§6.1 Without a policy a ReplicationController orphans its Pods',
 		async (t) => {
 			await t.create(replicationController('old'));
 			await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete('replicationcontrollers/old');
 			await t.gone('replicationcontrollers/old');
-			await t.until('pods', 'has lost its owner', (all) =>
+			await t.until('pods', 'has no owner reference', (all) =>
 				all.every((/** @type {any} */ p) => !p.metadata.ownerReferences),
 			);
 		},
 	),
-	define('gc-pod-owned-by-configmap', '§6.2 A Pod that is collected gets its grace', async (t) => {
+	define('gc-pod-owned-by-configmap', '§6.2 A collected Pod has its grace period', async (t) => {
 		const { body } = await t.create(configMap('parent'));
 		await t.create(pod('p', { ...held, ...ownedBy(body) }));
 		await t.until('pods/p', 'runs', running);
 		await t.delete('configmaps/parent', { propagationPolicy: 'Background' });
-		await t.until('pods/p', 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until('pods/p', 'is terminating', (one) => one.metadata.deletionTimestamp);
 	}),
-	define('gc-cluster-owner', '§3 G6 A namespaced child of an owner in the cluster is collected', async (t) => {
+	define('gc-cluster-owner', '§3 G6 A namespaced child of a cluster-scoped owner is collected', async (t) => {
 		const name = t.name('role');
 		const { body } = await t.create({
 			apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -451,7 +451,7 @@ export default [
 	}),
 	define(
 		'gc-cluster-dependent',
-		'§3 G6 An object of the cluster with a namespaced owner is never collected',
+		'§3 G6 A cluster-scoped object with a namespaced owner is never collected',
 		async (t) => {
 			const { body } = await t.create(configMap('parent'));
 			await t.create(configMap('sibling', ownedBy(body)));
@@ -469,14 +469,14 @@ export default [
 	),
 	define(
 		'gc-foreground-of-dependent',
-		'§3 G1 Foreground reaches two levels: dependents that block are deleted in the foreground',
+		'§3 G1 Foreground applies to blocking dependents of dependents too',
 		async (t) => {
 			const blocks = { blockOwnerDeletion: true };
 			const { body: a } = await t.create(configMap('a'));
 			const { body: b } = await t.create(configMap('b', ownedBy(a, blocks)));
 			await t.create(configMap('c', { ...ownedBy(b, blocks), finalizers: x }));
 			await t.delete('configmaps/a', { propagationPolicy: 'Foreground' });
-			await t.until('configmaps/c', 'is told to go', (one) => one.metadata.deletionTimestamp);
+			await t.until('configmaps/c', 'is terminating', (one) => one.metadata.deletionTimestamp);
 			await t.get('configmaps');
 			await t.patch('configmaps/c', 'merge', free);
 			await t.gone('configmaps/a');

@@ -26,7 +26,7 @@ async function runningPod(t, metadata = held, spec = {}) {
 }
 
 /**
- * A Pod whose containers end while its kubelet first does not finish, and then does.
+ * A Pod whose containers end, whose kubelet hangs at first, and finishes later.
  * @param {TestContext} t @param {Record<string, any>} spec @param {() => Promise<void>} [meanwhile]
  */
 async function heldByUnmount(t, spec, meanwhile) {
@@ -59,7 +59,7 @@ export default [
 		await watch.until('Running', (events) => events.some(({ object }) => running(object)));
 		watch.end();
 	}),
-	define('pod-grace', '§1.1 §3 P1 A running Pod gets its grace: 30 s, deletionTimestamp is the deadline', async (t) => {
+	define('pod-grace', '§1.1 §3 P1 A running Pod terminates with a grace period of 30 s, and deletionTimestamp is the deadline', async (t) => {
 		await runningPod(t);
 		const { headers } = await t.delete('pods/p', undefined, { fields: ['status.phase'] });
 		const { body } = await t.get('pods/p');
@@ -67,11 +67,11 @@ export default [
 		const left = Date.parse(body.metadata.deletionTimestamp) - Date.parse(headers.date ?? '');
 		t.note('the deadline is 30 s after the request', left > 25_000 && left <= 30_000);
 	}),
-	define('pod-grace-from-spec', '§3 P1 terminationGracePeriodSeconds of the Pod is the default', async (t) => {
+	define('pod-grace-from-spec', '§3 P1 terminationGracePeriodSeconds is the default grace period', async (t) => {
 		await runningPod(t, held, { terminationGracePeriodSeconds: 7 });
 		await t.delete('pods/p');
 	}),
-	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace and not lengthen it', async (t) => {
+	define('pod-grace-shortened', '§3 P1 §1.8 A second DELETE can shorten the grace period but not extend it', async (t) => {
 		await runningPod(t);
 		// Long enough that no grace period ends before the next request.
 		await t.delete('pods/p', { gracePeriodSeconds: 2_000 });
@@ -84,16 +84,16 @@ export default [
 			Date.parse(short.body.metadata.deletionTimestamp) < Date.parse(long.body.metadata.deletionTimestamp),
 		);
 	}),
-	define('pod-grace-negative', '§6.1 A negative grace is one second', async (t) => {
+	define('pod-grace-negative', '§6.1 A negative grace period counts as one second', async (t) => {
 		await runningPod(t);
 		await t.delete('pods/p', { gracePeriodSeconds: -5 });
 	}),
-	define('pod-grace-in-query', '§6.1 The grace in the query', async (t) => {
+	define('pod-grace-in-query', '§6.1 The query can set the grace period', async (t) => {
 		await runningPod(t);
 		await t.delete('pods/p', undefined, { query: { gracePeriodSeconds: 3 } });
 		await t.delete('pods/p', undefined, { query: { gracePeriodSeconds: 'soon' } });
 	}),
-	define('pod-forced', '§1.2 §6.1 Grace 0: the API forgets the Pod at once', async (t) => {
+	define('pod-forced', '§1.2 §6.1 Grace period 0 removes the Pod from the API at once', async (t) => {
 		await runningPod(t);
 		const watch = await t.watch('pods', { events: 'each' });
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
@@ -101,15 +101,15 @@ export default [
 		await watch.gone('p');
 		watch.end();
 	}),
-	define('pod-forced-while-terminating', '§6.1 Forcing a Pod that was told to go and is still there', async (t) => {
+	define('pod-forced-while-terminating', '§6.1 A terminating Pod can be force-deleted', async (t) => {
 		await runningPod(t);
 		await t.delete('pods/p');
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
 		await t.get('pods/p');
 	}),
-	define('pod-unplaced', '§1.3 A Pod on no node is removed in the same request', async (t) => {
+	define('pod-unplaced', '§1.3 A Pod without a node is removed in the same request', async (t) => {
 		await t.create(unplacedPod('p'));
-		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, {
+		await t.until('pods/p', 'cannot be scheduled', (one) => one?.status.conditions, {
 			fields: ['status.phase', 'status.conditions'],
 		});
 		await t.delete('pods/p');
@@ -123,7 +123,7 @@ export default [
 		await t.delete('pods/p');
 		await t.get('pods/p');
 	}),
-	define('pod-completed-graceful', '§1.3 Even if a grace is asked for', async (t) => {
+	define('pod-completed-graceful', '§1.3 A Pod that has ended is removed at once even with a grace period', async (t) => {
 		await t.create(pod('p', completing, { restartPolicy: 'Never' }));
 		await t.until('pods/p', 'has ended', (one) => one?.status.phase === 'Succeeded');
 		await t.delete('pods/p', { gracePeriodSeconds: 30 });
@@ -131,7 +131,7 @@ export default [
 	}),
 	define(
 		'pod-finalizer',
-		'§1.2 §1.7 §3 P3 After the last DELETE of the node only finalizers hold a Pod, with grace 0',
+		'§1.2 §1.7 §3 P3 After the final DELETE of the node only finalizers hold a Pod, with grace period 0',
 		async (t) => {
 			await runningPod(t, { ...held, finalizers: x });
 			await t.delete('pods/p');
@@ -142,7 +142,7 @@ export default [
 	),
 	define(
 		'pod-finalizer-within-grace',
-		'§1.7 Removing the last finalizer within the grace does not delete',
+		'§1.7 Removing the last finalizer within the grace period does not delete the Pod',
 		async (t) => {
 			await runningPod(t, { ...held, finalizers: x });
 			await t.delete('pods/p');
@@ -152,13 +152,13 @@ export default [
 			await t.gone('pods/p');
 		},
 	),
-	define('pod-finalizer-unplaced', '§1.2 §1.3 A Pod on no node with a finalizer is marked with grace 0', async (t) => {
+	define('pod-finalizer-unplaced', '§1.2 §1.3 A Pod with a finalizer and without a node is marked with grace period 0', async (t) => {
 		await t.create(unplacedPod('p', { finalizers: x }));
 		await t.delete('pods/p');
 		await t.patch('pods/p', 'merge', free);
 		await t.get('pods/p');
 	}),
-	define('pod-ends', '§1.4 The node ends a Pod: MODIFIED when it is told to go, DELETED when it is gone', async (t) => {
+	define('pod-ends', '§1.4 A watch of a terminating Pod reports MODIFIED, then DELETED when the node is done', async (t) => {
 		await runningPod(t, {});
 		const watch = await t.watch('pods', { events: 'each' });
 		await t.delete('pods/p');
@@ -167,15 +167,15 @@ export default [
 	}),
 	define(
 		'pod-held-unmount',
-		'§8 R-S2 §3 P12 Containers dead, its node not done, no volume but an emptyDir: terminal phase, grace above 0, no warning',
+		'§8 R-S2 §3 P12 Dead containers, an unfinished node and only an emptyDir: terminal phase, grace above 0, no warning',
 		async (t) => {
-			// Only the kubelet's log says which of its last steps failed; the volumes make it this one.
+			// Only the kubelet's log says which of its last steps failed. The volumes of the Pod determine the mechanism.
 			await heldByUnmount(t, mounting({ emptyDir: {} }));
 		},
 	),
 	define(
 		'pod-held-unmount-of-claim',
-		'§8 R-S2 §3 P9 Containers dead, a claim mounted: terminal phase, grace above 0, no warning, and the claim is held',
+		'§8 R-S2 §3 P9 Dead containers and a mounted claim: terminal phase, grace above 0, no warning, and the claim is held',
 		async (t) => {
 			const name = t.name('pv');
 			await t.create(volume(name, { persistentVolumeReclaimPolicy: 'Retain' }), { unrecorded: true });
@@ -190,11 +190,11 @@ export default [
 	),
 	define(
 		'pod-held-kill',
-		'§8 R-S2 §3 P8 The sandbox cannot be torn down: an event says so, the phase stays',
+		'§8 R-S2 §3 P8 If the sandbox cannot be torn down, an event reports it and the phase does not change',
 		async (t) => {
 			await runningPod(t, { annotations: { [hold]: 'kill' } });
 			await t.delete('pods/p');
-			await t.until('events', 'a warning', (all) => all.some((/** @type {any} */ { type }) => type === 'Warning'), {
+			await t.until('events', 'contain a warning', (all) => all.some((/** @type {any} */ { type }) => type === 'Warning'), {
 				show: (all) =>
 					all
 						.filter((/** @type {any} */ { type }) => type === 'Warning')
@@ -213,7 +213,7 @@ export default [
 	),
 	define(
 		'pod-held-container',
-		'§3 P7 P4 A container that cannot be killed: an event says so, the node is not ready, and still not unreachable',
+		'§3 P7 P4 If a container cannot be killed, an event reports it and the node is not ready but still reachable',
 		async (t) => {
 			// No container can hang on these nodes, so the case reports what the kubelet would: the Pod's status, the failed kill,
 			// its own condition. The API server and the controllers react to it.
@@ -235,19 +235,19 @@ export default [
 					'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded"';
 				await reportEvent(t, p, 'FailedKillPod', message);
 				await getEvents(t, p, 'FailedKillPod');
-				await t.until(`nodes/${name}`, 'is not ready, and heard', (node) => is(node, 'False', 'not-ready'), { show });
+				await t.until(`nodes/${name}`, 'is not ready, but its lease is fresh', (node) => is(node, 'False', 'not-ready'), { show });
 				await t.get('pods/p', { fields: ['status.phase'] });
 				await t.get('pods/p', { show: ({ status }) => Object.keys(status.containerStatuses[0].state) });
 			};
 			await withHeartbeat(t, name, refuseToEnd, runtimeDown);
-			// Without the lease the mechanism is another: the node is unreachable (P4).
-			await t.until(`nodes/${name}`, 'is not heard any more', (node) => is(node, 'Unknown', 'unreachable'), { show });
+			// Without a fresh lease this would be another mechanism: the node is unreachable (P4).
+			await t.until(`nodes/${name}`, 'is silent', (node) => is(node, 'Unknown', 'unreachable'), { show });
 			await t.get('pods/p', { fields: ['status.phase'] });
 			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
 		{ alone: true },
 	),
-	define('pod-binding', 'A Pod is bound by POST to its subresource, once', async (t) => {
+	define('pod-binding', 'A Pod is bound once, by POST to its binding subresource', async (t) => {
 		const unscheduled = pod('p', {}, { schedulerName: 'nobody' });
 		await t.create(unscheduled);
 		const binding = {
@@ -261,7 +261,7 @@ export default [
 		await t.post('pods/p/binding', { ...binding, target: { kind: 'Node', name: 'node-b' } });
 		await t.post('pods/none/binding', { ...binding, metadata: { name: 'none' } });
 	}),
-	define('pod-binding-terminating', 'A Pod that is being deleted is not bound', async (t) => {
+	define('pod-binding-terminating', 'A terminating Pod cannot be bound', async (t) => {
 		await t.create(pod('p', { finalizers: x }, { schedulerName: 'nobody' }));
 		await t.delete('pods/p');
 		await t.post('pods/p/binding', {
@@ -271,7 +271,7 @@ export default [
 			target: { kind: 'Node', name: 'node-a' },
 		});
 	}),
-	define('pod-binding-no-target', 'A binding names a node', async (t) => {
+	define('pod-binding-no-target', 'A binding has to name a node', async (t) => {
 		await t.create(pod('p', {}, { schedulerName: 'nobody' }));
 		await t.post('pods/p/binding', { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' } });
 		await t.post('pods/p/binding', {
@@ -281,7 +281,7 @@ export default [
 			target: { kind: 'Service', name: 'x' },
 		});
 	}),
-	define('pod-spec-immutable', 'Almost nothing in the spec of a Pod can be changed', async (t) => {
+	define('pod-spec-immutable', 'Almost no field in the spec of a Pod can be changed', async (t) => {
 		await t.create(unplacedPod('p'));
 		await t.patch(
 			'pods/p',
@@ -292,7 +292,7 @@ export default [
 		await t.patch('pods/p', 'merge', { spec: { nodeName: 'node-a' } }, { show: () => 'changed' });
 		await t.patch('pods/p', 'merge', { spec: { hostname: 'other' } }, { show: () => 'changed' });
 	}),
-	define('pod-invalid', 'A Pod without containers, and with wrong ones', async (t) => {
+	define('pod-invalid', 'A Pod without containers, or with invalid ones, is refused', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: {} });
 		await t.create({
 			apiVersion: 'v1',
@@ -302,27 +302,27 @@ export default [
 		});
 		await t.create(pod('p', {}, { restartPolicy: 'Sometimes' }));
 	}),
-	define('pod-no-service-account', 'A Pod whose ServiceAccount is not there is refused', async (t) => {
+	define('pod-no-service-account', 'A Pod whose ServiceAccount does not exist is refused', async (t) => {
 		await t.create(pod('p', {}, { serviceAccountName: 'nobody' }));
 	}),
 	define(
 		'pod-default-tolerations',
-		'§3 P4 Admission makes a Pod tolerate a node that is not ready, for a while',
+		'§3 P4 Admission adds tolerations for an unready node, for a limited time',
 		async (t) => {
 			await t.create(unplacedPod('p'), { fields: ['spec.tolerations', 'spec.serviceAccountName'] });
 		},
 	),
-	define('pod-ephemeral-name-taken', 'A Pod that is being deleted keeps its name', async (t) => {
+	define('pod-ephemeral-name-taken', 'The name of a terminating Pod cannot be used again', async (t) => {
 		await runningPod(t);
 		await t.delete('pods/p');
 		await t.create(pod('p'));
 	}),
-	define('pod-log-none', 'The log of a Pod on no node', async (t) => {
+	define('pod-log-none', 'The log of a Pod without a node is empty', async (t) => {
 		await t.create(unplacedPod('p'));
 		await t.get('pods/p/log');
 		await t.get('pods/none/log');
 	}),
-	define('pod-ready-in-slices', 'An endpoint slice follows the Pods that a Service selects', async (t) => {
+	define('pod-ready-in-slices', 'An EndpointSlice follows the Pods that its Service selects', async (t) => {
 		const ready = (/** @type {any} */ slices) =>
 			slices
 				.flatMap((/** @type {any} */ { endpoints }) => endpoints ?? [])
@@ -353,7 +353,7 @@ export default [
 	}),
 	define(
 		'node-unreachable',
-		'§8 R-S5 §3 P4 A node that falls silent: Unknown, tainted, its Pods are told to go and stay',
+		'§8 R-S5 §3 P4 A silent node becomes Unknown and is tainted; its Pods are deleted but stay terminating',
 		async (t) => {
 			const name = t.name('node');
 			await bareNode(t, name);
@@ -379,10 +379,10 @@ export default [
 				},
 			);
 			const fields = ['status.phase', 'status.conditions'];
-			await t.until('pods/p', 'is told to go', deleting, { fields });
+			await t.until('pods/p', 'is terminating', deleting, { fields });
 			await t.until(
 				'events',
-				'say why',
+				'report the reason',
 				(all) =>
 					['NodeNotReady', 'TaintManagerEviction'].every((reason) =>
 						all.some((/** @type {any} */ event) => event.reason === reason),
@@ -401,12 +401,12 @@ export default [
 	),
 	define(
 		'node-out-of-service',
-		'§8 R-S5 §3 P4 The taint out-of-service makes the collector of Pods force those that hang there',
+		'§8 R-S5 §3 P4 With the out-of-service taint PodGC force-deletes the terminating Pods of a node',
 		async (t) => {
 			const name = t.name('node');
 			await bareNode(t, name);
 			await t.create(pod('p', {}, { nodeName: name, ...onBareNode }), { unrecorded: true });
-			await t.until('pods/p', 'is told to go', deleting);
+			await t.until('pods/p', 'is terminating', deleting);
 			const out = [
 				{
 					op: 'add',
@@ -421,7 +421,7 @@ export default [
 			await t.delete(`nodes/${name}`, undefined, { unrecorded: true });
 		},
 	),
-	define('node-gone', '§8 R-S5 §3 P5 A Pod whose node is gone is forced by the collector of Pods', async (t) => {
+	define('node-gone', '§8 R-S5 §3 P5 PodGC force-deletes a Pod whose node is gone', async (t) => {
 		await t.create(pod('p', {}, { nodeName: t.name('node') }));
 		const watch = await t.watch('pods', { fields: ['status.phase', 'status.conditions'], events: 'each' });
 		await t.until('pods/p', 'is gone', (one) => !one, { within: longTimeout });
@@ -430,7 +430,7 @@ export default [
 	}),
 	define(
 		'node-gone-finalizer',
-		'§3 P3 P5 A Pod of a node that is gone is held by its finalizer, with grace 0',
+		'§3 P3 P5 A Pod whose node is gone is held by its finalizer, with grace period 0',
 		async (t) => {
 			await t.create(pod('p', { finalizers: x }, { nodeName: t.name('node') }));
 			await t.until('pods/p', 'has grace 0', (one) => one.metadata.deletionGracePeriodSeconds === 0, {
@@ -443,7 +443,7 @@ export default [
 	),
 	define(
 		'recreate-blocked',
-		'§8 R-S5 §3 W1 Recreate waits for a Pod that will not go; the change of the template waits with it',
+		'§8 R-S5 §3 W1 Recreate waits for a terminating Pod before it starts a Pod of the new template',
 		async (t) => {
 			await t.create(
 				deployment('web', { pods: { labels: { app: 'web' }, ...held }, spec: { strategy: { type: 'Recreate' } } }),
@@ -452,10 +452,10 @@ export default [
 			await t.patch('deployments/web', 'merge', {
 				spec: { template: { metadata: { annotations: { changed: 'yes' } } } },
 			});
-			await t.until(`pods/${metadata.name}`, 'is told to go', deleting);
+			await t.until(`pods/${metadata.name}`, 'is terminating', deleting);
 			await t.until(
 				'deployments/web',
-				'has seen it',
+				'has observed the change',
 				(one) => one.status.observedGeneration === one.metadata.generation && !one.status.replicas,
 				{ fields: ['status.replicas', 'status.terminatingReplicas'] },
 			);
@@ -474,20 +474,20 @@ export default [
 	),
 	define(
 		'replaced-at-once',
-		'§3 W1 A ReplicaSet replaces a Pod that is told to go at once, even while it hangs',
+		'§3 W1 A ReplicaSet replaces a terminating Pod at once, even if it never ends',
 		async (t) => {
 			await t.create(deployment('web', { pods: { labels: { app: 'web' }, ...held } }));
 			const [{ metadata }] = await t.until('pods', 'one runs', (all) => all.some(running));
 			await t.delete(`pods/${metadata.name}`);
 			await t.until(
 				'pods',
-				'two, one of them told to go',
+				'two, one of them terminating',
 				(all) => all.length === 2 && all.filter(deleting).length === 1 && all.every(running),
 				{ show: (all) => all.length },
 			);
 			await t.until(
 				'deployments/web',
-				'counts the one that goes',
+				'counts the terminating Pod',
 				(one) => one.status.terminatingReplicas === 1 && one.status.readyReplicas === 1,
 				{ fields: ['status.replicas', 'status.readyReplicas', 'status.terminatingReplicas'] },
 			);

@@ -69,7 +69,7 @@ async function allocate(t, pod) {
 export default [
 	define(
 		'address-range-unused',
-		'§3 V11 A range of addresses is protected, and goes when none of it is used',
+		'§3 V11 A ServiceCIDR is protected, and goes if none of its addresses is used',
 		async (t) => {
 			const path = `servicecidrs/${t.name('range')}`;
 			await t.create(range(t.name('range'), '10.21.0.0/24'));
@@ -81,14 +81,14 @@ export default [
 	),
 	define(
 		'address-range-in-use',
-		'§3 V11 A range stays, and says so, while one of its addresses is used',
+		'§3 V11 A ServiceCIDR stays while one of its addresses is used, and a condition reports it',
 		async (t) => {
 			const path = `servicecidrs/${t.name('range')}`;
 			await t.create(range(t.name('range'), '10.22.0.0/24'));
 			await waitUntilReady(t, path);
 			await using(t, '10.22.0.7', async () => {
 				await t.delete(path);
-				await t.until(path, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
+				await t.until(path, 'reports the reason', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(path);
 		},
@@ -96,7 +96,7 @@ export default [
 	),
 	define(
 		'address-range-covered',
-		'§3 V11 A range goes where another has its addresses as well',
+		'§3 V11 A ServiceCIDR goes if another one contains its addresses',
 		async (t) => {
 			const [path, wider] = [`servicecidrs/${t.name('range')}`, `servicecidrs/${t.name('wider')}`];
 			await t.create(range(t.name('range'), '10.23.4.0/24'));
@@ -107,7 +107,7 @@ export default [
 				await t.delete(path);
 				await t.gone(path);
 				await t.delete(wider);
-				await t.until(wider, 'says what it waits for', (one) => ready(one)?.status === 'False', { show: readiness });
+				await t.until(wider, 'reports the reason', (one) => ready(one)?.status === 'False', { show: readiness });
 			});
 			await t.gone(wider);
 		},
@@ -115,7 +115,7 @@ export default [
 	),
 	define(
 		'address-range-invalid',
-		'A range says which, and does not change',
+		'A ServiceCIDR needs valid ranges, which are immutable',
 		async (t) => {
 			const path = `servicecidrs/${t.name('range')}`;
 			await t.create({ ...range(t.name('range'), 'x'), spec: {} });
@@ -133,12 +133,12 @@ export default [
 		},
 		{ alone: true },
 	),
-	define('device-claim-unused', '§3 V11 A claim to a device that was never given goes at once', async (t) => {
+	define('device-claim-unused', '§3 V11 A ResourceClaim without an allocation goes at once', async (t) => {
 		await t.create(claim('c'));
 		await t.delete('resourceclaims/c');
 		await t.get('resourceclaims/c');
 	}),
-	define('device-claim-reserved', '§3 V11 A claim stays while a Pod has its device, and goes after it', async (t) => {
+	define('device-claim-reserved', '§3 V11 A ResourceClaim stays while a Pod has its device, and goes after the Pod', async (t) => {
 		await t.create(claim('c'), { unrecorded: true });
 		const { body } = await t.create(
 			pod('p', {}, { nodeSelector: { nowhere: 'ever' }, resourceClaims: [{ name: 'one', resourceClaimName: 'c' }] }),
@@ -150,7 +150,7 @@ export default [
 		await t.delete('pods/p');
 		await t.gone('resourceclaims/c');
 	}),
-	define('device-claim-given-back', '§3 V11 A claim whose device nobody has goes when it is told to', async (t) => {
+	define('device-claim-given-back', '§3 V11 A ResourceClaim with an allocation but without a Pod goes when it is deleted', async (t) => {
 		await t.create(claim('c'), { unrecorded: true });
 		await allocate(t);
 		await t.delete('resourceclaims/c');

@@ -33,7 +33,7 @@ const page = (list) => ({
 });
 
 export default [
-	define('get-not-found', 'What is not there, and what cannot be', async (t) => {
+	define('get-not-found', 'GET of a missing object or kind is answered with 404', async (t) => {
 		await t.get('configmaps/none');
 		await t.get('deployments/none');
 		await t.get('/api/v1/gadgets');
@@ -41,7 +41,7 @@ export default [
 		await t.get('/apis/apps/v9/deployments');
 		await t.get('/nowhere');
 	}),
-	define('get-object', 'An object has kind and version; an item of a list has not', async (t) => {
+	define('get-object', 'An object has kind and apiVersion; an item of a list has neither', async (t) => {
 		await several(t, 'a');
 		await t.get('configmaps/a', {
 			show: ({ apiVersion, kind, metadata }) => [apiVersion, kind, Object.keys(metadata).sort()],
@@ -60,13 +60,13 @@ export default [
 		await several(t, 'c', 'a', 'b');
 		await t.get('configmaps', { query: { labelSelector: of }, show: names });
 	}),
-	define('list-all-namespaces', 'A list over all namespaces', async (t) => {
+	define('list-all-namespaces', 'A list can cover all namespaces', async (t) => {
 		const other = await t.namespace(t.name('n'));
 		await t.create(configMap('a', { labels: { of: t.ns } }));
 		await t.post(`/api/v1/namespaces/${other}/configmaps`, configMap('b', { labels: { of: t.ns } }));
 		await t.get('/api/v1/configmaps', { query: { labelSelector: `of=${t.ns}` }, fields: ['metadata.namespace'] });
 	}),
-	define('list-pages', 'A list in pages: limit, continue, and how many remain', async (t) => {
+	define('list-pages', 'A list in pages has limit, continue and the remaining count', async (t) => {
 		await leases(t, 'a', 'b', 'c', 'd', 'e');
 		const { body: first } = await t.get('leases', { query: { limit: 2 }, show: page });
 		const { body: second } = await t
@@ -74,12 +74,12 @@ export default [
 			.then(unsaid(t));
 		await t.get(`leases?limit=10&continue=${second.metadata.continue}`, { show: page }).then(unsaid(t));
 	}),
-	define('list-pages-with-selector', 'With a selector nobody says how many remain', async (t) => {
+	define('list-pages-with-selector', 'A paged list with a selector has no remaining count', async (t) => {
 		await leases(t, 'a', 'b', 'c');
 		await t.get('leases', { query: { limit: 2, labelSelector: of }, show: page });
 		await t.get('leases', { query: { limit: 3, labelSelector: of }, show: page });
 	}),
-	define('list-pages-are-consistent', 'The pages after the first show what was there at the first', async (t) => {
+	define('list-pages-are-consistent', 'All pages show the state of the first page', async (t) => {
 		await leases(t, 'a', 'b', 'c');
 		const { body: first } = await t.get('leases', { query: { limit: 1, labelSelector: of }, show: page });
 		await t.delete('leases/c');
@@ -87,7 +87,7 @@ export default [
 		await t.get(`leases?labelSelector=of%3Dcase&continue=${first.metadata.continue}`, { show: page }).then(unsaid(t));
 		await t.get('leases', { query: { labelSelector: of }, show: names });
 	}),
-	define('list-continue-nonsense', 'A continue token that nobody gave', async (t) => {
+	define('list-continue-nonsense', 'An invalid continue token is refused', async (t) => {
 		await t.get('configmaps', { query: { continue: 'nonsense' } });
 		await t.get('configmaps', { query: { limit: 'many' } });
 		await t.get('configmaps', { query: { limit: -1 } });
@@ -97,7 +97,7 @@ export default [
 		const { body } = await t.get('configmaps', { query: { limit: 1, labelSelector: of }, show: page });
 		await t.get(`configmaps?limit=1&continue=${body.metadata.continue}&resourceVersion=1`).then(unsaid(t));
 	}),
-	define('select-labels', 'Label selectors: equal, not, in, notin, there, not there', async (t) => {
+	define('select-labels', 'Label selectors support equal, not equal, in, notin, exists and not exists', async (t) => {
 		await several(t, 'a', 'b', 'c');
 		await t.create(configMap('d'), { unrecorded: true });
 		for (const labelSelector of [
@@ -115,12 +115,12 @@ export default [
 				show: (list) => names(list).filter((/** @type {string} */ name) => name.length === 1),
 			});
 	}),
-	define('select-labels-invalid', 'Label selectors that are none', async (t) => {
+	define('select-labels-invalid', 'Invalid label selectors are refused', async (t) => {
 		await t.get('configmaps', { query: { labelSelector: 'a in b' } });
 		await t.get('configmaps', { query: { labelSelector: '=a' } });
 		await t.get('configmaps', { query: { labelSelector: 'a=-b-' } });
 	}),
-	define('select-fields', 'Field selectors: name and namespace for all, some more for some', async (t) => {
+	define('select-fields', 'Field selectors support name and namespace for all kinds, and more for some', async (t) => {
 		await several(t, 'a', 'b');
 		await t.get('configmaps', { query: { fieldSelector: 'metadata.name=a' }, show: names });
 		await t.get('configmaps', {
@@ -133,13 +133,13 @@ export default [
 		await t.get('pods', { query: { fieldSelector: 'spec.nodeName=node-a' }, show: names });
 		await t.get('namespaces', { query: { fieldSelector: `metadata.name=${t.ns},status.phase=Active` }, show: names });
 	}),
-	define('select-fields-invalid', 'Field selectors that a kind does not have', async (t) => {
+	define('select-fields-invalid', 'Unsupported field selectors are refused', async (t) => {
 		await t.get('configmaps', { query: { fieldSelector: 'data.k=v' } });
 		await t.get('pods', { query: { fieldSelector: 'spec.colour=red' } });
 		await t.get('configmaps', { query: { fieldSelector: 'metadata.name' } });
 		await t.get('deployments', { query: { fieldSelector: 'status.replicas=1' } });
 	}),
-	define('list-resource-version', 'resourceVersion and resourceVersionMatch of a list', async (t) => {
+	define('list-resource-version', 'A list honours resourceVersion and resourceVersionMatch', async (t) => {
 		await several(t, 'a');
 		const { body } = await t.get('configmaps', { query: { labelSelector: of }, show: names });
 		await several(t, 'b');
@@ -154,11 +154,11 @@ export default [
 		await ask(`resourceVersion=${at}&resourceVersionMatch=Sometimes`);
 		await ask('resourceVersion=soon');
 	}),
-	define('list-resource-version-future', 'A resourceVersion that is not there yet', async (t) => {
+	define('list-resource-version-future', 'A list at a future resourceVersion is answered with 504', async (t) => {
 		const ask = (/** @type {string} */ query) => t.get(`configmaps?${query}`, { show: names });
 		await ask('resourceVersion=999999999&resourceVersionMatch=Exact');
 	}),
-	define('list-metadata-only', '§2.2 Only the metadata of a list', async (t) => {
+	define('list-metadata-only', '§2.2 A list can return metadata only', async (t) => {
 		await several(t, 'a');
 		await t.get('configmaps', {
 			query: { labelSelector: of },
@@ -172,17 +172,17 @@ export default [
 			],
 		});
 	}),
-	define('get-metadata-only', '§2.2 Only the metadata of an object', async (t) => {
+	define('get-metadata-only', '§2.2 GET can return metadata only', async (t) => {
 		await t.create(configMap('a', { finalizers: ['example.com/x'] }, { data: { k: 'v' } }));
 		await t.get('configmaps/a', { headers: metadataOnly, fields: ['apiVersion', 'data'] });
 		await t.get('configmaps/none', { headers: metadataOnly });
 		await t.delete('configmaps/a', undefined, { headers: metadataOnly });
 	}),
-	define('metadata-only-wrong', '§2.2 Metadata of a list, asked for as that of an object', async (t) => {
+	define('metadata-only-wrong', '§2.2 A list requested as PartialObjectMetadata of one object is refused', async (t) => {
 		await several(t, 'a');
 		await t.get('configmaps/a', { headers: metadataList });
 	}),
-	define('table-configmaps', 'A table of ConfigMaps, as kubectl get shows it', async (t) => {
+	define('table-configmaps', 'ConfigMaps as a table, as kubectl get shows them', async (t) => {
 		await t.create(configMap('a', {}, { data: { one: '1', two: '2' } }));
 		await t.get('configmaps/a', {
 			headers: table,
@@ -193,9 +193,9 @@ export default [
 			],
 		});
 	}),
-	define('table-pods', 'A table of Pods', async (t) => {
+	define('table-pods', 'Pods as a table', async (t) => {
 		await t.create(unplacedPod('p'), { unrecorded: true });
-		await t.until('pods/p', 'cannot be placed', (one) => one?.status.conditions, { unrecorded: true });
+		await t.until('pods/p', 'cannot be scheduled', (one) => one?.status.conditions, { unrecorded: true });
 		await t.get('pods', {
 			headers: table,
 			show: ({ columnDefinitions, rows }) => [
@@ -206,7 +206,7 @@ export default [
 			],
 		});
 	}),
-	define('table-deployments', 'A table of Deployments', async (t) => {
+	define('table-deployments', 'Deployments as a table', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 		await t.until('deployments/web', 'has been seen', (one) => one?.status.observedGeneration === 1, { unrecorded: true });
 		await t.get('deployments', {
@@ -219,7 +219,7 @@ export default [
 			],
 		});
 	}),
-	define('table-objects', 'What a row of a table carries: metadata, nothing, or all', async (t) => {
+	define('table-objects', 'The rows of a table contain metadata, nothing, or the whole object', async (t) => {
 		await several(t, 'a');
 		const show = ({ rows }) =>
 			rows.map((/** @type {any} */ { object }) => object && [object.kind, Object.keys(object).sort()]);
@@ -227,7 +227,7 @@ export default [
 			await t.get('configmaps', { query: { labelSelector: of, includeObject }, headers: table, show });
 		await t.get('configmaps', { query: { includeObject: 'Some' }, headers: table });
 	}),
-	define('table-namespaces', 'A table of one namespace', async (t) => {
+	define('table-namespaces', 'A namespace as a table', async (t) => {
 		await t.get(`namespaces/${t.ns}`, {
 			headers: table,
 			show: ({ columnDefinitions, rows }) => [
@@ -236,14 +236,14 @@ export default [
 			],
 		});
 	}),
-	define('accept-unknown', 'An answer in a form that nobody writes', async (t) => {
+	define('accept-unknown', 'An unsupported Accept header is answered with 406', async (t) => {
 		await several(t, 'a');
 		await t.get('configmaps/a', { headers: { accept: 'text/csv' } });
 		await t.get('configmaps/a', { headers: { accept: 'text/csv, application/json' } });
 		await t.get('configmaps/a', { headers: { accept: '*/*' } });
 		await t.get('configmaps/a', { headers: { accept: 'application/json;as=Table;v=v9;g=meta.k8s.io' } });
 	}),
-	define('pretty', 'An answer for people has lines, one for programs has none', async (t) => {
+	define('pretty', 'The pretty option selects indented JSON', async (t) => {
 		await several(t, 'a');
 		const { body: text } = await t.get('configmaps/a', { query: { pretty: true }, show: ({ kind }) => kind });
 		t.note('read', text.metadata.name);

@@ -74,7 +74,7 @@ const attachedTo = (t, volume, ...nodes) =>
 /** @param {string} volume */
 const isOf = (volume) => (/** @type {any} */ attachment) => attachment.spec.source.persistentVolumeName === volume;
 /** @param {any} attachment */
-const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'told to go' : 'stays'];
+const howAttached = ({ status, metadata }) => [status, metadata.deletionTimestamp ? 'terminating' : 'stays'];
 
 /**
  * A volume that a node still has mounted although its Pod is gone. Another volume was unmounted and is detached: the controller
@@ -113,7 +113,7 @@ async function hasMounted(t, node, ...volumes) {
 }
 
 export default [
-	define('claim-binds-static', 'A claim is bound to a volume of its class, and the volume to it', async (t) => {
+	define('claim-binds-static', 'A claim is bound to a volume of its class', async (t) => {
 		const name = t.name('pv');
 		await t.create(volume(name), { fields: volumeFields });
 		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { fields: volumeFields });
@@ -129,13 +129,13 @@ export default [
 		await t.create(claim('data', name, {}, { volumeName: name }));
 		await t.until('persistentvolumeclaims/data', 'is Bound', is('Bound'), { fields });
 	}),
-	define('claim-pending', 'A claim without a volume is Pending, protected, and goes at once', async (t) => {
+	define('claim-pending', 'A claim without a volume is Pending and protected, and goes at once', async (t) => {
 		await t.create(claim('data', t.name('nothing')), { fields });
 		await t.until('persistentvolumeclaims/data', 'is Pending', is('Pending'), { fields });
 		await t.delete('persistentvolumeclaims/data');
 		await t.gone('persistentvolumeclaims/data');
 	}),
-	define('claim-too-small', 'A volume that is too small does not do', async (t) => {
+	define('claim-too-small', 'A claim is not bound to a volume that is too small', async (t) => {
 		const name = t.name('pv');
 		await t.create(volume(name), { unrecorded: true });
 		await t.create(claim('big', name, {}, { resources: { requests: { storage: '10Gi' } } }), { unrecorded: true });
@@ -145,7 +145,7 @@ export default [
 	}),
 	define(
 		'claim-in-use',
-		'§3 V1 §8 R-S1 A claim that a Pod uses is held by pvc-protection, and stays Bound',
+		'§3 V1 §8 R-S1 A claim that a Pod uses is held by pvc-protection and stays Bound',
 		async (t) => {
 			const name = await noFaultInjector(t);
 			await t.create(pod('p', held, using('data')), { unrecorded: true });
@@ -161,7 +161,7 @@ export default [
 	),
 	define(
 		'claim-of-a-pod',
-		'§3 V1 A Pod brings the claim of a generic ephemeral volume along, owns it and takes it with it',
+		'§3 V1 A Pod owns the claim of its generic ephemeral volume, which is collected after it',
 		async (t) => {
 			const name = t.name('class');
 			await t.create(storageClass(name), { unrecorded: true });
@@ -192,7 +192,7 @@ export default [
 		await t.delete('pods/p');
 		await t.gone('persistentvolumeclaims/data');
 	}),
-	define('claim-not-held-by-unplaced-pod', '§3 V1 A Pod on no node does not hold a claim', async (t) => {
+	define('claim-not-held-by-unplaced-pod', '§3 V1 A Pod without a node does not hold a claim', async (t) => {
 		await noFaultInjector(t);
 		await t.create({ ...unplacedPod('p'), spec: { ...unplacedPod('p').spec, ...using('data') } }, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
@@ -201,7 +201,7 @@ export default [
 	}),
 	define(
 		'claim-stripped',
-		'§3 V3 §8 R-S1 Stripping pvc-protection: the claim is gone under the Pod, the volume Released',
+		'§3 V3 §8 R-S1 Without pvc-protection a claim goes while its Pod exists, and the volume is Released',
 		async (t) => {
 			const name = await noFaultInjector(t);
 			await t.create(pod('p', held, using('data')), { unrecorded: true });
@@ -215,7 +215,7 @@ export default [
 	),
 	define(
 		'pod-stale-handle',
-		'§3 P10 V3 §8 R-S1 What a stale handle shows: a Pod that ended and stays, no claim, its volume Released, no event',
+		'§3 P10 V3 §8 R-S1 The API shows of a stale handle only: an ended Pod that stays, no claim, a Released volume, no event',
 		async (t) => {
 			const name = await noFaultInjector(t);
 			// The containers end and the kubelet's final DELETE never comes. Only the kubelet's log says that a handle is stale; the API
@@ -250,7 +250,7 @@ export default [
 			await t.get(`persistentvolumes/${name}`, { fields: volumeFields });
 		},
 	),
-	define('claim-stripped-by-force', '§3 V3 Forcing the Pod releases its claim', async (t) => {
+	define('claim-stripped-by-force', '§3 V3 Force-deleting the Pod releases its claim', async (t) => {
 		await noFaultInjector(t);
 		await t.create(pod('p', held, using('data')), { unrecorded: true });
 		await t.until('pods/p', 'runs', running, { unrecorded: true });
@@ -258,13 +258,13 @@ export default [
 		await t.delete('pods/p', { gracePeriodSeconds: 0 });
 		await t.gone('persistentvolumeclaims/data');
 	}),
-	define('claim-deleted-new-pod', '§3 V1 A Pod that wants a claim that is being deleted is not placed', async (t) => {
+	define('claim-deleted-new-pod', '§3 V1 A Pod that uses a terminating claim is not scheduled', async (t) => {
 		await noFaultInjector(t);
 		await t.create(pod('p', held, using('data')), { unrecorded: true });
 		await t.until('pods/p', 'runs', running, { unrecorded: true });
 		await t.delete('persistentvolumeclaims/data');
 		await t.create(pod('late', {}, using('data')), { unrecorded: true });
-		await t.until('pods/late', 'cannot be placed', (one) => one.status.conditions, {
+		await t.until('pods/late', 'cannot be scheduled', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
 					type,
@@ -274,7 +274,7 @@ export default [
 				]),
 		});
 	}),
-	define('claim-own-finalizer', '§3 V4 A finalizer of somebody else holds a claim that nobody uses', async (t) => {
+	define('claim-own-finalizer', '§3 V4 A foreign finalizer holds a claim that no Pod uses', async (t) => {
 		await noFaultInjector(t);
 		await t.patch(
 			'persistentvolumeclaims/data',
@@ -285,15 +285,15 @@ export default [
 		await t.delete('persistentvolumeclaims/data');
 		await t.until(
 			'persistentvolumeclaims/data',
-			'is held by that alone',
+			'has only that finalizer',
 			(one) => one.metadata.finalizers.length === 1,
 		);
 		await t.patch('persistentvolumeclaims/data', 'merge', free);
 		await t.get('persistentvolumeclaims/data');
 	}),
-	define('claim-pod-missing', 'A Pod whose claim is not there is not placed', async (t) => {
+	define('claim-pod-missing', 'A Pod whose claim does not exist is not scheduled', async (t) => {
 		await t.create(pod('p', {}, using('none')), { unrecorded: true });
-		await t.until('pods/p', 'cannot be placed', (one) => one.status.conditions, {
+		await t.until('pods/p', 'cannot be scheduled', (one) => one.status.conditions, {
 			show: ({ status }) =>
 				status.conditions.map((/** @type {any} */ { type, status, reason, message }) => [
 					type,
@@ -303,27 +303,27 @@ export default [
 				]),
 		});
 	}),
-	define('claim-immutable', 'The spec of a claim cannot be changed', async (t) => {
+	define('claim-immutable', 'The spec of a claim is immutable', async (t) => {
 		await t.create(claim('data', t.name('nothing')), { unrecorded: true });
 		await t.patch('persistentvolumeclaims/data', 'merge', { spec: { accessModes: ['ReadOnlyMany'] } });
 	}),
-	define('claim-invalid', 'A claim says how much and how', async (t) => {
+	define('claim-invalid', 'A claim needs a size and an access mode', async (t) => {
 		await t.create({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' }, spec: {} });
 	}),
-	define('volume-bound', '§3 V5 A volume that is deleted while it is bound stays, with pv-protection', async (t) => {
+	define('volume-bound', '§3 V5 A bound volume that is deleted stays, with pv-protection', async (t) => {
 		const name = await noFaultInjector(t);
 		await t.delete(`persistentvolumes/${name}`, undefined, { fields: volumeFields });
 		await t.get(`persistentvolumes/${name}`, { fields: volumeFields });
 		await t.delete('persistentvolumeclaims/data');
 		await t.gone(`persistentvolumes/${name}`);
 	}),
-	define('volume-stripped', '§3 V5 Stripping pv-protection leaves the claim Lost', async (t) => {
+	define('volume-stripped', '§3 V5 Without pv-protection a bound volume goes, and its claim is Lost', async (t) => {
 		const name = await noFaultInjector(t);
 		await t.delete(`persistentvolumes/${name}`, undefined, { unrecorded: true });
 		await t.patch(`persistentvolumes/${name}`, 'merge', free);
 		await t.until('persistentvolumeclaims/data', 'is Lost', is('Lost'), { fields });
 	}),
-	define('volume-retained', '§3 V9 Retain: the volume is Released and stays, also for the next claim', async (t) => {
+	define('volume-retained', '§3 V9 With Retain the volume stays Released, and no later claim gets it before its claimRef is removed', async (t) => {
 		const name = await noFaultInjector(t);
 		await t.delete('persistentvolumeclaims/data');
 		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
@@ -334,14 +334,14 @@ export default [
 	}),
 	define(
 		'volume-no-deleter',
-		'§8 R-S1 §3 V6 Delete for a volume that nothing can delete: Failed, and an event',
+		'§8 R-S1 §3 V6 With Delete and no deleter the volume is Failed, and an event reports it',
 		async (t) => {
 			const name = await noFaultInjector(t, { persistentVolumeReclaimPolicy: 'Delete' });
 			await t.delete('persistentvolumeclaims/data');
 			await t.until(`persistentvolumes/${name}`, 'has Failed', is('Failed'), { fields: [...volumeFields, 'status.message'] });
 			await t.until(
 				'/api/v1/namespaces/default/events',
-				'say so',
+				'report it',
 				(all) => all.some((/** @type {any} */ { involvedObject }) => involvedObject.name === name),
 				{
 					show: (all) =>
@@ -352,14 +352,14 @@ export default [
 			);
 		},
 	),
-	define('volume-unused', '§3 V5 A volume that is bound to nothing goes at once', async (t) => {
+	define('volume-unused', '§3 V5 A volume without a claim goes at once', async (t) => {
 		const name = t.name('pv');
 		await t.create(volume(name), { unrecorded: true });
 		await t.until(`persistentvolumes/${name}`, 'is Available', is('Available'), { fields: volumeFields });
 		await t.delete(`persistentvolumes/${name}`);
 		await t.gone(`persistentvolumes/${name}`);
 	}),
-	define('volume-immutable', 'The source of a volume cannot be changed', async (t) => {
+	define('volume-immutable', 'The source of a volume is immutable', async (t) => {
 		const name = t.name('pv');
 		await t.create(volume(name), { unrecorded: true });
 		await t.patch(
@@ -371,7 +371,7 @@ export default [
 	}),
 	define(
 		'provision-and-reclaim',
-		'§3 V6 The driver makes a volume for a claim, and it goes with the claim',
+		'§3 V6 The driver provisions a volume for a claim and deletes it with the claim',
 		async (t) => {
 			const name = await provisioned(t);
 			await t.get(`persistentvolumes/${name}`, {
@@ -381,14 +381,14 @@ export default [
 			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
 		},
 	),
-	define('provision-retain', '§3 V9 A class with Retain: the volume stays', async (t) => {
+	define('provision-retain', '§3 V9 With a class with Retain the provisioned volume stays', async (t) => {
 		const name = await provisioned(t, { reclaimPolicy: 'Retain' });
 		await t.delete('persistentvolumeclaims/data');
 		await t.until(`persistentvolumes/${name}`, 'is Released', is('Released'), { fields: volumeFields });
 	}),
 	define(
 		'provision-volume-first',
-		'§3 V5 V6 Deleting the volume before its claim: it waits, and the driver still reclaims it',
+		'§3 V5 V6 A volume that is deleted before its claim waits for it, and the driver still deletes its storage',
 		async (t) => {
 			const name = await provisioned(t);
 			await t.delete(`persistentvolumes/${name}`, undefined, { fields: ['status.phase'] });
@@ -396,13 +396,13 @@ export default [
 			await t.gone('persistentvolumeclaims/data', `persistentvolumes/${name}`);
 		},
 	),
-	define('provision-wait-for-consumer', 'WaitForFirstConsumer: bound only when a Pod wants it', async (t) => {
+	define('provision-wait-for-consumer', 'WaitForFirstConsumer binds a claim only when a Pod uses it', async (t) => {
 		const name = t.name('class');
 		await t.create(storageClass(name, { volumeBindingMode: 'WaitForFirstConsumer' }), { unrecorded: true });
 		await t.create(claim('data', name), { unrecorded: true });
 		await t.until(
 			'events',
-			'say that it waits',
+			'report that it waits',
 			(all) => all.some((/** @type {any} */ { reason }) => reason === 'WaitForFirstConsumer'),
 			{
 				show: (all) => all.map((/** @type {any} */ { type, reason, message }) => [type, reason, message]),
@@ -421,18 +421,18 @@ export default [
 		await t.create(pod('p', {}, using('data')), { unrecorded: true });
 		await t.until(
 			'volumeattachments',
-			'it is attached',
+			'one is attached',
 			(all) => ofVolume(all).some(({ status }) => status?.attached),
 			{ show },
 		);
 		await t.until(
 			`persistentvolumes/${name}`,
-			'is guarded by the attacher',
+			'has the finalizer of the attacher',
 			(one) => one.metadata.finalizers.length === 3,
 		);
 		await t.delete('pods/p', undefined, { unrecorded: true });
 		await t.gone('pods/p');
-		await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show });
+		await t.until('volumeattachments', 'none is left', (all) => ofVolume(all).length === 0, { show });
 		await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 		await t.gone(`persistentvolumes/${name}`);
 	}),
@@ -445,21 +445,21 @@ export default [
 				all.filter(({ spec }) => spec.source.persistentVolumeName === name);
 			const isAttached = (/** @type {any[]} */ all) => ofVolume(all).some(({ status }) => status?.attached);
 			await t.create(pod('p', {}, using('data')), { unrecorded: true });
-			await t.until('volumeattachments', 'it is attached', isAttached, { unrecorded: true });
+			await t.until('volumeattachments', 'one is attached', isAttached, { unrecorded: true });
 			const isGuarded = (/** @type {any} */ one) => one.metadata.finalizers.length === 3;
-			await t.until(`persistentvolumes/${name}`, 'is guarded by the attacher', isGuarded, { unrecorded: true });
+			await t.until(`persistentvolumes/${name}`, 'has the finalizer of the attacher', isGuarded, { unrecorded: true });
 			try {
 				await t.faultInjector.stopAttacher();
 				await t.delete('pods/p', undefined, { unrecorded: true });
 				await t.gone('pods/p');
 				const isTold = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
-				await t.until('volumeattachments', 'it is to be detached', (all) => ofVolume(all).some(isTold), {
+				await t.until('volumeattachments', 'one is terminating', (all) => ofVolume(all).some(isTold), {
 					show: (all) => ofVolume(all).map(({ status, metadata }) => [status, metadata.finalizers]),
 				});
 			} finally {
 				await t.faultInjector.startAttacher();
 			}
-			await t.until('volumeattachments', 'it is detached', (all) => ofVolume(all).length === 0, { show: ofVolume });
+			await t.until('volumeattachments', 'none is left', (all) => ofVolume(all).length === 0, { show: ofVolume });
 			await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 			await t.gone(`persistentvolumes/${name}`);
 		},
@@ -467,7 +467,7 @@ export default [
 	),
 	define(
 		'volume-in-use',
-		'§3 V8 What a node says it has mounted is not detached: its attachment is not even told to go',
+		'§3 V8 A volume in volumesInUse of its node is not detached, and its VolumeAttachment is not deleted',
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
@@ -482,7 +482,7 @@ export default [
 	),
 	define(
 		'volume-out-of-service',
-		'§3 V8 P4 What a node had mounted that is out of service is detached at once',
+		'§3 V8 P4 A volume in use on an out-of-service node is detached at once',
 		async (t) => {
 			const node = t.name('node');
 			await attachingNode(t, node);
@@ -503,7 +503,7 @@ export default [
 	),
 	define(
 		'volume-of-another-node',
-		'§3 V8 A volume for one node is not attached to a second; who waits is told who has it',
+		'§3 V8 A volume for one node is not attached to a second, and an event names the Pod that uses it',
 		async (t) => {
 			const [here, there] = [t.name('here'), t.name('there')];
 			for (const node of [here, there]) await attachingNode(t, node);
@@ -514,7 +514,7 @@ export default [
 			await t.create(pod('q', {}, { nodeName: there, ...onBareNode, ...using('data') }), { unrecorded: true });
 			const isRefused = (/** @type {any} */ it) =>
 				it.reason === 'FailedAttachVolume' && it.involvedObject.name === 'q';
-			await t.until('events', 'it is refused', (all) => all.some(isRefused), {
+			await t.until('events', 'report it', (all) => all.some(isRefused), {
 				show: (all) =>
 					all.filter(isRefused).map((/** @type {any} */ { type, message, source }) => [type, message, source.component]),
 			});
@@ -528,7 +528,7 @@ export default [
 	),
 	define(
 		'volume-of-a-node-of-its-own',
-		'A node whose kubelet does not leave it to the controller gets nothing attached',
+		'The controller attaches nothing to a node whose kubelet attaches volumes itself',
 		async (t) => {
 			const [own, managed] = [t.name('own'), t.name('managed')];
 			await bareNode(t, own);
@@ -548,13 +548,13 @@ export default [
 		await t.delete(`storageclasses/${t.name('class')}`);
 		await t.get('persistentvolumeclaims/data', { fields: ['status.phase'] });
 	}),
-	define('attributes-class-unused', 'A VolumeAttributesClass is protected, and goes when nobody uses it', async (t) => {
+	define('attributes-class-unused', 'An unused VolumeAttributesClass is protected, and goes at once', async (t) => {
 		const name = t.name('vac');
 		await t.create(volumeAttributesClass(name));
 		await t.delete(`volumeattributesclasses/${name}`);
 		await t.gone(`volumeattributesclasses/${name}`);
 	}),
-	define('attributes-class-in-use', 'A VolumeAttributesClass stays as long as a claim names it', async (t) => {
+	define('attributes-class-in-use', 'A VolumeAttributesClass stays while a claim uses it', async (t) => {
 		const [used, other] = [t.name('used'), t.name('other')];
 		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { unrecorded: true });
 		await t.create(claim('data', t.name('nothing'), {}, { volumeAttributesClassName: used }), { unrecorded: true });
@@ -569,7 +569,7 @@ export default [
 		await t.delete('persistentvolumeclaims/data', undefined, { unrecorded: true });
 		await t.gone('persistentvolumeclaims/data', `volumeattributesclasses/${used}`);
 	}),
-	define('attributes-class-of-volume', 'A VolumeAttributesClass stays as long as a volume names it', async (t) => {
+	define('attributes-class-of-volume', 'A VolumeAttributesClass stays while a volume uses it', async (t) => {
 		const [used, other, pv] = [t.name('used'), t.name('other'), t.name('pv')];
 		for (const name of [used, other]) await t.create(volumeAttributesClass(name), { unrecorded: true });
 		const csi = { driver: 'csi.unwind.test', volumeHandle: pv };

@@ -23,7 +23,7 @@ export default [
 		await t.put('configmaps/a', body);
 		await t.put('configmaps/a', { ...body, metadata: { ...body.metadata, resourceVersion: 'soon' } });
 	}),
-	define('update-put-missing', 'PUT of what is not there', async (t) => {
+	define('update-put-missing', 'PUT of a missing object is answered with 404, except for kinds that PUT may create', async (t) => {
 		await t.put('configmaps/a', filled({ k: 'v' }));
 		await t.put('configmaps/a', filled({ k: 'v' }, { resourceVersion: '7' }));
 		await t.put('configmaps/a', filled({ k: 'v' }, { uid: '6e7a1b0e-0000-4000-8000-000000000000' }));
@@ -33,13 +33,13 @@ export default [
 		await t.create(filled({ k: 'v' }));
 		await t.put('configmaps/a', filled({ k: 'w' }, { uid: '6e7a1b0e-0000-4000-8000-000000000000' }));
 	}),
-	define('update-put-other-name', 'PUT with another name than that of the path', async (t) => {
+	define('update-put-other-name', 'PUT with another name or namespace than the path is refused', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.put('configmaps/a', configMap('b'));
 		await t.put('configmaps/a', { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} });
 		await t.put('configmaps/a', configMap('a', { namespace: 'default' }));
 	}),
-	define('update-immutable-metadata', 'Name, UID and time of creation do not change', async (t) => {
+	define('update-immutable-metadata', 'Name, UID and creationTimestamp are immutable', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.patch('configmaps/a', 'merge', { metadata: { name: 'b' } });
 		await t.patch('configmaps/a', 'merge', { metadata: { namespace: 'default' } });
@@ -47,20 +47,20 @@ export default [
 		await t.patch('configmaps/a', 'merge', { metadata: { generation: 12 } });
 		await t.patch('configmaps/a', 'merge', { kind: 'Pod' });
 	}),
-	define('update-dry-run', 'A dry run of PUT and PATCH', async (t) => {
+	define('update-dry-run', 'A dry run of PUT and PATCH changes nothing', async (t) => {
 		const { body } = await t.create(filled({ k: 'v' }));
 		const dryRun = { query: { dryRun: 'All' }, fields: data };
 		await t.put('configmaps/a', { ...body, data: { k: 'w' } }, dryRun);
 		await t.patch('configmaps/a', 'merge', { data: { k: 'x' } }, dryRun);
 		await t.get('configmaps/a', { fields: data });
 	}),
-	define('update-dry-run-finalizer', '§6.1 A dry run of the removal of the last finalizer', async (t) => {
+	define('update-dry-run-finalizer', '§6.1 A dry run that removes the last finalizer deletes nothing', async (t) => {
 		await t.create(filled({ k: 'v' }, { finalizers: ['example.com/x'] }));
 		await t.delete('configmaps/a');
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { query: { dryRun: 'All' } });
 		await t.get('configmaps/a');
 	}),
-	define('patch-json', 'A JSON patch: add, replace, remove, move, copy, test', async (t) => {
+	define('patch-json', 'A JSON patch supports add, replace, remove, move, copy and test', async (t) => {
 		await t.create(filled({ k: 'v', l: 'w' }));
 		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/m', value: 'x' }], { fields: data });
 		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/data/k', value: 'y' }], { fields: data });
@@ -76,7 +76,7 @@ export default [
 		);
 		await t.patch('configmaps/a', 'json', [{ op: 'test', path: '/data/k', value: 'y' }], { fields: data });
 	}),
-	define('patch-json-errors', 'A JSON patch that does not fit', async (t) => {
+	define('patch-json-errors', 'A JSON patch that does not apply is refused', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.patch('configmaps/a', 'json', [{ op: 'remove', path: '/data/none' }]);
 		await t.patch('configmaps/a', 'json', [{ op: 'replace', path: '/none/at/all', value: 1 }]);
@@ -86,7 +86,7 @@ export default [
 		await t.patch('configmaps/none', 'json', [{ op: 'remove', path: '/data/k' }]);
 		await t.get('configmaps/a', { fields: data });
 	}),
-	define('patch-json-escape', 'A JSON patch of a key with a slash', async (t) => {
+	define('patch-json-escape', 'A JSON patch can address a key with a slash', async (t) => {
 		await t.create(configMap('a', { annotations: { 'example.com/k': 'v' } }));
 		await t.patch(
 			'configmaps/a',
@@ -95,12 +95,12 @@ export default [
 			{ fields: ['metadata.annotations'] },
 		);
 	}),
-	define('patch-json-makes-invalid', 'A JSON patch whose result is no such object', async (t) => {
+	define('patch-json-makes-invalid', 'A JSON patch with an invalid result is refused', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/data/k', value: 5 }]);
 		await t.patch('configmaps/a', 'json', [{ op: 'add', path: '/metadata/labels', value: { 'not a key': 'v' } }]);
 	}),
-	define('patch-merge', 'A merge patch: null removes, a list is replaced', async (t) => {
+	define('patch-merge', 'In a merge patch null removes a field and a list is replaced', async (t) => {
 		await t.create(
 			configMap(
 				'a',
@@ -119,13 +119,13 @@ export default [
 		await t.patch('configmaps/a', 'merge', {}, { fields });
 		await t.patch('configmaps/a', 'merge', { metadata: { finalizers: null } }, { fields });
 	}),
-	define('patch-merge-errors', 'A merge patch that is none', async (t) => {
+	define('patch-merge-errors', 'An invalid merge patch is refused', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.patch('configmaps/a', 'merge', undefined, { raw: '{"data":' });
 		await t.patch('configmaps/a', 'merge', [1, 2]);
 		await t.patch('configmaps/a', 'merge', { data: 'text' });
 	}),
-	define('patch-strategic', 'A strategic merge patch: lists by key, and directives', async (t) => {
+	define('patch-strategic', 'A strategic merge patch merges lists by key and supports directives', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }));
 		const containers = (/** @type {any[]} */ ...containers) => ({ spec: { template: { spec: { containers } } } });
 		const show = ({ spec }) => spec.template.spec.containers.map((/** @type {any} */ { name, image }) => [name, image]);
@@ -135,7 +135,7 @@ export default [
 	}),
 	define(
 		'patch-strategic-finalizers',
-		'A strategic merge patch adds to finalizers, and removes by directive',
+		'A strategic merge patch adds finalizers, and removes them by directive',
 		async (t) => {
 			await t.create(configMap('a', { finalizers: ['example.com/x'] }));
 			await t.patch('configmaps/a', 'strategic', { metadata: { finalizers: ['example.com/y'] } });
@@ -144,7 +144,7 @@ export default [
 			});
 		},
 	),
-	define('patch-strategic-owners', 'A strategic merge patch of owners goes by UID', async (t) => {
+	define('patch-strategic-owners', 'A strategic merge patch merges owner references by UID', async (t) => {
 		const { body: one } = await t.create(configMap('one'));
 		const { body: two } = await t.create(configMap('two'));
 		const owner = (/** @type {any} */ { metadata }) => ({
@@ -159,7 +159,7 @@ export default [
 			metadata: { ownerReferences: [{ $patch: 'delete', uid: one.metadata.uid }] },
 		});
 	}),
-	define('patch-apply', 'Apply makes an object, changes it, and takes away what it no longer says', async (t) => {
+	define('patch-apply', 'Server-side apply creates an object, changes it, and removes fields that it no longer contains', async (t) => {
 		const query = { fieldManager: 'one' };
 		const apply = (/** @type {Record<string, string>} */ data, /** @type {Record<string, any>} */ options = {}) =>
 			t.patch('configmaps/a', 'apply', configMap('a', {}, { data }), { query, fields: ['data'], ...options });
@@ -168,28 +168,28 @@ export default [
 		await apply({ k: 'y' }, { query: { fieldManager: 'two' } });
 		await apply({ k: 'y' }, { query: { fieldManager: 'two', force: true } });
 	}),
-	define('patch-apply-errors', 'Apply needs a manager, a kind and the right name', async (t) => {
+	define('patch-apply-errors', 'Server-side apply needs a manager, a kind and the right name', async (t) => {
 		await t.patch('configmaps/a', 'apply', configMap('a'));
 		await t.patch('configmaps/a', 'apply', { metadata: { name: 'a' } }, { query: { fieldManager: 'one' } });
 		await t.patch('configmaps/a', 'apply', configMap('b'), { query: { fieldManager: 'one' } });
 		await t.patch('configmaps/a', 'merge', { data: {} }, { query: { force: true } });
 	}),
-	define('patch-type-unknown', 'A patch of no type', async (t) => {
+	define('patch-type-unknown', 'A patch with an unknown type is refused', async (t) => {
 		await t.create(filled({ k: 'v' }));
 		await t.request('PATCH', 'configmaps/a', { data: {} }, { headers: { 'content-type': 'application/json' } });
 		await t.request('PATCH', 'configmaps/a', { data: {} }, { headers: { 'content-type': 'text/plain' } });
 	}),
-	define('patch-missing', 'A patch of what is not there', async (t) => {
+	define('patch-missing', 'A patch of a missing object or of a collection is refused', async (t) => {
 		await t.patch('configmaps/none', 'merge', { data: {} });
 		await t.patch('configmaps', 'merge', { data: {} });
 	}),
-	define('update-generation', 'The generation counts changes of the spec and nothing else', async (t) => {
+	define('update-generation', 'The generation counts changes of the spec only', async (t) => {
 		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }));
 		await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
 		await t.patch('deployments/web', 'merge', { spec: { revisionHistoryLimit: 2 } });
 		await t.patch('deployments/web', 'merge', { spec: { revisionHistoryLimit: 2 } });
 	}),
-	define('status-through-main', 'status is not changed through the object itself', async (t) => {
+	define('status-through-main', 'PUT of the object does not change its status', async (t) => {
 		await t.create(
 			{
 				apiVersion: 'v1',
@@ -216,7 +216,7 @@ export default [
 			{ query: { dryRun: 'All' }, fields: ['status.phase'] },
 		);
 	}),
-	define('status-subresource', 'status changes through its subresource, and the spec does not', async (t) => {
+	define('status-subresource', 'PUT of the status does not change the spec', async (t) => {
 		const pdb = {
 			apiVersion: 'apps/v1',
 			kind: 'DaemonSet',
@@ -239,14 +239,14 @@ export default [
 		await t.get('daemonsets/d/status', { fields: ['status.collisionCount'] });
 		await t.get('configmaps/kube-root-ca.crt/status');
 	}),
-	define('scale-read', 'The scale of what can be scaled', async (t) => {
+	define('scale-read', 'GET scale returns the scale of a scalable object', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 		await t.get('deployments/web/scale', { fields: ['apiVersion', 'spec', 'status'] });
 		await t.get('configmaps/web/scale');
 		await t.get('deployments/none/scale');
 		await t.get('daemonsets/web/scale');
 	}),
-	define('scale-write', 'Scaling by PUT and PATCH of the subresource', async (t) => {
+	define('scale-write', 'PUT and PATCH of the scale change the replicas', async (t) => {
 		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { unrecorded: true });
 		// Its controller writes the status twice.
 		await t.until(
@@ -264,7 +264,7 @@ export default [
 		});
 		await t.get('deployments/web', { fields: ['spec.replicas'] });
 	}),
-	define('scale-preconditions', 'A Scale means the object, and the version of it, that it says', async (t) => {
+	define('scale-preconditions', 'A Scale honours UID and resourceVersion', async (t) => {
 		await t.create(deployment('web', { replicas: 0, spec: { paused: true } }), { unrecorded: true });
 		const { body } = await t.get('deployments/web/scale', { fields: ['spec'] });
 		const { resourceVersion, ...metadata } = body.metadata;
@@ -274,7 +274,7 @@ export default [
 		await t.put('deployments/web/scale', { ...body, spec, metadata }, { fields: ['spec'], query: { dryRun: 'All' } });
 		await t.put('deployments/other/scale', { ...body, spec, metadata });
 	}),
-	define('service-immutable-address', 'The address of a Service does not change', async (t) => {
+	define('service-immutable-address', 'The clusterIP of a Service is immutable', async (t) => {
 		await t.create(service('s', { clusterIP: 'None' }), { fields: ['spec.clusterIP'] });
 		await t.patch('services/s', 'merge', { spec: { clusterIP: '10.0.0.99', clusterIPs: ['10.0.0.99'] } });
 	}),

@@ -24,7 +24,7 @@ const revision = async (t) => (await t.get('configmaps', { show: () => 'a revisi
 const seen = (count) => (/** @type {any[]} */ events) => events.length >= count;
 
 export default [
-	define('watch-from-now', 'A watch without a resourceVersion begins with what there is', async (t) => {
+	define('watch-from-now', 'A watch without a resourceVersion begins with the existing objects', async (t) => {
 		await several(t, 'a', 'b');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, events: 'each' });
 		await watch.until('both', seen(2));
@@ -32,7 +32,7 @@ export default [
 		await watch.until('the third', seen(3));
 		watch.end();
 	}),
-	define('watch-from-revision', 'A watch from a resourceVersion tells what came after it', async (t) => {
+	define('watch-from-revision', 'A watch from a resourceVersion reports later events', async (t) => {
 		await several(t, 'a');
 		const resourceVersion = await revision(t);
 		await several(t, 'b');
@@ -41,7 +41,7 @@ export default [
 		await watch.until('both', seen(2));
 		watch.end();
 	}),
-	define('watch-from-zero', 'A watch from 0 begins with what there is, too', async (t) => {
+	define('watch-from-zero', 'A watch from 0 begins with the existing objects', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of, resourceVersion: 0 }, events: 'each' });
 		await watch.until('it', seen(1));
@@ -49,7 +49,7 @@ export default [
 	}),
 	define(
 		'watch-deleted-object',
-		'DELETED carries the object as it last was, with the revision of its end',
+		'DELETED contains the last state of the object, with the revision of the deletion',
 		async (t) => {
 			const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
 			const watch = await t.watch('configmaps', { fields: ['data'], events: 'each', from: body.metadata.resourceVersion });
@@ -62,7 +62,7 @@ export default [
 			);
 		},
 	),
-	define('watch-leaves-selector', 'What leaves the selector is DELETED, what enters it is ADDED', async (t) => {
+	define('watch-leaves-selector', 'An object that leaves the selector is DELETED, one that enters it is ADDED', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', {
 			query: { labelSelector: of },
@@ -76,7 +76,7 @@ export default [
 		await watch.until('all', seen(4));
 		watch.end();
 	}),
-	define('watch-field-selector', 'A watch of one object by its name', async (t) => {
+	define('watch-field-selector', 'A watch can select one object by name', async (t) => {
 		const watch = await t.watch('configmaps', { query: { fieldSelector: 'metadata.name=b' }, events: 'each' });
 		await several(t, 'a', 'b');
 		await t.delete('configmaps/a', undefined, { unrecorded: true });
@@ -84,7 +84,7 @@ export default [
 		await watch.gone('b');
 		watch.end();
 	}),
-	define('watch-field-of-pods', 'A Pod that begins to run leaves a watch of those that are Pending', async (t) => {
+	define('watch-field-of-pods', 'A Pod that starts leaves a watch of Pending Pods', async (t) => {
 		const watch = await t.watch('pods', {
 			query: { fieldSelector: 'status.phase=Pending' },
 			fields: ['status.phase'],
@@ -94,7 +94,7 @@ export default [
 		await watch.gone('p');
 		watch.end();
 	}),
-	define('watch-initial-events', '§6.4 sendInitialEvents: what there is, then a bookmark that says so', async (t) => {
+	define('watch-initial-events', '§6.4 sendInitialEvents sends the existing objects, then a bookmark', async (t) => {
 		await several(t, 'a', 'b');
 		const watch = await t.watch('configmaps', {
 			query: {
@@ -110,7 +110,7 @@ export default [
 		await watch.until('the third', seen(4));
 		watch.end();
 	}),
-	define('watch-initial-events-empty', '§6.4 With nothing there, the bookmark comes at once', async (t) => {
+	define('watch-initial-events-empty', '§6.4 sendInitialEvents without objects sends the bookmark at once', async (t) => {
 		const watch = await t.watch('pods', {
 			query: { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true },
 			events: 'each',
@@ -119,7 +119,7 @@ export default [
 		watch.end();
 		t.note('with a revision', Number(watch.events[0].object.metadata.resourceVersion) > 0);
 	}),
-	define('watch-initial-events-invalid', '§6.4 What sendInitialEvents needs', async (t) => {
+	define('watch-initial-events-invalid', '§6.4 sendInitialEvents with missing or wrong parameters is refused', async (t) => {
 		await t.get('configmaps', { query: { watch: 1, sendInitialEvents: true } });
 		await t.get('configmaps', {
 			query: { watch: 1, sendInitialEvents: true, resourceVersionMatch: 'Exact', allowWatchBookmarks: true },
@@ -127,7 +127,7 @@ export default [
 		await t.get('configmaps', { query: { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } });
 		await t.get('configmaps', { query: { watch: 1, resourceVersionMatch: 'NotOlderThan' } });
 	}),
-	define('watch-no-initial-events', '§6.4 sendInitialEvents false: only what comes', async (t) => {
+	define('watch-no-initial-events', '§6.4 sendInitialEvents=false sends later events only', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', {
 			query: {
@@ -142,7 +142,7 @@ export default [
 		await watch.until('it', seen(1));
 		watch.end();
 	}),
-	define('watch-metadata-only', '§2.2 A watch of metadata only, with its bookmark', async (t) => {
+	define('watch-metadata-only', '§2.2 A watch can report metadata only, also in its bookmark', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', {
 			query: {
@@ -160,7 +160,7 @@ export default [
 		await watch.gone('a');
 		watch.end();
 	}),
-	define('watch-table', 'A watch as a table, row by row', async (t) => {
+	define('watch-table', 'A watch can report rows of a table', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, headers: table, events: 'each' });
 		await watch.until('it', seen(1));
@@ -177,16 +177,16 @@ export default [
 			]),
 		);
 	}),
-	define('watch-timeout', 'timeoutSeconds ends a watch, without a word', async (t) => {
+	define('watch-timeout', 'timeoutSeconds ends a watch without an event', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of, timeoutSeconds: 1 }, events: 'each' });
 		await watch.ended();
 	}),
-	define('watch-invalid', 'A watch from no revision', async (t) => {
+	define('watch-invalid', 'A watch from an invalid revision is refused', async (t) => {
 		await t.get('configmaps', { query: { watch: 1, resourceVersion: 'soon' } });
 		await t.get('configmaps', { query: { watch: 1, timeoutSeconds: 'long' } });
 	}),
-	define('watch-old-path', 'The old path of a watch', async (t) => {
+	define('watch-old-path', 'The deprecated watch path works', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch(`/api/v1/watch/namespaces/${t.ns}/configmaps`, {
 			query: { labelSelector: of },
@@ -195,7 +195,7 @@ export default [
 		await watch.until('it', seen(1));
 		watch.end();
 	}),
-	define('watch-all-namespaces', 'A watch over all namespaces', async (t) => {
+	define('watch-all-namespaces', 'A watch can cover all namespaces', async (t) => {
 		const other = await t.namespace(t.name('n'));
 		const watch = await t.watch('/api/v1/configmaps', {
 			query: { labelSelector: `of=${t.ns}` },
@@ -207,7 +207,7 @@ export default [
 		await watch.until('both', seen(2));
 		watch.end();
 	}),
-	define('watch-recreated', '§3 X10 An object that is made again: DELETED and ADDED, with another UID', async (t) => {
+	define('watch-recreated', '§3 X10 A recreated object is DELETED and ADDED, with another UID', async (t) => {
 		await several(t, 'a');
 		const watch = await t.watch('configmaps', { query: { labelSelector: of }, fields: ['metadata.uid'], events: 'each' });
 		await watch.until('it', seen(1));
@@ -216,7 +216,7 @@ export default [
 		await watch.until('both', seen(3));
 		watch.end();
 	}),
-	define('watch-no-op', 'A change that changes nothing is no event', async (t) => {
+	define('watch-no-op', 'An update without a change causes no event', async (t) => {
 		const { body } = await t.create(configMap('a', {}, { data: { k: 'v' } }));
 		const watch = await t.watch('configmaps', { fields: ['data'], events: 'each', from: body.metadata.resourceVersion });
 		const same = await t.patch('configmaps/a', 'merge', { data: { k: 'v' } });
@@ -225,7 +225,7 @@ export default [
 		await watch.until('one', seen(1));
 		watch.end();
 	}),
-	define('watch-forbidden', 'A watch needs its verb', async (t) => {
+	define('watch-forbidden', 'A watch needs the verb watch', async (t) => {
 		await t.watch('configmaps', { as: 'nobody-in-particular' });
 	}),
 ];

@@ -1,5 +1,5 @@
 /**
- * Workload controllers, as far as a teardown meets them.
+ * Workload controllers, as far as they matter for a teardown.
  */
 import {
 	claim,
@@ -50,7 +50,7 @@ async function withClaims(t, policy, rest = {}) {
 	await t.until(
 		'persistentvolumeclaims',
 		'both bound',
-		// Another sync than the one that creates the claims sets their owners.
+		// The owners of the claims are set by a later sync than the one that creates them.
 		(all) =>
 			all.length === 2 &&
 			all.every(
@@ -62,7 +62,7 @@ async function withClaims(t, policy, rest = {}) {
 }
 
 export default [
-	define('deployment-rolls-out', 'A Deployment makes a ReplicaSet, and that Pods', async (t) => {
+	define('deployment-rolls-out', 'A Deployment creates a ReplicaSet, which creates Pods', async (t) => {
 		await t.create(deployment('web', { replicas: 2 }), {
 			fields: ['spec.strategy', 'spec.revisionHistoryLimit', 'spec.progressDeadlineSeconds'],
 		});
@@ -79,7 +79,7 @@ export default [
 		});
 		await t.get('pods', { fields: ['metadata.labels'] });
 	}),
-	define('deployment-updated', 'A changed template makes a second ReplicaSet; the first is kept at 0', async (t) => {
+	define('deployment-updated', 'A changed template creates a second ReplicaSet, and the first stays with 0 replicas', async (t) => {
 		await t.create(deployment('web'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.patch('deployments/web', 'strategic', { spec: { template: { metadata: { labels: { version: 'two' } } } } });
@@ -103,7 +103,7 @@ export default [
 		);
 		await t.until('pods', 'one runs', run(1), { fields: ['metadata.labels.version'] });
 	}),
-	define('deployment-scaled-to-zero', '§7 Scaled to 0 a Deployment has no Pods, and is still there', async (t) => {
+	define('deployment-scaled-to-zero', '§7 A Deployment with 0 replicas has no Pods and still exists', async (t) => {
 		await t.create(deployment('web', { replicas: 2 }), { unrecorded: true });
 		await t.until('pods', 'both run', run(2), { show: count });
 		// The status of the scale comes from the Deployment, which counts Pods some time after they run.
@@ -117,7 +117,7 @@ export default [
 			{ fields: ['status.replicas', 'status.observedGeneration'] },
 		);
 	}),
-	define('deployment-paused', 'A paused Deployment does not roll out what changed', async (t) => {
+	define('deployment-paused', 'A paused Deployment does not roll out a changed template', async (t) => {
 		await t.create(deployment('web'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.until('deployments/web', 'has counted it', (one) => one?.status.availableReplicas === 1, { unrecorded: true });
@@ -129,7 +129,7 @@ export default [
 		);
 		await t.until(
 			'deployments/web',
-			'has seen it',
+			'has observed the change',
 			(one) =>
 				one.status.observedGeneration === one.metadata.generation &&
 				one.status.conditions.some((/** @type {any} */ { reason }) => reason === 'DeploymentPaused'),
@@ -139,7 +139,7 @@ export default [
 	}),
 	define(
 		'deployment-invalid',
-		'The selector of a Deployment is required, fits its template, and does not change',
+		'The selector of a Deployment is required, matches its template and is immutable',
 		async (t) => {
 			await t.create({
 				apiVersion: 'apps/v1',
@@ -155,13 +155,13 @@ export default [
 			});
 		},
 	),
-	define('replicaset-replaces', 'A ReplicaSet replaces what is deleted', async (t) => {
+	define('replicaset-replaces', 'A ReplicaSet replaces a deleted Pod', async (t) => {
 		await t.create(replicaSet('web', { replicas: 2 }), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'both run', run(2), { show: count });
 		await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
 		await t.until('pods', 'both run', (all) => run(2)(all) && !names(all).includes(metadata.name), { show: count });
 	}),
-	define('replicaset-releases', 'A Pod that no longer matches is let go, and another made', async (t) => {
+	define('replicaset-releases', 'A ReplicaSet releases a Pod that no longer matches and creates another', async (t) => {
 		await t.create(replicaSet('web'), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1), { show: count });
 		await t.patch(`pods/${metadata.name}`, 'merge', { metadata: { labels: { app: 'free' } } });
@@ -172,13 +172,13 @@ export default [
 					.sort(),
 		});
 	}),
-	define('replicaset-status', 'A ReplicaSet counts its Pods', async (t) => {
+	define('replicaset-status', 'The status of a ReplicaSet counts its Pods', async (t) => {
 		await t.create(replicaSet('web', { replicas: 2 }), { unrecorded: true });
 		await t.until('replicasets/web', 'is complete', (one) => one?.status.availableReplicas === 2, { fields: ['status'] });
 	}),
 	define(
 		'statefulset-in-order',
-		'A StatefulSet starts its Pods one after the other, and stops them the other way round',
+		'A StatefulSet starts its Pods in order and stops them in reverse order',
 		async (t) => {
 			const watch = await t.watch('pods', { fields: [] });
 			await t.create(statefulSet('db', { replicas: 3 }), { unrecorded: true });
@@ -195,7 +195,7 @@ export default [
 	),
 	define(
 		'statefulset-same-name',
-		'§3 W1 A Pod of a StatefulSet that hangs is not replaced; its name is taken',
+		'§3 W1 A StatefulSet does not replace a terminating Pod, because its name is taken',
 		async (t) => {
 			await t.create(statefulSet('db', { pods: { labels: { app: 'db' }, ...held } }), { unrecorded: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1), { show: names });
@@ -207,7 +207,7 @@ export default [
 			await t.annotate('db-0', hold, null);
 			await t.until(
 				'pods/db-0',
-				'is another one, and runs',
+				'is recreated and runs',
 				(one) => one && one.metadata.uid !== metadata.uid && running(one),
 			);
 		},
@@ -220,7 +220,7 @@ export default [
 	}),
 	define(
 		'statefulset-claims-deleted',
-		'§6.3 whenDeleted Delete: the StatefulSet owns its claims, and they go with it',
+		'§6.3 With whenDeleted Delete a StatefulSet owns its claims, which are collected after it',
 		async (t) => {
 			await withClaims(t, { whenDeleted: 'Delete', whenScaled: 'Retain' });
 			await t.until('persistentvolumeclaims', 'are owned', (all) =>
@@ -233,14 +233,14 @@ export default [
 	),
 	define(
 		'statefulset-claims-scaled',
-		'§6.3 whenScaled Delete: the claim of a Pod that is scaled away goes',
+		'§6.3 With whenScaled Delete the claim of a Pod goes when the StatefulSet is scaled down',
 		async (t) => {
 			await withClaims(t, { whenDeleted: 'Retain', whenScaled: 'Delete' });
 			await t.patch('statefulsets/db', 'merge', { spec: { replicas: 1 } }, { unrecorded: true });
 			await t.until('persistentvolumeclaims', 'one is left', (all) => all.length === 1, { fields: ['status.phase'] });
 		},
 	),
-	define('statefulset-claims-foreground', '§6.3 Deleted in the foreground it waits for its claims', async (t) => {
+	define('statefulset-claims-foreground', '§6.3 Foreground makes a StatefulSet wait for the claims that it owns', async (t) => {
 		await withClaims(t, { whenDeleted: 'Delete', whenScaled: 'Delete' });
 		await t.until('persistentvolumeclaims', 'are owned', (all) =>
 			all.every((/** @type {any} */ one) => one.metadata.ownerReferences),
@@ -250,24 +250,24 @@ export default [
 		await t.get('persistentvolumeclaims');
 		await t.get('pods');
 	}),
-	define('statefulset-orphan', '§6.2 StatefulSet, Orphan: its Pods stay and lose their owner', async (t) => {
+	define('statefulset-orphan', '§6.2 Orphan keeps the Pods of a StatefulSet without their owner', async (t) => {
 		await t.create(statefulSet('db'), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { show: names });
 		await t.delete('statefulsets/db', { propagationPolicy: 'Orphan' });
 		await t.gone('statefulsets/db');
 		await t.get('pods');
 	}),
-	define('statefulset-immutable', 'Most of a StatefulSet cannot be changed', async (t) => {
+	define('statefulset-immutable', 'Most fields of a StatefulSet are immutable', async (t) => {
 		await t.create(statefulSet('db', { replicas: 0 }), { unrecorded: true });
 		await t.patch('statefulsets/db', 'merge', { spec: { serviceName: 'other' } });
 	}),
-	define('daemonset-everywhere', 'A DaemonSet puts a Pod on every node it may', async (t) => {
+	define('daemonset-everywhere', 'A DaemonSet creates a Pod on every matching node', async (t) => {
 		const here = { podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-b' } } };
 		await t.create(daemonSet('agent', here), { unrecorded: true });
 		await t.until('pods', 'one runs', run(1), { fields: ['spec.nodeName'] });
 		await t.until('daemonsets/agent', 'is complete', (one) => one.status.numberAvailable === 1, { fields: ['status'] });
 	}),
-	define('daemonset-foreground', '§6.2 DaemonSet, Foreground: waits for its Pods', async (t) => {
+	define('daemonset-foreground', '§6.2 Foreground makes a DaemonSet wait for its Pods', async (t) => {
 		const here = {
 			pods: { labels: { app: 'agent' }, ...held },
 			podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-a' } },
@@ -275,13 +275,13 @@ export default [
 		await t.create(daemonSet('agent', here), { unrecorded: true });
 		const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Foreground' });
-		await t.until(`pods/${metadata.name}`, 'is told to go', (one) => one.metadata.deletionTimestamp);
+		await t.until(`pods/${metadata.name}`, 'is terminating', (one) => one.metadata.deletionTimestamp);
 		await t.get('daemonsets/agent');
 		await t.annotate(metadata.name, hold, null);
 		await t.gone('daemonsets/agent');
 		await t.get('pods');
 	}),
-	define('daemonset-background', '§6.2 DaemonSet, Background: gone before its Pods', async (t) => {
+	define('daemonset-background', '§6.2 Background deletes a DaemonSet before its Pods', async (t) => {
 		const here = {
 			pods: { labels: { app: 'agent' }, ...held },
 			podSpec: { nodeSelector: { 'kubernetes.io/hostname': 'node-a' } },
@@ -290,11 +290,11 @@ export default [
 		await t.until('pods', 'one runs', run(1), { show: count });
 		await t.delete('daemonsets/agent', { propagationPolicy: 'Background' });
 		await t.get('daemonsets/agent');
-		await t.until('pods', 'are told to go, and are still there', (all) =>
+		await t.until('pods', 'are terminating', (all) =>
 			all.every((/** @type {any} */ one) => one.metadata.deletionTimestamp),
 		);
 	}),
-	define('job-completes', '§3 P16 A Job completes; its Pod has lost the finalizer and stays', async (t) => {
+	define('job-completes', '§3 P16 A Job completes; its Pod loses the finalizer job-tracking and stays', async (t) => {
 		await t.create(job('work'), { fields: ['spec.completions', 'spec.parallelism', 'spec.backoffLimit'] });
 		await t.until(
 			'jobs/work',
@@ -306,14 +306,14 @@ export default [
 	}),
 	define(
 		'job-pod-deleted',
-		'§3 P16 A Pod of a live Job that is told to go is counted as failed, loses job-tracking and is replaced',
+		'§3 P16 A deleted Pod of an active Job counts as failed, loses job-tracking and is replaced',
 		async (t) => {
 			await t.create(job('work', { pods: held }), { unrecorded: true });
 			const [{ metadata }] = await t.until('pods', 'one runs', run(1));
 			await t.delete(`pods/${metadata.name}`);
 			await t.until(`pods/${metadata.name}`, 'is counted', (one) => !one.metadata.finalizers);
 			await t.delete(`pods/${metadata.name}`, { gracePeriodSeconds: 0 });
-			await t.until('pods', 'it is gone, another runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
+			await t.until('pods', 'a new one runs', (all) => run(1)(all) && all[0].metadata.name !== metadata.name);
 			await t.until('jobs/work', 'has counted it', (one) => one.status.failed === 1, {
 				fields: ['status.failed', 'status.active'],
 			});
@@ -321,7 +321,7 @@ export default [
 	),
 	define(
 		'job-tracking-of-others',
-		'§3 P16 A Pod that no Job has loses job-tracking; one that something else controls, or a Job that somebody else manages, keeps it',
+		'§3 P16 A Pod without a Job loses job-tracking; one with another controller or an external Job manager keeps it',
 		async (t) => {
 			const finalizers = ['batch.kubernetes.io/job-tracking'];
 			const { body: other } = await t.create(configMap('other'), { unrecorded: true });
@@ -332,7 +332,7 @@ export default [
 			await t.create(unplacedPod('of-other', { finalizers, ...controlled(other) }));
 			await t.create(unplacedPod('of-managed', { finalizers, ...controlled(managed) }));
 			await t.create(unplacedPod('of-none', { finalizers }), { unrecorded: true });
-			await t.until('pods/of-none', 'has lost it', (one) => !one.metadata.finalizers);
+			await t.until('pods/of-none', 'has no finalizer', (one) => !one.metadata.finalizers);
 			for (const name of ['of-other', 'of-managed']) {
 				await t.delete(`pods/${name}`);
 				await t.get(`pods/${name}`);
@@ -361,12 +361,12 @@ export default [
 		await t.gone('jobs/work');
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 	}),
-	define('job-template-immutable', 'The template of a Job cannot be changed', async (t) => {
+	define('job-template-immutable', 'The template of a Job is immutable', async (t) => {
 		await t.create(job('work', { spec: { suspend: true } }), { unrecorded: true });
 		await t.patch('jobs/work', 'merge', { spec: { completions: 5 } });
 		await t.create(job('bad', { podSpec: { restartPolicy: 'Always' } }));
 	}),
-	define('cronjob-starts', 'A CronJob that is behind makes a Job, which it owns', async (t) => {
+	define('cronjob-starts', 'A CronJob that is due creates a Job, which it owns', async (t) => {
 		await t.create(cronJob('nightly'), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
@@ -384,7 +384,7 @@ export default [
 			{ fields: ['status.active'] },
 		);
 	}),
-	define('cronjob-suspended', '§7 A suspended CronJob makes none', async (t) => {
+	define('cronjob-suspended', '§7 A suspended CronJob creates no Job', async (t) => {
 		await t.create(cronJob('nightly', { suspend: true }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
@@ -399,14 +399,14 @@ export default [
 			{ status: { lastScheduleTime: '2020-06-01T00:00:00Z' } },
 			{ unrecorded: true },
 		);
-		await t.until('jobs', 'that of the other is there', (all) => all.length > 0, {
+		await t.until('jobs', 'the Job of the other exists', (all) => all.length > 0, {
 			show: (all) => all.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name),
 		});
-		// When this one has run, a Pod of the suspended one would exist too.
-		await t.until('pods', 'that of the other runs', run(1), { show: count });
+		// Once this Job has run, a Pod of the suspended Job would exist too.
+		await t.until('pods', 'the Pod of the other runs', run(1), { show: count });
 		await t.get('jobs', { show: ({ items }) => items.map((/** @type {any} */ one) => one.metadata.ownerReferences[0].name) });
 	}),
-	define('cronjob-foreground', '§6.2 CronJob, Foreground: waits for Jobs and Pods, two levels', async (t) => {
+	define('cronjob-foreground', '§6.2 Foreground makes a CronJob wait for its Jobs and their Pods', async (t) => {
 		await t.create(cronJob('nightly', {}, { pods: held }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
@@ -418,7 +418,7 @@ export default [
 		await t.delete('cronjobs/nightly', { propagationPolicy: 'Foreground' });
 		await t.until(
 			`pods/${metadata.name}`,
-			'is told to go, and is not tracked',
+			'is terminating without job-tracking',
 			(one) => one.metadata.deletionTimestamp && !one.metadata.finalizers,
 		);
 		await t.get('cronjobs/nightly');
@@ -426,7 +426,7 @@ export default [
 		await t.gone('cronjobs/nightly');
 		await t.get('jobs');
 	}),
-	define('cronjob-background', '§6.2 CronJob, Background: Jobs, then Pods', async (t) => {
+	define('cronjob-background', '§6.2 Background deletes a CronJob, then its Jobs, then their Pods', async (t) => {
 		await t.create(cronJob('nightly', {}, { pods: {} }), { unrecorded: true });
 		await t.patch(
 			'cronjobs/nightly/status',
@@ -440,10 +440,10 @@ export default [
 		await t.until('jobs', 'are gone', (all) => all.length === 0);
 		await t.until('pods', 'are gone', (all) => all.length === 0);
 	}),
-	define('cronjob-invalid', 'A schedule has five fields', async (t) => {
+	define('cronjob-invalid', 'The schedule of a CronJob needs five fields', async (t) => {
 		await t.create(cronJob('nightly', { schedule: 'now and then' }));
 	}),
-	define('slices-of-service', 'The slice of a Service is owned by it, and goes with it', async (t) => {
+	define('slices-of-service', 'A Service owns its EndpointSlice, which is collected after it', async (t) => {
 		await t.create(service('s'), { fields: ['spec.type', 'spec.sessionAffinity'] });
 		await t.until('endpointslices', 'there is one', (all) => all.length === 1, {
 			fields: ['addressType', 'metadata.labels'],
@@ -451,14 +451,14 @@ export default [
 		await t.delete('services/s');
 		await t.until('endpointslices', 'are gone', (all) => all.length === 0);
 	}),
-	define('service-load-balancer', '§3 X8 A finalizer of a cloud holds a Service', async (t) => {
+	define('service-load-balancer', '§3 X8 A finalizer of a cloud controller holds a Service', async (t) => {
 		const metadata = { finalizers: ['service.kubernetes.io/load-balancer-cleanup'] };
 		await t.create(service('s', { type: 'LoadBalancer' }, metadata));
 		await t.delete('services/s');
 		await t.patch('services/s', 'merge', { metadata: { finalizers: null } });
 		await t.get('services/s');
 	}),
-	define('hpa-scales-nothing', 'A HorizontalPodAutoscaler goes without touching what it scales', async (t) => {
+	define('hpa-scales-nothing', 'Deleting a HorizontalPodAutoscaler does not change its target', async (t) => {
 		await t.create(deployment('web', { replicas: 0 }), { unrecorded: true });
 		const hpa = {
 			apiVersion: 'autoscaling/v2',

@@ -165,7 +165,8 @@ impl<'a> Evaluator<'a> {
                 };
                 opens(previous) != opens(object)
             }
-            // Upstream compares two pointers, so every change counts.
+            // `RequiresQuotaReplenish` (pkg/quota/v1/evaluator/core/persistent_volume_claims.go) compares the pointers
+            // that two calls of `AllocatedResources.Storage()` return. They always differ, so every change counts.
             Sort::Claims => true,
             Sort::Objects { .. } => false,
         }

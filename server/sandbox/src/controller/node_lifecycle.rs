@@ -99,7 +99,9 @@ impl Reconcile for NodeLifecycle {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if later(self.due, self.period) < now && !self.deferred {
-            // No component ran for a while, so the silence is not the nodes' fault; their kubelets run first.
+            // Upstream has no such rule: `tryUpdateNodeHealth` judges a node however late the check runs. There the kubelets
+            // run beside the controller; here all components run in turn. A late check means that none of them ran, for
+            // example while the machine was suspended, so the kubelets renew their leases first.
             self.deferred = true;
             return Ok(Next::After(Duration::from_millis(1)));
         }

@@ -1,5 +1,5 @@
 //! JSON paths, as far as CustomResourceDefinitions use them for columns:
-//! `.status.conditions[?(@.type=="Ready")].status`.
+//! `.status.conditions[?(@.type=="Ready")].status`. Upstream: client-go/util/jsonpath/jsonpath.go.
 
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ enum Step {
     /// A negative index counts from the end.
     At(i64),
     All,
-    /// The list items in which a path leads to this value, or, unless `equal`, to another one.
+    /// The list items in which `path` leads to the value `is`, or to another value if `equal` is false. An item in
+    /// which the path leads nowhere is left out, also by `!=` (`evalFilter`).
     Where {
         path: Vec<Step>,
         is: Value,
