@@ -19,11 +19,14 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
     action::PodSight,
-    object::{Deletion, Facts, Kind, Object, OwnerRef, PodReferenceKind, Seconds, Uid},
+    object::{
+        Condition, ConditionStatus, Deletion, Facts, Kind, Object, OwnerRef, PodReferenceKind,
+        Seconds, Uid,
+    },
     selector::{Labels, Operator, Requirement, Selector},
 };
 
-use super::interner::Interner;
+use super::{interner::Interner, text::bounded};
 
 /// The reason why an object cannot be read. It names the position, never the content.
 pub(super) type Unreadable = serde_json::Error;
@@ -81,7 +84,6 @@ pub(super) fn object_and_version(
 ) -> Result<Option<(Object, String)>, Unreadable> {
     let (mut meta, facts) = match reader(kind) {
         Some(read) => read(json)?,
-        None if kind.is("", "Namespace") => (meta(json)?, Facts::Namespace),
         None => (meta(json)?, Facts::None),
     };
     let version = std::mem::take(&mut meta.resource_version);
@@ -182,6 +184,9 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("apiregistration.k8s.io", "APIService") => extension::read_api_service,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => extension::read_definition,
         ("", "Node") => extension::read_node,
+        ("", "Namespace") => extension::read_namespace,
+        ("storage.k8s.io", "VolumeAttachment") => storage::read_attachment,
+        ("storage.k8s.io", "CSINode") => storage::read_csi_node,
         _ => return None,
     })
 }
@@ -224,6 +229,8 @@ struct OwnerReference {
     name: Arc<str>,
     #[serde(default, deserialize_with = "or_default")]
     controller: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    block_owner_deletion: bool,
 }
 
 impl Meta {
@@ -234,6 +241,7 @@ impl Meta {
             kind: owner.kind,
             name: owner.name,
             controller: owner.controller,
+            blocks: owner.block_owner_deletion,
         });
         Some(Object {
             uid: Uid::new(self.uid.filter(|uid| !uid.is_empty())?),
@@ -304,17 +312,51 @@ impl Named {
     }
 }
 
-/// A status or Ready condition.
+/// An entry of `status.conditions`.
 #[derive(Debug, Deserialize)]
-struct Condition {
+#[serde(rename_all = "camelCase")]
+struct RawCondition {
     #[serde(rename = "type", default, deserialize_with = "or_default")]
     kind: Box<str>,
     #[serde(default, deserialize_with = "or_default")]
     status: Box<str>,
+    #[serde(default, deserialize_with = "or_default")]
+    reason: Box<str>,
+    #[serde(default, deserialize_with = "or_default")]
+    message: Box<str>,
+    #[serde(default)]
+    last_transition_time: Option<Timestamp>,
 }
 
-fn is_ready(conditions: &[Condition]) -> bool {
-    conditions.iter().any(|condition| &*condition.kind == "Ready" && &*condition.status == "True")
+impl RawCondition {
+    fn is_true(&self, name: &str) -> bool {
+        &*self.kind == name && &*self.status == "True"
+    }
+}
+
+impl From<&RawCondition> for Condition {
+    fn from(raw: &RawCondition) -> Self {
+        Self {
+            name: bounded(&raw.kind).into(),
+            status: match &*raw.status {
+                "True" => ConditionStatus::True,
+                "False" => ConditionStatus::False,
+                _ => ConditionStatus::Unknown,
+            },
+            reason: bounded(&raw.reason).into(),
+            message: bounded(&raw.message).into(),
+            since: raw.last_transition_time.map(Seconds::from),
+        }
+    }
+}
+
+/// The condition of this type, if it was written.
+fn condition(conditions: &[RawCondition], name: &str) -> Option<Condition> {
+    conditions.iter().find(|condition| &*condition.kind == name).map(Condition::from)
+}
+
+fn is_ready(conditions: &[RawCondition]) -> bool {
+    conditions.iter().any(|condition| condition.is_true("Ready"))
 }
 
 /// `metav1.LabelSelector`.

@@ -9,6 +9,9 @@
 //! pv pv-1 claim=shop/data reclaim=Delete capacity=1Gi
 //! ```
 //!
+//! A condition is written `NAME:STATUS:REASON:AGE:MESSAGE` with `_` for each blank of the message, several joined by `;`.
+//! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`.
+//!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
@@ -21,9 +24,11 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{
-        Binding, Claim, ClaimRef, Definition, Deletion, Facts, Guard, Ingress, Kind, Object,
-        OwnerRef, Phase, Pod, PodReference, PodReferenceKind, Reclaim, ResourceRule, Role, Service,
-        ServiceAccount, ServiceRef, Target, Uid, Volume, Webhooks, Workload,
+        ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus, Container,
+        ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress, Kind,
+        Namespace, Node, Object, OwnerRef, Phase, Pod, PodReference, PodReferenceKind, Reclaim,
+        ResourceRule, Role, Service, ServiceAccount, ServiceRef, Target, Uid, Volume, Webhooks,
+        Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -65,6 +70,8 @@ const KINDS: &[(&str, &str, &str, &str, bool)] = &[
     ),
     ("apiservice", "apiregistration.k8s.io", "APIService", "apiservices", false),
     ("crd", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false),
+    ("attachment", "storage.k8s.io", "VolumeAttachment", "volumeattachments", false),
+    ("csinode", "storage.k8s.io", "CSINode", "csinodes", false),
 ];
 
 /// The time at which fixtures are read.
@@ -171,12 +178,32 @@ pub fn object(line: &str) -> Object {
         owners: fields.owners(),
         finalizers: Arc::new(fields.list("finalizers").map(Arc::from).collect()),
         created: Some(ago(fields.get("age").unwrap_or("3600")).into()),
-        deletion: fields.get("deleted").map(|age| Box::new(Deletion { at: ago(age), grace: 0 })),
+        deletion: fields.get("deleted").map(|age| {
+            let grace =
+                fields.get("grace").and_then(|grace| grace.parse().ok()).unwrap_or_default();
+            Box::new(Deletion { at: ago(age) + jiff::SignedDuration::from_secs(grace), grace })
+        }),
     }
 }
 
 fn ago(seconds: &str) -> Timestamp {
     now() - jiff::SignedDuration::from_secs(seconds.parse().unwrap_or_default())
+}
+
+fn condition(text: &str) -> Condition {
+    let mut parts = text.splitn(5, ':');
+    let mut next = || parts.next().unwrap_or_default();
+    Condition {
+        name: next().into(),
+        status: match next() {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        reason: next().into(),
+        since: Some(ago(next()).into()),
+        message: next().replace('_', " ").into(),
+    }
 }
 
 struct Fields<'a> {
@@ -243,6 +270,7 @@ impl<'a> Fields<'a> {
                     kind: kind.kind.clone(),
                     name: name.into(),
                     controller: true,
+                    blocks: self.get("blocks") != Some("no"),
                 }
             })
             .collect()
@@ -259,23 +287,53 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
+    /// Several conditions, joined by `;`. Words without a colon are for the caller.
+    fn conditions(&self, name: &str) -> impl Iterator<Item = Condition> + use<'a> {
+        self.get(name)
+            .into_iter()
+            .flat_map(|list| list.split(';'))
+            .filter(|it| it.contains(':'))
+            .map(condition)
+    }
+
+    fn ending(&self) -> Ending {
+        let container = |(name, state): (&str, &str)| Container {
+            name: name.into(),
+            state: match state {
+                "running" => ContainerState::Running,
+                "waiting" => ContainerState::Waiting,
+                _ => ContainerState::Terminated,
+            },
+        };
+        Ending {
+            containers: self.pairs("containers").map(container).collect(),
+            disruption: self.text("disruption"),
+            mounts_sub_paths: self.get("subPath") == Some("yes"),
+            has_devices: self.get("devices") == Some("yes"),
+            has_pre_stop_hook: self.get("preStop") == Some("yes"),
+            drivers: self.list("drivers").map(Arc::from).collect(),
+        }
+    }
+
     fn facts(&self, kind: &Kind) -> Facts {
         match &*kind.kind {
             "Pod" => Facts::Pod(Box::new(Pod {
                 node: self.text("node"),
                 phase: Phase::named(self.get("phase").unwrap_or("Running")),
-                ready: true,
+                ready: self.get("ready") != Some("no"),
                 uses: self.uses("spec"),
+                ending: self.get("deleted").map(|_| Box::new(self.ending())),
             })),
             "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" => {
                 Facts::Workload(Box::new(Workload {
                     replicas: self.get("replicas").and_then(|n| n.parse().ok()),
-                    ready: None,
+                    ready: self.get("ready").and_then(|n| n.parse().ok()),
                     selector: self.selector("selector"),
                     template_labels: self.labels("template").collect(),
                     uses: self.uses("spec.template.spec"),
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
+                    recreates: self.get("strategy") == Some("Recreate"),
                 }))
             }
             "PersistentVolumeClaim" => Facts::Claim(Box::new(Claim {
@@ -299,8 +357,9 @@ impl<'a> Fields<'a> {
                 },
                 class: self.text("class"),
                 source: self.text("source"),
+                driver: self.text("driver"),
                 capacity: self.text("capacity"),
-                phase: Some("Bound".into()),
+                phase: Some(self.get("phase").unwrap_or("Bound").into()),
             })),
             "Service" => Facts::Service(Box::new(Service {
                 selector: self.selector("selector"),
@@ -363,6 +422,9 @@ impl<'a> Fields<'a> {
                     let (resource, group) = word.split_once('.').unwrap_or((word, ""));
                     Guard {
                         field: "webhooks[0].rules[0]".into(),
+                        webhook: "gate.example.com".into(),
+                        service: self.services().into_iter().next(),
+                        fails_closed: self.get("policy") != Some("Ignore"),
                         covers: ResourceRule {
                             groups: [group.into()].into(),
                             resources: [resource.into()].into(),
@@ -378,7 +440,10 @@ impl<'a> Fields<'a> {
                     guards: self.list("guards").map(guard).collect(),
                 }))
             }
-            "APIService" => Facts::ApiService(self.services().into_iter().next().map(Box::new)),
+            "APIService" => Facts::ApiService(Box::new(ApiService {
+                service: self.services().into_iter().next(),
+                available: self.conditions("available").next(),
+            })),
             "CustomResourceDefinition" => {
                 let (kind, group) =
                     self.get("defines").and_then(|kind| kind.split_once('.')).unwrap_or(("", ""));
@@ -386,10 +451,39 @@ impl<'a> Fields<'a> {
                     group: group.into(),
                     kind: kind.into(),
                     converter: self.services().into_iter().next().map(Box::new),
+                    terminating: self.conditions("terminating").next().map(Box::new),
                 }))
             }
-            "Node" => Facts::Node { ready: self.get("ready") != Some("no") },
-            "Namespace" => Facts::Namespace,
+            "Node" => Facts::Node(Box::new(Node {
+                ready: Some(self.conditions("ready").next().unwrap_or_else(|| {
+                    let word = if self.get("ready") == Some("no") { "False" } else { "True" };
+                    condition(&format!("Ready:{word}:Kubelet:600:"))
+                })),
+                taints: self
+                    .pairs("taints")
+                    .map(|(key, effect)| (key.into(), effect.into()))
+                    .collect(),
+                provider: self.text("provider"),
+            })),
+            "Namespace" => Facts::Namespace(Box::new(Namespace {
+                finalizers: self
+                    .get("spec")
+                    .unwrap_or("kubernetes")
+                    .split(',')
+                    .map(Arc::from)
+                    .collect(),
+                conditions: self.conditions("conditions").collect(),
+            })),
+            "VolumeAttachment" => Facts::Attachment(Box::new(Attachment {
+                volume: self.text("volume"),
+                node: self.text("node").unwrap_or_default(),
+                attacher: self.text("attacher").unwrap_or_default(),
+                attached: self.get("attached") != Some("no"),
+                detach_error: self.text("error"),
+            })),
+            "CSINode" => Facts::CsiNode(Box::new(CsiNode {
+                drivers: self.list("drivers").map(Arc::from).collect(),
+            })),
             _ => Facts::None,
         }
     }

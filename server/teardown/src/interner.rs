@@ -58,7 +58,12 @@ impl Interner {
             }
             Facts::Volume(volume) => {
                 self.share_texts(volume.claim.iter_mut().map(|claim| &mut claim.namespace));
-                let texts = [&mut volume.class, &mut volume.capacity, &mut volume.phase];
+                let texts = [
+                    &mut volume.class,
+                    &mut volume.driver,
+                    &mut volume.capacity,
+                    &mut volume.phase,
+                ];
                 self.share_texts(texts.into_iter().flatten());
             }
             Facts::Service(service) => self.share_selectors(&mut service.selector),
@@ -89,17 +94,23 @@ impl Interner {
             Facts::Webhooks(webhooks) => {
                 self.share_services(&mut webhooks.services);
                 for guard in &mut webhooks.guards {
+                    self.share_services(&mut guard.service);
                     let covers = &mut guard.covers;
                     self.share_texts(covers.groups.iter_mut().chain(&mut covers.resources));
                     self.share_selectors([&mut guard.namespaces, &mut guard.objects]);
                 }
             }
-            Facts::ApiService(service) => self.share_services(service.as_deref_mut()),
+            Facts::ApiService(api) => self.share_services(&mut api.service),
             Facts::Definition(definition) => {
                 self.share_texts([&mut definition.group, &mut definition.kind]);
                 self.share_services(definition.converter.as_deref_mut());
             }
-            Facts::None | Facts::Node { .. } | Facts::Namespace => {}
+            Facts::Attachment(attachment) => {
+                self.share_texts(&mut attachment.volume);
+                self.share_texts([&mut attachment.node, &mut attachment.attacher]);
+            }
+            Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
+            Facts::None | Facts::Node(_) | Facts::Namespace(_) => {}
         }
     }
 
@@ -267,6 +278,8 @@ mod tests {
             "crd widgets defines=Widget.example.com",
             "node n1",
             "ns shop",
+            "attachment a1 volume=pv node=n1 attacher=disk.example",
+            "csinode n1 drivers=disk.example",
         ] {
             shared(&mut names, line);
             shared(&mut names, line);

@@ -1,6 +1,7 @@
 //! The stored fields of one object: its identity, the metadata that deletion needs, and the few fields of its spec and
 //! status from which edges and decisions are derived.
 
+mod status;
 mod uid;
 
 use std::{fmt, num::NonZeroI64, sync::Arc};
@@ -8,7 +9,13 @@ use std::{fmt, num::NonZeroI64, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::uid::Uid;
+pub use self::{
+    status::{
+        ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
+        Ending, Namespace, Node,
+    },
+    uid::Uid,
+};
 
 use crate::{labels::Labels, selector::Selector};
 
@@ -86,6 +93,9 @@ pub struct OwnerRef {
     pub name: Arc<str>,
     /// Whether this owner manages the object.
     pub controller: bool,
+    /// `blockOwnerDeletion`: a foreground deletion of the owner waits for the object.
+    #[serde(default)]
+    pub blocks: bool,
 }
 
 /// A moment in whole seconds, as `metav1.Time` is written; half as long as a [`Timestamp`].
@@ -216,17 +226,18 @@ pub enum Facts {
     ServiceAccount(Box<ServiceAccount>),
     /// `admissionregistration.k8s.io` webhook configurations.
     Webhooks(Box<Webhooks>),
-    /// `apiregistration.k8s.io APIService`: the Service that it delegates to; none for the API server's own groups.
-    ApiService(Option<Box<ServiceRef>>),
+    /// `apiregistration.k8s.io APIService`.
+    ApiService(Box<ApiService>),
     /// `apiextensions.k8s.io CustomResourceDefinition`.
     Definition(Box<Definition>),
-    /// `v1 Node`: whether its Ready condition is True.
-    Node {
-        /// Condition Ready is True.
-        ready: bool,
-    },
+    /// `v1 Node`.
+    Node(Box<Node>),
     /// `v1 Namespace`.
-    Namespace,
+    Namespace(Box<Namespace>),
+    /// `storage.k8s.io VolumeAttachment`.
+    Attachment(Box<Attachment>),
+    /// `storage.k8s.io CSINode`.
+    CsiNode(Box<CsiNode>),
 }
 
 /// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
@@ -283,6 +294,8 @@ pub struct Pod {
     pub ready: bool,
     /// Every name it refers to, its ServiceAccount among them.
     pub uses: Arc<[PodReference]>,
+    /// Its status, once it is being deleted.
+    pub ending: Option<Box<Ending>>,
 }
 
 /// `status.phase` of a Pod.
@@ -342,6 +355,8 @@ pub struct Workload {
     pub claim_templates: Box<[Arc<str>]>,
     /// A StatefulSet's `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`.
     pub claims_go_with_it: bool,
+    /// A Deployment's `strategy.type` is `Recreate`: no Pod of a new version before those of the old one are over.
+    pub recreates: bool,
 }
 
 /// The stored fields of a PersistentVolumeClaim.
@@ -368,6 +383,8 @@ pub struct Volume {
     pub class: Option<Arc<str>>,
     /// The place where the data is stored, in one line: `nfs server:/path`, `csi driver`.
     pub source: Option<Arc<str>>,
+    /// `spec.csi.driver`.
+    pub driver: Option<Arc<str>>,
     /// `spec.capacity.storage`, as written.
     pub capacity: Option<Arc<str>>,
     /// `status.phase`.
@@ -478,6 +495,12 @@ pub struct Webhooks {
 pub struct Guard {
     /// The field that holds the rule, such as `webhooks[0].rules[1]`.
     pub field: Arc<str>,
+    /// `name` of the webhook.
+    pub webhook: Arc<str>,
+    /// The Service of the webhook; none where it is called by URL.
+    pub service: Option<ServiceRef>,
+    /// `failurePolicy` is `Fail`, the default: while the webhook does not answer, the request is refused.
+    pub fails_closed: bool,
     /// `apiGroups` and `resources`, `*` included.
     pub covers: ResourceRule,
     /// Its operations include DELETE.
@@ -512,6 +535,8 @@ pub struct Definition {
     pub kind: Arc<str>,
     /// The Service of `spec.conversion.webhook`, which converts its objects between versions.
     pub converter: Option<Box<ServiceRef>>,
+    /// Condition Terminating, once the definition is being deleted.
+    pub terminating: Option<Box<Condition>>,
 }
 
 #[cfg(test)]
@@ -522,6 +547,6 @@ mod tests {
     fn frequent_types_are_small() {
         assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
         assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
-        assert!(size_of::<Pod>() <= 40, "{}", size_of::<Pod>());
+        assert!(size_of::<Pod>() <= 48, "{}", size_of::<Pod>());
     }
 }

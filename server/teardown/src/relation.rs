@@ -559,7 +559,9 @@ fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
 
 /// An APIService goes before its backend: without one it breaks discovery, and so the deletion of every namespace.
 fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
-    if let Facts::ApiService(Some(service)) = &found.from.facts {
+    if let Facts::ApiService(api) = &found.from.facts
+        && let Some(service) = &api.service
+    {
         answered_by(found, service, EdgeKind::Serves, index, lookup);
     }
 }

@@ -123,7 +123,7 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
 }
 
 fn is_namespace(object: &Object) -> bool {
-    matches!(object.facts, Facts::Namespace)
+    matches!(object.facts, Facts::Namespace(_))
 }
 
 /// The namespace of an object, or of the claim bound to it.

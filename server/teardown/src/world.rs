@@ -508,7 +508,7 @@ fn details(object: &Object) -> Vec<Detail> {
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }
-        Facts::Node { ready } => vec![detail(DetailName::Ready, Some(ready.to_string()))],
+        Facts::Node(node) => vec![detail(DetailName::Ready, Some(node.is_ready().to_string()))],
         Facts::None
         | Facts::Ingress(_)
         | Facts::Binding(_)
@@ -517,7 +517,11 @@ fn details(object: &Object) -> Vec<Detail> {
         | Facts::Webhooks(_)
         | Facts::ApiService(_)
         | Facts::Definition(_)
-        | Facts::Namespace => Vec::new(),
+        | Facts::Namespace(_)
+        | Facts::CsiNode(_) => Vec::new(),
+        Facts::Attachment(attachment) => {
+            vec![detail(DetailName::Node, Some(attachment.node.to_string()))]
+        }
     };
     let owner = object.controller().map(|owner| format!("{} {}", owner.kind, owner.name));
     own.into_iter().chain([detail(DetailName::Owner, owner)]).flatten().collect()

@@ -1,14 +1,17 @@
-//! Extensions of the API and its infrastructure: webhook configurations, APIServices, CustomResourceDefinitions, Nodes.
+//! Extensions of the API and its infrastructure: webhook configurations, APIServices, CustomResourceDefinitions, Nodes and
+//! Namespaces.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use teardown::{
-    object::{Definition, Facts, Guard, ResourceRule, ServiceRef, Webhooks},
+    object::{
+        ApiService, Definition, Facts, Guard, Namespace, Node, ResourceRule, ServiceRef, Webhooks,
+    },
     selector::Selector,
 };
 
-use super::{Condition, LabelSelector, Meta, Unread, Unreadable, Whole, is_ready, or_default};
+use super::{LabelSelector, Meta, RawCondition, Unreadable, Whole, condition, or_default};
 
 /// Reads a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. Webhooks called by URL have no Service.
 pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
@@ -29,28 +32,50 @@ pub(super) fn read_webhooks(json: &str) -> Result<(Meta, Facts), Unreadable> {
 
 /// Reads an APIService. The API server's own groups have no Service.
 pub(super) fn read_api_service(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<ApiServiceSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
-    let service = spec.service.map(|service| Box::new(service.reference("spec.service")));
-    Ok((metadata, Facts::ApiService(service)))
+    let Whole::<ApiServiceSpec, Conditions> { metadata, spec, status } =
+        serde_json::from_str(json)?;
+    let api = ApiService {
+        service: spec.service.map(|service| service.reference("spec.service")),
+        available: condition(&status.conditions, "Available"),
+    };
+    Ok((metadata, Facts::ApiService(Box::new(api))))
 }
 
 /// Reads a CustomResourceDefinition.
 pub(super) fn read_definition(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<DefinitionSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let Whole::<DefinitionSpec, Conditions> { metadata, spec, status } =
+        serde_json::from_str(json)?;
     let converts = &*spec.conversion.strategy == "Webhook";
     let webhook = spec.conversion.webhook.filter(|_| converts).unwrap_or_default();
     let converter = webhook
         .client_config
         .service
         .map(|service| Box::new(service.reference("spec.conversion.webhook.clientConfig.service")));
-    let definition = Definition { group: spec.group, kind: spec.names.kind, converter };
+    let terminating = condition(&status.conditions, "Terminating").map(Box::new);
+    let definition =
+        Definition { group: spec.group, kind: spec.names.kind, converter, terminating };
     Ok((metadata, Facts::Definition(Box::new(definition))))
 }
 
 /// Reads a Node.
 pub(super) fn read_node(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<Unread, NodeStatus> { metadata, status, .. } = serde_json::from_str(json)?;
-    Ok((metadata, Facts::Node { ready: is_ready(&status.conditions) }))
+    let Whole::<NodeSpec, Conditions> { metadata, spec, status } = serde_json::from_str(json)?;
+    let node = Node {
+        ready: condition(&status.conditions, "Ready"),
+        taints: spec.taints.into_iter().map(|taint| (taint.key, taint.effect)).collect(),
+        provider: spec.provider_id.filter(|id| !id.is_empty()),
+    };
+    Ok((metadata, Facts::Node(Box::new(node))))
+}
+
+/// Reads a Namespace.
+pub(super) fn read_namespace(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<NamespaceSpec, Conditions> { metadata, spec, status } = serde_json::from_str(json)?;
+    let namespace = Namespace {
+        finalizers: spec.finalizers,
+        conditions: status.conditions.iter().map(Into::into).collect(),
+    };
+    Ok((metadata, Facts::Namespace(Box::new(namespace))))
 }
 
 #[derive(Deserialize)]
@@ -63,6 +88,10 @@ struct WebhooksObject {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Webhook {
+    #[serde(deserialize_with = "or_default")]
+    name: Arc<str>,
+    #[serde(deserialize_with = "or_default")]
+    failure_policy: Box<str>,
     client_config: ClientConfig,
     #[serde(deserialize_with = "or_default")]
     rules: Vec<WebhookRule>,
@@ -78,11 +107,17 @@ impl Webhook {
     fn guards(&self, number: usize) -> Vec<Guard> {
         let namespaces = Selector::from(self.namespace_selector.clone());
         let objects = Selector::from(self.object_selector.clone());
+        let service = self.client_config.service.as_ref();
+        let service = service
+            .map(|service| service.reference(&format!("webhooks[{number}].clientConfig.service")));
         let has = |rule: &WebhookRule, wanted: &str| {
             rule.operations.iter().any(|it| &**it == wanted || &**it == "*")
         };
         let rules = self.rules.iter().enumerate().map(|(i, rule)| Guard {
             field: format!("webhooks[{number}].rules[{i}]").into(),
+            webhook: self.name.clone(),
+            service: service.clone(),
+            fails_closed: &*self.failure_policy != "Ignore",
             covers: ResourceRule {
                 groups: rule.api_groups.clone(),
                 resources: rule.resources.clone(),
@@ -168,8 +203,32 @@ struct DefinitionNames {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeStatus {
+#[serde(rename_all = "camelCase", default)]
+struct NodeSpec {
     #[serde(deserialize_with = "or_default")]
-    conditions: Vec<Condition>,
+    taints: Vec<Taint>,
+    #[serde(rename = "providerID")]
+    provider_id: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Taint {
+    key: Arc<str>,
+    effect: Arc<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NamespaceSpec {
+    #[serde(deserialize_with = "or_default")]
+    finalizers: Box<[Arc<str>]>,
+}
+
+/// A status of which only the conditions are read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Conditions {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<RawCondition>,
 }

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{Facts, Phase, Pod, PodReference, PodReferenceKind};
+use teardown::object::{
+    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind,
+};
 
-use super::{Condition, Meta, Named, Unreadable, Whole, is_ready, or_default};
+use super::{Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready, or_default};
+use crate::cluster::text::bounded;
 
 /// Reads a Pod.
 pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
@@ -15,8 +18,34 @@ pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
         phase: status.phase.as_deref().and_then(Phase::named),
         ready: is_ready(&status.conditions),
         uses: spec.uses("spec", Some(&metadata.name)),
+        ending: metadata.deletion_timestamp.map(|_| Box::new(ending(&spec, &status))),
     };
     Ok((metadata, Facts::Pod(Box::new(pod))))
+}
+
+fn ending(spec: &Spec, status: &Status) -> Ending {
+    let containers =
+        || spec.init_containers.iter().chain(&spec.containers).chain(&spec.ephemeral_containers);
+    let reported = [
+        &status.init_container_statuses,
+        &status.container_statuses,
+        &status.ephemeral_container_statuses,
+    ];
+    let disruption = status.conditions.iter().find(|it| it.is_true("DisruptionTarget"));
+    Ending {
+        containers: reported.into_iter().flatten().map(ContainerStatus::container).collect(),
+        disruption: disruption.map(|condition| bounded(&condition.reason).into()),
+        mounts_sub_paths: containers().any(Container::mounts_sub_path),
+        has_devices: !spec.resource_claims.is_empty(),
+        has_pre_stop_hook: containers().any(|container| {
+            container.lifecycle.as_ref().is_some_and(|hooks| hooks.pre_stop.is_some())
+        }),
+        drivers: spec
+            .volumes
+            .iter()
+            .filter_map(|volume| Some(volume.csi.as_ref()?.driver.clone()))
+            .collect(),
+    }
 }
 
 /// `v1.PodSpec`, of a Pod or of a template.
@@ -35,6 +64,8 @@ pub(super) struct Spec {
     ephemeral_containers: Vec<Container>,
     #[serde(deserialize_with = "or_default")]
     image_pull_secrets: Vec<Named>,
+    #[serde(deserialize_with = "or_default")]
+    resource_claims: Vec<Unread>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,7 +73,41 @@ pub(super) struct Spec {
 struct Status {
     phase: Option<String>,
     #[serde(deserialize_with = "or_default")]
-    conditions: Vec<Condition>,
+    conditions: Vec<RawCondition>,
+    #[serde(deserialize_with = "or_default")]
+    init_container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "or_default")]
+    container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "or_default")]
+    ephemeral_container_statuses: Vec<ContainerStatus>,
+}
+
+/// `v1.ContainerStatus`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    name: Arc<str>,
+    #[serde(deserialize_with = "or_default")]
+    state: RawContainerState,
+}
+
+/// `v1.ContainerState`: at most one of its members is present.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawContainerState {
+    running: Option<Unread>,
+    terminated: Option<Unread>,
+}
+
+impl ContainerStatus {
+    fn container(&self) -> object::Container {
+        let state = match &self.state {
+            RawContainerState { terminated: Some(_), .. } => ContainerState::Terminated,
+            RawContainerState { running: Some(_), .. } => ContainerState::Running,
+            _ => ContainerState::Waiting,
+        };
+        object::Container { name: bounded(&self.name).into(), state }
+    }
 }
 
 /// `v1.Volume`: the sources that refer to something in the Pod's namespace.
@@ -52,7 +117,7 @@ struct Volume {
     name: Box<str>,
     persistent_volume_claim: Option<ClaimSource>,
     /// Only its presence matters, because the claim's name follows from the names of the Pod and the volume.
-    ephemeral: Option<super::Unread>,
+    ephemeral: Option<Unread>,
     config_map: Option<Named>,
     secret: Option<SecretSource>,
     projected: Option<Projected>,
@@ -97,6 +162,7 @@ struct Projection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct CsiSource {
+    driver: Arc<str>,
     node_publish_secret_ref: Option<Named>,
 }
 
@@ -114,6 +180,24 @@ struct Container {
     env: Vec<Variable>,
     #[serde(deserialize_with = "or_default")]
     env_from: Vec<VariableSource>,
+    #[serde(deserialize_with = "or_default")]
+    volume_mounts: Vec<Mount>,
+    lifecycle: Option<Lifecycle>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Mount {
+    #[serde(deserialize_with = "or_default")]
+    sub_path: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    sub_path_expr: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Lifecycle {
+    pre_stop: Option<Unread>,
 }
 
 /// An environment variable. Its literal value may be a password and is not read.
@@ -235,6 +319,11 @@ impl Volume {
 }
 
 impl Container {
+    fn mounts_sub_path(&self) -> bool {
+        let is_part = |mount: &Mount| !mount.sub_path.is_empty() || !mount.sub_path_expr.is_empty();
+        self.volume_mounts.iter().any(is_part)
+    }
+
     fn uses(&self, uses: &mut Uses<'_>, list: &str, i: usize) {
         for (j, source) in self.env_from.iter().enumerate() {
             let config_map = source.config_map_ref.as_ref().and_then(Named::get);

@@ -1,12 +1,12 @@
-//! PersistentVolumeClaims and PersistentVolumes.
+//! PersistentVolumeClaims, PersistentVolumes, and the attachment of volumes to nodes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::Value;
-use teardown::object::{Claim, ClaimRef, Facts, Reclaim, Uid, Volume};
+use teardown::object::{Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Uid, Volume};
 
-use super::{Meta, Unreadable, Whole, or_default};
+use super::{Meta, Unread, Unreadable, Whole, or_default};
 use crate::cluster::text::bounded;
 
 /// Reads a PersistentVolumeClaim.
@@ -26,6 +26,7 @@ pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let volume = Volume {
         source: spec.source().map(|source| bounded(&source).into()),
+        driver: spec.driver(),
         claim: spec.claim_ref.map(|claim| ClaimRef {
             namespace: claim.namespace,
             name: claim.name,
@@ -41,6 +42,73 @@ pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
         phase: status.phase,
     };
     Ok((metadata, Facts::Volume(Box::new(volume))))
+}
+
+/// Reads a VolumeAttachment.
+pub(super) fn read_attachment(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<AttachmentSpec, AttachmentStatus> { metadata, spec, status } =
+        serde_json::from_str(json)?;
+    let attachment = Attachment {
+        volume: spec.source.persistent_volume_name,
+        node: spec.node_name,
+        attacher: spec.attacher,
+        attached: status.attached,
+        detach_error: status.detach_error.map(|error| bounded(&error.message).into()),
+    };
+    Ok((metadata, Facts::Attachment(Box::new(attachment))))
+}
+
+/// Reads a CSINode.
+pub(super) fn read_csi_node(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<CsiNodeSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let drivers = spec.drivers.into_iter().map(|driver| driver.name).collect();
+    Ok((metadata, Facts::CsiNode(Box::new(CsiNode { drivers }))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AttachmentSpec {
+    #[serde(deserialize_with = "or_default")]
+    source: AttachmentSource,
+    #[serde(deserialize_with = "or_default")]
+    node_name: Arc<str>,
+    #[serde(deserialize_with = "or_default")]
+    attacher: Arc<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AttachmentSource {
+    persistent_volume_name: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AttachmentStatus {
+    #[serde(deserialize_with = "or_default")]
+    attached: bool,
+    detach_error: Option<VolumeError>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct VolumeError {
+    #[serde(deserialize_with = "or_default")]
+    message: Box<str>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CsiNodeSpec {
+    #[serde(deserialize_with = "or_default")]
+    drivers: Vec<CsiNodeDriver>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CsiNodeDriver {
+    #[serde(deserialize_with = "or_default")]
+    name: Arc<str>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -95,6 +163,10 @@ struct VolumeSpec {
 type Source = BTreeMap<String, Value>;
 
 impl VolumeSpec {
+    fn driver(&self) -> Option<Arc<str>> {
+        self.csi.as_ref()?.get("driver")?.as_str().map(|driver| bounded(driver).into())
+    }
+
     /// The location of the data in one line. CSI attributes are left out, because drivers keep credentials there.
     fn source(&self) -> Option<String> {
         let field = |source: &Source, name: &str| match source.get(name) {

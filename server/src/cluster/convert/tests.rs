@@ -4,6 +4,8 @@ use teardown::object::{Claim, Facts, Kind, Object, Phase, PodReference, Reclaim}
 
 use super::*;
 
+mod status;
+
 /// A namespaced kind from `group/version Kind`; these tests do not use the plural.
 fn kind(text: &str) -> Arc<Kind> {
     let (api, kind) = text.split_once(' ').unwrap();
@@ -485,11 +487,12 @@ fn extensions() {
         assert_eq!(&*services[0].field, "webhooks[1].clientConfig.service");
     }
     let api = |spec: &str| {
-        let Facts::ApiService(service) = read("apiregistration.k8s.io/v1 APIService", spec).facts
+        let Facts::ApiService(api) = read("apiregistration.k8s.io/v1 APIService", spec).facts
         else {
             panic!()
         };
-        service.map(|service| format!("{}/{} {}", service.namespace, service.name, service.field))
+        api.service
+            .map(|service| format!("{}/{} {}", service.namespace, service.name, service.field))
     };
     assert_eq!(api(r#""spec": {"group": "", "version": "v1"}"#), None);
     assert_eq!(
@@ -503,18 +506,6 @@ fn extensions() {
         panic!()
     };
     assert_eq!((&*definition.group, &*definition.kind), ("example.com", "Widget"));
-    let node = |status: &str| {
-        read(
-            "v1 Node",
-            &format!(r#""status": {{"conditions": [{{"type": "Ready", "status": "{status}"}}]}}"#),
-        )
-        .facts
-    };
-    assert_eq!(
-        [node("True"), node("Unknown")],
-        [Facts::Node { ready: true }, Facts::Node { ready: false }]
-    );
-    assert_eq!(read("v1 Namespace", "").facts, Facts::Namespace);
 }
 
 /// Any JSON, which often holds the field names that are read.

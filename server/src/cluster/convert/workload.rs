@@ -79,6 +79,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
         claims_go_with_it: spec
             .persistent_volume_claim_retention_policy
             .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
+        recreates: spec.strategy.is_some_and(|strategy| &*strategy.kind == "Recreate"),
     };
     Ok((metadata, workload))
 }
@@ -96,6 +97,16 @@ struct Spec<L> {
     volume_claim_templates: Vec<ClaimTemplate>,
     #[serde(default)]
     persistent_volume_claim_retention_policy: Option<Retention>,
+    #[serde(default)]
+    strategy: Option<Strategy>,
+}
+
+/// `strategy` of a Deployment.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Strategy {
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    kind: Box<str>,
 }
 
 impl<L> Default for Spec<L> {
@@ -106,6 +117,7 @@ impl<L> Default for Spec<L> {
             template: Template::default(),
             volume_claim_templates: Vec::new(),
             persistent_volume_claim_retention_policy: None,
+            strategy: None,
         }
     }
 }

@@ -123,8 +123,8 @@ fn kept_from_the_start(
         .filter_map(|object| {
             let reason = if object.is_made_by_cluster() {
                 KeptReason::MadeByCluster
-            } else if matches!(object.facts, Facts::Node { .. })
-                || matches!(object.facts, Facts::Namespace) && is_protected(&object.name)
+            } else if matches!(object.facts, Facts::Node(_))
+                || matches!(object.facts, Facts::Namespace(_)) && is_protected(&object.name)
             {
                 KeptReason::Protected
             } else if let Some(reason) = outlives_its_claim(object, graph, unit) {

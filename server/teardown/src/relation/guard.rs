@@ -47,7 +47,7 @@ fn applies(guard: &Guard, object: &Object, index: &Index) -> bool {
 fn is_in_namespace(guard: &Guard, object: &Object, index: &Index) -> bool {
     let namespace = match (&object.namespace, &object.facts) {
         (Some(name), _) => index.find("", "Namespace", None, name).map(|it| &**it),
-        (None, Facts::Namespace) => Some(object),
+        (None, Facts::Namespace(_)) => Some(object),
         (None, _) => return true,
     };
     namespace.is_none_or(|namespace| guard.namespaces.matches(&namespace.labels))

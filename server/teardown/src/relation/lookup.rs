@@ -36,7 +36,7 @@ impl EdgeLookup {
                     let key = (definition.group.clone(), definition.kind.clone());
                     lookup.definitions.insert(key, object.clone());
                 }
-                (Facts::ApiService(Some(_)), _) => {
+                (Facts::ApiService(api), _) if api.service.is_some() => {
                     lookup.aggregated.insert((*object.name).into(), object.clone());
                 }
                 _ => {}

@@ -220,7 +220,7 @@ impl Cluster {
 
     fn delete(&mut self, uid: &Uid, now: Timestamp) {
         let Some(object) = self.objects.get_mut(uid) else { return };
-        let lingers = matches!(object.facts, Facts::Pod(_) | Facts::Namespace)
+        let lingers = matches!(object.facts, Facts::Pod(_) | Facts::Namespace(_))
             || !object.finalizers.is_empty();
         if !lingers {
             return self.remove(&uid.clone());

@@ -1,0 +1,130 @@
+//! The parts of a status by which a deletion that waits is explained.
+
+use teardown::object::{ConditionStatus, ContainerState};
+
+use super::*;
+
+#[test]
+fn node_keeps_its_ready_condition_and_its_taints() {
+    let facts = read(
+        "v1 Node",
+        r#""spec": {"providerID": "aws:///eu-1a/i-0f", "taints": [
+            {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"}]},
+           "status": {"conditions": [
+            {"type": "MemoryPressure", "status": "False"},
+            {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+             "message": "Kubelet stopped posting node status.", "lastTransitionTime": "2026-01-02T03:04:05Z"}]}"#,
+    )
+    .facts;
+    let Facts::Node(node) = facts else { panic!() };
+    let ready = node.ready.as_ref().unwrap();
+    assert_eq!((ready.status, &*ready.reason), (ConditionStatus::Unknown, "NodeStatusUnknown"));
+    assert_eq!(&*ready.message, "Kubelet stopped posting node status.");
+    assert_eq!(Timestamp::from(ready.since.unwrap()).to_string(), "2026-01-02T03:04:05Z");
+    assert_eq!(*node.taints, [("node.kubernetes.io/unreachable".into(), "NoExecute".into())]);
+    assert_eq!(node.provider.as_deref(), Some("aws:///eu-1a/i-0f"));
+    assert!(!node.is_ready());
+    let Facts::Node(new) = read("v1 Node", "").facts else { panic!() };
+    assert!(!new.is_ready(), "no kubelet has written its status");
+}
+
+#[test]
+fn namespace_keeps_its_conditions_and_the_finalizers_of_its_spec() {
+    let facts = read(
+        "v1 Namespace",
+        r#""spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Terminating", "conditions": [
+            {"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "reason": "DiscoveryFailed",
+             "message": "Discovery failed\nfor some groups", "lastTransitionTime": null}]}"#,
+    )
+    .facts;
+    let Facts::Namespace(namespace) = facts else { panic!() };
+    assert_eq!(*namespace.finalizers, ["kubernetes".into()]);
+    let [condition] = &*namespace.conditions else { panic!() };
+    assert_eq!(&*condition.message, "Discovery failed for some groups");
+    assert_eq!((condition.status, condition.since), (ConditionStatus::True, None));
+}
+
+#[test]
+fn pod_keeps_its_containers_only_while_it_is_being_deleted() {
+    let rest = r#""spec": {"resourceClaims": [{"name": "gpu"}],
+        "volumes": [{"name": "a", "csi": {"driver": "disk.example"}}],
+        "containers": [{"name": "db", "volumeMounts": [{"name": "data", "subPath": "pg"}],
+                        "lifecycle": {"preStop": {"sleep": {"seconds": 5}}}}]},
+        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}],
+        "initContainerStatuses": [{"name": "init", "state": {"terminated": {"exitCode": 0}}}],
+        "containerStatuses": [{"name": "db", "state": {"running": {}}}, {"name": "web", "state": null}]}"#;
+    let Facts::Pod(pod) = read("v1 Pod", rest).facts else { panic!() };
+    assert_eq!(pod.ending, None);
+    let json = format!(
+        r#"{{"metadata": {{"name": "it", "uid": "u", "deletionTimestamp": "2026-01-02T03:04:05Z"}}, {rest}}}"#
+    );
+    let object = object(&kind("v1 Pod"), &json, &Interner::default()).unwrap().unwrap();
+    let Facts::Pod(pod) = object.facts else { panic!() };
+    let ending = pod.ending.unwrap();
+    let states: Vec<_> = ending.containers.iter().map(|it| (&*it.name, it.state)).collect();
+    assert_eq!(
+        states,
+        [
+            ("init", ContainerState::Terminated),
+            ("db", ContainerState::Running),
+            ("web", ContainerState::Waiting)
+        ]
+    );
+    assert_eq!(ending.disruption.as_deref(), Some("DeletionByTaintManager"));
+    assert!(ending.mounts_sub_paths && ending.has_devices && ending.has_pre_stop_hook);
+    assert_eq!(*ending.drivers, ["disk.example".into()]);
+}
+
+#[test]
+fn api_service_and_definition_keep_the_condition_that_says_why() {
+    let status = r#""status": {"conditions": [{"type": "Available", "status": "False", "reason": "MissingEndpoints",
+        "message": "no ready endpoints"}, {"type": "Terminating", "status": "True", "reason": "InstanceDeletionFailed"}]}"#;
+    let Facts::ApiService(api) = read("apiregistration.k8s.io/v1 APIService", status).facts else {
+        panic!()
+    };
+    let available = api.available.unwrap();
+    assert_eq!(
+        (available.status, &*available.reason),
+        (ConditionStatus::False, "MissingEndpoints")
+    );
+    let definition = read("apiextensions.k8s.io/v1 CustomResourceDefinition", status).facts;
+    let Facts::Definition(definition) = definition else { panic!() };
+    assert_eq!(&*definition.terminating.unwrap().reason, "InstanceDeletionFailed");
+}
+
+#[test]
+fn attachment_and_csi_node_name_their_driver() {
+    let facts = read(
+        "storage.k8s.io/v1 VolumeAttachment",
+        r#""spec": {"attacher": "disk.example", "nodeName": "n1", "source": {"persistentVolumeName": "pv-1"}},
+           "status": {"attached": true, "detachError": {"time": null, "message": "disk is busy"}}"#,
+    )
+    .facts;
+    let Facts::Attachment(attachment) = facts else { panic!() };
+    assert_eq!((&*attachment.attacher, &*attachment.node), ("disk.example", "n1"));
+    assert_eq!(attachment.volume.as_deref(), Some("pv-1"));
+    assert!(attachment.attached);
+    assert_eq!(attachment.detach_error.as_deref(), Some("disk is busy"));
+    let drivers =
+        r#""spec": {"drivers": [{"name": "disk.example", "nodeID": "n1", "topologyKeys": null}]}"#;
+    let Facts::CsiNode(node) = read("storage.k8s.io/v1 CSINode", drivers).facts else { panic!() };
+    assert_eq!(*node.drivers, ["disk.example".into()]);
+}
+
+#[test]
+fn webhook_rule_says_whether_it_refuses_while_its_service_is_away() {
+    let facts = read(
+        "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+        r#""webhooks": [
+            {"name": "a.example", "clientConfig": {"service": {"namespace": "ops", "name": "a"}},
+             "rules": [{"operations": ["DELETE"], "apiGroups": [""], "resources": ["pods"]}]},
+            {"name": "b.example", "failurePolicy": "Ignore", "clientConfig": {"url": "https://b.example"},
+             "rules": [{"operations": ["*"], "apiGroups": [""], "resources": ["pods"]}]}]"#,
+    )
+    .facts;
+    let Facts::Webhooks(webhooks) = facts else { panic!() };
+    let [a, b] = &*webhooks.guards else { panic!() };
+    assert_eq!((&*a.webhook, a.fails_closed), ("a.example", true));
+    assert_eq!(a.service.as_ref().map(|service| &*service.name), Some("a"));
+    assert_eq!((&*b.webhook, b.fails_closed, &b.service), ("b.example", false, &None));
+}

@@ -1,0 +1,127 @@
+//! The parts of a status that say why a deletion waits: conditions, containers, taints and attachments.
+
+use std::sync::Arc;
+
+use super::{Seconds, ServiceRef};
+
+/// One condition of `status.conditions`. Its texts are bounded and have no line breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `type`, such as `NamespaceContentRemaining`.
+    pub name: Arc<str>,
+    /// `status`.
+    pub status: ConditionStatus,
+    /// `reason`, in CamelCase.
+    pub reason: Arc<str>,
+    /// `message`.
+    pub message: Arc<str>,
+    /// `lastTransitionTime`, at which the status last changed. The message may be newer.
+    pub since: Option<Seconds>,
+}
+
+/// `status` of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConditionStatus {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`, and every word that the API does not define.
+    #[default]
+    Unknown,
+}
+
+/// The stored fields of a Namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Namespace {
+    /// `spec.finalizers`; normally `kubernetes` alone.
+    pub finalizers: Box<[Arc<str>]>,
+    /// `status.conditions`, which the namespace controller writes while it deletes the content.
+    pub conditions: Box<[Condition]>,
+}
+
+/// The stored fields of a Node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Condition Ready, once a kubelet or the node controller has written it.
+    pub ready: Option<Condition>,
+    /// `spec.taints`: key and effect.
+    pub taints: Box<[(Arc<str>, Arc<str>)]>,
+    /// `spec.providerID`, by which a cloud names the machine.
+    pub provider: Option<Arc<str>>,
+}
+
+impl Node {
+    /// Whether condition Ready is True.
+    pub fn is_ready(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
+    }
+}
+
+/// The stored fields of an APIService.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiService {
+    /// The Service that serves the group version; none for the groups of the API server itself.
+    pub service: Option<ServiceRef>,
+    /// Condition Available.
+    pub available: Option<Condition>,
+}
+
+/// The status of a Pod that is being deleted. For other Pods nobody asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// `status.containerStatuses`, init and ephemeral containers included.
+    pub containers: Box<[Container]>,
+    /// Condition DisruptionTarget is True: its reason, such as `DeletionByTaintManager`.
+    pub disruption: Option<Arc<str>>,
+    /// A container mounts a volume with `subPath`.
+    pub mounts_sub_paths: bool,
+    /// `spec.resourceClaims` is not empty.
+    pub has_devices: bool,
+    /// A container has a preStop hook.
+    pub has_pre_stop_hook: bool,
+    /// The drivers of its inline CSI volumes.
+    pub drivers: Box<[Arc<str>]>,
+}
+
+/// A container of a Pod that is being deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The kubelet's last report on it.
+    pub state: ContainerState,
+}
+
+/// `state` of a container status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerState {
+    /// `waiting`, which is also the default.
+    Waiting,
+    /// `running`.
+    Running,
+    /// `terminated`.
+    Terminated,
+}
+
+/// The stored fields of a VolumeAttachment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attachment {
+    /// `spec.source.persistentVolumeName`; none for an inline volume.
+    pub volume: Option<Arc<str>>,
+    /// `spec.nodeName`.
+    pub node: Arc<str>,
+    /// `spec.attacher`: the CSI driver.
+    pub attacher: Arc<str>,
+    /// `status.attached`.
+    pub attached: bool,
+    /// `status.detachError.message`, bounded and without line breaks.
+    pub detach_error: Option<Arc<str>>,
+}
+
+/// The stored fields of a CSINode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsiNode {
+    /// The drivers that are registered on the node.
+    pub drivers: Box<[Arc<str>]>,
+}
