@@ -38,8 +38,7 @@ use crate::{
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Start, Steer,
-    Subscription,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Start, Subscription,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -176,9 +175,9 @@ impl Hub {
                 let run = self.start(&start)?;
                 send_reply(reply, run);
             }
-            Incoming::Steer { run, steer, by, reply } => {
-                let steered = self.runs.steer(&run, steer, by, &self.cluster)?;
-                send_reply(reply, steered);
+            Incoming::Command { run, command, by, reply } => {
+                let accepted = self.runs.command(&run, command, by, &self.cluster)?;
+                send_reply(reply, accepted);
             }
         }
         Ok(())

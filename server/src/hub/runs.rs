@@ -10,13 +10,13 @@ use teardown::{
     action::Outcome,
     api_problem::ProblemCode,
     plan::{Plan, PlanError, PlanId, differences},
-    run::{Input, Run, RunId, SteerError},
+    run::{CommandError, Input, Run, RunCommand, RunId},
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::{
-    CallRequest, HubError, Refusal, Start, Steer, active_run::ActiveRun,
-    cluster_state::ClusterState, plans::plan_of,
+    CallRequest, HubError, Refusal, Start, active_run::ActiveRun, cluster_state::ClusterState,
+    plans::plan_of,
 };
 use crate::{chance::Chance, journal::Journal};
 
@@ -150,27 +150,21 @@ impl Runs {
     }
 
     /// Carries out a person's command.
-    pub(super) fn steer(
+    pub(super) fn command(
         &mut self,
         run: &RunId,
-        steer: Steer,
+        command: RunCommand,
         by: String,
         cluster: &ClusterState,
     ) -> Result<Result<(), Refusal>, HubError> {
         if let Err(refusal) = self.get(run, cluster) {
             return Ok(Err(refusal));
         }
-        let input = match steer {
-            Steer::Pause => Input::Pause { by },
-            Steer::Resume => Input::Resume { by },
-            Steer::Stop => Input::Stop { by },
-            Steer::Skip(step) => Input::Skip { step, by },
-        };
-        Ok(match self.apply_input(run, &input, cluster)? {
+        Ok(match self.apply_input(run, &Input::Command { command, by }, cluster)? {
             Ok(_) => Ok(()),
-            Err(SteerError::Ended) => Err(Refusal::Ended),
-            Err(SteerError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
-            Err(SteerError::TooLate(step)) => Err(Refusal::TooLate(step)),
+            Err(CommandError::Ended) => Err(Refusal::Ended),
+            Err(CommandError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
+            Err(CommandError::TooLate(step)) => Err(Refusal::TooLate(step)),
         })
     }
 
@@ -214,7 +208,7 @@ impl Runs {
         id: &RunId,
         input: &Input,
         cluster: &ClusterState,
-    ) -> Result<Result<bool, SteerError>, HubError> {
+    ) -> Result<Result<bool, CommandError>, HubError> {
         let now = cluster.now();
         let Some(active) = self.by_id.get_mut(id) else { return Ok(Ok(false)) };
         let decision = match active.run.decide(input, cluster.index(), now) {

@@ -17,7 +17,7 @@ use teardown::{
     message::{Message, Record, Topic},
     object::Object,
     observation::Observation,
-    run::RunState,
+    run::{RunCommand, RunState},
     unit::UnitId,
 };
 

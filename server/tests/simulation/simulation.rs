@@ -20,11 +20,11 @@ use sandbox::{
     service::Sandbox,
     store::{Event, Key},
 };
-use server::hub::{HubHandle, Start, Steer};
+use server::hub::{HubHandle, Start};
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Plan, StepId},
-    run::{RunId, StepProblem},
+    run::{RunCommand, RunId, StepProblem},
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
@@ -440,18 +440,18 @@ impl Simulation {
         for (run, ended) in self.environment.disk.runs() {
             if !ended && let Some(instance) = &self.instance {
                 let run = RunId::new(run);
-                let mut steers = vec![Steer::Resume];
+                let mut commands = vec![RunCommand::Resume];
                 if with_late_objects {
-                    steers.extend(
+                    commands.extend(
                         steps_losing_unplanned_data(&instance.hub, &run)
                             .await
                             .into_iter()
-                            .map(Steer::Skip),
+                            .map(RunCommand::Skip),
                     );
                 }
-                for steer in steers {
-                    let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
-                    _ = timeout(ANSWER_TIMEOUT, steered).await;
+                for command in commands {
+                    let accepted = instance.hub.command(run.clone(), command, "Li".to_owned());
+                    _ = timeout(ANSWER_TIMEOUT, accepted).await;
                 }
             }
         }
@@ -492,14 +492,14 @@ impl Simulation {
             ScheduledAction::UnplannedMount(namespace, claim) => {
                 self.mount_claim(&namespace, &claim)
             }
-            ScheduledAction::Pause => self.steer(Steer::Pause).await,
-            ScheduledAction::Resume => self.steer(Steer::Resume).await,
-            ScheduledAction::Stop => self.steer(Steer::Stop).await,
+            ScheduledAction::Pause => self.command(RunCommand::Pause).await,
+            ScheduledAction::Resume => self.command(RunCommand::Resume).await,
+            ScheduledAction::Stop => self.command(RunCommand::Stop).await,
             ScheduledAction::Skip(step) => {
                 let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len()) as u64;
                 if steps > 0 {
                     let step = u32::try_from(step % steps).unwrap_or_default();
-                    self.steer(Steer::Skip(StepId(step))).await;
+                    self.command(RunCommand::Skip(StepId(step))).await;
                 }
             }
             ScheduledAction::SecondRun { namespace } => self.second_run(namespace).await,
@@ -513,10 +513,10 @@ impl Simulation {
         }
     }
 
-    async fn steer(&mut self, steer: Steer) {
+    async fn command(&mut self, command: RunCommand) {
         let (Some(instance), Some(run)) = (&self.instance, &self.run) else { return };
-        let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
-        let answer = timeout(ANSWER_TIMEOUT, steered).await;
+        let accepted = instance.hub.command(run.clone(), command, "Li".to_owned());
+        let answer = timeout(ANSWER_TIMEOUT, accepted).await;
         self.check_for_leak("a command to a run", &format!("{answer:?}"));
         self.log(format!("  {answer:?}"));
     }

@@ -12,14 +12,14 @@ async fn queued_call_is_recalled_by_pause_and_stop() {
     let run = process.start_run("shop").await;
     let (_, call) = process.call().await;
     assert!(!call.recall.is_cancelled());
-    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Pause, "Li".into()).await.unwrap().unwrap();
     assert!(call.recall.is_cancelled());
     process.answer(call, Outcome::Recalled).await;
-    process.hub.steer(run.clone(), Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Resume, "Li".into()).await.unwrap().unwrap();
     let (text, call) = process.call().await;
     assert_eq!(text, "DELETE ConfigMap shop/a");
     assert!(!call.recall.is_cancelled());
-    process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
     assert!(call.recall.is_cancelled());
     process.answer(call, Outcome::Recalled).await;
     assert_eq!(process.run_state(&run).await, RunState::Stopped);
@@ -31,14 +31,14 @@ async fn pause_holds_calls_and_stop_counts_requested_deletions() {
     process.list(SHOP).await;
     let run = process.start_run("shop").await;
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
-    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Pause, "Li".into()).await.unwrap().unwrap();
     process.gone("deploy shop/web").await;
     process.quiet().await;
     assert_eq!(process.run_state(&run).await, RunState::Paused);
 
-    process.hub.steer(run.clone(), Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Resume, "Li".into()).await.unwrap().unwrap();
     process.expect("DELETE Pod shop/web-a", Outcome::Accepted).await;
-    process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
     assert_eq!(process.run_state(&run).await, RunState::Stopped);
     let records = process.records(Topic::Run(run.clone())).await;
     let stopped = records.iter().find_map(|record| match record {
@@ -52,7 +52,7 @@ async fn pause_holds_calls_and_stop_counts_requested_deletions() {
     });
     assert_eq!(stopped, Some((2, 1, 1)));
     assert_eq!(
-        process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap(),
+        process.hub.command(run, RunCommand::Resume, "Li".into()).await.unwrap(),
         Err(Refusal::Ended)
     );
 }

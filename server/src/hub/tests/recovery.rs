@@ -36,7 +36,10 @@ async fn run_of_another_cluster_is_neither_shown_steered_nor_continued() {
     process.list(&format!("{SHOP}\n ns kube-system uid=two")).await;
     let unknown = Err(Refusal::UnknownRun(run.clone()));
     assert_eq!(process.hub.query(Topic::Run(run.clone())).await.unwrap().map(|_| ()), unknown);
-    assert_eq!(process.hub.steer(run.clone(), Steer::Stop, "Li".into()).await.unwrap(), unknown);
+    assert_eq!(
+        process.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap(),
+        unknown
+    );
     let records = process.records(Topic::Unit(UnitId::new("shop"))).await;
     assert!(!records.iter().any(|record| matches!(record, Record::Run(_))));
     assert!(process.calls.try_recv().is_err());

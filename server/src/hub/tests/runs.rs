@@ -119,10 +119,10 @@ async fn refused_step_is_retried_without_a_busy_loop() {
         let refused = Outcome::Refused { code: 403, message: "no".into() };
         process.expect("DELETE Deployment shop/web", refused).await;
     }
-    process.hub.steer(run.clone(), Steer::Pause, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run.clone(), RunCommand::Pause, "Li".into()).await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_secs(600)).await;
     process.quiet().await;
-    process.hub.steer(run, Steer::Resume, "Li".into()).await.unwrap().unwrap();
+    process.hub.command(run, RunCommand::Resume, "Li".into()).await.unwrap().unwrap();
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
 }
 

@@ -128,8 +128,8 @@ impl Scenario {
     }
 }
 
-fn by() -> String {
-    "Li".to_owned()
+fn command(command: RunCommand) -> Input {
+    Input::Command { command, by: "Li".to_owned() }
 }
 
 /// The object outside the plan that blocks a step.
@@ -425,11 +425,11 @@ fn definition_waits_until_its_kind_is_visible_everywhere() {
         "crd widgets.example.com of=shop defines=Widget.example.com
          Widget.example.com shop/w of=shop",
     );
-    scenario.steer(&Input::Pause { by: by() });
+    scenario.steer(&command(RunCommand::Pause));
     scenario.gone("Widget.example.com shop/w");
     scenario.reconcile();
     scenario.hidden("widgets.example.com");
-    scenario.steer(&Input::Resume { by: by() });
+    scenario.steer(&command(RunCommand::Resume));
     let waits = |scenario: &mut Scenario| {
         assert_eq!(scenario.reconcile(), [""; 0]);
         let problem = &scenario.progress("crd:widgets.example.com").problem;
@@ -570,7 +570,7 @@ fn claim_waits_for_pods_of_its_statefulset_that_mount_nothing() {
 fn recalled_delete_does_not_count_as_requested() {
     let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
     assert_eq!(scenario.reconcile().len(), 2);
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     scenario.answer("cm:shop/a", Outcome::Recalled);
     scenario.answer("cm:shop/b", Outcome::Accepted);
     scenario.reconcile();
@@ -585,7 +585,7 @@ fn stopping_run_ends_only_when_the_effect_of_each_delete_is_known() {
     for step in ["cm:shop/a", "cm:shop/b"] {
         scenario.answer(step, Outcome::Unanswered { message: "no answer".into(), after: None });
     }
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     assert!(scenario.reconcile().is_empty(), "postponed");
     assert_eq!(scenario.run.state(), RunState::Stopping);
     scenario.pass(1);
@@ -603,7 +603,7 @@ fn stop_does_not_count_objects_that_were_terminating_before_as_requested() {
     );
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/b"]);
     accepted(&mut scenario, "cm:shop/b");
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     scenario.reconcile();
     assert_eq!(scenario.stopped(), Some((1, 1, 0)), "the namespace is untouched, b was requested");
     assert_eq!(
@@ -634,7 +634,7 @@ fn stop_ends_with_effect_unknown_where_the_object_may_not_be_read() {
     let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop");
     scenario.reconcile();
     scenario.answer("cm:shop/a", Outcome::Unanswered { message: "no answer".into(), after: None });
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     scenario.pass(1);
     assert_eq!(scenario.reconcile(), ["GET ConfigMap shop/a"]);
     assert_eq!(scenario.run.state(), RunState::Stopping, "the answer may still show the effect");
@@ -649,7 +649,7 @@ fn stop_ends_with_effect_unknown_where_the_object_may_not_be_read() {
 fn delete_on_its_way_at_a_restart_is_read_before_stop_calls_it_untouched() {
     let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop");
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     _ = scenario.apply_input(&Input::Recover);
     assert_eq!(scenario.reconcile(), ["GET ConfigMap shop/a"]);
     scenario.answer("cm:shop/a", Outcome::Present { terminating: false });
@@ -688,9 +688,9 @@ fn resumed_run_retries_before_retry_after_has_passed() {
     let after = Some(jiff::SignedDuration::from_hours(1));
     scenario.answer("cm:shop/a", Outcome::Throttled { after });
     assert!(scenario.reconcile().is_empty());
-    scenario.steer(&Input::Pause { by: by() });
+    scenario.steer(&command(RunCommand::Pause));
     assert!(scenario.reconcile().is_empty());
-    scenario.steer(&Input::Resume { by: by() });
+    scenario.steer(&command(RunCommand::Resume));
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
 }
 
@@ -703,9 +703,9 @@ fn step_skipped_after_its_delete_counts_as_requested() {
     scenario.gone("cm shop/b");
     scenario.reconcile();
     let step = scenario.id("cm:shop/a");
-    scenario.steer(&Input::Skip { step, by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
     assert_eq!(scenario.progress("ns:shop").stage, Stage::Skipped);
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     scenario.reconcile();
     assert_eq!(scenario.run.state(), RunState::Finished, "nothing is left to stop");
 
@@ -713,8 +713,8 @@ fn step_skipped_after_its_delete_counts_as_requested() {
     scenario.reconcile();
     accepted(&mut scenario, "cm:shop/a");
     let step = scenario.id("cm:shop/a");
-    scenario.steer(&Input::Skip { step, by: by() });
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
+    scenario.steer(&command(RunCommand::Stop));
     scenario.answer("cm:shop/b", Outcome::Refused { code: 403, message: "no".into() });
     scenario.reconcile();
     assert_eq!(scenario.stopped(), Some((2, 1, 0)));
@@ -732,7 +732,7 @@ fn refused_step_is_skipped_if_its_blocker_was_skipped_during_the_call() {
     scenario.applied("hpa shop/h uid=again of=shop target=deploy/web");
     scenario.reconcile();
     let step = scenario.id("hpa:shop/h");
-    scenario.steer(&Input::Skip { step, by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
     scenario.answer("deploy:shop/web", Outcome::Refused { code: 403, message: "no".into() });
     scenario.pass(60);
     assert!(scenario.reconcile().is_empty());
@@ -750,7 +750,7 @@ fn recreated_object_of_a_skipped_owner_is_skipped() {
     assert_eq!(scenario.reconcile(), ["DELETE StatefulSet shop/db"]);
     scenario.answer("sts:shop/db", Outcome::Refused { code: 403, message: "no".into() });
     let step = scenario.id("sts:shop/db");
-    scenario.steer(&Input::Skip { step, by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
     assert_eq!(scenario.progress("pod:shop/db-0").stage, Stage::Terminating, "it was evicted");
     scenario.gone("pod shop/db-0 owner=sts/db");
     scenario.applied("pod shop/db-0 uid=again owner=sts/db labels=app:db");
@@ -785,7 +785,7 @@ fn dependents_of_a_recreated_object_are_skipped_with_it() {
     }
     scenario.reconcile();
     let step = scenario.id("sts:shop/db");
-    scenario.steer(&Input::Skip { step, by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
     scenario.reconcile();
     assert_eq!(scenario.run.state(), RunState::Finished);
     assert!(scenario.run.steps().all(|(_, progress)| progress.stage == Stage::Skipped));
@@ -820,7 +820,7 @@ fn claim_of_a_pod_waits_for_the_owner_that_would_recreate_the_pod() {
     assert_eq!(scenario.reconcile(), ["LIST pods in shop"]);
 
     let mut scenario = refused();
-    scenario.steer(&Input::Skip { step: database, by: by() });
+    scenario.steer(&command(RunCommand::Skip(database)));
     assert_eq!(scenario.progress("pvc:shop/data").stage, Stage::Skipped);
     scenario.gone("pod shop/db-0 owner=Database.example.com/db");
     scenario.reconcile();
@@ -843,20 +843,20 @@ fn owner_of_a_skipped_object_orphans_it() {
         "Widget.example.com shop/db of=shop\n deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web
          pvc shop/data owner=Widget.example.com/db volume=pv\n pv pv claim=shop/data reclaim=Delete",
     );
-    scenario.steer(&Input::Pause { by: by() });
-    scenario.steer(&Input::Skip { step: scenario.id("pvc:shop/data"), by: by() });
+    scenario.steer(&command(RunCommand::Pause));
+    scenario.steer(&command(RunCommand::Skip(scenario.id("pvc:shop/data"))));
     assert_eq!(scenario.progress("pv:pv").stage, Stage::Skipped);
-    scenario.steer(&Input::Resume { by: by() });
+    scenario.steer(&command(RunCommand::Resume));
     let mut sent = deletes(&mut scenario);
     sent.sort();
     assert_eq!(sent, ["Deployment shop/web Background", "Widget shop/db Orphan"]);
     // The dependents of an owner whose deletion was accepted can no longer be skipped.
     accepted(&mut scenario, "deploy:shop/web");
-    let skip = Input::Skip { step: scenario.id("rs:shop/web-1"), by: by() };
+    let skip = command(RunCommand::Skip(scenario.id("rs:shop/web-1")));
     let step = scenario.id("rs:shop/web-1");
     assert_eq!(
         scenario.run.decide(&skip, &scenario.index, scenario.now),
-        Err(SteerError::TooLate(step))
+        Err(CommandError::TooLate(step))
     );
 }
 
@@ -873,9 +873,9 @@ fn dependent_cannot_be_skipped_while_its_owners_delete_is_in_flight() {
             accepted(&mut scenario, "Widget.example.com:shop/db");
         }
         let step = scenario.id(uid);
-        let skip = Input::Skip { step, by: by() };
+        let skip = command(RunCommand::Skip(step));
         let decision = scenario.run.decide(&skip, &scenario.index, scenario.now);
-        assert_eq!(decision, Err(SteerError::TooLate(step)), "{uid}, {is_accepted}");
+        assert_eq!(decision, Err(CommandError::TooLate(step)), "{uid}, {is_accepted}");
     }
 }
 
@@ -948,7 +948,7 @@ fn skipping_a_refused_dependent_keeps_no_other_dependent() {
     for uid in ["cm:shop/a", "cm:shop/b"] {
         scenario.answer(uid, Outcome::Refused { code: 403, message: "no".into() });
     }
-    scenario.steer(&Input::Skip { step: scenario.id("cm:shop/a"), by: by() });
+    scenario.steer(&command(RunCommand::Skip(scenario.id("cm:shop/a"))));
     assert_eq!(scenario.progress("cm:shop/a").stage, Stage::Skipped);
     assert!(
         scenario.run.taken().contains(&scenario.id("cm:shop/b")),
@@ -992,7 +992,7 @@ fn stop_does_not_count_collected_objects_as_untouched() {
     ] {
         assert_eq!(taken(&scenario, uid), is_taken, "{uid}");
     }
-    scenario.steer(&Input::Stop { by: by() });
+    scenario.steer(&command(RunCommand::Stop));
     scenario.reconcile();
     assert_eq!(scenario.stopped(), Some((2, 4, 0)));
 }
@@ -1002,7 +1002,7 @@ fn volume_is_skipped_with_its_claim() {
     let fixture =
         "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete";
     let mut scenario = Scenario::of(fixture);
-    scenario.steer(&Input::Skip { step: scenario.id("pv:pv"), by: by() });
+    scenario.steer(&command(RunCommand::Skip(scenario.id("pv:pv"))));
     for step in ["pv:pv", "pvc:shop/data", "ns:shop"] {
         assert_eq!(scenario.progress(step).stage, Stage::Skipped, "{step}");
     }
@@ -1011,8 +1011,8 @@ fn volume_is_skipped_with_its_claim() {
     let mut scenario = Scenario::of(fixture);
     scenario.reconcile();
     scenario.answer("pvc:shop/data", Outcome::Pods(vec![]));
-    let skip = Input::Skip { step: scenario.id("pv:pv"), by: by() };
-    let late = Err(SteerError::TooLate(scenario.id("pv:pv")));
+    let skip = command(RunCommand::Skip(scenario.id("pv:pv")));
+    let late = Err(CommandError::TooLate(scenario.id("pv:pv")));
     assert_eq!(
         scenario.run.decide(&skip, &scenario.index, scenario.now),
         late,
@@ -1051,7 +1051,7 @@ fn skipping_a_pod_skips_steps_that_wait_for_its_workload_to_have_none() {
         "the page can count the steps that wait"
     );
     scenario.answer("pod:shop/db-0", Outcome::Refused { code: 403, message: "no".into() });
-    scenario.steer(&Input::Skip { step, by: by() });
+    scenario.steer(&command(RunCommand::Skip(step)));
     assert_eq!(scenario.progress("pvc:shop/data-db-0").stage, Stage::Skipped);
     assert_eq!(scenario.progress("ns:shop").stage, Stage::Skipped);
     accepted(&mut scenario, "cm:shop/other");
@@ -1084,7 +1084,7 @@ fn skip_skips_exactly_the_direct_and_indirect_waiters() {
                 seen.insert(behind.id);
             }
         }
-        let skip = Input::Skip { step: step.id, by: by() };
+        let skip = command(RunCommand::Skip(step.id));
         let decision = scenario.run.decide(&skip, &scenario.index, scenario.now).unwrap();
         let skip: BTreeSet<StepId> = decision.events.iter().filter_map(RunEvent::step).collect();
         assert_eq!(seen, skip, "{}", step.object);
