@@ -130,6 +130,7 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
     routing::{any, get, post},
 };
+use teardown::run::RunCommand;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
     CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
@@ -190,9 +191,9 @@ pub fn router(state: AppState) -> Router {
         .route("/runs", post(runs::start))
         .route("/runs/{run}", get(runs::read))
         .route("/runs/{run}/feed", get(feed::read))
-        .route("/runs/{run}/pause", post(runs::pause))
-        .route("/runs/{run}/resume", post(runs::resume))
-        .route("/runs/{run}/stop", post(runs::stop))
+        .route("/runs/{run}/pause", runs::command(RunCommand::Pause))
+        .route("/runs/{run}/resume", runs::command(RunCommand::Resume))
+        .route("/runs/{run}/stop", runs::command(RunCommand::Stop))
         .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
         .route("/events", get(events::follow))
         .route("/demo", post(demo::play))

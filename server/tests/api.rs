@@ -4,6 +4,7 @@ mod test_server;
 
 use http::{Method, StatusCode};
 use server::hub::Refusal;
+use teardown::{plan::StepId, run::RunCommand};
 use test_server::{TestServer, delta, revision};
 
 #[tokio::test]
@@ -67,9 +68,15 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
         (started.status, started.json()),
         (StatusCode::CREATED, serde_json::json!({ "run": "r1" }))
     );
-    for action in ["pause", "resume", "stop", "steps/7/skip"] {
-        let answer = server.post(&format!("/api/runs/r1/{action}"), "").await;
-        assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{action}");
+    for (command, path) in [
+        (RunCommand::Pause, "/api/runs/r1/pause"),
+        (RunCommand::Resume, "/api/runs/r1/resume"),
+        (RunCommand::Stop, "/api/runs/r1/stop"),
+        (RunCommand::Skip(StepId(7)), "/api/runs/r1/steps/7/skip"),
+    ] {
+        assert_eq!(format!("/api/runs/r1/{command}"), path, "as the page asks for it");
+        let answer = server.post(path, "").await;
+        assert_eq!((answer.status, answer.text.as_str()), (StatusCode::NO_CONTENT, ""), "{path}");
     }
     assert_eq!(server.post("/api/runs/nope/pause", "").await.refusal(), "404 unknownRun");
     assert_eq!(server.post("/api/runs/r1/steps/x/skip", "").await.refusal(), "400 malformed");

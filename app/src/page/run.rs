@@ -5,14 +5,14 @@ use std::time::Duration;
 use leptos::prelude::*;
 use teardown::{
     message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
-    plan::{KeptReason, StepId},
-    run::RunId,
+    plan::KeptReason,
+    run::{RunCommand, RunId},
 };
 
 use crate::{
     navigation::address::{Address, Shape},
     state::{
-        command::{self, Refusal, RunCommand},
+        command::{self, Refusal},
         scene,
     },
     text,
@@ -78,17 +78,11 @@ pub fn Run() -> impl IntoView {
         busy.set(false);
         refusal.set(answer.err());
     };
-    let order = Callback::new(move |order: RunCommand| {
+    let send = Callback::new(move |command: RunCommand| {
         busy.set(true);
-        leptos::task::spawn_local(
-            async move { done(command::order(&id.get_untracked(), order).await) },
-        );
-    });
-    let skip = Callback::new(move |step: StepId| {
-        busy.set(true);
-        leptos::task::spawn_local(
-            async move { done(command::skip(&id.get_untracked(), step).await) },
-        );
+        leptos::task::spawn_local(async move {
+            done(command::command_run(&id.get_untracked(), command).await);
+        });
     });
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
@@ -108,13 +102,13 @@ pub fn Run() -> impl IntoView {
             }.into_any())
         };
         view! {
-            <RunHead scene card=Signal::derive(move || head.get().unwrap_or_else(|| card.clone())) attention=count busy order/>
+            <RunHead scene card=Signal::derive(move || head.get().unwrap_or_else(|| card.clone())) attention=count busy send/>
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             <div class="run-body">
                 <div class="run-main">
                     {move || is_open.get().then(|| current(scene))}
-                    <Attention scene address steps=troubled busy skip/>
+                    <Attention scene address steps=troubled busy send/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     demo::DemoCommand,
     message::DemoFault,
-    plan::{Difference, Plan, PlanId, StepId},
-    run::RunId,
+    plan::{Difference, Plan, PlanId},
+    run::{RunCommand, RunId},
     unit::UnitId,
 };
 
@@ -88,30 +88,9 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     ask(Request::post("/api/runs"), &body).await.map(|Started { run }| run)
 }
 
-/// The commands that a run takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunCommand {
-    /// Send nothing until resumed.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Send nothing any more.
-    Stop,
-}
-
-/// Gives a command to a run.
-pub async fn order(run: &RunId, order: RunCommand) -> Result<(), Refusal> {
-    let verb = match order {
-        RunCommand::Pause => "pause",
-        RunCommand::Resume => "resume",
-        RunCommand::Stop => "stop",
-    };
-    send(&format!("/api/runs/{}/{verb}", encoded(run.as_str())), &Nothing {}).await
-}
-
-/// Leaves a step out.
-pub async fn skip(run: &RunId, step: StepId) -> Result<(), Refusal> {
-    send(&format!("/api/runs/{}/steps/{step}/skip", encoded(run.as_str())), &Nothing {}).await
+/// Gives a run a command.
+pub async fn command_run(run: &RunId, command: RunCommand) -> Result<(), Refusal> {
+    send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Nothing {}).await
 }
 
 /// Makes a link that signs another browser in.

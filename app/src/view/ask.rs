@@ -17,7 +17,7 @@ pub fn Ask(
     title: Signal<String>,
     /// The label of the button that confirms.
     label: &'static str,
-    /// Whether an order is on its way.
+    /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
     /// The action of that button.

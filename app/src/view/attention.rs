@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::{
     message::{State, StepCard},
     plan::StepId,
-    run::StepProblem,
+    run::{RunCommand, StepProblem},
 };
 
 use super::{
@@ -37,11 +37,11 @@ pub fn Attention(
     address: Address,
     /// The steps, worst first.
     steps: Memo<Vec<StepId>>,
-    /// Whether an order is on its way.
+    /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Leaves a step out.
-    skip: Callback<StepId>,
+    /// Sends the run a command.
+    send: Callback<RunCommand>,
 ) -> impl IntoView {
     let asked = RwSignal::new(None);
     let open = RwSignal::new(false);
@@ -65,7 +65,7 @@ pub fn Attention(
             {move || list()}
         </section>
         // Outside the section, which may vanish while the dialog is open.
-        <Skip scene asked open busy skip/>
+        <Skip scene asked open busy send/>
     }
 }
 

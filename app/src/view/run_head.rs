@@ -3,13 +3,11 @@
 use leptos::prelude::*;
 use teardown::{
     message::{RunCard, State},
-    run::RunState,
+    run::{RunCommand, RunState},
 };
 
 use super::{current::is_moving, guard::Guarded, icon::icon, moment::moment, stop::Stop};
-use crate::{
-    navigation::address, state::clock::Clock, state::command::RunCommand, state::scene::Scene, text,
-};
+use crate::{navigation::address, state::clock::Clock, state::scene::Scene, text};
 
 /// The head.
 #[component]
@@ -20,11 +18,11 @@ pub fn RunHead(
     card: Signal<RunCard>,
     /// The number of steps that need attention.
     attention: Signal<usize>,
-    /// Whether an order is on its way.
+    /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
     /// Tells the run.
-    order: Callback<RunCommand>,
+    send: Callback<RunCommand>,
 ) -> impl IntoView {
     let clock = expect_context::<Clock>();
     let stopping = RwSignal::new(false);
@@ -67,7 +65,7 @@ pub fn RunHead(
     let is_paused = move || state.get() == RunState::Paused;
     let buttons = move || {
         let turn = Callback::new(move |()| {
-            order.run(if is_paused() { RunCommand::Resume } else { RunCommand::Pause });
+            send.run(if is_paused() { RunCommand::Resume } else { RunCommand::Pause });
         });
         let stop = Callback::new(move |()| stopping.set(true));
         let label = Signal::derive(move || if is_paused() { text::RESUME } else { text::PAUSE });
@@ -123,7 +121,7 @@ pub fn RunHead(
                     }.into_any()
                 })}</span>
             </div>
-            <Stop scene open=stopping busy order/>
+            <Stop scene open=stopping busy send/>
         </div>
     }
 }

@@ -1,7 +1,7 @@
 //! The question before a step is left out: what waits for it is left out with it, and nothing brings that back.
 
 use leptos::prelude::*;
-use teardown::{message::StepCard, plan::StepId};
+use teardown::{message::StepCard, plan::StepId, run::RunCommand};
 
 use super::{ask::Ask, object_name::object_name};
 use crate::{
@@ -22,11 +22,11 @@ pub fn Skip(
     asked: RwSignal<Option<StepId>>,
     /// Whether the dialog is open.
     open: RwSignal<bool>,
-    /// Whether an order is on its way.
+    /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Leaves the step out.
-    skip: Callback<StepId>,
+    /// Sends the run a command.
+    send: Callback<RunCommand>,
 ) -> impl IntoView {
     let card = move || {
         let id = asked.get()?;
@@ -59,7 +59,7 @@ pub fn Skip(
     };
     let act = Callback::new(move |()| {
         if let Some(step) = asked.get_untracked() {
-            skip.run(step);
+            send.run(RunCommand::Skip(step));
         }
     });
     view! { <Ask open id="skip-title" title label=text::SKIP_NOW busy act>{move || what()}</Ask> }

@@ -2,10 +2,10 @@
 //! terminating before is named for itself.
 
 use leptos::prelude::*;
+use teardown::run::RunCommand;
 
 use super::ask::Ask;
 use crate::{
-    state::command::RunCommand,
     state::progress::Progress,
     state::scene::{self, Scene},
     text,
@@ -18,11 +18,11 @@ pub fn Stop(
     scene: Scene,
     /// Whether it is open.
     open: RwSignal<bool>,
-    /// Whether an order is on its way.
+    /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Tells the run.
-    order: Callback<RunCommand>,
+    /// Sends the run a command.
+    send: Callback<RunCommand>,
 ) -> impl IntoView {
     let left = move || {
         // Where nobody asks, nothing is counted.
@@ -47,7 +47,7 @@ pub fn Stop(
         )
     };
     let title = Signal::stored(text::STOP_TITLE.to_owned());
-    let act = Callback::new(move |()| order.run(RunCommand::Stop));
+    let act = Callback::new(move |()| send.run(RunCommand::Stop));
     view! {
         <Ask open id="stop-title" title label=text::STOP_NOW busy act>
             <p>{text::STOP_LEAD}</p>

@@ -1,19 +1,20 @@
-//! Runs, to start, to look at and to steer.
+//! Runs: to start one, to look at it, and to give it a command.
 
 use axum::{
     Extension, Json,
     extract::{Path, State, rejection::PathRejection},
+    routing::{MethodRouter, post},
 };
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use teardown::{
     message::{Message, Topic},
     plan::{PlanId, StepId},
-    run::RunId,
+    run::{RunCommand, RunId},
 };
 
 use super::{AppState, Failure, access::Person, body::Body};
-use crate::hub::{Start, Steer};
+use crate::hub::Start;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,51 +48,33 @@ pub(super) async fn read(
     Ok(Json(state.hub.query(Topic::Run(run)).await??))
 }
 
-type At<T> = Result<Path<T>, PathRejection>;
-
-/// Pauses a run.
-pub(super) async fn pause(
-    state: State<AppState>,
-    person: Extension<Person>,
-    run: At<RunId>,
-) -> Result<StatusCode, Failure> {
-    steer(state, person, run?.0, Steer::Pause).await
+/// Takes this command to a run.
+pub(super) fn command(command: RunCommand) -> MethodRouter<AppState> {
+    post(
+        async move |state: State<AppState>,
+                    person: Extension<Person>,
+                    run: Result<Path<RunId>, PathRejection>| {
+            send(state, person, run?.0, command).await
+        },
+    )
 }
 
-/// Resumes a run.
-pub(super) async fn resume(
-    state: State<AppState>,
-    person: Extension<Person>,
-    run: At<RunId>,
-) -> Result<StatusCode, Failure> {
-    steer(state, person, run?.0, Steer::Resume).await
-}
-
-/// Stops a run.
-pub(super) async fn stop(
-    state: State<AppState>,
-    person: Extension<Person>,
-    run: At<RunId>,
-) -> Result<StatusCode, Failure> {
-    steer(state, person, run?.0, Steer::Stop).await
-}
-
-/// Leaves a step of a run out.
+/// Skips a step of a run.
 pub(super) async fn skip(
     state: State<AppState>,
     person: Extension<Person>,
-    step: At<(RunId, StepId)>,
+    step: Result<Path<(RunId, StepId)>, PathRejection>,
 ) -> Result<StatusCode, Failure> {
     let Path((run, step)) = step?;
-    steer(state, person, run, Steer::Skip(step)).await
+    send(state, person, run, RunCommand::Skip(step)).await
 }
 
-async fn steer(
+async fn send(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
     run: RunId,
-    steer: Steer,
+    command: RunCommand,
 ) -> Result<StatusCode, Failure> {
-    state.hub.steer(run, steer, person.guest.recorded()).await??;
+    state.hub.command(run, command, person.guest.recorded()).await??;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -10,7 +10,7 @@ use teardown::{
     object::ObjectRef,
     observation::Observation,
     plan::{Difference, Plan, PlanError, PlanId, StepId},
-    run::RunId,
+    run::{RunCommand, RunId},
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
@@ -80,12 +80,12 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<RunId, Refusal>>,
     },
-    /// A person steers a run.
-    Steer {
+    /// A person gives a run a command.
+    Command {
         /// The run.
         run: RunId,
         /// The command.
-        steer: Steer,
+        command: RunCommand,
         /// The person's name.
         by: String,
         /// The channel for the reply.
@@ -104,20 +104,6 @@ pub struct Start {
     pub confirm: String,
     /// The person's name.
     pub by: String,
-}
-
-/// The commands to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Steer {
-    /// Sends nothing until the run is resumed.
-    Pause,
-    /// Continues the run.
-    Resume,
-    /// Sends nothing more.
-    Stop,
-    /// Skips a step, and every step that waits for it, because those must not go while its object stays.
-    Skip(StepId),
 }
 
 /// The reasons why the hub refuses a request. A person can act on each of them.
@@ -276,17 +262,17 @@ impl HubHandle {
         self.request(|reply| Incoming::Start { start, reply }).await
     }
 
-    /// Pauses, resumes or stops a run, or skips one of its steps.
+    /// Gives a run a command.
     ///
     /// # Errors
     /// [`Refusal`] if the command is not possible, [`HubClosed`] if the process is ending.
-    pub async fn steer(
+    pub async fn command(
         &self,
         run: RunId,
-        steer: Steer,
+        command: RunCommand,
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
-        self.request(|reply| Incoming::Steer { run, steer, by, reply }).await
+        self.request(|reply| Incoming::Command { run, command, by, reply }).await
     }
 
     async fn request<T>(

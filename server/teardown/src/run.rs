@@ -27,6 +27,7 @@
 //! - Only Pods and late objects are checked again while a run goes on. An older object that is changed after the start, so
 //!   that it needs what the plan takes, holds nothing.
 
+mod command;
 mod decide;
 mod event;
 mod progress;
@@ -47,7 +48,8 @@ use crate::{
 };
 
 pub use self::{
-    decide::{Decision, Input, SteerError},
+    command::{CommandError, RunCommand},
+    decide::{Decision, Input},
     event::{Call, RunEvent},
     progress::{Progress, Skip, Stage},
 };

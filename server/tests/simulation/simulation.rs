@@ -1,5 +1,6 @@
 //! One simulation run: an application, a server, an operator and faults, all generated from a seed.
 
+mod actions;
 mod edge_forms;
 mod leak_check;
 mod other_actors;
@@ -20,13 +21,11 @@ use sandbox::{
     service::Sandbox,
     store::{Event, Key},
 };
-use server::hub::{HubHandle, Start, Steer};
+use server::hub::HubHandle;
 use teardown::{
     message::{Message, Record, Topic},
-    plan::{Plan, StepId},
-    run::{RunId, StepProblem},
-    unit::UnitId,
-    unknown_reason::UnknownReason,
+    plan::Plan,
+    run::RunId,
 };
 use tokio::{
     runtime::Runtime,
@@ -36,13 +35,12 @@ use tokio::{
 };
 
 use crate::{
-    application::{Application, UNIT, object},
+    application::Application,
     coverage::Artifacts,
     disk::Disk,
     end_page::EndPage,
-    fault_schedule::{Crash, FaultSchedule, NODES, ScheduledAction},
+    fault_schedule::{Crash, FaultSchedule, NODES},
     feature_set::{FeatureSet, has_http_client},
-    http_client::HttpClient,
     mutant::{Confirmed, Mutant},
     observed_versions::ObservedVersions,
     oracle::{self, Evidence, USER, Violation},
@@ -51,7 +49,6 @@ use crate::{
     revision_times::RevisionTimes,
     server_instance::{Environment, ServerInstance},
     server_log::ServerLog,
-    state::namespace,
     transcript::Transcript,
     transport::Arrivals,
 };
@@ -405,160 +402,6 @@ impl Simulation {
         left.collect()
     }
 
-    fn inject_faults(&mut self) {
-        self.faults_began = Some(Instant::now());
-        let script = self.schedule.script.clone();
-        let parsed = self.environment.sandbox.with(|world| {
-            let faults = world.parse_faults(&script);
-            faults.map(|faults| world.cluster.faults = faults)
-        });
-        self.environment.sandbox.wake();
-        if let Err(error) = parsed {
-            self.report("setup", error.to_string());
-        }
-    }
-
-    /// Repairs all faults, and lets the scaled and tainted objects recover.
-    fn heal(&mut self) {
-        self.log("ALL FAULTS ARE REPAIRED");
-        self.healed = Some(self.environment.transcript.now());
-        self.environment.sandbox.with(|world| {
-            world.repair();
-        });
-        self.environment.sandbox.wake();
-        for node in NODES {
-            self.taint(node, false);
-        }
-        for (namespace, name) in self.application.backends.clone() {
-            self.scale(&namespace, &name, 1);
-        }
-    }
-
-    /// The operator's clean-up: resume paused runs, skip steps that would lose unplanned data, delete objects outside
-    /// of the plan.
-    async fn resume_and_clean_up(&mut self, with_late_objects: bool) {
-        for (run, ended) in self.environment.disk.runs() {
-            if !ended && let Some(instance) = &self.instance {
-                let run = RunId::new(run);
-                let mut steers = vec![Steer::Resume];
-                if with_late_objects {
-                    steers.extend(
-                        steps_losing_unplanned_data(&instance.hub, &run)
-                            .await
-                            .into_iter()
-                            .map(Steer::Skip),
-                    );
-                }
-                for steer in steers {
-                    let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
-                    _ = timeout(ANSWER_TIMEOUT, steered).await;
-                }
-            }
-        }
-        self.clean_up(with_late_objects);
-    }
-
-    async fn perform(&mut self, action: ScheduledAction) {
-        self.log(format!("{action:?}"));
-        match action {
-            ScheduledAction::Kill => self.kill_and_notify("killed").await,
-            ScheduledAction::CrashAtWrite(after, crash_point) => {
-                self.environment.disk.crash_at_write(after, crash_point)
-            }
-            ScheduledAction::CrashAtDelete(after, with_effect) => {
-                self.environment.arrivals.crash_at_delete(after, with_effect)
-            }
-            ScheduledAction::UnauthenticatedRequests => self.send_unauthenticated_requests().await,
-            ScheduledAction::Compact => {
-                self.pull_events();
-                self.environment.sandbox.with(|world| {
-                    let store = &mut world.cluster.store;
-                    store.compact(store.revision());
-                });
-            }
-            ScheduledAction::LateObject(namespace) => {
-                let config = object("v1", "ConfigMap", &namespace, "unplanned");
-                self.create_object(&namespace, "configmaps", config);
-            }
-            ScheduledAction::UnplannedPod(pod) => {
-                let within = namespace(&pod).to_owned();
-                self.create_object(&within, "pods", pod);
-            }
-            // After the repair nothing would undo these.
-            ScheduledAction::BackendLost(..) | ScheduledAction::Taint(_)
-                if self.healed.is_some() => {}
-            ScheduledAction::BackendLost(namespace, name) => self.scale(&namespace, &name, 0),
-            ScheduledAction::Taint(node) => self.taint(node, true),
-            ScheduledAction::UnplannedMount(namespace, claim) => {
-                self.mount_claim(&namespace, &claim)
-            }
-            ScheduledAction::Pause => self.steer(Steer::Pause).await,
-            ScheduledAction::Resume => self.steer(Steer::Resume).await,
-            ScheduledAction::Stop => self.steer(Steer::Stop).await,
-            ScheduledAction::Skip(step) => {
-                let steps = self.plan.as_ref().map_or(0, |plan| plan.steps.len()) as u64;
-                if steps > 0 {
-                    let step = u32::try_from(step % steps).unwrap_or_default();
-                    self.steer(Steer::Skip(StepId(step))).await;
-                }
-            }
-            ScheduledAction::SecondRun { namespace } => self.second_run(namespace).await,
-        }
-    }
-
-    async fn kill_and_notify(&mut self, why: &str) {
-        if self.instance.is_some() {
-            self.kill(why).await;
-            self.environment.stopped.notify_one();
-        }
-    }
-
-    async fn steer(&mut self, steer: Steer) {
-        let (Some(instance), Some(run)) = (&self.instance, &self.run) else { return };
-        let steered = instance.hub.steer(run.clone(), steer, "Li".to_owned());
-        let answer = timeout(ANSWER_TIMEOUT, steered).await;
-        self.check_for_leak("a command to a run", &format!("{answer:?}"));
-        self.log(format!("  {answer:?}"));
-    }
-
-    async fn send_unauthenticated_requests(&mut self) {
-        let (Some(instance), Some(plan), Some(run)) = (&self.instance, &self.plan, &self.run)
-        else {
-            return;
-        };
-        let has_cookie = self.environment.mutant == Some(Mutant::StolenCookie);
-        let client = match HttpClient::open(instance.hub.clone()).await {
-            Ok(client) => client,
-            Err(error) => return self.report("setup", error),
-        };
-        let tried =
-            timeout(ANSWER_TIMEOUT, client.request_unauthenticated(plan, run, has_cookie)).await;
-        let asked = timeout(ANSWER_TIMEOUT, client.request_everything(plan, run)).await;
-        // A server that is being killed gives no answer.
-        self.violations.extend(tried.into_iter().chain(asked).flatten());
-    }
-
-    async fn second_run(&mut self, namespace: bool) {
-        let Some(instance) = &self.instance else { return };
-        let hub = instance.hub.clone();
-        let unit =
-            if namespace { self.application.exclusive_namespace() } else { UnitId::new(UNIT) };
-        self.log(format!("  of {unit}"));
-        let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone())).await;
-        self.check_plan_for_leak(&made);
-        let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
-        let (plan, hash) = (plan.id.clone(), plan.hash.clone());
-        let confirm = unit.as_str().to_owned();
-        let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
-        let started = timeout(ANSWER_TIMEOUT, started).await;
-        self.check_for_leak("a request to start a run", &format!("{started:?}"));
-        if let Ok(Ok(Err(refusal))) = &started {
-            self.log(format!("  refused: {refusal:?}"));
-        } else {
-            self.log(format!("  {started:?}"));
-        }
-    }
-
     async fn finish(mut self) -> Outcome {
         let over = self.environment.transcript.now();
         // The last messages arrive within this time.
@@ -652,21 +495,4 @@ impl Simulation {
             format!("{topic}: the folded page differs from the snapshot: {difference}"),
         );
     }
-}
-
-/// The steps for which the page of a run says that they would lose more data than the plan said.
-async fn steps_losing_unplanned_data(hub: &HubHandle, run: &RunId) -> Vec<StepId> {
-    let looked = timeout(ANSWER_TIMEOUT, hub.query(Topic::Run(run.clone()))).await;
-    let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
-    let would_lose = |problem: &Option<StepProblem>| {
-        matches!(
-            problem,
-            Some(StepProblem::Unknown { reason: UnknownReason::WouldDestroyData { .. } })
-        )
-    };
-    let steps_losing_unplanned_data = records.into_iter().filter_map(|record| match record {
-        Record::Step(step) if would_lose(&step.problem) => Some(step.id),
-        _ => None,
-    });
-    steps_losing_unplanned_data.collect()
 }

@@ -125,8 +125,8 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     };
                     let _ = reply.send(answer);
                 }
-                Incoming::Steer { run, steer, by, reply } => {
-                    receive(format!("{steer:?} {run} by {by}"));
+                Incoming::Command { run, command, by, reply } => {
+                    receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
                 Incoming::Observed(_) | Incoming::CallCompleted { .. } => {

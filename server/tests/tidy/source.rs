@@ -117,13 +117,22 @@ pub(crate) fn sources() -> Vec<Source> {
             Source { path, code: code(&text), text, for_tests: false }
         })
         .collect();
-    let for_tests: BTreeSet<_> = sources
-        .iter()
-        .flat_map(Source::declares)
-        .filter_map(|(path, for_tests)| for_tests.then_some(path))
-        .collect();
-    for source in &mut sources {
-        source.for_tests = for_tests.contains(&source.path);
+    // A test module may declare further ones, so this repeats until no more are found.
+    loop {
+        let for_tests: BTreeSet<_> = sources
+            .iter()
+            .flat_map(Source::declares)
+            .filter_map(|(path, for_tests)| for_tests.then_some(path))
+            .collect();
+        let mut found = false;
+        for source in &mut sources {
+            let is_new = !source.for_tests && for_tests.contains(&source.path);
+            source.for_tests |= is_new;
+            found |= is_new;
+        }
+        if !found {
+            break;
+        }
     }
     assert!(sources.len() > 20, "the sources have moved away from SOURCES");
     sources

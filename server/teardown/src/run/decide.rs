@@ -11,7 +11,9 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use self::late_objects::LateObjects;
-use super::{Call, Progress, Run, RunEvent, RunState, Stage, StepProblem};
+use super::{
+    Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, Stage, StepProblem,
+};
 use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
@@ -53,43 +55,13 @@ pub enum Input {
     },
     /// The server was restarted, and the index is complete again.
     Recover,
-    /// A person pauses the run: no more calls until it is resumed.
-    Pause {
+    /// A person gives a command.
+    Command {
+        /// The command.
+        command: RunCommand,
         /// The person's name.
         by: String,
     },
-    /// A person resumes the run.
-    Resume {
-        /// The person's name.
-        by: String,
-    },
-    /// A person stops the run: no more calls.
-    Stop {
-        /// The person's name.
-        by: String,
-    },
-    /// A person skips a step, and with it every step that waits for it.
-    Skip {
-        /// The step.
-        step: StepId,
-        /// The person's name.
-        by: String,
-    },
-}
-
-/// The reasons why a person's command has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SteerError {
-    /// The run has ended or is stopping.
-    #[error("the run is over")]
-    Ended,
-    /// The plan has no such step.
-    #[error("the run has no step {0}")]
-    UnknownStep(StepId),
-    /// The step is finished or skipped already, its call is in flight, or its object goes with one whose deletion was
-    /// requested.
-    #[error("step {0} can no longer be skipped")]
-    TooLate(StepId),
 }
 
 /// The result of a decision. The caller writes the events to the journal, applies them, and then executes the actions,
@@ -153,22 +125,19 @@ impl Run {
     /// the events.
     ///
     /// # Errors
-    /// [`SteerError`] if a person's command comes too late; every other input succeeds.
+    /// [`CommandError`] if a person's command comes too late; every other input succeeds.
     pub fn decide(
         &self,
         input: &Input,
         index: &Index,
         now: Timestamp,
-    ) -> Result<Decision, SteerError> {
+    ) -> Result<Decision, CommandError> {
         if self.state.is_ended() {
             return match input {
                 Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => {
                     Ok(Decision::default())
                 }
-                Input::Pause { .. }
-                | Input::Resume { .. }
-                | Input::Stop { .. }
-                | Input::Skip { .. } => Err(SteerError::Ended),
+                Input::Command { .. } => Err(CommandError::Ended),
             };
         }
         match input {
@@ -177,22 +146,30 @@ impl Run {
                 Ok(self.call_completed(action, outcome, index, now))
             }
             Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
-            Input::Pause { by } => {
-                self.steer(RunState::Running, RunEvent::Paused { by: by.clone() })
-            }
-            Input::Resume { by } => {
-                self.steer(RunState::Paused, RunEvent::Resumed { by: by.clone() })
-            }
-            Input::Stop { .. } if self.state == RunState::Stopping => Ok(Decision::default()),
-            Input::Stop { by } => Ok(Decision::event(RunEvent::Stopping { by: by.clone() })),
-            Input::Skip { step, by } => self.skip(*step, by, index),
+            Input::Command { command, by } => self.command(*command, by, index),
+        }
+    }
+
+    fn command(
+        &self,
+        command: RunCommand,
+        by: &str,
+        index: &Index,
+    ) -> Result<Decision, CommandError> {
+        let by = by.to_owned();
+        match command {
+            RunCommand::Pause => self.steer(RunState::Running, RunEvent::Paused { by }),
+            RunCommand::Resume => self.steer(RunState::Paused, RunEvent::Resumed { by }),
+            RunCommand::Stop if self.state == RunState::Stopping => Ok(Decision::default()),
+            RunCommand::Stop => Ok(Decision::event(RunEvent::Stopping { by })),
+            RunCommand::Skip(step) => self.skip(step, &by, index),
         }
     }
 
     /// A repeated command changes nothing; a command to a run that is stopping comes too late.
-    fn steer(&self, from: RunState, event: RunEvent) -> Result<Decision, SteerError> {
+    fn steer(&self, from: RunState, event: RunEvent) -> Result<Decision, CommandError> {
         match self.state {
-            RunState::Stopping => Err(SteerError::Ended),
+            RunState::Stopping => Err(CommandError::Ended),
             state if state == from => Ok(Decision::event(event)),
             _ => Ok(Decision::default()),
         }
@@ -200,8 +177,8 @@ impl Run {
 
     /// Skips a step and every step that waits for it, because those must not go while its object stays. A volume is
     /// skipped together with its claim, because the claim decides over the data.
-    fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Decision, SteerError> {
-        let progress = self.progress(step).ok_or(SteerError::UnknownStep(step))?;
+    fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Decision, CommandError> {
+        let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
         let is_late = progress.is_settled() || matches!(progress.stage, Stage::Calling(_));
         let taken = self.taken();
         let is_collected = |id: StepId| {
@@ -214,14 +191,14 @@ impl Run {
             was_never_requested && step.action != StepAction::Await && taken.contains(&id)
         };
         if is_late || is_collected(step) {
-            return Err(SteerError::TooLate(step));
+            return Err(CommandError::TooLate(step));
         }
         let mut skip = vec![step];
         for claim in self.claims_of(step) {
             match self.progress(claim).map(|progress| progress.stage) {
                 Some(Stage::Waiting) if !is_collected(claim) => skip.push(claim),
                 Some(Stage::Gone | Stage::Skipped | Stage::CameBack) => {}
-                _ => return Err(SteerError::TooLate(step)),
+                _ => return Err(CommandError::TooLate(step)),
             }
         }
         for (behind, progress) in self.steps() {

@@ -18,7 +18,7 @@ use teardown::{
     object::Uid,
     plan::{Plan, PlanError, plan},
     relation::Edge,
-    run::{Input, Run, RunEvent, RunId, RunState},
+    run::{Input, Run, RunCommand, RunEvent, RunId, RunState},
     unit::{UnitId, units},
     world::World,
 };
@@ -155,8 +155,8 @@ fn simulate_run(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseE
                 Input::Reconcile
             }
             _ => match rng.below(120) {
-                0 => Input::Pause { by: "test".into() },
-                1..20 => Input::Resume { by: "test".into() },
+                0 => Input::Command { command: RunCommand::Pause, by: "test".into() },
+                1..20 => Input::Command { command: RunCommand::Resume, by: "test".into() },
                 _ => Input::Reconcile,
             },
         };

@@ -1,4 +1,10 @@
-//! Tests of how often readers receive messages.
+//! Tests of the topics: what their readers receive, and how often.
+
+use teardown::{
+    fold::View,
+    message::{Key, Revision},
+    observation::AwayCause,
+};
 
 use super::*;
 
@@ -83,4 +89,64 @@ async fn gone_unit_is_unknown_to_new_readers_even_while_its_topic_has_one() {
     assert_eq!(new_reader.err(), Some(Refusal::UnknownUnit(unit.clone())));
     let back = process.hub.subscribe(topic(), Some(delta.revision)).await.unwrap();
     assert!(back.is_ok_and(|back| back.first.is_empty()), "an earlier reader continues");
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_unit_is_not_refused_before_the_cluster_is_listed() {
+    let process = Process::start(&Disk::default());
+    process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
+    let topic = Topic::Unit(UnitId::new("bank"));
+    let early = process.hub.query(topic.clone()).await.unwrap();
+    assert_eq!(early.err(), Some(Refusal::NotReady));
+    // A reader who waits for the unit sees which kinds are missing.
+    let cause = AwayCause::Unauthorized;
+    process.see(vec![Observation::Unreachable { cause, message: "Unauthorized".into() }]).await;
+    let waiting = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
+    let first = format!("{:?}", waiting.first);
+    assert!(first.contains("Unauthorized"), "{first}");
+    process.list(SHOP).await;
+    let unknown = process.hub.subscribe(topic, None).await.unwrap();
+    assert_eq!(unknown.err(), Some(Refusal::UnknownUnit(UnitId::new("bank"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_get_a_snapshot_then_deltas_and_resume_without_loss() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let topic = Topic::Unit(UnitId::new("shop"));
+    let mut first = process.hub.subscribe(topic.clone(), None).await.unwrap().unwrap();
+    assert_eq!(first.first.len(), 1);
+    assert_eq!(first.first[0].kind, FrameKind::Snapshot);
+    let mut view = View::new(first.first[0].revision, []);
+    view.apply(serde_json::from_str(&first.first[0].json).unwrap()).unwrap();
+    let seen = view.revision();
+
+    // A burst becomes one delta with the last state of each record.
+    for name in ["a", "b", "c"] {
+        process
+            .see(vec![Observation::Applied(Box::new(fixture::object(&format!(
+                "cm shop/{name} of=shop"
+            ))))])
+            .await;
+    }
+    process.gone("cm shop/b").await;
+    let frame = first.rest.recv().await.unwrap();
+    assert_eq!(frame.kind, FrameKind::Delta);
+    view.apply(serde_json::from_str(&frame.json).unwrap()).unwrap();
+    assert!(view.records().contains_key(&Key::Object(fixture::uid("cm:shop/c"))));
+    assert!(!view.records().contains_key(&Key::Object(fixture::uid("cm:shop/b"))));
+
+    // A reader who was away receives the deltas they missed; a reader who missed none receives none.
+    let missed = process.hub.subscribe(topic.clone(), Some(seen)).await.unwrap().unwrap();
+    assert_eq!(missed.first, [frame]);
+    let nothing =
+        process.hub.subscribe(topic.clone(), Some(view.revision())).await.unwrap().unwrap();
+    assert!(nothing.first.is_empty());
+    // A revision of another boot, or of the future, is answered with a snapshot.
+    for unusable in [Revision { boot: 1, ..seen }, Revision { count: seen.count + 1000, ..seen }] {
+        let resumed = process.hub.subscribe(topic.clone(), Some(unusable)).await.unwrap().unwrap();
+        assert_eq!(resumed.first[0].kind, FrameKind::Snapshot);
+    }
+    let unknown = process.hub.subscribe(Topic::Run(RunId::new("x")), None).await.unwrap();
+    assert!(matches!(unknown, Err(Refusal::UnknownRun(_))));
 }

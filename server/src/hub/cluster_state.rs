@@ -1,0 +1,108 @@
+//! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use teardown::{
+    graph::Graph,
+    index::Index,
+    observation::Observation,
+    run::Run,
+    unit::{Unit, UnitId, units},
+    world::World,
+};
+use tokio::time::Instant;
+
+use super::clock::Clock;
+use crate::journal::ClusterId;
+
+/// The cluster as the hub knows it.
+pub(super) struct ClusterState {
+    name: String,
+    clock: Clock,
+    index: Index,
+    /// The state of the index from which the graph and the units were computed.
+    computed: u64,
+    graph: Graph,
+    units: BTreeMap<UnitId, Unit>,
+}
+
+/// The index with a graph and units that are up to date.
+pub(super) struct Current<'a> {
+    name: &'a str,
+    pub(super) index: &'a Index,
+    pub(super) graph: &'a Graph,
+    pub(super) units: &'a BTreeMap<UnitId, Unit>,
+    pub(super) now: Timestamp,
+}
+
+impl ClusterState {
+    /// A cluster of which nothing has been observed.
+    pub(super) fn new(name: String, now: Timestamp) -> Self {
+        let index = Index::default();
+        let graph = Graph::of(&index);
+        let units = units(&index, &graph);
+        Self { name, clock: Clock::start(now), computed: index.changes(), index, graph, units }
+    }
+
+    /// Starts the clock again at this time.
+    pub(super) fn set_time(&mut self, now: Timestamp) {
+        self.clock = Clock::start(now);
+    }
+
+    pub(super) fn observe(&mut self, observations: Vec<Observation>) {
+        let now = self.clock.now();
+        for observation in &observations {
+            match observation {
+                Observation::Time(cluster) => self.clock.follow(*cluster),
+                Observation::Pace(pace) => self.clock.set_pace(*pace),
+                _ => {}
+            }
+        }
+        self.index.apply(observations, now);
+    }
+
+    /// The identity of this cluster, so that a run is never executed on another one.
+    pub(super) fn id(&self) -> ClusterId {
+        let system = self.index.find("", "Namespace", None, "kube-system");
+        ClusterId::new(&self.name, system.map(|namespace| &namespace.uid))
+    }
+
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Milliseconds since the hub's start, by the monotonic clock.
+    pub(super) fn milliseconds(&self) -> u64 {
+        self.clock.milliseconds()
+    }
+
+    /// The instant of a time of the cluster; for a past time, the current instant.
+    pub(super) fn instant(&self, at: Timestamp) -> Instant {
+        self.clock.instant(at)
+    }
+
+    /// Computes the graph and the units from the index, unless they are up to date.
+    pub(super) fn current(&mut self) -> Current<'_> {
+        let changes = self.index.changes();
+        if self.computed != changes {
+            self.graph = Graph::of(&self.index);
+            self.units = units(&self.index, &self.graph);
+            self.computed = changes;
+        }
+        let Self { name, clock, index, graph, units, .. } = self;
+        Current { name, index, graph, units, now: clock.now() }
+    }
+}
+
+impl<'a> Current<'a> {
+    /// The cluster with these runs, for the views of the topics.
+    pub(super) fn world(self, runs: &'a [&'a Run]) -> World<'a> {
+        let Self { name: cluster, index, graph, units, now } = self;
+        World { cluster, index, graph, units, runs, now }
+    }
+}

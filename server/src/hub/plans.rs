@@ -1,0 +1,61 @@
+//! The plans that people have asked for.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use teardown::{
+    plan::{self, Plan, PlanId},
+    unit::UnitId,
+};
+
+use super::{Refusal, cluster_state::ClusterState};
+
+/// The most plans kept for reading; the journal keeps those of runs as well.
+const PLANS: usize = 256;
+
+/// The last plans that were made.
+#[derive(Default)]
+pub(super) struct Plans {
+    by_id: HashMap<PlanId, Arc<Plan>>,
+    by_age: VecDeque<PlanId>,
+}
+
+impl Plans {
+    /// Makes a plan of a unit in its current state, and keeps it.
+    pub(super) fn make(
+        &mut self,
+        unit: &UnitId,
+        cluster: &mut ClusterState,
+    ) -> Result<Arc<Plan>, Refusal> {
+        let plan = Arc::new(plan_of(unit, cluster)?);
+        self.keep(&plan);
+        Ok(plan)
+    }
+
+    fn keep(&mut self, plan: &Arc<Plan>) {
+        if self.by_id.insert(plan.id.clone(), plan.clone()).is_none() {
+            self.by_age.push_back(plan.id.clone());
+        }
+        if self.by_age.len() > PLANS
+            && let Some(oldest) = self.by_age.pop_front()
+        {
+            self.by_id.remove(&oldest);
+        }
+    }
+
+    pub(super) fn get(&self, id: &PlanId) -> Option<&Arc<Plan>> {
+        self.by_id.get(id)
+    }
+}
+
+/// A plan of a unit in its current state.
+pub(super) fn plan_of(unit: &UnitId, cluster: &mut ClusterState) -> Result<Plan, Refusal> {
+    if !cluster.index().is_synced() {
+        return Err(Refusal::NotReady);
+    }
+    let current = cluster.current();
+    let unit = current.units.get(unit).ok_or_else(|| Refusal::UnknownUnit(unit.clone()))?;
+    plan::plan(current.index, current.graph, unit, current.now).map_err(Refusal::Unplannable)
+}

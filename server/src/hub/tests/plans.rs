@@ -1,0 +1,56 @@
+//! Tests of plans, and of the conditions under which a run of one starts.
+
+use teardown::{api_problem::ApiProblem, observation::HiddenCause, unknown_reason::UnknownReason};
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn stale_plan_is_refused_with_the_differences() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
+    let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
+    let Refusal::Stale(differences) = refusal else { panic!("{refusal:?}") };
+    assert_eq!(
+        differences.len(),
+        2,
+        "one object is new, and the namespace waits for it: {differences:?}"
+    );
+
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let wrong = Start { hash: "0".into(), ..confirmation(&plan) };
+    assert_eq!(process.hub.start(wrong).await.unwrap(), Err(Refusal::WrongHash));
+    let wrong = Start { confirm: "shopp".into(), ..confirmation(&plan) };
+    assert_eq!(process.hub.start(wrong).await.unwrap(), Err(Refusal::WrongName));
+    process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
+    let again = process.hub.start(confirmation(&plan)).await.unwrap();
+    assert!(matches!(again, Err(Refusal::Overlap { .. })), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_plan_is_made_before_the_cluster_is_listed() {
+    let process = Process::start(&Disk::default());
+    process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
+    assert_eq!(process.hub.make_plan(UnitId::new("shop")).await.unwrap(), Err(Refusal::NotReady));
+    process.list(SHOP).await;
+    let unknown = process.hub.make_plan(UnitId::new("shopp")).await.unwrap();
+    assert_eq!(unknown, Err(Refusal::UnknownUnit(UnitId::new("shopp"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_run_starts_while_pods_are_hidden() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let resource = "pods".to_owned();
+    let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from("no"));
+    let hidden =
+        Observation::Hidden { resource: resource.clone(), cause, message: message.clone() };
+    process.see(vec![hidden]).await;
+    let refused = process.hub.start(confirmation(&plan)).await.unwrap();
+    let reason = UnknownReason::Hidden { resource: resource.clone(), namespace: None, message };
+    assert_eq!(refused, Err(Refusal::PodsHidden(reason)));
+    process.see(vec![Observation::Visible { resource }]).await;
+    process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
+}

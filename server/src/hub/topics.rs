@@ -1,0 +1,156 @@
+//! The topics that readers follow: their views, and when these are published.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use teardown::message::{Message, Record, Revision, Topic};
+use tokio::time::Instant;
+
+use super::{
+    Refusal, Subscription, cluster_state::ClusterState, runs::Runs, topic_channel::TopicChannel,
+};
+
+/// The interval between two publications: short enough to look instant, long enough to combine a burst into one
+/// message.
+const PUBLISH: Duration = Duration::from_millis(50);
+/// The interval at which pages are updated although no message arrived, because objects become slow or stuck by waiting.
+const AGE: Duration = Duration::from_secs(1);
+/// The time for which a topic without readers is kept, so that a returning reader receives the deltas they missed.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// The channels of the topics that have readers, or had some a short time ago.
+pub(super) struct Topics {
+    boot: u64,
+    channels: BTreeMap<Topic, TopicChannel>,
+    published: Instant,
+    stale: bool,
+}
+
+impl Topics {
+    /// No topics yet; `boot` tells the revisions of this process from those of another one.
+    pub(super) fn new(boot: u64) -> Self {
+        Self { boot, channels: BTreeMap::new(), published: Instant::now(), stale: false }
+    }
+
+    /// Notes that something has changed since the last publication.
+    pub(super) fn mark_stale(&mut self) {
+        self.stale = true;
+    }
+
+    pub(super) fn next_publication(&self) -> Instant {
+        self.published + if self.stale { PUBLISH } else { AGE }
+    }
+
+    /// Brings every topic that has readers up to date, if it is time to.
+    pub(super) fn publish(&mut self, cluster: &mut ClusterState, runs: &Runs) {
+        let since = self.published.elapsed();
+        if !(since >= AGE || self.stale && since >= PUBLISH) {
+            return;
+        }
+        self.published = Instant::now();
+        self.stale = false;
+        self.channels.retain(|_, channel| !channel.is_abandoned(LINGER));
+        let channels = self.channels.iter_mut();
+        let followed: Vec<Topic> = channels
+            .filter_map(|(topic, channel)| channel.is_followed().then(|| topic.clone()))
+            .collect();
+        for topic in followed {
+            if let Err(refusal) = self.refresh(&topic, cluster, runs) {
+                tracing::warn!(topic = %topic, refusal = ?refusal, "a topic could not be brought up to date");
+            }
+        }
+    }
+
+    /// Reads a topic once.
+    pub(super) fn query(
+        &mut self,
+        topic: &Topic,
+        cluster: &mut ClusterState,
+        runs: &Runs,
+    ) -> Result<Message, Refusal> {
+        let records = records(topic, cluster, runs)?;
+        let channel = self.channel(topic, cluster);
+        channel.publish(records);
+        Ok(channel.message())
+    }
+
+    pub(super) fn subscribe(
+        &mut self,
+        topic: &Topic,
+        after: Option<Revision>,
+        cluster: &mut ClusterState,
+        runs: &Runs,
+    ) -> Result<Subscription, Refusal> {
+        // A reader who had the topic open sees how it ended; a new reader receives a refusal. Before the first lists
+        // are complete, both wait and see which kinds are missing.
+        match records(topic, cluster, runs) {
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {}
+            Err(refusal) if after.is_none() => return Err(refusal),
+            _ => {}
+        }
+        self.refresh(topic, cluster, runs)?;
+        Ok(self.channel(topic, cluster).subscribe(after))
+    }
+
+    /// Updates a topic's channel, so that its readers see the hub's current state.
+    fn refresh(
+        &mut self,
+        topic: &Topic,
+        cluster: &mut ClusterState,
+        runs: &Runs,
+    ) -> Result<(), Refusal> {
+        let records = match records(topic, cluster, runs) {
+            // The unit is gone and has readers: they see its last member go, and then an empty page.
+            Err(Refusal::UnknownUnit(_)) if self.channels.contains_key(topic) => {
+                frame_records(cluster, runs)?
+            }
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {
+                frame_records(cluster, runs)?
+            }
+            records => records?,
+        };
+        self.channel(topic, cluster).publish(records);
+        Ok(())
+    }
+
+    fn channel(&mut self, topic: &Topic, cluster: &ClusterState) -> &mut TopicChannel {
+        let start = Revision { boot: self.boot, count: cluster.milliseconds() };
+        self.channels.entry(topic.clone()).or_insert_with(|| TopicChannel::new(start))
+    }
+}
+
+/// The records of a topic in the current state.
+fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
+    let latest = runs.latest_first(cluster);
+    match topic {
+        Topic::Units => Ok(cluster.current().world(&latest).overview()),
+        Topic::Unit(id) => {
+            let is_synced = cluster.index().is_synced();
+            cluster.current().world(&latest).unit(id).ok_or_else(|| {
+                // Before the first lists are complete, a topic that is not found may still exist.
+                if is_synced { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
+            })
+        }
+        Topic::Run(id) => {
+            let active = runs.get(id, cluster)?;
+            Ok(cluster.current().world(&latest).run(&active.run))
+        }
+    }
+}
+
+/// The records of every page's frame.
+fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
+    Ok(records(&Topic::Units, cluster, runs)?.into_iter().filter(is_frame).collect())
+}
+
+/// Whether a record belongs to a page's frame rather than to its content.
+fn is_frame(record: &Record) -> bool {
+    match record {
+        Record::Cluster(_) | Record::HiddenKind(_) => true,
+        Record::Unit(_)
+        | Record::Run(_)
+        | Record::Object(_)
+        | Record::Edge(_)
+        | Record::Step(_)
+        | Record::Event(_) => false,
+    }
+}

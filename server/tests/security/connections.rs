@@ -1,0 +1,183 @@
+//! Real connections: their limits, their end, and the answers of the parser.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use server::http::{Limits, ListenError, listen};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::{
+    listening::{LIMITS, Listening},
+    *,
+};
+
+#[tokio::test]
+async fn a_real_connection_is_guarded() {
+    let listening = Listening::new().await;
+    let host = listening.address;
+    let end = "connection: close\r\n\r\n";
+    for (request, status) in [
+        (format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\n{end}"), "200"),
+        (format!("GET /api/units HTTP/1.1\r\nhost: {host}\r\n{end}"), "401"),
+        (format!("GET /healthz HTTP/1.1\r\nhost: evil.example:{}\r\n{end}", host.port()), "421"),
+        (format!("GET /healthz HTTP/1.1\r\n{end}"), "421"),
+        (format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nhost: evil.example\r\n{end}"), "421"),
+        (format!("GET http://evil.example/healthz HTTP/1.1\r\nhost: {host}\r\n{end}"), "421"),
+        (
+            format!(
+                "GET {STREAM} HTTP/1.1\r\nhost: {host}\r\norigin: http://evil.example\r\n{end}"
+            ),
+            "403",
+        ),
+        (
+            format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\n{}{end}", "x: y\r\n".repeat(200)),
+            "431",
+        ),
+        (
+            format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nx: {}\r\n{end}", "y".repeat(300_000)),
+            "431",
+        ),
+        (format!("GET /{} HTTP/1.1\r\nhost: {host}\r\n{end}", "x".repeat(10_000)), "414"),
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+    ] {
+        assert_eq!(
+            listening.status(&request).await,
+            status,
+            "{}",
+            request.chars().take(120).collect::<String>()
+        );
+    }
+    let body = format!(r#"{{"token":"{}"}}"#, "x".repeat(300_000));
+    let head =
+        format!("POST /api/session HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n");
+    let long = format!("{head}content-length: {}\r\n{end}{body}", body.len());
+    assert_eq!(listening.status(&long).await, "413");
+}
+
+#[tokio::test]
+async fn serving_ends_with_its_streams() {
+    let listening = Listening::new().await;
+    let cookie = listening.server.sign_in(&listening.server.token).await;
+    let request =
+        format!("GET {STREAM} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", listening.address);
+    // A connection that was opened and says nothing does not hold the end up either.
+    let silent = TcpStream::connect(listening.address).await.unwrap();
+    let drained = async {
+        let mut stream = TcpStream::connect(listening.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![];
+        while !String::from_utf8_lossy(&answer).contains("event: snapshot") {
+            let read = stream.read_buf(&mut answer).await.unwrap();
+            assert_ne!(read, 0, "{}", String::from_utf8_lossy(&answer));
+        }
+        listening.server.drain.cancel();
+        let _ = stream.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let answer = tokio::time::timeout(Duration::from_secs(20), drained).await.unwrap();
+    assert!(
+        answer.contains("event: snapshot") && answer.contains("event: bye\nretry: 1000\n"),
+        "{answer}"
+    );
+    tokio::time::timeout(Duration::from_secs(6), listening.serving).await.unwrap().unwrap();
+    assert!(TcpStream::connect(listening.address).await.is_err(), "nobody listens any more");
+    drop(silent);
+}
+
+#[tokio::test]
+async fn only_loopback_and_only_a_free_port() {
+    assert!(matches!(
+        listen(Ipv4Addr::UNSPECIFIED.into(), None, None).await,
+        Err(ListenError::NotLoopback(_))
+    ));
+    let first = listen(Ipv4Addr::LOCALHOST.into(), Some(0), None).await.unwrap();
+    let port = first.local_addr().unwrap().port();
+    let taken = listen(Ipv4Addr::LOCALHOST.into(), Some(port), None).await.unwrap_err().to_string();
+    assert!(taken.contains(&port.to_string()) && taken.contains("--port"), "{taken}");
+}
+
+#[tokio::test]
+async fn a_server_comes_back_to_the_port_where_its_pages_look_for_it() {
+    let state = tempfile::tempdir().unwrap();
+    let any = Ipv4Addr::LOCALHOST.into();
+    let first = listen(any, None, Some(state.path())).await.unwrap();
+    let address = first.local_addr().unwrap();
+    TestServer::signed_out_at(address, Some(state.path()));
+    let elsewhere = listen(any, None, Some(state.path())).await.unwrap();
+    assert_ne!(elsewhere.local_addr().unwrap(), address, "it is taken");
+    drop(first);
+    let again = listen(any, None, Some(state.path())).await.unwrap();
+    assert_eq!(again.local_addr().unwrap(), address);
+}
+
+#[tokio::test]
+async fn request_that_names_no_path_is_refused() {
+    let listening = Listening::new().await;
+    let host = listening.address;
+    let cookie = listening.server.sign_in(&listening.server.token).await;
+    for target in [format!("CONNECT {host}"), format!("GET {host}"), "OPTIONS *".to_owned()] {
+        for cookie in ["x=y", &cookie] {
+            let request = format!(
+                "{target} HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
+            );
+            assert_eq!(listening.status(&request).await, "400", "{target} {cookie}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn refusal_by_the_parser_has_the_security_headers() {
+    let listening = Listening::new().await;
+    let host = listening.address;
+    for (request, status) in [
+        ("nonsense\r\n\r\n".to_owned(), "400"),
+        (format!("GET / HTTP/1.1\r\nhost: {host}\r\nbad header\r\n\r\n"), "400"),
+        (format!("GET / HTTP/1.1\r\nhost: {host}\r\n{}\r\n", "x: y\r\n".repeat(200)), "431"),
+        (format!("GET /{} HTTP/1.1\r\nhost: {host}\r\n\r\n", "x".repeat(65_600)), "414"),
+    ] {
+        let answer = listening.say(&request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        for header in [
+            "x-content-type-options: nosniff\r\n",
+            "referrer-policy: no-referrer\r\n",
+            "cross-origin-opener-policy: same-origin\r\n",
+            "cross-origin-resource-policy: same-origin\r\n",
+            "x-frame-options: DENY\r\n",
+            "content-security-policy: default-src 'none'",
+            "cache-control: no-store\r\n",
+        ] {
+            assert_eq!(answer.matches(header).count(), 1, "{header} {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn connection_beyond_the_limit_is_refused_with_headers() {
+    let listening = Listening::within(Limits { connections: 1, ..LIMITS }, None).await;
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", listening.address);
+    let mut first = TcpStream::connect(listening.address).await.unwrap();
+    first.write_all(request.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    first.read_exact(&mut begin).await.unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+    let answer = listening.say(&request).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+    assert!(answer.contains("retry-after: "), "{answer}");
+}
+
+#[tokio::test]
+async fn answer_that_nobody_reads_ends_its_connection() {
+    let limits = Limits { connections: 1, stalled: Duration::from_millis(300) };
+    let listening = Listening::within(limits, None).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stalled = socket.connect(listening.address).await.unwrap();
+    // More answers than the system keeps for both ends.
+    let request =
+        format!("GET /{} HTTP/1.1\r\nhost: {}\r\n\r\n", "x".repeat(100), listening.address);
+    let flood = async { while stalled.write_all(request.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(Duration::from_secs(20), flood).await.expect("the server hangs up");
+}
