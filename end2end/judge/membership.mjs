@@ -69,10 +69,11 @@ export function bystanders(state, label) {
 
 /**
  * The UIDs of the unit's objects: objects with its label, objects that those own, content of its namespaces, and volumes bound to
- * its claims. Bystanders in its namespaces are not part of it, nor is anything that they own.
+ * its claims. Bystanders and unclaimed objects in its namespaces are not part of it, nor is anything that they own.
  * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
  */
 export function unitMembers(everything, label, bystanderLabel) {
+	const nobodys = unclaimed(everything, label, bystanderLabel);
 	const carries = labelled(label);
 	const others = bystanderLabel ? withOwned(everything, labelled(bystanderLabel)) : new Set();
 	const namespaces = new Set(
@@ -80,10 +81,53 @@ export function unitMembers(everything, label, bystanderLabel) {
 	);
 	const members = withOwned(
 		everything.filter((object) => !others.has(object.metadata.uid)),
-		(object) => carries(object) || (namespaces.has(object.metadata.namespace) && !madeByCluster(object)),
+		(object) =>
+			carries(object) ||
+			(namespaces.has(object.metadata.namespace) && !madeByCluster(object) && !nobodys.has(object.metadata.uid)),
 	);
 	for (const { kind, metadata, spec } of everything) {
 		if (kind === 'PersistentVolume' && members.has(spec?.claimRef?.uid)) members.add(metadata.uid);
 	}
 	return members;
+}
+
+/**
+ * The UIDs of the objects that nothing declares part of an application, in namespaces of the unit that hold declared objects:
+ * top-level objects without either label, apart from those that the cluster makes.
+ * @param {KubeObject[]} everything every object ever seen, in every state @param {string} label @param {string} [bystanderLabel]
+ */
+export function unclaimed(everything, label, bystanderLabel) {
+	const carries = labelled(label);
+	const theirs = bystanderLabel ? labelled(bystanderLabel) : () => false;
+	const own = everything.filter((object) => object.kind === 'Namespace' && carries(object));
+	const namespaces = new Set(own.map(({ metadata }) => metadata.name));
+	const declared = new Set(
+		everything.filter((object) => carries(object) || theirs(object)).map(({ metadata }) => metadata.namespace),
+	);
+	const named = new Set(everything.filter((it) => carries(it) || theirs(it)).map(({ metadata }) => metadata.uid));
+	const templates = everything
+		.filter(({ kind }) => kind === 'StatefulSet')
+		.flatMap(({ metadata, spec }) =>
+			(spec?.volumeClaimTemplates ?? []).map((/** @type {any} */ template) => ({
+				namespace: metadata.namespace,
+				prefix: `${template.metadata.name}-${metadata.name}-`,
+			})),
+		);
+	/** @param {KubeObject} object */
+	const fromTemplate = ({ kind, metadata }) =>
+		kind === 'PersistentVolumeClaim' &&
+		templates.some(({ namespace, prefix }) => {
+			const ordinal = metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : '';
+			return metadata.namespace === namespace && /^\d+$/.test(ordinal);
+		});
+	const nobodys = everything.filter(
+		(object) =>
+			namespaces.has(object.metadata.namespace) &&
+			declared.has(object.metadata.namespace) &&
+			!named.has(object.metadata.uid) &&
+			!object.metadata.ownerReferences?.length &&
+			!madeByCluster(object) &&
+			!fromTemplate(object),
+	);
+	return new Set(nobodys.map(({ metadata }) => metadata.uid));
 }

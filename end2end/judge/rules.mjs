@@ -20,6 +20,9 @@ import { hasName, controllerOf, madeByCluster, nameOf, titleOf } from './cluster
  * @property {(user: string) => boolean} actor whether the requests of this user are judged
  * @property {Set<string>} unit UIDs
  * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
+ * @property {Set<string>} unclaimed UIDs
+ * @property {(object: KubeObject) => boolean} included whether a person included this unclaimed object
+ * @property {boolean} keepsData whether a person chose to keep the data
  * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
  * @property {(object: KubeObject) => string|undefined} requesterOf the user that deleted this object itself, not through its owner or namespace
  * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
@@ -168,6 +171,19 @@ function relevantFields({ apiVersion: _, kind: __, metadata: ___, status: ____, 
 	);
 }
 
+/** An object that nothing declares part of an application is deleted, and nobody included it. @type {OrderRule} */
+const unclaimedTouched = ({ object, deletionBegins }, { unclaimed, included, requesterOf, actor }) => {
+	if (!deletionBegins || !unclaimed.has(object.metadata.uid) || included(object)) return;
+	if (actor(requesterOf(object) ?? 'system:')) return 'nothing says that it is part of the unit, and nobody included it';
+};
+
+/** A claim or volume of the unit is deleted although its data was to be kept. @type {OrderRule} */
+const dataNotKept = ({ object, deletionBegins }, { unit, keepsData }) => {
+	if (!deletionBegins || !keepsData || !unit.has(object.metadata.uid)) return;
+	const ofPod = object.metadata.ownerReferences?.some((/** @type {any} */ { kind }) => kind === 'Pod');
+	if (['PersistentVolumeClaim', 'PersistentVolume'].includes(object.kind) && !ofPod) return 'its data was to be kept';
+};
+
 /** @type {Record<string, OrderRule>} */
 export const orderRules = {
 	'claim-in-use': claimInUse,
@@ -176,6 +192,8 @@ export const orderRules = {
 	'needed-by-pod': neededByPod,
 	're-created': recreated,
 	'bystander-touched': bystanderTouched,
+	'unclaimed-touched': unclaimedTouched,
+	'data-not-kept': dataNotKept,
 };
 
 /**
@@ -206,11 +224,15 @@ export function unguarded({ deletionRequests, actor }) {
 /**
  * Objects of the unit that remain, and objects that should remain and do not.
  * @param {import('./cluster-state.mjs').ClusterState} state @param {RunFacts} known
- * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[]}} end
+ * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[], destroyed?: string[]}} end
+ *   `destroyed`: the volumes of which the person was told that their data is destroyed, if that is known
  * @returns {Violation[]}
  */
-export function checkEnd(state, { unit, actor, bystanders: { needed }, deleted }, { kept, expected }) {
+export function checkEnd(state, { unit, actor, bystanders: { needed }, unclaimed, deleted }, { kept, expected, destroyed }) {
+	const nobodys = [...state.objects.values()].filter(({ metadata }) => unclaimed.has(metadata.uid));
+	const stays = new Set(nobodys.map(({ metadata }) => metadata.namespace));
 	const left = [...state.objects.values()]
+		.filter(({ kind, metadata }) => kind !== 'Namespace' || !stays.has(metadata.name))
 		.filter(({ metadata }) => unit.has(metadata.uid) && !needed.has(metadata.uid))
 		.filter((object) => !kept(object) && !grants(object, actor))
 		.map((object) => ({
@@ -232,5 +254,15 @@ export function checkEnd(state, { unit, actor, bystanders: { needed }, deleted }
 			},
 		];
 	});
-	return [...left, ...lost];
+	const unsaid = deleted
+		.filter(({ kind, metadata, spec }) => {
+			const goes = kind === 'PersistentVolume' && spec.persistentVolumeReclaimPolicy === 'Delete';
+			return goes && unit.has(metadata.uid) && destroyed && !destroyed.includes(metadata.name);
+		})
+		.map((volume) => ({
+			rule: 'data-destroyed-unsaid',
+			object: titleOf(volume),
+			evidence: 'its data is destroyed, and nobody was told',
+		}));
+	return [...left, ...lost, ...unsaid];
 }

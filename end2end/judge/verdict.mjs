@@ -2,7 +2,7 @@
  * Replays the history and applies every rule to every change. Plain data in and out, so that the rules are tested without a
  * cluster.
  */
-import { bystanders, unitMembers } from './membership.mjs';
+import { bystanders, unclaimed, unitMembers } from './membership.mjs';
 import { checkEnd, orderRules, unguarded } from './rules.mjs';
 import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
 
@@ -14,6 +14,8 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
  * @typedef {object} Expectations
  * @property {{label: string}} unit the label of the unit, "key=value"
  * @property {{label: string}} [bystander] the label of the bystanders, "key=value"
+ * @property {(object: KubeObject) => boolean} [included] whether a person included this unclaimed object; by default none
+ * @property {boolean} [keepsData] whether a person chose to keep the data
  * @property {string} [actor] the user whose requests are judged; by default every user without the prefix `system:`
  *
  * @typedef {object} Evidence
@@ -26,6 +28,7 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
  * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
  * @property {(object: KubeObject) => boolean} [mayRemain] whether an object may exist at the end. An object
  *   that bystanders need always may.
+ * @property {string[]} [destroyed] the volumes of which the person was told that their data is destroyed
  *
  * @typedef {object} Verdict
  * @property {Violation[]} violations empty if the teardown was right
@@ -39,7 +42,7 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
 export function reachVerdict(
 	expectations,
 	{ changes, began, deletionRequests, podLists },
-	{ keptExpected = [], mayRemain = () => false } = {},
+	{ keptExpected = [], mayRemain = () => false, destroyed } = {},
 ) {
 	const actor = (/** @type {string} */ user) =>
 		expectations.actor ? user === expectations.actor : !user.startsWith('system:');
@@ -55,6 +58,9 @@ export function reachVerdict(
 		actor,
 		unit: unitMembers(everything, expectations.unit.label, expectations.bystander?.label),
 		bystanders: bystanders(state, expectations.bystander?.label),
+		unclaimed: unclaimed(everything, expectations.unit.label, expectations.bystander?.label),
+		included: expectations.included ?? (() => false),
+		keepsData: expectations.keepsData ?? false,
 		deletionRequests,
 		requesterOf: requesters(deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300)),
 		deleted: [],
@@ -81,7 +87,7 @@ export function reachVerdict(
 
 	const expected = keptExpected.map(hasName);
 	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || expected.some((is) => is(object));
-	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected }));
+	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected, destroyed }));
 	return {
 		violations,
 		seen: {

@@ -33,8 +33,9 @@ const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim
  * The verdict on a history: the objects at the start, then one change per revision.
  * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
  * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
+ * @param {Partial<import('./verdict.mjs').Expectations>} [more]
  */
-function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }) {
+function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }, more = {}) {
 	let revision = 0;
 	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
 	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
@@ -58,7 +59,7 @@ function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => t
 		at: '',
 		...each,
 	}));
-	return reachVerdict(expectations, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
+	return reachVerdict({ ...expectations, ...more }, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
 }
 
 /** @param {import('./verdict.mjs').Verdict} verdict */
@@ -369,7 +370,6 @@ test('left-over and not-kept: membership by label, owner, namespace and binding 
 	assert.deepEqual(rules(verdict(there, [], [], {})), [
 		'left-over: ReplicaSet ns/owner',
 		'left-over: Pod ns/child',
-		'left-over: ConfigMap ns/inside',
 		'left-over: PersistentVolumeClaim ns/data',
 		'left-over: PersistentVolume v',
 	]);
@@ -384,6 +384,39 @@ test('left-over and not-kept: membership by label, owner, namespace and binding 
 		),
 		['not-kept: ConfigMap ns/missing'],
 	);
+});
+
+test('unclaimed-touched: only what nobody declared counts, and only if nobody included it', () => {
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const nobodys = make('ConfigMap', 'notes', { labels: {} });
+	const there = [namespace, claim, nobodys];
+	const request = [{ uid: nobodys.metadata.uid }];
+	/** @param {KubeObject[]} all @param {Partial<import('./verdict.mjs').Expectations>} [more] */
+	const touched = (all, more) =>
+		rules(verdict(all, [['gone', nobodys]], request, undefined, more)).filter((it) => it.startsWith('unclaimed'));
+	assert.deepEqual(touched(there), ['unclaimed-touched: ConfigMap ns/notes']);
+	assert.deepEqual(touched(there, { included: () => true }), []);
+	assert.deepEqual(touched([namespace, nobodys]), [], 'nothing there is declared');
+	assert.deepEqual(touched([claim, nobodys]), [], 'the namespace is not of the unit');
+	assert.deepEqual(
+		rules(verdict(there, [['gone', nobodys]], [{ ...request[0], user: 'system:kwok' }])),
+		[],
+		'somebody else did it',
+	);
+});
+
+test('data-not-kept and data-destroyed-unsaid: a claim that a Pod owns goes with it', () => {
+	const keeps = { keepsData: true };
+	const volume = make('PersistentVolume', 'v', { namespace: '', spec: { persistentVolumeReclaimPolicy: 'Delete' } });
+	const owned = { ...claim, metadata: { ...claim.metadata, ownerReferences: [{ kind: 'Pod', uid: 'p' }] } };
+	assert.deepEqual(rules(verdict([claim], [['marked', claim]], [], undefined, keeps)), [
+		'data-not-kept: PersistentVolumeClaim ns/data',
+	]);
+	assert.deepEqual(rules(verdict([volume], [['gone', volume]], [], undefined, keeps)), ['data-not-kept: PersistentVolume v']);
+	assert.deepEqual(rules(verdict([owned], [['marked', owned]], [], undefined, keeps)), []);
+	const told = (/** @type {string[]} */ destroyed) => verdict([volume], [['gone', volume]], [], { destroyed });
+	assert.deepEqual(rules(told([])), ['data-destroyed-unsaid: PersistentVolume v']);
+	assert.deepEqual(rules(told(['v'])), []);
 });
 
 test('not-kept: terminating and recreated objects count', () => {
