@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 28] = [
+pub(crate) const EFFECTS: [&str; 30] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -27,6 +27,8 @@ pub(crate) const EFFECTS: [&str; 28] = [
     "an object that is created again",
     "a clock that is set back",
     "a second run",
+    "a Pod that is gone from the API alone",
+    "takenOn",
     "started",
     "recovered",
     "paused",
@@ -83,6 +85,10 @@ impl Artifacts<'_> {
             "an object that is created again" => self.is_recreated(),
             "a clock that is set back" => self.is_set_back(),
             "a second run" => self.journal.runs.len() > 1,
+            "a Pod that is gone from the API alone" => {
+                let mut events = self.journal.events.values().flatten();
+                events.any(|event| event["event"]["unconfirmed"] == true)
+            }
             name => self.journal.events.values().flatten().any(|event| event_name(event) == name),
         }
     }

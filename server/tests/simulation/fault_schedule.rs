@@ -46,6 +46,8 @@ pub(crate) enum ScheduledAction {
     Compact,
     /// The Deployment behind a Service is scaled to zero; by namespace and name.
     BackendLost(String, String),
+    /// A user deletes the terminating Pods that mount a claim by force.
+    ForcedDeletion,
     /// A node gets a taint that evicts its Pods.
     Taint(&'static str),
 }
@@ -284,6 +286,15 @@ impl FaultSchedule {
                 .push((when, ScheduledAction::UnplannedPod(pods[rng.usize(..pods.len())].clone())));
             self.actions.sort_by_key(|(at, _)| *at);
         }
+    }
+
+    /// Adds a user who deletes Pods by force while the run goes on.
+    pub(crate) fn add_forced_deletions(&mut self, rng: &mut Rng) {
+        for _ in 0..4 {
+            let when = Duration::from_millis(rng.u64(500..8_000));
+            self.actions.push((when, ScheduledAction::ForcedDeletion));
+        }
+        self.actions.sort_by_key(|(at, _)| *at);
     }
 
     /// Makes the kubelet of one node or of all nodes, or the autoscaler, slow, failing or silent.

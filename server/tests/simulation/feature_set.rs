@@ -1,6 +1,8 @@
 //! Features that only some runs have, chosen by the number of the seed. They were added later, and this way the older
 //! seeds keep their runs.
 
+use teardown::plan::{Choice, Choices};
+
 /// The features that a run has beyond those that every run may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FeatureSet {
@@ -12,9 +14,21 @@ pub(crate) struct FeatureSet {
     pub(crate) has_rare_components: bool,
     /// API extensions of other teams reach into its namespaces.
     pub(crate) has_neighbours: bool,
+    /// The operator leaves unclaimed objects alone. In all other runs the operator includes them.
+    pub(crate) leaves_unclaimed: bool,
+    /// A user deletes Pods by force.
+    pub(crate) has_forced_deletions: bool,
+    /// The operator keeps the data.
+    pub(crate) keeps_data: bool,
 }
 
 impl FeatureSet {
+    /// The choices of the operator who makes the plan.
+    pub(crate) fn choices(self) -> Choices {
+        let include = (!self.leaves_unclaimed).then_some(Choice::IncludeAll);
+        include.into_iter().chain(self.keeps_data.then_some(Choice::KeepData)).collect()
+    }
+
     /// The features of the run with this seed.
     pub(crate) fn of(seed: u64) -> Self {
         let number = seed % 8;
@@ -24,6 +38,9 @@ impl FeatureSet {
             has_early_faults: matches!(number, 2 | 6),
             has_rare_components: matches!(number, 1 | 2 | 6 | 7),
             has_neighbours: matches!(seed % 16, 1 | 2 | 6 | 7 | 9 | 11 | 12 | 13),
+            leaves_unclaimed: matches!(seed % 32, 1 | 6 | 11 | 18 | 28),
+            has_forced_deletions: matches!(seed % 32, 9 | 12 | 22 | 25),
+            keeps_data: matches!(seed % 32, 2 | 11 | 23 | 29),
         }
     }
 }
@@ -54,12 +71,17 @@ mod tests {
             has_early_faults: false,
             has_rare_components: false,
             has_neighbours: false,
+            leaves_unclaimed: false,
+            has_forced_deletions: false,
+            keeps_data: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
         }
         for (seed, _) in REGRESSION_SEEDS {
-            assert!(!FeatureSet::of(seed).has_neighbours, "{seed}");
+            let features = FeatureSet::of(seed);
+            assert!(!features.has_neighbours && !features.leaves_unclaimed, "{seed}");
+            assert!(!features.keeps_data && !features.has_forced_deletions, "{seed}");
         }
     }
 

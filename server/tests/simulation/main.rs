@@ -258,8 +258,9 @@ fn same_seed_gives_the_same_transcript_history_and_requests() {
 }
 
 /// Each mutant with the invariants that it breaks in one run, and with a part of each violation's text.
-const MUTANTS: [(Mutant, &[(&str, &str)]); 16] = [
+const MUTANTS: [(Mutant, &[(&str, &str)]); 22] = [
     (Mutant::NoPrecondition, &[("I2", "has no UID precondition")]),
+    (Mutant::NoVersion, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, &[("I1", "")]),
     (Mutant::StaleRead, &[("I1", "uses it")]),
     (Mutant::LateIntent, &[("I7", "before its intent was durable")]),
@@ -272,6 +273,11 @@ const MUTANTS: [(Mutant, &[(&str, &str)]); 16] = [
     (Mutant::IgnoredCommands, &[("I8", "after the run was stopped")]),
     (Mutant::NoGracePeriod, &[("I8", "sets a grace period")]),
     (Mutant::LeakInRefusal, &[("I10", "is in the journal"), ("I10", "is on page")]),
+    (Mutant::TakesKept, &[("I2", "nobody included it")]),
+    (Mutant::TakesKept, &[("I2", "was to be kept")]),
+    (Mutant::ForgedRetention, &[("I1", "goes, and no plan says so")]),
+    (Mutant::NoAttachments, &[("I1", "is attached")]),
+    (Mutant::ForgedEnd, &[("I1", "was deleted by force")]),
     (Mutant::DroppedNamespaceDeletion, &[("I3", "and no page says so")]),
     (
         Mutant::LeakInHiddenKind,

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use server::hub::{CallRequest, Incoming};
 use teardown::{
     action::{Action, Outcome},
+    object::Kind,
     observation::{HiddenCause, Observation},
-    plan::{Plan, Propagation, StepAction},
+    plan::{Plan, Propagation, StepAction, StepId},
 };
 use tokio::sync::mpsc;
 
@@ -16,6 +17,8 @@ use crate::application::{CANARY, ENCODED};
 /// The defect of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutant {
+    /// DELETEs do not carry the version that was read.
+    NoVersion,
     /// DELETEs carry no UID precondition.
     NoPrecondition,
     /// The first call of a run brings the DELETEs of all steps with it.
@@ -38,8 +41,16 @@ pub(crate) enum Mutant {
     NoGracePeriod,
     /// One delta does not reach the readers of pages.
     MissedDelta,
+    /// The first call of a run brings DELETEs of the claims that its plan keeps.
+    TakesKept,
     /// The first refusal of the API server contains a secret.
     LeakInRefusal,
+    /// The server is told that every volume is retained.
+    ForgedRetention,
+    /// The server gets no attachments of volumes.
+    NoAttachments,
+    /// The server is told that the containers of each deleted Pod have ended.
+    ForgedEnd,
     /// The server does not get the deletions of namespaces.
     DroppedNamespaceDeletion,
     /// The reason for which Pods are hidden contains a secret, and so does the name of another hidden kind.
@@ -58,7 +69,12 @@ pub(crate) async fn relay(
     confirmed: Confirmed,
 ) {
     let mut is_next = false;
-    while let Some(order) = from.recv().await {
+    while let Some(mut order) = from.recv().await {
+        if mutant == Some(Mutant::NoVersion)
+            && let Action::Delete { version, .. } = &mut order.action
+        {
+            *version = None;
+        }
         let is_first = !std::mem::replace(&mut is_next, true);
         if !is_first && mutant == Some(Mutant::NoFurtherStep) {
             continue;
@@ -66,6 +82,14 @@ pub(crate) async fn relay(
         if mutant == Some(Mutant::NoOrder) {
             let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
             for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
+                if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
+                    return;
+                }
+            }
+        }
+        if is_first && mutant == Some(Mutant::TakesKept) {
+            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            for action in plan.map(|plan| kept_claims(&plan)).unwrap_or_default() {
                 if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
                     return;
                 }
@@ -97,6 +121,26 @@ pub(crate) async fn relay(
     }
 }
 
+fn kept_claims(plan: &Plan) -> Vec<Action> {
+    let kind = Kind {
+        group: "".into(),
+        kind: "PersistentVolumeClaim".into(),
+        version: "v1".into(),
+        plural: "persistentvolumeclaims".into(),
+        namespaced: true,
+    };
+    let kept = plan.kept.iter().filter(|kept| kept.object.kind == kind.kind);
+    let actions = kept.map(|kept| Action::Delete {
+        step: StepId(0),
+        kind: kind.clone(),
+        object: kept.object.clone(),
+        uid: kept.uid.clone(),
+        version: None,
+        propagation: Propagation::Background,
+    });
+    actions.collect()
+}
+
 fn all(plan: &Plan) -> Vec<Action> {
     let steps = plan.steps.iter();
     let actions =
@@ -105,6 +149,7 @@ fn all(plan: &Plan) -> Vec<Action> {
             kind: step.kind.clone(),
             object: step.object.clone(),
             uid: step.uid.clone(),
+            version: None,
             propagation: Propagation::Background,
         });
     actions.collect()

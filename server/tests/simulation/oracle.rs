@@ -4,6 +4,7 @@
 mod commands;
 mod data_loss;
 mod liveness;
+mod membership;
 mod run_end;
 
 #[cfg(test)]
@@ -36,6 +37,16 @@ pub(crate) const USER: &str = "unwind";
 /// How old a list of Pods may be when its DELETE leaves: the longest time that a call is held back, and some time in
 /// transit.
 const MAX_READ_AGE: SignedDuration = SignedDuration::from_secs(45);
+/// A process lists a kind with one watch, and goes on with a second one.
+const WATCHES_OF_A_KIND: usize = 2;
+/// Kinds whose objects the server reads just before it deletes them, because much goes with each of them.
+const READ_FIRST: [&str; 5] = [
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "namespaces",
+    "customresourcedefinitions",
+    "widgets",
+];
 /// For how long the server may have missed an event, in milliseconds: a watch that died silently is detected after 50
 /// s, and the next attempts may be refused for a while.
 const MAX_WATCH_OUTAGE: u64 = 240_000;
@@ -131,6 +142,12 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
     let mut state = State::before(evidence.planned);
     let mut events = evidence.events.iter().peekable();
     let steps = planned_uids(&evidence.journal);
+    // A process that was away, or whose watch failed, saw no Pod go.
+    let is_watch_of_pods =
+        |it: &&Entry| it.verb == "watch" && it.key.as_ref().is_some_and(|it| it.is_of("", "pods"));
+    let ours = evidence.entries.iter().filter(|entry| entry.actor == USER);
+    let may_miss_pods = evidence.journal.has_any(&["recovered"])
+        || ours.filter(is_watch_of_pods).count() > WATCHES_OF_A_KIND;
     // By namespace: the time of the last list of its Pods, and their UIDs.
     let mut reads: BTreeMap<String, (jiff::Timestamp, BTreeSet<String>)> = BTreeMap::new();
     for entry in evidence.entries.iter().filter(|entry| entry.actor == USER) {
@@ -189,9 +206,16 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                             < decided
                 };
                 let unit = unit_of_teardown(&evidence.journal, object);
-                let case = Case { unit: &unit, state: &state, object, read, seen: &seen };
+                let is_taken_on = may_miss_pods || evidence.journal.has_any(&["takenOn"]);
+                let case =
+                    Case { unit: &unit, state: &state, object, read, seen: &seen, is_taken_on };
                 for reason in order::violations(&case) {
                     report("I1", format!("DELETE of {}: {reason}", title(object)));
+                }
+                let plan = plan_of_delete(evidence, object, arrival);
+                if let Some(reason) = plan.and_then(|it| membership::violation(it, &state, object))
+                {
+                    report("I2", format!("DELETE of {}: {reason}", title(object)));
                 }
                 if let Some(volume) = data_loss::of_delete(evidence, &state, object, arrival) {
                     let (claim, volume) = (title(object), title(volume));
@@ -202,6 +226,21 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
     }
 }
 
+/// The plan of the run that a DELETE belongs to; of a DELETE that no run announced, the plan that was confirmed first.
+fn plan_of_delete<'a>(
+    evidence: &'a Evidence,
+    object: &Value,
+    arrival: Option<&Arrival>,
+) -> Option<&'a Value> {
+    let journal = &evidence.journal;
+    let own = arrival.and_then(|arrival| commands::run_and_step_of(evidence, uid(object), arrival));
+    let run = own.map_or_else(
+        || journal.runs.first(),
+        |(run, _)| journal.runs.iter().find(|(id, _)| id == run),
+    );
+    journal.plans.get(&run?.1)
+}
+
 /// Whether there ever was an object of a kind with the name of this object.
 fn has_been(evidence: &Evidence, of: &str, object: &Value) -> bool {
     evidence.events.iter().any(|event| {
@@ -210,7 +249,7 @@ fn has_been(evidence: &Evidence, of: &str, object: &Value) -> bool {
     })
 }
 
-/// I7 and I8: checks the intent and the options of each DELETE.
+/// I2, I7 and I8: checks the version, the intent and the options of each DELETE.
 fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for arrival in &evidence.arrivals {
@@ -221,6 +260,12 @@ fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
         if !asked.is_empty() && arrival.intents < *count {
             let text = format!("DELETE {path} arrived before its intent was durable");
             violations.push(Violation::new("I7", text));
+        }
+        let plural = path.rsplit('/').nth(1).unwrap_or_default();
+        let version = text(&arrival.body, "/preconditions/resourceVersion");
+        if READ_FIRST.contains(&plural) && !asked.is_empty() && version.is_empty() {
+            let text = format!("DELETE {path} does not carry the version that was read");
+            violations.push(Violation::new("I2", text));
         }
         if !arrival.body["gracePeriodSeconds"].is_null() {
             let text = format!("DELETE {path} sets a grace period");

@@ -24,13 +24,17 @@ pub(crate) struct Case<'a> {
     /// The UIDs of the Pods that existed when the server last listed the Pods of the namespace; none without a recent
     /// list.
     pub(crate) read: Option<&'a BTreeSet<String>>,
+    /// Whether a person took it on that no Pod writes to the claim any more, or the server may have missed how a Pod went.
+    pub(crate) is_taken_on: bool,
 }
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 23] = [
     owner,
     claim,
+    attached,
+    ended_by_force,
     namespace_with_content,
     volume,
     retained,
@@ -142,6 +146,37 @@ fn claim(case: &Case<'_>) -> Option<String> {
         mounts(owner, spec) && !excused
     })?;
     Some(format!("{} uses it", title(user.0)))
+}
+
+/// A node may write to a volume that is attached to it.
+fn attached(case: &Case<'_>) -> Option<String> {
+    let volume = match kind(case.object) {
+        "PersistentVolumeClaim" => text(case.object, "/spec/volumeName"),
+        "PersistentVolume" => name(case.object),
+        _ => return None,
+    };
+    let mut attachments = case
+        .state
+        .of_kind("VolumeAttachment")
+        .filter(|attachment| !case.state.is_newer_than_plan(attachment) || (case.seen)(attachment));
+    let attachment = attachments
+        .find(|it| !volume.is_empty() && text(it, "/spec/source/persistentVolumeName") == volume)?;
+    Some(format!("its volume is attached to {}", text(attachment, "/spec/nodeName")))
+}
+
+/// A Pod that was deleted by force may still run on its node. A detached volume, or a person, opens its storage.
+fn ended_by_force(case: &Case<'_>) -> Option<String> {
+    let is_claim = kind(case.object) == "PersistentVolumeClaim";
+    let was_attached = case.state.was_attached(text(case.object, "/spec/volumeName"));
+    if !is_claim || case.is_taken_on || was_attached {
+        return None;
+    }
+    let mut pods = case.state.ended_by_force(namespace(case.object));
+    let pod = pods.find(|pod| {
+        let mut volumes = list(pod, "/spec/volumes").iter();
+        volumes.any(|it| text(it, "/persistentVolumeClaim/claimName") == name(case.object))
+    })?;
+    Some(format!("{} was deleted by force", title(pod)))
 }
 
 /// The deletion of a namespace deletes its content in no order.

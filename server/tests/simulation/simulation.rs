@@ -121,6 +121,9 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
     schedule.add_unplanned_pod(&mut rng.fork(), &application);
     application.remove_claim_labels(&mut rng.fork());
     schedule.slow_a_component(&mut rng.fork());
+    if features.has_forced_deletions {
+        schedule.add_forced_deletions(&mut rng.fork());
+    }
     if features.has_neighbours {
         application.add_neighbours(&mut rng.fork());
         schedule.add_neighbour_faults(&mut rng.fork(), application.neighbours);

@@ -27,6 +27,14 @@ pub(crate) struct State {
     known: BTreeSet<String>,
     /// The key of each object and the revision of its creation, by UID.
     creations: BTreeMap<String, (Key, u64)>,
+    /// Namespaces in which an object carried the label of a unit when the plan was made.
+    declared_in: BTreeSet<String>,
+    /// UIDs of the objects that had an owner once, and of the claims that were made from the template of a StatefulSet.
+    made_for_another: BTreeSet<String>,
+    /// Pods that went from a node before a kubelet reported the end of their containers.
+    ended_by_force: Vec<Arc<Value>>,
+    /// Names of the volumes that were attached to a node.
+    attached: BTreeSet<String>,
     /// The revision of the plan. Objects are late only after it.
     planned: u64,
     reached: u64,
@@ -70,10 +78,17 @@ impl State {
         self.reached = event.revision;
         match event.change {
             Change::Deleted => {
+                if kind(object) == "Pod" && !has_ended(object) {
+                    self.ended_by_force.push(object.clone());
+                }
                 self.places.remove(uid(object));
                 self.objects.remove(&place(object));
             }
             Change::Added | Change::Modified => {
+                if kind(object) == "VolumeAttachment" {
+                    let volume = text(object, "/spec/source/persistentVolumeName");
+                    self.attached.insert(volume.to_owned());
+                }
                 if event.change == Change::Added
                     && (event.revision <= self.planned
                         || owners(object).any(|owner| self.known.contains(text(owner, "/uid"))))
@@ -84,6 +99,14 @@ impl State {
                     let creation = (event.key.clone(), event.revision);
                     self.creations.insert(uid(object).to_owned(), creation);
                     self.places.insert(uid(object).to_owned(), place(object));
+                    if event.revision <= self.planned && !unit(object).is_empty() {
+                        self.declared_in.insert(namespace(object).to_owned());
+                    }
+                    if owners(object).next().is_some()
+                        || kind(object) == "PersistentVolumeClaim" && self.has_template_of(object)
+                    {
+                        self.made_for_another.insert(uid(object).to_owned());
+                    }
                 }
                 self.objects.insert(place(object), object.clone());
             }
@@ -98,6 +121,41 @@ impl State {
     /// Whether an object was created after the plan.
     pub(crate) fn is_newer_than_plan(&self, object: &Value) -> bool {
         self.creation(object).is_some_and(|(_, since)| *since > self.planned)
+    }
+
+    /// Whether an object in a namespace carried the label of a unit when the plan was made.
+    pub(crate) fn was_declared_in(&self, namespace: &str) -> bool {
+        self.declared_in.contains(namespace)
+    }
+
+    /// Whether an object was made for another one, which may be gone or may have orphaned it.
+    pub(crate) fn is_made_for_another(&self, object: &Value) -> bool {
+        self.made_for_another.contains(uid(object))
+    }
+
+    fn has_template_of(&self, claim: &Value) -> bool {
+        self.within("StatefulSet", namespace(claim)).any(|set| {
+            let mut templates = list(set, "/spec/volumeClaimTemplates").iter();
+            templates.any(|it| {
+                let prefix = format!("{}-{}-", name(it), name(set));
+                let ordinal = name(claim).strip_prefix(&prefix);
+                ordinal.is_some_and(|it| it.parse::<u32>().is_ok())
+            })
+        })
+    }
+
+    /// The Pods of a namespace that went from a node before a kubelet reported the end of their containers.
+    pub(crate) fn ended_by_force<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Value> {
+        let pods = self.ended_by_force.iter().map(|pod| &**pod);
+        pods.filter(move |pod| self::namespace(pod) == namespace)
+    }
+
+    /// Whether a volume was attached to a node at some time.
+    pub(crate) fn was_attached(&self, volume: &str) -> bool {
+        self.attached.contains(volume)
     }
 
     /// The revision of the last change.
@@ -138,6 +196,13 @@ impl State {
         let object = self.objects.get(self.places.get(uid)?)?;
         (self::uid(object) == uid).then_some(object)
     }
+}
+
+/// Whether a Pod never had a node, or all its containers have ended.
+fn has_ended(pod: &Value) -> bool {
+    let mut containers = list(pod, "/status/containerStatuses").iter().peekable();
+    text(pod, "/spec/nodeName").is_empty()
+        || containers.peek().is_some() && containers.all(|it| !it["state"]["terminated"].is_null())
 }
 
 fn place(object: &Value) -> Place {

@@ -195,6 +195,18 @@ impl Transport {
         if self.mutant == Some(Mutant::DroppedNamespaceDeletion) && watches && path == NAMESPACES {
             answer = answer.map(without_deletions);
         }
+        if self.mutant == Some(Mutant::NoAttachments) && watches && path.ends_with("attachments") {
+            answer = answer.map(without_additions);
+        }
+        if self.mutant == Some(Mutant::ForgedRetention)
+            && watches
+            && path.ends_with("/persistentvolumes")
+        {
+            answer = answer.map(with_forged_retention);
+        }
+        if self.mutant == Some(Mutant::ForgedEnd) && watches && path.ends_with("/pods") {
+            answer = answer.map(with_forged_ends);
+        }
         let answer = answer.map(|answer| match (&method, answer.status().as_u16()) {
             (&Method::GET, 200) => {
                 self.observed.record_answer(answer, self.instance, &path, &self.transcript)
@@ -239,6 +251,41 @@ fn without_grace(body: &[u8]) -> Bytes {
     let mut options: Value = serde_json::from_slice(body).unwrap_or_default();
     options["gracePeriodSeconds"] = 0.into();
     options.to_string().into()
+}
+
+/// A watch without objects.
+fn without_additions(watch: Response<Body>) -> Response<Body> {
+    with_each(watch, |event| {
+        let is_object = [r#""type":"ADDED""#, r#""type":"MODIFIED""#];
+        let is_one = |part: &&str| event.windows(part.len()).any(|it| it == part.as_bytes());
+        if is_object.iter().any(is_one) { Bytes::new() } else { event }
+    })
+}
+
+/// A watch whose terminating objects have no container that runs.
+fn with_forged_ends(watch: Response<Body>) -> Response<Body> {
+    with_each(watch, |event| {
+        let text = String::from_utf8_lossy(&event);
+        if !text.contains("deletionTimestamp") {
+            return event;
+        }
+        Bytes::from(text.replace(r#""running":{"#, r#""terminated":{"#))
+    })
+}
+
+/// A watch whose volumes are all retained.
+fn with_forged_retention(watch: Response<Body>) -> Response<Body> {
+    with_each(watch, |event| {
+        let text = String::from_utf8_lossy(&event);
+        Bytes::from(text.replace(
+            r#""persistentVolumeReclaimPolicy":"Delete""#,
+            r#""persistentVolumeReclaimPolicy":"Retain""#,
+        ))
+    })
+}
+
+fn with_each(watch: Response<Body>, change: fn(Bytes) -> Bytes) -> Response<Body> {
+    watch.map(|events| events.map_frame(move |frame| frame.map_data(change)).boxed_unsync())
 }
 
 /// A watch without deletions.

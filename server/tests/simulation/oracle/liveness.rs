@@ -174,8 +174,14 @@ fn free(
             let is_waiting = !step["action"]["delete"].is_null()
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
-            let case =
-                Case { unit: text(plan, "/unit"), state, object, read: None, seen: &|_| true };
+            let case = Case {
+                unit: text(plan, "/unit"),
+                state,
+                object,
+                read: None,
+                seen: &|_| true,
+                is_taken_on: false,
+            };
             if is_waiting
                 && !is_held_by_pods(step, object, state, planned, ancestry)
                 // The operator has to decide about data that the plan does not list.

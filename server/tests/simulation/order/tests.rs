@@ -38,7 +38,8 @@ fn check(object: Value, dependent: Value, reason: &str) {
             state: &alone,
             object: &object,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         }),
         [""; 0]
     );
@@ -49,6 +50,7 @@ fn check(object: Value, dependent: Value, reason: &str) {
         object: &object,
         read: None,
         seen: &|_| false,
+        is_taken_on: false,
     });
     assert!(found.len() == 1 && found[0].contains(reason), "{found:?}");
 }
@@ -71,7 +73,8 @@ fn owner_in_another_namespace_does_not_count() {
             state: &state,
             object: &owned,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -101,7 +104,8 @@ fn claim_stays_while_a_pod_mounts_it() {
             state: &state,
             object: &claim,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -115,8 +119,15 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
     let mut state = State::of([claim.clone(), pod.clone()]);
     state.make_late(&pod);
     let violations_of = |read: Option<&BTreeSet<String>>| {
-        violations(&Case { unit: UNIT, state: &state, object: &claim, read, seen: &|_| false })
-            .len()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &claim,
+            read,
+            seen: &|_| false,
+            is_taken_on: false,
+        })
+        .len()
     };
     assert_eq!(violations_of(None), 1);
     assert_eq!(violations_of(Some(&BTreeSet::from([uid(&pod).to_owned()]))), 1);
@@ -155,7 +166,8 @@ fn namespace_stays_while_it_has_content() {
             state: &state,
             object: &namespace,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         }),
         [""; 0]
     );
@@ -169,8 +181,15 @@ fn late_object_holds_its_namespace_once_observed() {
     state.make_late(&late_object);
     let violations_of = |seen: bool| {
         let seen = |_: &Value| seen;
-        violations(&Case { unit: UNIT, state: &state, object: &namespace, read: None, seen: &seen })
-            .len()
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &namespace,
+            read: None,
+            seen: &seen,
+            is_taken_on: false,
+        })
+        .len()
     };
     assert_eq!((violations_of(true), violations_of(false)), (1, 0));
 }
@@ -202,6 +221,7 @@ fn late_pod_holds_what_it_needs_once_observed() {
                     object: &object,
                     read: None,
                     seen: &seen,
+                    is_taken_on: false,
                 })
             };
             assert_eq!(violations_of(true).len(), held, "{object} {phase}");
@@ -227,6 +247,7 @@ fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() 
                 object: &object,
                 read: None,
                 seen: &seen,
+                is_taken_on: false,
             })
         };
         assert_eq!(violations_of(true).len(), 1, "{object}");
@@ -248,7 +269,8 @@ fn volume_stays_while_its_claim_is_bound() {
             state: &state,
             object: &volume,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -290,6 +312,7 @@ fn retained_volume_stays_unless_declared() {
             object: volume,
             read: None,
             seen: &|_| false,
+            is_taken_on: false,
         })
         .len()
     };
@@ -364,7 +387,8 @@ fn selector_stays_while_it_selects_pods() {
             state: &state,
             object: &other,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -428,6 +452,7 @@ fn pods_stay_while_their_service_has_callers() {
                     object,
                     read: None,
                     seen: &|_| false,
+                    is_taken_on: false,
                 })
             };
             assert_eq!(violations_of(&[&service]), [""; 0]);
@@ -455,7 +480,14 @@ fn pods_stay_while_a_load_balancer_routes_to_them() {
     check(pod(labels.clone()), balancer("LoadBalancer"), "answered by it through Service a/s");
     let state = State::of([pod(labels.clone()), balancer("ClusterIP")]);
     let object = pod(labels);
-    let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+    let case = Case {
+        unit: UNIT,
+        state: &state,
+        object: &object,
+        read: None,
+        seen: &|_| false,
+        is_taken_on: false,
+    };
     assert!(violations(&case).is_empty());
 }
 
@@ -466,7 +498,14 @@ fn ingress_class_stays_while_an_ingress_uses_it() {
     check(class(), of("public"), "Ingress a/i is served by it");
     let state = State::of([class(), of("internal")]);
     let object = class();
-    let case = Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+    let case = Case {
+        unit: UNIT,
+        state: &state,
+        object: &object,
+        read: None,
+        seen: &|_| false,
+        is_taken_on: false,
+    };
     assert!(violations(&case).is_empty());
 }
 
@@ -484,7 +523,8 @@ fn definition_stays_while_it_has_objects() {
             state: &state,
             object: &definition,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -503,7 +543,8 @@ fn claim_from_a_template_stays_while_its_set_exists() {
             state: &state,
             object: &other,
             read: None,
-            seen: &|_| false
+            seen: &|_| false,
+            is_taken_on: false
         })
         .is_empty()
     );
@@ -519,6 +560,7 @@ fn objects_of_others_and_of_the_cluster_stay() {
             object: &object,
             read: None,
             seen: &|_| false,
+            is_taken_on: false,
         })
         .len()
     };
@@ -538,8 +580,15 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
     let fields = json!({"subjects": subjects, "metadata": labels});
     let state = State::of([namespace.clone(), made("RoleBinding", "a", "people", fields)]);
     let found = |unit: &str| {
-        violations(&Case { unit, state: &state, object: &namespace, read: None, seen: &|_| true })
-            .len()
+        violations(&Case {
+            unit,
+            state: &state,
+            object: &namespace,
+            read: None,
+            seen: &|_| true,
+            is_taken_on: false,
+        })
+        .len()
     };
     assert_eq!((found(UNIT), found("ns:a")), (1, 0));
 }
@@ -554,7 +603,14 @@ fn operator_stays_while_its_objects_have_finalizers() {
     };
     check(operator.clone(), of_unit(json!([FINALIZER])), "it clears the finalizer of Widget b/w");
     let state = State::of([operator.clone(), of_unit(json!([]))]);
-    let case = Case { unit: UNIT, state: &state, object: &operator, read: None, seen: &|_| false };
+    let case = Case {
+        unit: UNIT,
+        state: &state,
+        object: &operator,
+        read: None,
+        seen: &|_| false,
+        is_taken_on: false,
+    };
     assert!(violations(&case).is_empty());
 }
 
@@ -572,8 +628,14 @@ fn webhook_configuration_stays_while_an_object_that_it_guards_is_there() {
     let other = made("ConfigMap", "b", "settings", json!({}));
     for (object, there) in [(configuration("CREATE"), settings), (configuration("DELETE"), other)] {
         let state = State::of([object.clone(), there]);
-        let case =
-            Case { unit: UNIT, state: &state, object: &object, read: None, seen: &|_| false };
+        let case = Case {
+            unit: UNIT,
+            state: &state,
+            object: &object,
+            read: None,
+            seen: &|_| false,
+            is_taken_on: false,
+        };
         assert!(violations(&case).is_empty());
     }
 }

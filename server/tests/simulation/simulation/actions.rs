@@ -3,14 +3,14 @@
 use server::hub::{HubHandle, Start};
 use teardown::{
     message::{Message, Record, Topic},
-    plan::StepId,
+    plan::{Choice, Choices, StepId},
     run::{RunCommand, RunId, StepProblem},
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
 use tokio::time::{Instant, timeout};
 
-use super::{ANSWER_TIMEOUT, Simulation};
+use super::{ANSWER_TIMEOUT, FeatureSet, Simulation, start_run::matters_although_hidden};
 use crate::{
     application::{UNIT, object},
     fault_schedule::{NODES, ScheduledAction},
@@ -64,6 +64,10 @@ impl Simulation {
                             .map(RunCommand::Skip),
                     );
                 }
+                for (step, name) in storage_to_take_on(&instance.hub, &run).await {
+                    let taken = instance.hub.take_on(run.clone(), step, name, "Li".to_owned());
+                    _ = timeout(ANSWER_TIMEOUT, taken).await;
+                }
                 for command in commands {
                     let accepted = instance.hub.command(run.clone(), command, "Li".to_owned());
                     _ = timeout(ANSWER_TIMEOUT, accepted).await;
@@ -104,6 +108,7 @@ impl Simulation {
                 if self.healed.is_some() => {}
             ScheduledAction::BackendLost(namespace, name) => self.scale(&namespace, &name, 0),
             ScheduledAction::Taint(node) => self.taint(node, true),
+            ScheduledAction::ForcedDeletion => self.delete_by_force(),
             ScheduledAction::UnplannedMount(namespace, claim) => {
                 self.mount_claim(&namespace, &claim)
             }
@@ -153,15 +158,25 @@ impl Simulation {
         self.violations.extend(tried.into_iter().chain(asked).flatten());
     }
 
+    /// The choices of the operator.
+    pub(super) fn choices(&self) -> Choices {
+        FeatureSet::of(self.environment.seed).choices()
+    }
+
     async fn second_run(&mut self, namespace: bool) {
         let Some(instance) = &self.instance else { return };
         let hub = instance.hub.clone();
         let unit =
             if namespace { self.application.exclusive_namespace() } else { UnitId::new(UNIT) };
         self.log(format!("  of {unit}"));
-        let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone())).await;
+        // Once nothing of a namespace names a unit, all of its content belongs.
+        let choices = self.choices().iter().cloned().chain([Choice::IncludeAll]).collect();
+        let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone(), choices)).await;
         self.check_plan_for_leak(&made);
         let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
+        if matters_although_hidden(&plan) {
+            return self.log(format!("  cannot be seen: {:?}", plan.hidden));
+        }
         let (plan, hash) = (plan.id.clone(), plan.hash.clone());
         let confirm = unit.as_str().to_owned();
         let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
@@ -190,4 +205,21 @@ async fn steps_losing_unplanned_data(hub: &HubHandle, run: &RunId) -> Vec<StepId
         _ => None,
     });
     steps_losing_unplanned_data.collect()
+}
+
+/// The steps whose storage waits for Pods that nobody reported as ended, with the name that a person has to type.
+async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, String)> {
+    let looked = timeout(ANSWER_TIMEOUT, hub.query(Topic::Run(run.clone()))).await;
+    let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
+    let waits = |problem: &Option<StepProblem>| {
+        matches!(
+            problem,
+            Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
+        )
+    };
+    let steps = records.into_iter().filter_map(|record| match record {
+        Record::Step(step) if waits(&step.problem) => Some((step.id, step.object.name.to_string())),
+        _ => None,
+    });
+    steps.collect()
 }

@@ -14,7 +14,7 @@ use super::Simulation;
 use crate::{
     application::{BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, OPERATOR, UNIT},
     fault_schedule::Churn,
-    state::{owners, text, uid, unit},
+    state::{list, owners, text, uid, unit},
 };
 
 /// The taint that evicts Pods from a node.
@@ -120,6 +120,25 @@ impl Simulation {
                         }
                     }
                 }
+            }
+        });
+    }
+
+    /// Deletes the terminating Pods that mount a claim by force, so that no kubelet reports their end.
+    pub(super) fn delete_by_force(&self) {
+        self.environment.sandbox.with(|world| {
+            let cluster = &mut world.cluster;
+            let mounts = |pod: &Value| {
+                list(pod, "/spec/volumes").iter().any(|it| !it["persistentVolumeClaim"].is_null())
+            };
+            let pods = cluster.list("", "pods", None).filter(|pod| {
+                let is_going = !pod["metadata"]["deletionTimestamp"].is_null();
+                is_going && mounts(pod) && text(pod, "/metadata/namespace").starts_with(UNIT)
+            });
+            let pods: Vec<Key> = pods.filter_map(|pod| cluster.key_of(pod)).collect();
+            for key in pods {
+                let now = DeleteOptions { grace_period_seconds: Some(0), ..Default::default() };
+                _ = cluster.delete(&Actor::admin(), &key, &now);
             }
         });
     }

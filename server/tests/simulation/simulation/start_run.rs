@@ -39,7 +39,8 @@ impl Simulation {
             self.pass_a_second().await;
             let Some(instance) = &self.instance else { return false };
             let hub = instance.hub.clone();
-            let made = timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT))).await;
+            let made =
+                timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT), self.choices())).await;
             self.check_plan_for_leak(&made);
             let Ok(Ok(Ok(plan))) = made else {
                 if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
@@ -145,6 +146,6 @@ impl Simulation {
 
 /// Whether a plan was made while a kind was hidden that matters to it. The operator waits in that case. The
 /// application's own API group holds no object that matters.
-fn matters_although_hidden(plan: &Plan) -> bool {
+pub(super) fn matters_although_hidden(plan: &Plan) -> bool {
     plan.hidden.iter().any(|resource| !resource.contains(".example."))
 }

@@ -1,0 +1,74 @@
+//! I2: a DELETE takes only what somebody declared part of the unit, or what a person included; and no data that a person chose
+//! to keep.
+
+use serde_json::Value;
+
+use crate::state::{State, kind, list, name, namespace, owners, text, title, unit};
+
+/// The reason why a DELETE takes something that the choices of its plan do not cover.
+pub(super) fn violation(plan: &Value, state: &State, object: &Value) -> Option<String> {
+    let has =
+        |choice: &str, value: &str| list(plan, "/choices").iter().any(|it| it[choice] == value);
+    let is_a_unit_by_name = text(plan, "/unit").starts_with("ns:");
+    let name = format!("{}/{}/{}", kind(object), namespace(object), name(object));
+    if !is_a_unit_by_name
+        && is_unclaimed(state, object)
+        && !has("include", "*")
+        && !has("include", &name)
+    {
+        return Some(format!("{} is unclaimed, and nobody included it", title(object)));
+    }
+    let is_data = matches!(kind(object), "PersistentVolumeClaim" | "PersistentVolume");
+    let is_a_pods_own = owners(object).any(|owner| owner["kind"] == "Pod");
+    (has("keep", "data") && is_data && !is_a_pods_own)
+        .then(|| format!("{} holds data that was to be kept", title(object)))
+}
+
+/// Whether nothing declares an object part of a unit, although other objects of its namespace are declared. The generated
+/// applications declare with the label part-of alone.
+fn is_unclaimed(state: &State, object: &Value) -> bool {
+    let inside = namespace(object);
+    if inside.is_empty() || !unit(object).is_empty() || state.is_made_for_another(object) {
+        return false;
+    }
+    kind(object) == "PersistentVolumeClaim" || state.was_declared_in(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claim(labels: &Value) -> Value {
+        json!({
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "a", "uid": "c", "labels": labels},
+        })
+    }
+
+    #[test]
+    fn unclaimed_object_goes_only_if_it_was_included() {
+        let nobodys = claim(&json!({}));
+        let state = State::of([nobodys.clone()]);
+        let of = |choices: Value| violation(&json!({"choices": choices}), &state, &nobodys);
+        assert!(of(json!([])).is_some_and(|text| text.contains("nobody included it")));
+        assert_eq!(of(json!([{"include": "*"}])), None);
+        assert_eq!(of(json!([{"include": "PersistentVolumeClaim/a/data"}])), None);
+        assert!(of(json!([{"include": "PersistentVolumeClaim/b/data"}])).is_some());
+        let namespace = json!({"unit": "ns:a", "choices": []});
+        assert_eq!(violation(&namespace, &state, &nobodys), None);
+        let declared = claim(&json!({"app.kubernetes.io/part-of": "alpha"}));
+        assert_eq!(violation(&json!({}), &State::of([declared.clone()]), &declared), None);
+    }
+
+    #[test]
+    fn data_that_is_kept_is_not_deleted() {
+        let plan = json!({"choices": [{"keep": "data"}]});
+        let mut declared = claim(&json!({"app.kubernetes.io/part-of": "alpha"}));
+        let state = State::of([declared.clone()]);
+        assert!(violation(&plan, &state, &declared).is_some_and(|it| it.contains("to be kept")));
+        declared["metadata"]["ownerReferences"] = json!([{"kind": "Pod", "uid": "p"}]);
+        assert_eq!(violation(&plan, &state, &declared), None, "it goes with its Pod");
+    }
+}
