@@ -99,6 +99,7 @@ pub fn App() -> impl IntoView {
                 <FlatRoutes fallback=page::not_found::NotFound>
                     <Route path=path!("/") view=page::units::Units/>
                     <Route path=path!("/u/:unit") view=page::unit::Unit/>
+                    <Route path=path!("/u/:unit/plan") view=page::plan::PlanPage/>
                     <Route path=path!("/u/:unit/plan/:plan") view=page::plan::PlanPage/>
                     <Route path=path!("/r/:run") view=page::run::Run/>
                 </FlatRoutes>

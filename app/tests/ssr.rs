@@ -16,7 +16,7 @@ use leptos_router::location::RequestUrl;
 use teardown::{
     message::{EdgeCard, Membership, Message, ObjectCard, Record, State},
     object::{Deletion, Uid},
-    plan::KeptReason,
+    plan::{Choice, Choices, KeptReason},
     relation::{EdgeKind, Reason, Strength},
     run::RunId,
     unit::UnitId,
@@ -183,6 +183,29 @@ fn plan() {
         assert!(html.contains(said), "{said}");
     }
     assert!(html.contains("/api/plans/1f3a5c7e9b2d4f60"), "the export link");
+}
+
+#[test]
+fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
+    let mut seed = consortium::planned();
+    let plan = seed.plan.as_mut().unwrap();
+    let mut kept = plan.kept[0].clone();
+    kept.reason = KeptReason::Unclaimed;
+    let (_, value) = Choice::Include(kept.object.clone()).pair();
+    plan.kept.push(kept);
+    plan.choices = Choices::from_iter([Choice::KeepData]);
+    plan.by_name = vec![plan.steps[0].object.clone()];
+    let html = render("choices", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
+    check(&html);
+    assert!(html.contains("action=\"/u/consortium/plan\""), "the form's address");
+    let ticked = |name: &str, value: &str| {
+        let field = format!("name=\"{name}\" value=\"{value}\"");
+        let (_, rest) = html.split_once(&field).unwrap_or_else(|| panic!("no {field}"));
+        rest.split('>').next().is_some_and(|rest| rest.contains("checked"))
+    };
+    assert!(ticked("keep", "data"));
+    assert!(!ticked("include", &value) && !ticked("include", "*"));
+    assert!(html.contains("Confirm each"), "claims without a label are confirmed by name");
 }
 
 #[test]

@@ -35,6 +35,7 @@ use http::{Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use kube::Client;
+use teardown::observation::Observation;
 use tokio::{
     sync::{Notify, Semaphore, mpsc},
     task::JoinSet,
@@ -44,7 +45,8 @@ use tower::{BoxError, Service, ServiceExt};
 
 pub use self::connect::{Access, ConnectError};
 use self::{
-    health::HealthCheck, interner::Interner, namespaces::Namespaces, report::Report, watch::Shared,
+    connect::Connection, health::HealthCheck, interner::Interner, namespaces::Namespaces,
+    report::Report, watch::Shared,
 };
 use crate::{
     chance::Chance,
@@ -64,6 +66,7 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 pub struct Cluster {
     client: Client,
     name: String,
+    own_namespace: Option<Arc<str>>,
     chance: Chance,
 }
 
@@ -88,8 +91,8 @@ impl Cluster {
     /// # Errors
     /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
-        let (client, name) = connect::connect(&access).await?;
-        Ok(Self { client, name, chance: Chance::default() })
+        let Connection { client, name, own_namespace } = connect::connect(&access).await?;
+        Ok(Self { client, name, own_namespace, chance: Chance::default() })
     }
 
     /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
@@ -106,7 +109,7 @@ impl Cluster {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
         let client = Client::new(service, "default");
-        Self { client, name: name.into(), chance: Chance::default() }
+        Self { client, name: name.into(), own_namespace: None, chance: Chance::default() }
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -132,6 +135,10 @@ impl Cluster {
     ) -> Result<(), RunError> {
         let names = Arc::new(Interner::default());
         let (report, observations) = Report::channel();
+        if let Some(namespace) = self.own_namespace {
+            let runs_in = Observation::RunsIn { namespace };
+            report.tell(runs_in).await.map_err(|_| RunError::HubGone)?;
+        }
         let health_check =
             HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());
         let shared = Shared {
@@ -190,8 +197,6 @@ impl Cluster {
 mod tests {
     use std::time::Duration;
 
-    use teardown::observation::Observation;
-
     use super::*;
     use crate::cluster::fake::now;
 
@@ -201,7 +206,7 @@ mod tests {
             "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
             _ => now(404, ""),
         });
-        Cluster { client, name: "fake".into(), chance: Chance::default() }
+        Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() }
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,10 +276,12 @@ mod tests {
         let action = teardown::action::Action::ReadPods {
             step: teardown::plan::StepId(0),
             namespace: "shop".into(),
+            version: None,
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
         calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
-        let cluster = Cluster { client, name: "fake".into(), chance: Chance::default() };
+        let cluster =
+            Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
         let awaited =

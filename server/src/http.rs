@@ -34,8 +34,16 @@
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/resume                                             # 204
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/stop                                               # 204
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
+//! curl -b jar -H "$J" -d '{"confirm":"data"}' $U/api/runs/k3f9/steps/7/take-on                   # 204
 //! ```
-//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed.
+//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A claim waits for Pods that are gone
+//! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
+//!
+//! A plan is made with the choices of a person, each an object with one field ([`teardown::plan::Choice`]):
+//! ```sh
+//! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
+//! ```
+//! The page `/u/shop/plan?keep=data&without=Secret/shop/tls` makes the same plan.
 //!
 //! # Following
 //! ```sh
@@ -87,17 +95,17 @@
 //! | 403 | `foreignOrigin` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownStep`, `unknownPath` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `wrongName`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |
 //!
 //! `what` happened, what it `means`, what to `do`; `request` stands in the
-//! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`, `run`
-//! and `object` with `overlap`.
+//! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`,
+//! `choice` with `unknownChoice`, `run` and `object` with `overlap`.
 //!
 //! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
 
@@ -195,6 +203,7 @@ pub fn router(state: AppState) -> Router {
         .route("/runs/{run}/resume", runs::command(RunCommand::Resume))
         .route("/runs/{run}/stop", runs::command(RunCommand::Stop))
         .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
+        .route("/runs/{run}/steps/{step}/take-on", post(runs::take_on))
         .route("/events", get(events::follow))
         .route("/demo", post(demo::play))
         .route("/session/link", post(session::link))

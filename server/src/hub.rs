@@ -162,8 +162,8 @@ impl Hub {
                 send_reply(reply, self.topics.query(&topic, &mut self.cluster, &self.runs));
             }
             Incoming::Time { reply } => send_reply(reply, self.cluster.now()),
-            Incoming::MakePlan { unit, reply } => {
-                send_reply(reply, self.plans.make(&unit, &mut self.cluster));
+            Incoming::MakePlan { unit, choices, reply } => {
+                send_reply(reply, self.plans.make(&unit, &choices, &mut self.cluster));
             }
             Incoming::ReadPlan { plan, reply } => send_reply(reply, self.read_plan(&plan)),
             Incoming::ReadEventLog { run, reply } => {
@@ -177,6 +177,10 @@ impl Hub {
             }
             Incoming::Command { run, command, by, reply } => {
                 let accepted = self.runs.command(&run, command, by, &self.cluster)?;
+                send_reply(reply, accepted);
+            }
+            Incoming::TakeOn { run, step, confirm, by, reply } => {
+                let accepted = self.runs.take_on(&run, step, &confirm, by, &self.cluster)?;
                 send_reply(reply, accepted);
             }
         }

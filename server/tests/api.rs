@@ -106,6 +106,28 @@ async fn a_stale_plan_tells_what_is_different() {
 }
 
 #[tokio::test]
+async fn choices_of_a_plan_are_in_its_body_or_in_the_address_of_its_page() {
+    let server = TestServer::new().await;
+    let body = r#"{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}"#;
+    assert_eq!(server.post("/api/plans", body).await.status, StatusCode::CREATED);
+    let page =
+        server.get("/u/shop/plan?keep=data&without=&without=Secret%2Fshop%2Ftls&sel=x").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(page.text.contains("<form method=\"get\" action=\"/u/shop/plan\""), "{}", page.text);
+    let made = "plan shop without=Secret/shop/tls keep=data";
+    assert_eq!(*server.hub.received.lock().unwrap(), [made, made]);
+    for choices in [r#"[{"keep":"all"}]"#, r#"[{"drop":"x"}]"#, r#"["keep"]"#, r#"{"keep":"data"}"#]
+    {
+        let body = format!(r#"{{"unit":"shop","choices":{choices}}}"#);
+        assert_eq!(server.post("/api/plans", &body).await.refusal(), "422 shape", "{choices}");
+    }
+    let page = server.get("/u/shop/plan?include=everything").await;
+    assert_eq!(page.status, StatusCode::BAD_REQUEST);
+    assert!(page.text.contains("is no value of include"), "{}", page.text);
+    assert_eq!(server.hub.received.lock().unwrap().len(), 2, "no other reached the hub");
+}
+
+#[tokio::test]
 async fn bodies_are_taken_at_their_word() {
     let server = TestServer::new().await;
     for (body, refusal) in [

@@ -131,15 +131,17 @@ async fn every_line_of_the_documentation_works() {
         }
     }
     let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
-    insta::assert_snapshot!(heard, @r"
+    insta::assert_snapshot!(heard, @r#"
     plan shop
     start p1 by Li
     Pause r1 by Li
     Resume r1 by Li
     Stop r1 by Li
     Skip(StepId(7)) r1 by Li
+    TakeOn(StepId(7), "data") r1 by Li
+    plan shop without=Secret/shop/tls keep=data
     subscribe run:r1 after 5f3a:17
-    ");
+    "#);
 }
 
 /// The documentation stands above the router, in the same file.
@@ -360,7 +362,7 @@ async fn no_field_is_renamed() {
     event terminating: object step
     event terminating.object: group kind name namespace
     ping: now
-    plan: data given_up hash hidden id kept left_to_cluster made steps unit
+    plan: by_name choices data ephemeral given_up hash hidden id kept left_to_cluster made steps unit
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
@@ -370,7 +372,7 @@ async fn no_field_is_renamed() {
     plan.kept.reason.usedBy: edge reason user
     plan.kept.reason.usedBy.reason: field value
     plan.kept.reason.usedBy.user: group kind name namespace
-    plan.steps: action after finalizers holds_storage id kind object pods uid wave
+    plan.steps: action after finalizers holds_storage id kind named node object pods uid wave
     plan.steps.action: delete
     plan.steps.action.delete: propagation
     plan.steps.after: edges phase step
@@ -399,7 +401,7 @@ async fn no_field_is_renamed() {
     record object.membership.kept.usedBy.user: group kind name namespace
     record object.object: group kind name namespace
     record run: by counts ended id kept left_to_cluster plan recovered started state total unit
-    record step: gone id object problem requested state taken uid waits_for wave
+    record step: gone id object problem proof requested state taken uid waits_for wave
     record step.object: group kind name namespace
     record unit: counts id namespaces newest origin run shared
     refused: error

@@ -10,7 +10,12 @@ use leptos_router::{
     params::ParamsMap,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use teardown::{object::Uid, plan::PlanId, run::RunId, unit::UnitId};
+use teardown::{
+    object::Uid,
+    plan::{Choice, Choices, Plan, PlanId},
+    run::RunId,
+    unit::UnitId,
+};
 
 use crate::state::filter::Filter;
 
@@ -196,6 +201,31 @@ pub fn plan(unit: &UnitId, plan: &PlanId) -> String {
     format!("/u/{}/plan/{}", encoded(unit.as_str()), encoded(&plan.to_string()))
 }
 
+/// `/u/{unit}/plan/{plan}`, with the choices of the plan, by which it can be made again.
+pub fn chosen_plan(made: &Plan) -> String {
+    plan(&made.unit, &made.id) + &chosen(&made.choices)
+}
+
+/// `/u/{unit}/plan`: a plan of the unit as it is now, with these choices.
+pub fn new_plan(unit: &UnitId, choices: &Choices) -> String {
+    format!("/u/{}/plan{}", encoded(unit.as_str()), chosen(choices))
+}
+
+fn chosen(choices: &Choices) -> String {
+    let pairs: Vec<String> = choices
+        .iter()
+        .map(Choice::pair)
+        .map(|(name, value)| format!("{name}={}", encoded(&value)))
+        .collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// The choices in a query; none where one cannot be read.
+pub fn choices(query: &ParamsMap) -> Option<Choices> {
+    let pairs: Vec<(Cow<'static, str>, String)> = query.clone().into_iter().collect();
+    Choices::of_query(pairs.iter().map(|(name, value)| (&**name, value.as_str()))).ok()
+}
+
 /// `/r/{run}`.
 pub fn run(id: &RunId) -> String {
     format!("/r/{}", encoded(id.as_str()))
@@ -219,6 +249,24 @@ mod tests {
     fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
         assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
         assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn choices_are_in_the_address_and_are_read_from_it() {
+        let value = "ClusterRole.rbac.authorization.k8s.io//a:b";
+        let made = Choices::of_query([("without", value), ("keep", "data")]).unwrap();
+        let address = new_plan(&UnitId::new("shop"), &made);
+        assert_eq!(
+            address,
+            "/u/shop/plan?without=ClusterRole.rbac.authorization.k8s.io%2F%2Fa:b&keep=data"
+        );
+        let mut query = ParamsMap::new();
+        query.insert("keep", "data".to_owned());
+        query.insert("without", value.to_owned());
+        query.insert("sel", "x".to_owned());
+        assert_eq!(choices(&query), Some(made));
+        query.insert("keep", "nothing".to_owned());
+        assert_eq!(choices(&query), None);
     }
 
     #[test]

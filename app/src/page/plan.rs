@@ -1,7 +1,11 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
+//! `/u/{unit}/plan` makes a plan of the unit as it is now, with the choices in its query.
 
 use leptos::prelude::*;
-use leptos_router::{NavigateOptions, hooks::use_navigate};
+use leptos_router::{
+    NavigateOptions,
+    hooks::{use_navigate, use_params_map, use_query_map},
+};
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
@@ -17,8 +21,8 @@ use crate::{
     },
     text,
     view::{
-        banner, confirm::Confirm, empty, guard::Guarded, moment::moment, plan::plan_view,
-        step::Terminating,
+        banner, choices::choices_form, confirm::Confirm, empty, guard::Guarded, moment::moment,
+        plan::plan_view, step::Terminating,
     },
 };
 
@@ -26,20 +30,31 @@ use crate::{
 #[component]
 pub fn PlanPage() -> impl IntoView {
     let unit = super::parameter("unit", UnitId::new);
-    let id = super::parameter("plan", PlanId::new);
+    let named = use_params_map();
+    let id = Memo::new(move |_| named.with(|it| it.get("plan")).map(PlanId::new));
+    let query = use_query_map();
+    let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
     let initial = expect_context::<InitialData>();
     let plan = RwSignal::new(initial.take_plan());
     let missing = RwSignal::new(initial.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
     Effect::new(move |_| {
-        let wanted = id.get();
-        if plan.with_untracked(|plan| plan.as_ref().is_some_and(|plan| plan.id == wanted)) {
+        let (wanted, unit, choices) = (id.get(), unit.get(), choices.get());
+        let is_wanted = |plan: &Plan| match &wanted {
+            Some(id) => plan.id == *id,
+            None => plan.unit == unit && plan.choices == choices,
+        };
+        if plan.with_untracked(|plan| plan.as_ref().is_some_and(is_wanted)) {
             return;
         }
         plan.set(None);
         leptos::task::spawn_local(async move {
-            match command::read_plan(&wanted).await {
+            let read = match &wanted {
+                Some(wanted) => command::read_plan(wanted).await,
+                None => command::make_plan(&unit, &choices).await,
+            };
+            match read {
                 Ok(read) => {
                     missing.set(false);
                     plan.set(Some(read));
@@ -70,12 +85,14 @@ pub fn PlanPage() -> impl IntoView {
     let again = Callback::new(move |()| {
         busy.set(true);
         leptos::task::spawn_local(async move {
-            let made = command::make_plan(&unit.get_untracked()).await;
+            let choices = plan.with_untracked(|plan| plan.as_ref().map(|it| it.choices.clone()));
+            let choices = choices.unwrap_or_default();
+            let made = command::make_plan(&unit.get_untracked(), &choices).await;
             busy.set(false);
             match made {
                 Ok(made) => {
                     refusal.set(None);
-                    to.with_value(|to| to(address::plan(&made.unit, &made.id)));
+                    to.with_value(|to| to(address::chosen_plan(&made)));
                 }
                 Err(error) => refusal.set(Some(error)),
             }
@@ -95,16 +112,22 @@ pub fn PlanPage() -> impl IntoView {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
     let to_unit = move || address::unit(&unit.get());
-    let body = move || match plan.get() {
+    let body = move || {
+        match plan.get() {
         Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)).into_any(),
         None if missing.get() => empty::empty(
             "state-unknown",
             text::NO_PLAN,
             text::NO_PLAN_MEANS,
-            view! { <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a> }.into_any(),
+            view! {
+                <a class="button" href=move || address::new_plan(&unit.get(), &choices.get()) rel="external">{text::PLAN_AGAIN}</a>
+                <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
+            }
+            .into_any(),
         )
         .into_any(),
         None => empty::loading(),
+    }
     };
     let lead = move |plan: &Plan| {
         view! {
@@ -141,6 +164,7 @@ pub fn PlanPage() -> impl IntoView {
             </div>
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
+            {move || plan.with(|plan| plan.as_ref().map(choices_form))}
             {move || body()}
             {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }.into_any())}
         </div>

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use teardown::{
     message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
     plan::KeptReason,
+    plan::StepId,
     run::{RunCommand, RunId},
 };
 
@@ -84,6 +85,12 @@ pub fn Run() -> impl IntoView {
             done(command::command_run(&id.get_untracked(), command).await);
         });
     });
+    let take_on = Callback::new(move |(step, confirm): (StepId, String)| {
+        busy.set(true);
+        leptos::task::spawn_local(async move {
+            done(command::take_on(&id.get_untracked(), step, &confirm).await);
+        });
+    });
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let alarm = alarm(attention);
@@ -108,7 +115,7 @@ pub fn Run() -> impl IntoView {
             <div class="run-body">
                 <div class="run-main">
                     {move || is_open.get().then(|| current(scene))}
-                    <Attention scene address steps=troubled busy send/>
+                    <Attention scene address steps=troubled busy send take_on/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

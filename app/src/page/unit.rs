@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_router::{NavigateOptions, hooks::use_navigate};
 use teardown::{
     message::{RunCard, Topic, UnitCard},
+    plan::Choices,
     unit::UnitId,
 };
 
@@ -59,12 +60,10 @@ pub fn Unit() -> impl IntoView {
         refusal.set(None);
         let navigate = navigate.clone();
         leptos::task::spawn_local(async move {
-            let made = command::make_plan(&id.get_untracked()).await;
+            let made = command::make_plan(&id.get_untracked(), &Choices::default()).await;
             planning.set(false);
             match made {
-                Ok(plan) => {
-                    navigate(&address::plan(&plan.unit, &plan.id), NavigateOptions::default())
-                }
+                Ok(plan) => navigate(&address::chosen_plan(&plan), NavigateOptions::default()),
                 Err(error) => refusal.set(Some(error)),
             }
         });

@@ -146,9 +146,9 @@ struct Listed {
 impl Listed {
     fn of(card: &UnitCard) -> Self {
         let part = match (card.origin, &card.same_as) {
-            (UnitOrigin::PartOf, _) => Part::Applications,
             (UnitOrigin::Namespace, None) => Part::Namespaces,
             (UnitOrigin::Namespace, Some(_)) => Part::Same,
+            _ => Part::Applications,
         };
         Self { id: card.id.clone(), part }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     demo::DemoCommand,
     message::DemoFault,
-    plan::{Difference, Plan, PlanId},
+    plan::{Choices, Difference, Plan, PlanId, StepId},
     run::{RunCommand, RunId},
     unit::UnitId,
 };
@@ -57,13 +57,14 @@ struct RefusalBody {
     error: Refusal,
 }
 
-/// Asks for a plan of a unit.
-pub async fn make_plan(unit: &UnitId) -> Result<Plan, Refusal> {
+/// Asks for a plan of a unit, with a person's choices.
+pub async fn make_plan(unit: &UnitId, choices: &Choices) -> Result<Plan, Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         unit: &'a UnitId,
+        choices: &'a Choices,
     }
-    ask(Request::post("/api/plans"), &Body { unit }).await
+    ask(Request::post("/api/plans"), &Body { unit, choices }).await
 }
 
 /// Reads a plan.
@@ -91,6 +92,16 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
 /// Gives a run a command.
 pub async fn command_run(run: &RunId, command: RunCommand) -> Result<(), Refusal> {
     send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Nothing {}).await
+}
+
+/// Takes it on that no Pod writes to the storage of a step any more.
+pub async fn take_on(run: &RunId, step: StepId, confirm: &str) -> Result<(), Refusal> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        confirm: &'a str,
+    }
+    let command = RunCommand::TakeOn(step);
+    send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Body { confirm }).await
 }
 
 /// Makes a link that signs another browser in.

@@ -6,6 +6,7 @@ mod drawer;
 mod edge;
 mod plan;
 mod run;
+mod proof;
 mod step_problem;
 mod cluster;
 mod api_problem;
@@ -20,6 +21,7 @@ pub use self::{
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,
+    proof::*,
     run::*,
     step_problem::{evidence, in_doubt, step_problem, trouble_do},
     unit::*,

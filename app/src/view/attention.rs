@@ -5,6 +5,7 @@ use teardown::{
     message::{State, StepCard},
     plan::StepId,
     run::{RunCommand, StepProblem},
+    unknown_reason::UnknownReason,
 };
 
 use super::{
@@ -14,6 +15,7 @@ use super::{
     rows::rows,
     skip::Skip,
     state_badge::state_badge,
+    take_on::TakeOn,
 };
 use crate::{navigation::address::Address, state::clock::Clock, state::scene::Scene, text};
 
@@ -42,6 +44,8 @@ pub fn Attention(
     busy: Signal<bool>,
     /// Sends the run a command.
     send: Callback<RunCommand>,
+    /// Takes it on that the Pods of a step have ended; gets the step and what was typed.
+    take_on: Callback<(StepId, String)>,
 ) -> impl IntoView {
     let asked = RwSignal::new(None);
     let open = RwSignal::new(false);
@@ -49,12 +53,17 @@ pub fn Attention(
         asked.set(Some(step));
         open.set(true);
     });
+    let (claim, asks_claim) = (RwSignal::new(None), RwSignal::new(false));
+    let ask_claim = Callback::new(move |step: StepId| {
+        claim.set(Some(step));
+        asks_claim.set(true);
+    });
     let list = move || {
         view! {
             <ul class="attention">
                 {rows(steps, StepId::to_string, move |id| {
                     let step = scene.step(id)?;
-                    Some(view! { {move || step.with(|step| card(step, address, busy, ask))} }.into_any())
+                    Some(view! { {move || step.with(|step| card(step, address, busy, ask, ask_claim))} }.into_any())
                 })}
             </ul>
         }.into_any()
@@ -66,11 +75,26 @@ pub fn Attention(
         </section>
         // Outside the section, which may vanish while the dialog is open.
         <Skip scene asked open busy send/>
+        <TakeOn scene asked=claim open=asks_claim busy take_on/>
     }
 }
 
-fn card(step: &StepCard, address: Address, busy: Signal<bool>, ask: Callback<StepId>) -> AnyView {
+fn card(
+    step: &StepCard,
+    address: Address,
+    busy: Signal<bool>,
+    ask: Callback<StepId>,
+    ask_claim: Callback<StepId>,
+) -> AnyView {
     let id = step.id;
+    let waits_for_a_pod = matches!(
+        &step.problem,
+        Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
+    );
+    let take_on = waits_for_a_pod.then(|| {
+        let act = Callback::new(move |()| ask_claim.run(id));
+        view! { <Guarded label=text::TAKE_ON busy act class="small danger"/> }.into_any()
+    });
     let why = step.problem.as_ref().map(|problem| {
         let lines = text::evidence(problem)
             .into_iter()
@@ -101,6 +125,7 @@ fn card(step: &StepCard, address: Address, busy: Signal<bool>, ask: Callback<Ste
             <div class="attention-head">
                 {state_badge(step.state)} {object_link(object_name(&step.object), &step.uid, address)} {since}
                 <span class="grow"></span>
+                {take_on}
                 <Guarded label=text::SKIP busy act=Callback::new(move |()| ask.run(id)) class="small"/>
             </div>
             {why}

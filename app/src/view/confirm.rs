@@ -148,11 +148,23 @@ pub fn Confirm(
     };
     let lost =
         [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
+    let by_name: Vec<_> = plan
+        .by_name
+        .iter()
+        .filter(|object| plan.data.iter().all(|data| data.claim.as_ref() != Some(object)))
+        .map(|object| view! { <li>{tick_box(text::named(object)).into_any()}</li> }.into_any())
+        .collect();
+    asked += by_name.len();
+    let only_volumes = by_name.is_empty();
+    let by_name = (!by_name.is_empty()).then(|| {
+        view! { <div class="banner warn">{icon("icon-warning")}<div><strong>{text::BY_NAME}</strong><ul>{by_name}</ul></div></div> }.into_any()
+    });
     let missing = move || {
         unit.with_value(|unit| {
             text::confirm_missing(
                 &text::isolated(unit),
                 asked - ticked.get().min(asked),
+                only_volumes,
                 !matches.get(),
             )
         })
@@ -211,6 +223,7 @@ pub fn Confirm(
             <p><strong>{place}</strong></p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
+                {by_name}
                 <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>
                 <input
                     id="confirm-name"

@@ -54,7 +54,10 @@ pub fn Feed(
 fn line(card: &FeedEntry, skipped: usize) -> AnyView {
     let class = match &card.event {
         FeedEvent::Problem { .. } => "feed-line feed-problem",
-        FeedEvent::Gone { .. } | FeedEvent::Finished => "feed-line feed-gone",
+        FeedEvent::DataChecked { lost, .. } if !lost.is_empty() => "feed-line feed-problem",
+        FeedEvent::Gone { .. } | FeedEvent::DataChecked { .. } | FeedEvent::Finished => {
+            "feed-line feed-gone"
+        }
         FeedEvent::Requested { .. } | FeedEvent::Terminating { .. } => "feed-line",
         FeedEvent::Started { .. }
         | FeedEvent::Recovered
@@ -62,6 +65,7 @@ fn line(card: &FeedEntry, skipped: usize) -> AnyView {
         | FeedEvent::Resumed { .. }
         | FeedEvent::Stopping { .. }
         | FeedEvent::Skipped { .. }
+        | FeedEvent::TakenOn { .. }
         | FeedEvent::Stopped { .. } => "feed-line feed-person",
     };
     view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }.into_any()

@@ -38,6 +38,12 @@ pub trait Named {
     fn named(&self) -> &ObjectRef;
 }
 
+impl Named for ObjectRef {
+    fn named(&self) -> &ObjectRef {
+        self
+    }
+}
+
 impl Named for Kept {
     fn named(&self) -> &ObjectRef {
         &self.object

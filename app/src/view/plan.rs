@@ -66,6 +66,16 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             </section>
         }.into_any()
     });
+    let ephemeral = (!plan.ephemeral.is_empty()).then(|| {
+        view! {
+            <section aria-labelledby="ephemeral-title">
+                <h2 id="ephemeral-title">{text::EPHEMERAL_TITLE} " " <span class="count">{plan.ephemeral.len()}</span></h2>
+                <p class="lead">{text::EPHEMERAL_LEAD}</p>
+                {names(&plan.ephemeral)}
+            </section>
+        }
+        .into_any()
+    });
     let given_up = (!plan.given_up.is_empty()).then(|| {
         let rows = plan.given_up.iter().map(|it| {
             view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }.into_any()
@@ -90,6 +100,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         {namespaces}
         {blind}
         {data(&plan.data, hidden)}
+        {ephemeral}
         <section aria-labelledby="order-title">
             <h2 id="order-title">{text::ORDER_TITLE}</h2>
             <p class="lead">{text::ORDER_LEAD}</p>

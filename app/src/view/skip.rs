@@ -107,6 +107,8 @@ mod tests {
             state: State::Waiting,
             requested: None,
             gone: None,
+            proof: None,
+            unconfirmed: false,
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,
             problem: None,

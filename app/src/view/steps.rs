@@ -150,7 +150,11 @@ fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> AnyView {
             <td>{move || state_badge(card.with(|card| card.state))}</td>
             <td class="waits">{move || waits()}</td>
             <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
-            <td class="when">{move || card.with(|card| card.gone.map(time_of_day))}</td>
+            <td class="when" title=move || card.with(|card| card.proof.map(text::proof))>
+                {move || card.with(|card| card.gone.map(time_of_day))}
+                {move || card.with(|card| card.unconfirmed.then(|| view! { " " <span class="quiet">{text::UNCONFIRMED}</span> }.into_any()))}
+                <span class="visually-hidden">{move || card.with(|card| card.proof.map(text::proof))}</span>
+            </td>
         </tr>
     }
     .into_any()

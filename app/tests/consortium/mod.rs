@@ -478,6 +478,8 @@ pub(crate) fn run() -> PageSeed {
             state,
             requested: (!waits).then(|| before(240 - at as i64)),
             gone: done.then(|| before(236 - at as i64)),
+            proof: done.then_some(teardown::proof::Proof::DeletedEvent),
+            unconfirmed: false,
             waits_for: if waits {
                 step.after.iter().map(|blocker| blocker.step).collect()
             } else {
@@ -503,7 +505,8 @@ pub(crate) fn run() -> PageSeed {
     let mut events = vec![FeedEvent::Started { by: "lena".to_owned() }];
     for step in steps.iter().take(14) {
         events.push(FeedEvent::Requested { step: step.id, object: step.object.clone() });
-        events.push(FeedEvent::Gone { step: step.id, object: step.object.clone() });
+        let object = step.object.clone();
+        events.push(FeedEvent::Gone { step: step.id, object, unconfirmed: false });
     }
     events.push(FeedEvent::Recovered);
     let stuck = &steps[42];

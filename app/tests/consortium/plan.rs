@@ -4,8 +4,8 @@ use teardown::{
     message::{Membership, ObjectCard},
     object::{Kind, Reclaim, Uid},
     plan::{
-        Blocker, BlockingEdge, DataFate, Fate, Kept, Plan, PlanId, Propagation, Step, StepAction,
-        StepId,
+        Blocker, BlockingEdge, Choices, DataFate, Fate, Kept, Plan, PlanId, Propagation, Step,
+        StepAction, StepId,
     },
     relation::{DeletionPhase, EdgeKind},
     unit::UnitId,
@@ -70,6 +70,8 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                 finalizers: card.finalizers.clone(),
                 pods: None,
                 holds_storage: false,
+                node: None,
+                named: None,
             }
         })
         .collect()
@@ -110,10 +112,13 @@ pub(super) fn plan() -> Plan {
         id: PlanId::new("1f3a5c7e9b2d4f60"),
         hash: "1f3a5c7e9b2d4f60".repeat(4),
         unit: UnitId::new("consortium"),
+        choices: Choices::default(),
         made: before(40),
         steps: steps(&world),
         kept,
         left_to_cluster: vec![],
+        by_name: vec![],
+        ephemeral: vec![],
         given_up: vec![],
         data,
         hidden: vec!["pods.metrics.k8s.io".to_owned()],

@@ -5,6 +5,7 @@ use std::{
     error::Error,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -132,18 +133,25 @@ impl ConnectError {
     }
 }
 
-/// Returns the client and the cluster's name.
-pub(super) async fn connect(access: &Access) -> Result<(Client, String), ConnectError> {
-    let (mut config, name) = config(access).await?;
+/// A client, the cluster's name, and the namespace that this process runs in if it runs in the cluster.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) name: String,
+    pub(super) own_namespace: Option<Arc<str>>,
+}
+
+/// Finds the cluster.
+pub(super) async fn connect(access: &Access) -> Result<Connection, ConnectError> {
+    let (mut config, name, own_namespace) = config(access).await?;
     // kube's own retries would hide 429 from the concurrency limit and spend minutes inside one call.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     config.write_timeout = Some(WRITE);
     let client = Client::try_from(config).map_err(unusable)?;
-    Ok((client, name))
+    Ok(Connection { client, name, own_namespace })
 }
 
-async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
+async fn config(access: &Access) -> Result<(Config, String, Option<Arc<str>>), ConnectError> {
     let Some(kubeconfig) = kubeconfig(access)? else {
         return Config::incluster()
             .map_err(|error| match error {
@@ -152,7 +160,8 @@ async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
             })
             .map(|config| {
                 let name = config.cluster_url.host().unwrap_or("in-cluster").to_owned();
-                (config, name)
+                let namespace = Arc::from(config.default_namespace.as_str());
+                (config, name, Some(namespace))
             });
     };
     let known: Vec<String> =
@@ -185,7 +194,7 @@ async fn config(access: &Access) -> Result<(Config, String), ConnectError> {
     if is_loopback(host) {
         config.proxy_url = None;
     }
-    Ok((config, context))
+    Ok((config, context, None))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -291,10 +300,7 @@ mod tests {
     use super::*;
 
     /// Connects with a kubeconfig of this text and context.
-    async fn connected(
-        text: &str,
-        context: Option<&str>,
-    ) -> Result<(Client, String), ConnectError> {
+    async fn connected(text: &str, context: Option<&str>) -> Result<Connection, ConnectError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path =
@@ -308,7 +314,7 @@ mod tests {
 
     /// The name of the cluster that the kubeconfig leads to.
     async fn check(text: &str, context: Option<&str>) -> Result<String, ConnectError> {
-        connected(text, context).await.map(|(_, name)| name)
+        connected(text, context).await.map(|connection| connection.name)
     }
 
     const WHOLE: &str = r"
@@ -418,7 +424,7 @@ users:
         for status in ["429 Too Many Requests", "503 Service Unavailable", "504 Gateway Timeout"] {
             let (address, asked) = busy_once(status).await;
             let text = WHOLE.replace("https://127.0.0.1:6443", &format!("http://{address}"));
-            let (client, _) = connected(&text, None).await.unwrap();
+            let Connection { client, .. } = connected(&text, None).await.unwrap();
             let request = http::Request::get("/version").body(Vec::new()).unwrap();
             let answer = client.request_text(request).await;
             assert!(answer.is_err(), "{status}: it was asked again: {answer:?}");

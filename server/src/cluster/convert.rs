@@ -1,11 +1,12 @@
 //! Converts the API server's JSON to objects. The structs have only the fields that edges and diagnoses need. All other
-//! fields (managed fields, annotations, the data of Secrets and ConfigMaps) are skipped while the JSON is read.
+//! fields (managed fields, most annotations, the data of Secrets and ConfigMaps) are skipped while the JSON is read.
 //!
 //! Kinds whose metadata is enough are requested as `PartialObjectMetadata`. Secrets and ConfigMaps are among them, so
 //! that their data never leaves the API server. An object that cannot be read is an error, never a partial object: a Pod
 //! without its volumes would make its claim look unused.
 
 mod access;
+mod annotations;
 mod extension;
 mod network;
 mod pod;
@@ -24,6 +25,7 @@ use teardown::{
         Seconds, Uid,
     },
     selector::{Labels, Operator, Requirement, Selector},
+    unit::{UnitId, named_unit},
 };
 
 use super::{interner::Interner, text::bounded};
@@ -124,15 +126,19 @@ pub(super) fn pod_sight(
 pub(super) struct Metadata {
     pub(super) uid: Option<Uid>,
     pub(super) terminating: bool,
+    pub(super) version: String,
+    /// The unit that the labels and annotations name.
+    pub(super) named: Option<UnitId>,
 }
 
 /// Reads the metadata in the answer to a GET.
-pub(super) fn metadata(json: &[u8]) -> Result<Metadata, Unreadable> {
-    let Envelope { metadata } = serde_json::from_slice(json)?;
-    Ok(Metadata {
-        uid: metadata.uid.map(Uid::new),
-        terminating: metadata.deletion_timestamp.is_some(),
-    })
+pub(super) fn metadata(kind: &Kind, json: &[u8]) -> Result<Metadata, Unreadable> {
+    let Envelope { mut metadata } = serde_json::from_slice(json)?;
+    let version = std::mem::take(&mut metadata.resource_version);
+    let terminating = metadata.deletion_timestamp.is_some();
+    let object = metadata.object(&Arc::new(kind.clone()), Facts::None);
+    let named = object.as_ref().and_then(named_unit);
+    Ok(Metadata { uid: object.map(|object| object.uid), terminating, version, named })
 }
 
 /// One page of a list, with the JSON of its objects.
@@ -169,6 +175,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("batch", "CronJob") => workload::read_cron_job,
         ("", "PersistentVolumeClaim") => storage::read_claim,
         ("", "PersistentVolume") => storage::read_volume,
+        ("snapshot.storage.k8s.io", "VolumeSnapshotContent") => storage::read_snapshot_content,
         ("", "Service") => network::read_service,
         ("networking.k8s.io", "Ingress") => network::read_ingress,
         ("networking.k8s.io", "NetworkPolicy") => network::read_policy,
@@ -191,7 +198,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
     })
 }
 
-/// `metadata`, without annotations and managed fields.
+/// `metadata`, without managed fields and with the annotations that matter.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
@@ -205,6 +212,8 @@ struct Meta {
     resource_version: String,
     #[serde(default, deserialize_with = "or_default")]
     labels: Labels,
+    #[serde(default, deserialize_with = "or_default")]
+    annotations: annotations::Read,
     #[serde(default, deserialize_with = "or_default")]
     owner_references: Vec<OwnerReference>,
     #[serde(default, deserialize_with = "or_default")]
@@ -249,6 +258,7 @@ impl Meta {
             namespace: self.namespace.filter(|name| !name.is_empty()),
             name: self.name,
             labels: self.labels,
+            annotations: self.annotations.0,
             owners: owners.collect(),
             finalizers: self.finalizers,
             created: self.creation_timestamp.map(Seconds::from),

@@ -20,6 +20,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use kube::Client;
+use serde::Serialize;
 use serde_json::json;
 use teardown::{
     action::{Action, Outcome},
@@ -216,11 +217,12 @@ async fn execute_call(
 /// Makes the API call of one action.
 async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome {
     match action {
-        Action::Delete { step: _, kind, object, uid, propagation } => {
-            delete(client, kind, object, uid, *propagation).await
+        Action::Delete { step: _, kind, object, uid, version, propagation } => {
+            let conditions = Preconditions { uid, resource_version: version.as_deref() };
+            delete(client, kind, object, &conditions, *propagation).await
         }
         Action::Read { step: _, kind, object, uid } => read(client, kind, object, uid).await,
-        Action::ReadPods { step: _, namespace } => {
+        Action::ReadPods { step: _, namespace, version: _ } => {
             timeout(LIST, read_pods(client, names, namespace))
                 .await
                 .unwrap_or_else(|_| outcome::of_failure(&Failure::Silence(LIST)))
@@ -228,11 +230,20 @@ async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome
     }
 }
 
+/// `metav1.Preconditions`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Preconditions<'a> {
+    uid: &'a Uid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+}
+
 async fn delete(
     client: &Client,
     kind: &Kind,
     object: &ObjectRef,
-    uid: &Uid,
+    preconditions: &Preconditions<'_>,
     propagation: Propagation,
 ) -> Outcome {
     let Some(path) = object_path(kind, object) else { return no_path() };
@@ -241,7 +252,7 @@ async fn delete(
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "preconditions": { "uid": uid },
+        "preconditions": preconditions,
         "propagationPolicy": match propagation {
             Propagation::Background => "Background",
             Propagation::Orphan => "Orphan",
@@ -266,10 +277,11 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
         Err(failure) => Err(failure),
     };
     match answer {
-        Ok(answer) if answer.is_success() => match convert::metadata(&answer.body) {
+        Ok(answer) if answer.is_success() => match convert::metadata(kind, &answer.body) {
             Ok(metadata) => match metadata.uid {
                 Some(found) if found == *uid => {
-                    Outcome::Present { terminating: metadata.terminating }
+                    let convert::Metadata { uid: _, terminating, version, named } = metadata;
+                    Outcome::Present { terminating, version: version.into(), named }
                 }
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
                 None => Outcome::Unknown { message: ProblemCode::NoUid.into() },

@@ -139,6 +139,7 @@ impl Known {
             | Observation::Visible { .. }
             | Observation::Time(_)
             | Observation::Pace(_)
+            | Observation::RunsIn { .. }
             | Observation::Demo(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,

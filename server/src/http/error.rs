@@ -162,6 +162,9 @@ impl Failure {
             Self::Refused(Refusal::Unplannable(PlanError::Cycle { path })) => {
                 error.insert("path".into(), json!(path));
             }
+            Self::Refused(Refusal::Unplannable(PlanError::UnknownChoice { choice })) => {
+                error.insert("choice".into(), json!(choice));
+            }
             Self::Refused(Refusal::Overlap { run, object }) => {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
@@ -187,6 +190,12 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Unplannable(PlanError::Cycle { path }) => {
             (S::UNPROCESSABLE_ENTITY, "cyclicPlan", refusal::cyclic_plan(path))
         }
+        Refusal::Unplannable(PlanError::DeletesClaims { object, finalizer }) => {
+            (S::UNPROCESSABLE_ENTITY, "deletesClaims", refusal::deletes_claims(object, finalizer))
+        }
+        Refusal::Unplannable(PlanError::UnknownChoice { choice }) => {
+            (S::UNPROCESSABLE_ENTITY, "unknownChoice", refusal::unknown_choice(choice))
+        }
         Refusal::Stale(_) => (S::CONFLICT, "stalePlan", refusal::STALE_PLAN),
         Refusal::WrongHash => (S::CONFLICT, "wrongHash", refusal::WRONG_HASH),
         Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
@@ -194,6 +203,12 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
         Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
         Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
+        Refusal::NothingToTakeOn(step) => {
+            (S::CONFLICT, "nothingToTakeOn", refusal::nothing_to_take_on(step))
+        }
+        Refusal::WrongObjectName => {
+            (S::UNPROCESSABLE_ENTITY, "wrongObjectName", refusal::WRONG_OBJECT_NAME)
+        }
         Refusal::Journal(why) => {
             (S::SERVICE_UNAVAILABLE, "journalUnwritable", refusal::journal_unwritable(why))
         }
@@ -275,7 +290,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 mod tests {
     use teardown::{
         object::ObjectRef,
-        plan::{Difference, PlanId, StepId},
+        plan::{Choice, Difference, PlanId, StepId},
         run::RunId,
         unit::UnitId,
         unknown_reason::UnknownReason,
@@ -303,6 +318,11 @@ mod tests {
             Refusal::NotReady,
             Refusal::Unplannable(PlanError::Empty),
             Refusal::Unplannable(PlanError::Cycle { path: vec![object()] }),
+            Refusal::Unplannable(PlanError::DeletesClaims {
+                object: object(),
+                finalizer: "percona.com/delete-pxc-pvc".to_owned(),
+            }),
+            Refusal::Unplannable(PlanError::UnknownChoice { choice: Choice::Without(object()) }),
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
@@ -310,6 +330,8 @@ mod tests {
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),
+            Refusal::NothingToTakeOn(StepId(7)),
+            Refusal::WrongObjectName,
             Refusal::Journal("no space left".into()),
         ];
         let failures = refusals.into_iter().map(Failure::from).chain([
@@ -350,6 +372,8 @@ mod tests {
         503 notReady
         422 emptyPlan
         422 cyclicPlan
+        422 deletesClaims
+        422 unknownChoice
         409 stalePlan
         409 wrongHash
         422 wrongName
@@ -357,6 +381,8 @@ mod tests {
         409 overlap
         409 runEnded
         409 tooLate
+        409 nothingToTakeOn
+        422 wrongObjectName
         503 journalUnwritable
         503 shuttingDown
         503 tooManyConnections

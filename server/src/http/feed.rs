@@ -80,7 +80,7 @@ mod tests {
             namespace: Some("shop".into()),
             name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J\u{202e}\u{2028}".into(),
         };
-        let event = FeedEvent::Gone { step: StepId(0), object };
+        let event = FeedEvent::Gone { step: StepId(0), object, unconfirmed: false };
         let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
         insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J⟨U+202E⟩⟨U+2028⟩ is gone");
     }

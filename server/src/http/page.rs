@@ -1,23 +1,23 @@
 //! The page, rendered with what the hub knows at that moment: it can be read before its script has loaded, and without
 //! it. The address says what is shown: a route with `{plan}` shows that plan of `{unit}`, one with `{run}` that run,
-//! one with `{unit}` that unit, any other the list of units and runs.
+//! one with `{unit}` that unit, or a new plan of it, any other the list of units and runs.
 
 use any_spawner::Executor;
 use app::{App, Assets, PageSeed, shell};
 use axum::{
     Router,
-    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
     middleware::{Next, from_fn_with_state},
     response::Response,
     routing::get,
 };
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderValue, StatusCode, Uri, header, request::Parts};
 use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
 use leptos_axum::{ResponseOptions, generate_route_list};
 use teardown::{
     message::{Message, Record, Topic},
-    plan::{Plan, PlanId},
+    plan::{Choices, Plan, PlanId},
     run::RunId,
     unit::UnitId,
 };
@@ -69,7 +69,11 @@ async fn look(
     next: Next,
 ) -> Result<Response, Failure> {
     let parameters = parameters.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
-    let sight = sight(&Subject::of(&parameters), &state.hub).await?;
+    let subject = Subject::of(&parameters, request.uri())?;
+    let sight = sight(&subject, &state.hub).await?;
+    if let (Subject::NewPlan(..), Err(refusal)) = (&subject, &sight) {
+        return Err(refusal.clone().into());
+    }
     let now = state.hub.time().await?;
     let (seed, status) = match sight {
         Ok(sight) => (seed(&state, sight, None, now), StatusCode::OK),
@@ -107,19 +111,28 @@ enum Subject {
     Units,
     Unit(UnitId),
     Plan(UnitId, PlanId),
+    NewPlan(UnitId, Choices),
     Run(RunId),
 }
 
 impl Subject {
-    fn of(parameters: &RawPathParams) -> Self {
+    fn of(parameters: &RawPathParams, uri: &Uri) -> Result<Self, Failure> {
         let named =
             |wanted| parameters.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        match (named("run"), named("unit"), named("plan")) {
+        Ok(match (named("run"), named("unit"), named("plan")) {
             (Some(run), _, _) => Self::Run(RunId::new(run)),
             (None, Some(unit), Some(plan)) => Self::Plan(UnitId::new(unit), PlanId::new(plan)),
+            // The only page of a unit with more than its name in the path.
+            (None, Some(unit), None) if uri.path().matches('/').count() > 2 => {
+                let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(uri)?;
+                let pairs = query.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let choices = Choices::of_query(pairs)
+                    .map_err(|error| Failure::Malformed(error.to_string()))?;
+                Self::NewPlan(UnitId::new(unit), choices)
+            }
             (None, Some(unit), None) => Self::Unit(UnitId::new(unit)),
             (None, None, _) => Self::Units,
-        }
+        })
     }
 }
 
@@ -133,7 +146,9 @@ struct Sight {
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
     let topic = match subject {
         Subject::Units => Topic::Units,
-        Subject::Unit(unit) | Subject::Plan(unit, _) => Topic::Unit(unit.clone()),
+        Subject::Unit(unit) | Subject::Plan(unit, _) | Subject::NewPlan(unit, _) => {
+            Topic::Unit(unit.clone())
+        }
         Subject::Run(run) => Topic::Run(run.clone()),
     };
     let message = hub.query(topic).await?;
@@ -143,6 +158,12 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
             Ok(_) => return Ok(Err(Refusal::UnknownPlan(plan.clone()))),
             Err(refusal) => return Ok(Err(refusal)),
         },
+        (Subject::NewPlan(unit, choices), _) => {
+            match hub.make_plan(unit.clone(), choices.clone()).await? {
+                Ok(made) => Some(made),
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
         (Subject::Run(run), Ok(message)) => match performed(message, run) {
             // A run is shown even if its plan cannot be.
             Some(plan) => hub.plan(plan).await?.ok(),
@@ -154,7 +175,9 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
     Ok(match message {
         Ok(message) => Ok(Sight { message: Some(message), plan }),
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
-        Err(_) if matches!(subject, Subject::Plan(..)) => Ok(Sight { message: None, plan }),
+        Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
+            Ok(Sight { message: None, plan })
+        }
         Err(refusal) => Err(refusal),
     })
 }

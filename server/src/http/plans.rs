@@ -8,7 +8,7 @@ use axum::{
 use http::StatusCode;
 use serde::Deserialize;
 use teardown::{
-    plan::{Plan, PlanId},
+    plan::{Choices, Plan, PlanId},
     unit::UnitId,
 };
 
@@ -18,14 +18,16 @@ use super::{AppState, Failure, body::Body};
 #[serde(deny_unknown_fields)]
 pub(super) struct MakePlan {
     unit: UnitId,
+    #[serde(default)]
+    choices: Choices,
 }
 
-/// Makes a plan of a unit as it is now.
+/// Makes a plan of a unit as it is now, with a person's choices.
 pub(super) async fn make(
     State(state): State<AppState>,
-    Body(MakePlan { unit }): Body<MakePlan>,
+    Body(MakePlan { unit, choices }): Body<MakePlan>,
 ) -> Result<Response, Failure> {
-    let plan = state.hub.make_plan(unit).await??;
+    let plan = state.hub.make_plan(unit, choices).await??;
     Ok((StatusCode::CREATED, Json::<&Plan>(&plan)).into_response())
 }
 

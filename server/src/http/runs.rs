@@ -69,6 +69,24 @@ pub(super) async fn skip(
     send(state, person, run, RunCommand::Skip(step)).await
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TakenOn {
+    confirm: String,
+}
+
+/// Takes it on that no Pod writes to the storage of a step any more.
+pub(super) async fn take_on(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    step: Result<Path<(RunId, StepId)>, PathRejection>,
+    Body(TakenOn { confirm }): Body<TakenOn>,
+) -> Result<StatusCode, Failure> {
+    let Path((run, step)) = step?;
+    state.hub.take_on(run, step, confirm, person.guest.recorded()).await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 async fn send(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,

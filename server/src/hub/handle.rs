@@ -9,7 +9,7 @@ use teardown::{
     message::{FeedEntry, Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
-    plan::{Difference, Plan, PlanError, PlanId, StepId},
+    plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
     run::{RunCommand, RunId},
     unit::UnitId,
     unknown_reason::UnknownReason,
@@ -56,6 +56,8 @@ pub enum Incoming {
     MakePlan {
         /// The unit.
         unit: UnitId,
+        /// The person's choices.
+        choices: Choices,
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
     },
@@ -86,6 +88,19 @@ pub enum Incoming {
         run: RunId,
         /// The command.
         command: RunCommand,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
+    /// A person takes it on that no Pod writes to the storage of a step any more.
+    TakeOn {
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The name of the step's object, as the person typed it.
+        confirm: String,
         /// The person's name.
         by: String,
         /// The channel for the reply.
@@ -140,6 +155,10 @@ pub enum Refusal {
     Ended,
     /// The step can no longer be skipped.
     TooLate(StepId),
+    /// The step does not wait for the end of a Pod that nobody reported.
+    NothingToTakeOn(StepId),
+    /// The typed name is not that of the step's object.
+    WrongObjectName,
     /// The journal cannot be written, so no call may be made.
     Journal(String),
 }
@@ -230,12 +249,16 @@ impl HubHandle {
         self.request(|reply| Incoming::Time { reply }).await
     }
 
-    /// Makes a plan of a unit in its current state.
+    /// Makes a plan of a unit in its current state, with a person's choices.
     ///
     /// # Errors
     /// [`Refusal`] if no plan can be made, [`HubClosed`] if the process is ending.
-    pub async fn make_plan(&self, unit: UnitId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
-        self.request(|reply| Incoming::MakePlan { unit, reply }).await
+    pub async fn make_plan(
+        &self,
+        unit: UnitId,
+        choices: Choices,
+    ) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::MakePlan { unit, choices, reply }).await
     }
 
     /// Reads a plan.
@@ -273,6 +296,22 @@ impl HubHandle {
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
         self.request(|reply| Incoming::Command { run, command, by, reply }).await
+    }
+
+    /// Takes it on that no Pod writes to the storage of a step any more. `confirm` is the name of the step's object, as the
+    /// person typed it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the name is another one or the step waits for nothing of the kind, [`HubClosed`] if the process is
+    /// ending.
+    pub async fn take_on(
+        &self,
+        run: RunId,
+        step: StepId,
+        confirm: String,
+        by: String,
+    ) -> Result<Result<(), Refusal>, HubClosed> {
+        self.request(|reply| Incoming::TakeOn { run, step, confirm, by, reply }).await
     }
 
     async fn request<T>(

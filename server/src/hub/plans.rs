@@ -6,7 +6,7 @@ use std::{
 };
 
 use teardown::{
-    plan::{self, Plan, PlanId},
+    plan::{self, Choices, Plan, PlanError, PlanId},
     unit::UnitId,
 };
 
@@ -27,9 +27,17 @@ impl Plans {
     pub(super) fn make(
         &mut self,
         unit: &UnitId,
+        choices: &Choices,
         cluster: &mut ClusterState,
     ) -> Result<Arc<Plan>, Refusal> {
-        let plan = Arc::new(plan_of(unit, cluster)?);
+        if cluster.index().is_synced() {
+            let current = cluster.current();
+            if let Some(unit) = current.units.get(unit) {
+                let unknown = |choice| Refusal::Unplannable(PlanError::UnknownChoice { choice });
+                choices.check(unit, current.index).map_err(unknown)?;
+            }
+        }
+        let plan = Arc::new(plan_of(unit, choices, cluster)?);
         self.keep(&plan);
         Ok(plan)
     }
@@ -51,11 +59,16 @@ impl Plans {
 }
 
 /// A plan of a unit in its current state.
-pub(super) fn plan_of(unit: &UnitId, cluster: &mut ClusterState) -> Result<Plan, Refusal> {
+pub(super) fn plan_of(
+    unit: &UnitId,
+    choices: &Choices,
+    cluster: &mut ClusterState,
+) -> Result<Plan, Refusal> {
     if !cluster.index().is_synced() {
         return Err(Refusal::NotReady);
     }
     let current = cluster.current();
     let unit = current.units.get(unit).ok_or_else(|| Refusal::UnknownUnit(unit.clone()))?;
-    plan::plan(current.index, current.graph, unit, current.now).map_err(Refusal::Unplannable)
+    plan::plan(current.index, current.graph, unit, choices, current.now)
+        .map_err(Refusal::Unplannable)
 }

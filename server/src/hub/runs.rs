@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use teardown::{
     action::Outcome,
     api_problem::ProblemCode,
-    plan::{Plan, PlanError, PlanId, differences},
+    plan::{Plan, PlanError, PlanId, StepId, differences},
     run::{CommandError, Input, Run, RunCommand, RunId},
 };
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -138,7 +138,7 @@ impl Runs {
                 });
             }
         }
-        let now = match plan_of(&plan.unit, cluster) {
+        let now = match plan_of(&plan.unit, &plan.choices, cluster) {
             Ok(now) => now,
             Err(Refusal::Unplannable(PlanError::Empty) | Refusal::UnknownUnit(_)) => {
                 Plan { steps: Vec::new(), ..plan.clone() }
@@ -165,7 +165,27 @@ impl Runs {
             Err(CommandError::Ended) => Err(Refusal::Ended),
             Err(CommandError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
             Err(CommandError::TooLate(step)) => Err(Refusal::TooLate(step)),
+            Err(CommandError::NothingToTakeOn(step)) => Err(Refusal::NothingToTakeOn(step)),
         })
+    }
+
+    /// Takes it on that no Pod writes to the storage of a step, if the person typed the name of its object.
+    pub(super) fn take_on(
+        &mut self,
+        run: &RunId,
+        step: StepId,
+        confirm: &str,
+        by: String,
+        cluster: &ClusterState,
+    ) -> Result<Result<(), Refusal>, HubError> {
+        let object = match self.get(run, cluster) {
+            Ok(active) => active.run.plan.step(step),
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if object.is_some_and(|step| *step.object.name != *confirm.trim()) {
+            return Ok(Err(Refusal::WrongObjectName));
+        }
+        self.command(run, RunCommand::TakeOn(step), by, cluster)
     }
 
     /// Reconciles every open run until none has anything left to do.

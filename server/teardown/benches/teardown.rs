@@ -13,7 +13,7 @@ use teardown::{
     index::Index,
     interner::Interner,
     object::Object,
-    plan::plan,
+    plan::{Choices, plan},
     unit::{UnitId, units},
     world::World,
 };
@@ -108,6 +108,7 @@ fn rules(criterion: &mut Criterion) {
     let graph = Graph::of(&index);
     let found = units(&index, &graph);
     let id = UnitId::new("big");
+    let choices = Choices::default();
     let mut group = criterion.benchmark_group("10,000 objects");
     group.sample_size(10);
     group.bench_function("list into an empty index", |b| {
@@ -119,7 +120,7 @@ fn rules(criterion: &mut Criterion) {
     });
     group.bench_function("graph", |b| b.iter(|| Graph::of(&index)));
     group.bench_function("units", |b| b.iter(|| units(&index, &graph)));
-    group.bench_function("plan", |b| b.iter(|| plan(&index, &graph, &found[&id], now)));
+    group.bench_function("plan", |b| b.iter(|| plan(&index, &graph, &found[&id], &choices, now)));
     let world =
         World { cluster: "bench", index: &index, graph: &graph, units: &found, runs: &[], now };
     group.bench_function("view of a unit", |b| b.iter(|| world.unit(&id)));

@@ -10,6 +10,7 @@ use crate::{
     object::{Kind, ObjectRef, OwnerRef, Uid},
     plan::{Propagation, StepId},
     selector::Labels,
+    unit::UnitId,
 };
 
 /// One API call, on behalf of one step.
@@ -25,6 +26,8 @@ pub enum Action {
         object: ObjectRef,
         /// `preconditions.uid`.
         uid: Uid,
+        /// `preconditions.resourceVersion`: the version that a read just showed, for an object that is read before.
+        version: Option<Arc<str>>,
         /// `propagationPolicy`.
         propagation: Propagation,
     },
@@ -34,8 +37,11 @@ pub enum Action {
         step: StepId,
         /// The namespace.
         namespace: Arc<str>,
+        /// The version of the step's object that a read just showed, for the DELETE that follows.
+        version: Option<Arc<str>>,
     },
-    /// One consistent GET, where an earlier call's effect is not known.
+    /// One consistent GET: where an earlier call's effect is not known, and just before the DELETE of what holds data or
+    /// much else.
     Read {
         /// The step it is for.
         step: StepId,
@@ -75,6 +81,10 @@ pub enum Outcome {
     Present {
         /// Whether its `deletionTimestamp` is set.
         terminating: bool,
+        /// Its `resourceVersion`.
+        version: Arc<str>,
+        /// The unit that its labels and annotations name.
+        named: Option<UnitId>,
     },
     /// The API server refused, and would refuse again: 400, 403, 405, 422, or a webhook's denial.
     Refused {

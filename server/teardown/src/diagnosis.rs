@@ -174,6 +174,9 @@ fn id_of(verdict: &Verdict) -> String {
     [verdict.cause.name(), kind, namespace, name, &verdict.part].join("/")
 }
 
+/// A waiting object, and the place of the one that it waits for.
+type Place<'a> = (&'a Arc<Object>, Option<(usize, Link)>);
+
 /// A root with the objects that wait for it directly.
 struct Root<'a> {
     cause: Cause,
@@ -208,8 +211,7 @@ impl<'a> Root<'a> {
         case: &Case<'a>,
         waiters: &HashMap<&Uid, Vec<(&'a Arc<Object>, Link)>>,
     ) -> Option<Diagnosis> {
-        let mut order: Vec<(&Arc<Object>, Option<(usize, Link)>)> =
-            self.direct.iter().map(|object| (*object, None)).collect();
+        let mut order: Vec<Place<'_>> = self.direct.iter().map(|object| (*object, None)).collect();
         let mut known: BTreeSet<&Uid> = self.direct.iter().map(|object| &object.uid).collect();
         let mut next = 0;
         while let Some((object, _)) = order.get(next) {

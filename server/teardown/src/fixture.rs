@@ -24,11 +24,11 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{
-        ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus, Container,
-        ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress, Kind,
-        Namespace, Node, Object, OwnerRef, Phase, Pod, PodReference, PodReferenceKind, Reclaim,
-        ResourceRule, Role, Service, ServiceAccount, ServiceRef, Target, Uid, Volume, Webhooks,
-        Workload,
+        Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
+        Container, ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress,
+        Kind, Namespace, Node, Object, OwnerRef, Phase, Pod, PodReference, PodReferenceKind,
+        Reclaim, ResourceRule, Role, Service, ServiceAccount, ServiceRef, SnapshotContent, Target,
+        Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -71,6 +71,14 @@ const KINDS: &[(&str, &str, &str, &str, bool)] = &[
     ("apiservice", "apiregistration.k8s.io", "APIService", "apiservices", false),
     ("crd", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false),
     ("attachment", "storage.k8s.io", "VolumeAttachment", "volumeattachments", false),
+    ("snapshot", "snapshot.storage.k8s.io", "VolumeSnapshot", "volumesnapshots", true),
+    (
+        "content",
+        "snapshot.storage.k8s.io",
+        "VolumeSnapshotContent",
+        "volumesnapshotcontents",
+        false,
+    ),
     ("csinode", "storage.k8s.io", "CSINode", "csinodes", false),
 ];
 
@@ -175,6 +183,7 @@ pub fn object(line: &str) -> Object {
         namespace,
         name: name.into(),
         labels: fields.labels("labels").chain(part_of).collect(),
+        annotations: fields.annotations(),
         owners: fields.owners(),
         finalizers: Arc::new(fields.list("finalizers").map(Arc::from).collect()),
         created: Some(ago(fields.get("age").unwrap_or("3600")).into()),
@@ -276,6 +285,20 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
+    fn is_critical(&self) -> bool {
+        self.get("critical") == Some("yes")
+    }
+
+    fn annotations(&self) -> Option<Arc<Annotations>> {
+        let release = self.get("release").and_then(|release| release.split_once('/'));
+        let read = Annotations {
+            release: release.map(|(namespace, name)| (namespace.into(), name.into())),
+            application: self.text("argocd"),
+            keep: self.text("keep"),
+        };
+        (read != Annotations::default()).then(|| Arc::new(read))
+    }
+
     fn services(&self) -> Box<[ServiceRef]> {
         self.list("service")
             .filter_map(|service| service.split_once('/'))
@@ -322,8 +345,10 @@ impl<'a> Fields<'a> {
                 node: self.text("node"),
                 phase: Phase::named(self.get("phase").unwrap_or("Running")),
                 ready: self.get("ready") != Some("no"),
+                critical: self.is_critical(),
                 uses: self.uses("spec"),
-                ending: self.get("deleted").map(|_| Box::new(self.ending())),
+                ending: (self.get("deleted").is_some() || self.get("containers").is_some())
+                    .then(|| Box::new(self.ending())),
             })),
             "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" => {
                 Facts::Workload(Box::new(Workload {
@@ -331,6 +356,7 @@ impl<'a> Fields<'a> {
                     ready: self.get("ready").and_then(|n| n.parse().ok()),
                     selector: self.selector("selector"),
                     template_labels: self.labels("template").collect(),
+                    critical: self.is_critical(),
                     uses: self.uses("spec.template.spec"),
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
@@ -475,6 +501,14 @@ impl<'a> Fields<'a> {
                     .collect(),
                 conditions: self.conditions("conditions").collect(),
             })),
+            "VolumeSnapshotContent" => {
+                let snapshot = self.get("of-snapshot").and_then(|name| name.split_once('/'));
+                Facts::SnapshotContent(Box::new(SnapshotContent {
+                    deletes: self.get("policy") == Some("Delete"),
+                    snapshot: snapshot.map(|(namespace, name)| (namespace.into(), name.into())),
+                    driver: "csi".into(),
+                }))
+            }
             "VolumeAttachment" => Facts::Attachment(Box::new(Attachment {
                 volume: self.text("volume"),
                 node: self.text("node").unwrap_or_default(),

@@ -8,12 +8,13 @@
 
 mod controller;
 mod departures;
+mod gone;
 mod key;
 mod pods;
-mod visible;
+mod visibility;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     hash::RandomState,
     sync::Arc,
 };
@@ -27,10 +28,11 @@ use self::{
     key::{ByName, ByUid, Name},
 };
 use crate::{
-    api_problem::{ApiProblem, ProblemCode},
+    api_problem::ApiProblem,
     demo::Demo,
-    object::{Facts, Kind, Object, ObjectRef, Uid, Volume},
+    object::{Facts, Kind, Object, ObjectRef, Uid},
     observation::{HiddenCause, Observation, Unreachable},
+    proof::Proof,
     unknown_reason::UnknownReason,
 };
 
@@ -48,7 +50,11 @@ pub struct Index {
     objects: HashSet<ByUid>,
     names: NameSet<ByName, RandomState>,
     hidden: BTreeMap<String, HiddenKind>,
-    tombstones: HashMap<Uid, Vec<Uid>>,
+    tombstones: HashMap<Uid, Tombstone>,
+    /// Pods that are gone from the API alone, as they were last.
+    unconfirmed: HashMap<Uid, Arc<Object>>,
+    /// Volumes that were attached to a node at some time.
+    attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
     /// The time of the batch that is applied.
@@ -58,7 +64,15 @@ pub struct Index {
     version: Option<String>,
     demo: Option<Demo>,
     unreachable: Option<Unreachable>,
+    own_namespace: Option<Arc<str>>,
     changes: u64,
+}
+
+/// The traces of an object that is gone.
+#[derive(Clone, Debug)]
+struct Tombstone {
+    owners: Vec<Uid>,
+    proof: Proof,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -180,7 +194,7 @@ impl Index {
                 if let Some(watch) = self.kinds.get_mut(&kind.resource()) {
                     watch.objects.remove(&uid);
                 }
-                self.remove(&uid);
+                self.remove(&uid, Proof::DeletedEvent);
                 if kind.is("", "Namespace") {
                     self.remove_with_namespaces();
                 }
@@ -188,7 +202,7 @@ impl Index {
             Observation::Withdrawn(kind) => {
                 if let Some(watch) = self.kinds.remove(&kind.resource()) {
                     for ByUid(object) in watch.objects {
-                        self.remove(&object.uid);
+                        self.remove(&object.uid, Proof::KindGone);
                     }
                 }
                 self.hidden.remove(&kind.resource());
@@ -209,6 +223,7 @@ impl Index {
             }
             // They concern the caller's clock; the index receives the time as an argument.
             Observation::Time(_) | Observation::Pace(_) => {}
+            Observation::RunsIn { namespace } => self.own_namespace = Some(namespace),
             Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);
@@ -239,7 +254,7 @@ impl Index {
             .filter(|object| !listed.contains(&object.uid) && is_here(object))
             .map(|object| object.uid.clone())
             .collect();
-        self.remove_all(&resource, &missing);
+        self.remove_all(&resource, &missing, Proof::List);
         for object in objects {
             self.put(object);
         }
@@ -283,7 +298,7 @@ impl Index {
     /// watch showed their deletion.
     fn remove_with_namespaces(&mut self) {
         for (resource, uids) in self.objects_of_deleted_namespaces() {
-            self.remove_all(&resource, &uids);
+            self.remove_all(&resource, &uids, Proof::NamespaceGone);
         }
     }
 
@@ -307,12 +322,12 @@ impl Index {
             && self.find("", "Namespace", None, namespace).is_none()
     }
 
-    fn remove_all(&mut self, resource: &str, uids: &[Uid]) {
+    fn remove_all(&mut self, resource: &str, uids: &[Uid], proof: Proof) {
         for uid in uids {
             if let Some(watch) = self.kinds.get_mut(resource) {
                 watch.objects.remove(uid);
             }
-            self.remove(uid);
+            self.remove(uid, proof);
         }
     }
 
@@ -322,10 +337,13 @@ impl Index {
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.remove(&(definition.group.clone(), definition.kind.clone()));
         }
+        if let Facts::Attachment(attachment) = &object.facts {
+            self.attached.extend(attachment.volume.clone());
+        }
         // The name is used again: the earlier object is gone even if its DELETED event was never received.
         let before = self.names.get(&Name::of(&object)).map(|ByName(before)| before.uid.clone());
         if let Some(before) = before.filter(|before| *before != object.uid) {
-            self.remove_all(&resource, &[before]);
+            self.remove_all(&resource, &[before], Proof::OtherUid);
         }
         if let Some(watch) = self.kinds.get_mut(&resource) {
             watch.objects.replace(ByUid(object.clone()));
@@ -334,8 +352,11 @@ impl Index {
         self.objects.replace(ByUid(object));
     }
 
-    fn remove(&mut self, uid: &Uid) {
+    fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(ByUid(object)) = self.objects.take(uid) else { return };
+        if !self.is_confirmed(&object, proof) {
+            self.unconfirmed.insert(uid.clone(), object.clone());
+        }
         let name = Name::of(&object);
         if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {
             self.names.remove(&name);
@@ -345,13 +366,14 @@ impl Index {
         }
         self.departures.push(&object, self.now);
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
-        if self.tombstones.insert(uid.clone(), owners).is_none() {
+        if self.tombstones.insert(uid.clone(), Tombstone { owners, proof }).is_none() {
             self.tombstones_by_age.push_back(uid.clone());
         }
         if self.tombstones_by_age.len() > MAX_TOMBSTONES
             && let Some(oldest) = self.tombstones_by_age.pop_front()
         {
             self.tombstones.remove(&oldest);
+            self.unconfirmed.remove(&oldest);
         }
     }
 
@@ -413,44 +435,6 @@ impl Index {
         watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }
 
-    /// All hidden kinds, by resource or group version. A kind that is hidden in some namespaces is among them; its
-    /// message has the number of those namespaces.
-    pub fn hidden_kinds(&self) -> BTreeMap<String, HiddenKind> {
-        let mut hidden = self.hidden.clone();
-        for (resource, watch) in &self.kinds {
-            let Some(per_namespace) = &watch.per_namespace else { continue };
-            if let Some(message) = self.hidden_in(per_namespace) {
-                let (cause, since) = (HiddenCause::Forbidden, per_namespace.since);
-                hidden.insert(resource.clone(), HiddenKind { cause, message, since });
-            }
-        }
-        hidden
-    }
-
-    /// The number of namespaces in which a kind is hidden, if it is watched namespace by namespace. `None` if all are
-    /// visible.
-    fn hidden_in(&self, per_namespace: &PerNamespace) -> Option<ApiProblem> {
-        let known: BTreeSet<&str> = self
-            .of_resource("namespaces")
-            .map(|namespace| &*namespace.name)
-            .chain(per_namespace.namespaces.keys().map(|namespace| &**namespace))
-            .collect();
-        let is_hidden = |namespace: &&&str| {
-            per_namespace.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
-        };
-        let hidden: Vec<&str> = known.iter().filter(is_hidden).copied().collect();
-        let whole = Box::new(per_namespace.message.clone());
-        if !hidden.is_empty() {
-            let named = hidden.iter().take(NAMED).map(ToString::to_string).collect();
-            let (hidden, of) = (hidden.len(), known.len());
-            return Some(ProblemCode::HiddenInNamespaces { hidden, of, named, whole }.into());
-        }
-        if matches!(self.visibility("namespaces", None), Visibility::Visible) {
-            return None;
-        }
-        Some(ProblemCode::NamespacesUnknown { seen: known.len(), whole }.into())
-    }
-
     /// The API server's version, once it has answered.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
@@ -459,6 +443,11 @@ impl Index {
     /// The state of the simulation, if the cluster is simulated.
     pub fn demo(&self) -> Option<&Demo> {
         self.demo.as_ref()
+    }
+
+    /// The namespace that the server runs in, if it runs in this cluster.
+    pub fn own_namespace(&self) -> Option<&str> {
+        self.own_namespace.as_deref()
     }
 
     /// Set while the API server is unreachable.
@@ -480,155 +469,6 @@ impl Index {
                 .kinds
                 .iter()
                 .all(|(resource, watch)| has_answered(watch) || self.hidden.contains_key(resource))
-    }
-
-    /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
-    /// is only proven where the kind is visible.
-    pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
-        let resource = kind.resource();
-        if let Some(hidden) = self.hidden.get(&group_version(kind)) {
-            return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
-        }
-        match (self.visibility(&resource, namespace), self.get(uid)) {
-            (Visibility::Hidden(why), _) => Presence::Unknown(why),
-            (_, Some(object)) => Presence::Present(object),
-            (Visibility::Visible, None) => Presence::Gone,
-            (Visibility::NotListed, None) => {
-                Presence::Unknown(UnknownReason::NotListed { resource })
-            }
-            // The definition waits for the last object of its kind, so without the definition there is no object.
-            (Visibility::NotServed, None) if self.definition_is_gone(kind) => Presence::Gone,
-            (Visibility::NotServed, None) => {
-                Presence::Unknown(UnknownReason::NotServed { resource })
-            }
-        }
-    }
-
-    fn visibility(&self, resource: &str, namespace: Option<&str>) -> Visibility {
-        if let Some(hidden) = self.hidden.get(resource) {
-            return Visibility::Hidden(hidden_reason(resource, None, &hidden.message));
-        }
-        let Some(watch) = self.kinds.get(resource) else { return Visibility::NotServed };
-        let Some(per_namespace) = &watch.per_namespace else {
-            return if watch.listed { Visibility::Visible } else { Visibility::NotListed };
-        };
-        let namespace = namespace.unwrap_or_default();
-        match per_namespace.namespaces.get(namespace) {
-            Some(Part { hidden: Some(message), .. }) => {
-                Visibility::Hidden(hidden_reason(resource, Some(namespace), message))
-            }
-            Some(Part { listed: true, .. }) => Visibility::Visible,
-            Some(_) => Visibility::NotListed,
-            None if self.is_gone_namespace(namespace) => Visibility::Visible,
-            None => {
-                Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message))
-            }
-        }
-    }
-
-    /// Whether the kind had a definition that is gone now. A kind of an aggregated API has none: its objects may still
-    /// exist while its API server is away.
-    fn definition_is_gone(&self, kind: &Kind) -> bool {
-        let definitions = "customresourcedefinitions.apiextensions.k8s.io";
-        matches!(self.visibility(definitions, None), Visibility::Visible)
-            && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
-    }
-
-    /// Checks that every namespaced kind is visible in this namespace, so that an empty namespace can be told from one
-    /// with hidden content.
-    ///
-    /// # Errors
-    /// The first reason why a kind is not visible.
-    pub fn check_namespace_visible(&self, namespace: &str) -> Result<(), UnknownReason> {
-        let could_be_inside =
-            |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
-        if let Some((resource, hidden)) = self.hidden.iter().find(|(it, _)| could_be_inside(it)) {
-            return Err(hidden_reason(resource, None, &hidden.message));
-        }
-        for resource in
-            self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
-        {
-            match self.visibility(resource, Some(namespace)) {
-                Visibility::Visible | Visibility::NotServed => {}
-                Visibility::NotListed => {
-                    return Err(UnknownReason::NotListed { resource: resource.clone() });
-                }
-                Visibility::Hidden(why) => return Err(why),
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the
-    /// resource.
-    ///
-    /// # Errors
-    /// The reason why the kind is not visible.
-    pub fn check_kind_visible(&self, definition: &str) -> Result<(), UnknownReason> {
-        let group = definition.split_once('.').map_or("", |(_, group)| group);
-        let is_bound_pair = |resource: &&str| {
-            *resource == definition
-                || resource.split_once('/').is_some_and(|(hidden, _)| hidden == group)
-        };
-        let hidden = self.hidden_kinds();
-        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str()))
-        {
-            return Err(hidden_reason(resource, None, &hidden.message));
-        }
-        match self.kinds.get(definition) {
-            Some(watch) if watch.is_listed() => Ok(()),
-            Some(_) => Err(UnknownReason::NotListed { resource: definition.to_owned() }),
-            None => Err(UnknownReason::NotServed { resource: definition.to_owned() }),
-        }
-    }
-
-    /// Checks that the claims of a namespace are visible.
-    ///
-    /// # Errors
-    /// The reason why they are not visible.
-    pub fn check_claims_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
-        match self.visibility("persistentvolumeclaims", namespace) {
-            Visibility::Visible | Visibility::NotServed => Ok(()),
-            Visibility::Hidden(why) => Err(why),
-            Visibility::NotListed => {
-                Err(UnknownReason::NotListed { resource: "persistentvolumeclaims".to_owned() })
-            }
-        }
-    }
-
-    /// The claim that a volume names, if it exists, whether or not it is bound.
-    ///
-    /// # Errors
-    /// The reason why it is unknown whether the claim exists.
-    pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, UnknownReason> {
-        let Some(named) = &volume.claim else { return Ok(None) };
-        let namespace = Some(&*named.namespace);
-        let claim = self.find("", "PersistentVolumeClaim", namespace, &named.name);
-        if claim.is_none() {
-            self.check_claims_visible(namespace)?;
-        }
-        Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
-    }
-
-    /// Whether PersistentVolumes are visible, so that a volume that is not in the index does not exist.
-    pub fn can_see_volumes(&self) -> bool {
-        matches!(self.visibility("persistentvolumes", None), Visibility::Visible)
-    }
-}
-
-fn hidden_reason(resource: &str, namespace: Option<&str>, message: &ApiProblem) -> UnknownReason {
-    UnknownReason::Hidden {
-        resource: resource.to_owned(),
-        namespace: namespace.map(str::to_owned),
-        message: message.clone(),
-    }
-}
-
-fn group_version(kind: &Kind) -> String {
-    if kind.group.is_empty() {
-        kind.version.to_string()
-    } else {
-        format!("{}/{}", kind.group, kind.version)
     }
 }
 

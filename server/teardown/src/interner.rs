@@ -5,7 +5,7 @@ use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::{
     labels::{Label, Labels},
-    object::{Facts, Kind, Object, OwnerRef, PodReference, ServiceRef},
+    object::{Annotations, Facts, Kind, Object, OwnerRef, PodReference, ServiceRef},
     selector::Selector,
 };
 
@@ -24,6 +24,7 @@ pub struct Interner {
     kinds: Kept<Kind>,
     texts: Kept<str>,
     labels: Kept<[Label]>,
+    annotations: Kept<Annotations>,
     owners: Kept<[OwnerRef]>,
     finalizers: Kept<Vec<Arc<str>>>,
     uses: Kept<[PodReference]>,
@@ -35,6 +36,9 @@ impl Interner {
         object.kind = self.kinds.share(&object.kind);
         self.share_texts(&mut object.namespace);
         self.share_labels(&mut object.labels);
+        if let Some(annotations) = &mut object.annotations {
+            *annotations = self.annotations.share(annotations);
+        }
         self.share_owners(&mut object.owners);
         self.share_finalizers(&mut object.finalizers);
         self.share_facts(&mut object.facts);
@@ -104,6 +108,10 @@ impl Interner {
             Facts::Definition(definition) => {
                 self.share_texts([&mut definition.group, &mut definition.kind]);
                 self.share_services(definition.converter.as_deref_mut());
+            }
+            Facts::SnapshotContent(content) => {
+                self.share_texts([&mut content.driver]);
+                self.share_texts(content.snapshot.iter_mut().map(|(namespace, _)| namespace));
             }
             Facts::Attachment(attachment) => {
                 self.share_texts(&mut attachment.volume);

@@ -17,6 +17,7 @@ pub mod api_problem;
 pub mod observation;
 pub mod state;
 pub mod unknown_reason;
+pub mod proof;
 pub mod index;
 pub mod relation;
 pub mod graph;

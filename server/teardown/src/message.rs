@@ -8,6 +8,7 @@ use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
+    proof::Proof,
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     run::{RunId, RunState},
     unit::UnitId,
@@ -391,6 +392,12 @@ pub struct StepCard {
     /// The time when it was proven gone.
     #[serde(with = "crate::millis::optional")]
     pub gone: Option<Timestamp>,
+    /// The proof that it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
     /// Whether its object goes with an owner or a claim whose deletion was requested. This cannot be undone.

@@ -1,6 +1,7 @@
 //! The stored fields of one object: its identity, the metadata that deletion needs, and the few fields of its spec and
 //! status from which edges and decisions are derived.
 
+mod annotations;
 mod status;
 mod uid;
 
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    annotations::{Annotations, tells_to_keep},
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
         Ending, Namespace, Node,
@@ -133,8 +135,8 @@ impl Deletion {
     }
 }
 
-/// The stored fields of one object. Annotations, managed fields and the data of Secrets and ConfigMaps are never
-/// stored.
+/// The stored fields of one object. Managed fields, the data of Secrets and ConfigMaps, and all other annotations are
+/// never stored.
 ///
 /// There is one value per object of the cluster, so rare fields are behind a pointer, and objects can share equal
 /// values.
@@ -150,6 +152,8 @@ pub struct Object {
     pub name: Box<str>,
     /// `metadata.labels`.
     pub labels: Labels,
+    /// The annotations that matter; none if it has none of them.
+    pub annotations: Option<Arc<Annotations>>,
     /// `metadata.ownerReferences`.
     pub owners: Arc<[OwnerRef]>,
     /// `metadata.finalizers`.
@@ -232,6 +236,8 @@ pub enum Facts {
     Definition(Box<Definition>),
     /// `v1 Node`.
     Node(Box<Node>),
+    /// `snapshot.storage.k8s.io VolumeSnapshotContent`.
+    SnapshotContent(Box<SnapshotContent>),
     /// `v1 Namespace`.
     Namespace(Box<Namespace>),
     /// `storage.k8s.io VolumeAttachment`.
@@ -292,9 +298,11 @@ pub struct Pod {
     pub phase: Option<Phase>,
     /// Condition Ready is True.
     pub ready: bool,
+    /// Its priority class keeps the cluster running: `system-node-critical` or `system-cluster-critical`.
+    pub critical: bool,
     /// Every name it refers to, its ServiceAccount among them.
     pub uses: Arc<[PodReference]>,
-    /// Its status, once it is being deleted.
+    /// Its status, once it is being deleted or has run to completion.
     pub ending: Option<Box<Ending>>,
 }
 
@@ -349,6 +357,8 @@ pub struct Workload {
     pub selector: Option<Selector>,
     /// Labels of the Pods that it creates.
     pub template_labels: Labels,
+    /// The priority class of its Pods keeps the cluster running, as for a Pod.
+    pub critical: bool,
     /// Every name that its Pods will refer to.
     pub uses: Arc<[PodReference]>,
     /// Names of a StatefulSet's `volumeClaimTemplates`.
@@ -400,6 +410,17 @@ pub struct ClaimRef {
     pub name: Arc<str>,
     /// The claim's UID, once bound.
     pub uid: Option<Uid>,
+}
+
+/// The stored fields of a VolumeSnapshotContent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotContent {
+    /// `spec.deletionPolicy` is `Delete`: the snapshot in the storage system goes with the object.
+    pub deletes: bool,
+    /// `spec.volumeSnapshotRef`: the namespace and the name of its VolumeSnapshot.
+    pub snapshot: Option<(Arc<str>, Arc<str>)>,
+    /// `spec.driver`.
+    pub driver: Arc<str>,
 }
 
 /// `persistentVolumeReclaimPolicy`.
@@ -546,7 +567,7 @@ mod tests {
     #[test]
     fn frequent_types_are_small() {
         assert!(size_of::<Facts>() <= 16, "{}", size_of::<Facts>());
-        assert!(size_of::<Object>() <= 136, "{}", size_of::<Object>());
+        assert!(size_of::<Object>() <= 144, "{}", size_of::<Object>());
         assert!(size_of::<Pod>() <= 48, "{}", size_of::<Pod>());
     }
 }

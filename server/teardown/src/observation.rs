@@ -92,6 +92,11 @@ pub enum Observation {
         /// Its version, such as `v1.36.3`.
         version: String,
     },
+    /// The server runs in this cluster, in this namespace.
+    RunsIn {
+        /// The namespace.
+        namespace: Arc<str>,
+    },
     /// The time on the API server's clock.
     Time(Timestamp),
     /// The speed of the API server's clock, in its seconds per second of ours. The default is 1.

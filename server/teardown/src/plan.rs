@@ -14,6 +14,7 @@
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
+mod choices;
 mod data;
 mod difference;
 mod guards;
@@ -30,20 +31,21 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use self::order::Ordered;
-pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 pub use self::{
+    choices::{Choice, ChoiceError, Choices},
     data::{DataFate, Fate},
     difference::{Difference, differences},
     kept::{Kept, KeptReason, shared},
     order::GivenUp,
 };
+pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     selector::Selector,
-    unit::{Unit, UnitId},
+    unit::{Unit, UnitId, named_unit},
 };
 
 /// The number of a step in its plan, from 0, in an order that respects every edge.
@@ -80,11 +82,14 @@ impl fmt::Display for PlanId {
 pub struct Plan {
     /// The id.
     pub id: PlanId,
-    /// SHA-256 of the unit, the steps, the kept objects, the fate of the data, what was given up and what is hidden, in
-    /// hexadecimal. A person confirms this hash.
+    /// SHA-256 of the unit, the choices, the steps, the kept objects, the fate of the data, what was given up and what is
+    /// hidden, in hexadecimal. A person confirms this hash.
     pub hash: String,
     /// The unit that it tears down.
     pub unit: UnitId,
+    /// The choices of the person who made it.
+    #[serde(default)]
+    pub choices: Choices,
     /// The time when it was made.
     #[serde(with = "crate::millis::required")]
     pub made: Timestamp,
@@ -98,6 +103,12 @@ pub struct Plan {
     pub left_to_cluster: Vec<Kept>,
     /// The fate of the data on every affected volume.
     pub data: Vec<DataFate>,
+    /// Claims and custom resources to delete that belong only because their namespace does. A person confirms each by name.
+    #[serde(default)]
+    pub by_name: Vec<ObjectRef>,
+    /// Claims that a person chose to keep and that go all the same, because a Pod owns them.
+    #[serde(default)]
+    pub ephemeral: Vec<ObjectRef>,
     /// Edges whose order is not kept, because they would close a cycle of harder ones.
     #[serde(default)]
     pub given_up: Vec<GivenUp>,
@@ -145,6 +156,25 @@ pub struct Step {
     pub pods: Option<Selector>,
     /// For a claim: a consistent read must show that no Pod uses it before it is deleted.
     pub holds_storage: bool,
+    /// For a Pod: its node at the time of planning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The unit that its own labels and annotations named at the time of planning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named: Option<UnitId>,
+}
+
+impl Step {
+    /// Whether the object is read just before its DELETE, which then carries the version that was read: claims, volumes,
+    /// custom resources, definitions and namespaces, because much goes with each of them.
+    pub fn is_read_first(&self) -> bool {
+        let kind = &self.kind;
+        kind.is_an_operators()
+            || ["PersistentVolumeClaim", "PersistentVolume", "Namespace"]
+                .iter()
+                .any(|name| kind.is("", name))
+            || kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
 }
 
 /// The action on a step's object.
@@ -212,6 +242,18 @@ pub enum PlanError {
         /// Each object goes before the next.
         path: Vec<ObjectRef>,
     },
+    /// The data is to be kept, and an operator would delete claims together with an object that goes.
+    DeletesClaims {
+        /// The object.
+        object: ObjectRef,
+        /// Its finalizer that says so.
+        finalizer: String,
+    },
+    /// A choice names nothing that it could be about.
+    UnknownChoice {
+        /// The choice.
+        choice: Choice,
+    },
 }
 
 /// Makes the plan of a unit.
@@ -220,13 +262,24 @@ pub enum PlanError {
 /// may only be deleted if everything that has to go before it is deleted too.
 ///
 /// # Errors
-/// [`PlanError::Empty`] if no object can be deleted, [`PlanError::Cycle`] if edges form a cycle.
-pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result<Plan, PlanError> {
-    let kept = kept::reasons(index, graph, unit, now);
+/// [`PlanError::DeletesClaims`] if the data is to be kept and would not be, [`PlanError::Empty`] if no object can be deleted, [`PlanError::Cycle`] if edges form a cycle.
+pub fn plan(
+    index: &Index,
+    graph: &Graph,
+    unit: &Unit,
+    choices: &Choices,
+    now: Timestamp,
+) -> Result<Plan, PlanError> {
+    let kept = kept::reasons(index, graph, unit, choices, now);
     let going: BTreeSet<&Uid> =
         unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
     if going.is_empty() {
         return Err(PlanError::Empty);
+    }
+    if choices.keeps_data()
+        && let Some((object, finalizer)) = data::claim_deleter(index, &going)
+    {
+        return Err(PlanError::DeletesClaims { object, finalizer });
     }
     let guards = guards::guards(index, graph, &going);
     let order = Ordered::of(index, graph, &guards, &going)?;
@@ -239,6 +292,18 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
         .map(|object| step(object, index, graph, &order, &numbers))
         .collect();
     let data = data::fates(index, graph, unit, &kept);
+    let named = |is_one: &dyn Fn(&Object) -> bool| {
+        let objects = going.iter().filter_map(|uid| index.get(uid));
+        let mut named: Vec<ObjectRef> =
+            objects.filter(|it| is_one(it)).map(|it| it.reference()).collect();
+        named.sort();
+        named
+    };
+    let by_name = named(&|it| {
+        let is_worth_a_look = matches!(it.facts, Facts::Claim(_)) || it.kind.is_an_operators();
+        is_worth_a_look && unit.content.contains(&it.uid) && it.owners.is_empty()
+    });
+    let ephemeral = named(&|it| choices.keeps_data() && kept::is_ephemeral(it));
     let kept = kept
         .into_iter()
         .filter_map(|(uid, reason)| index.get(&uid).map(|object| (object.reference(), uid, reason)))
@@ -247,35 +312,44 @@ pub fn plan(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> Result
     kept.sort_by(|a, b| a.object.cmp(&b.object));
     let (left_to_cluster, kept): (Vec<Kept>, Vec<Kept>) =
         kept.into_iter().partition(|kept| kept.reason == KeptReason::MadeByCluster);
-    let hidden: Vec<String> = index.hidden_kinds().into_keys().collect();
-    let given_up = order.given_up(index);
-    let hash = hash(&unit.id, &steps, &kept, &data, &given_up, &hidden);
-    let id = PlanId::new(&hash[..16]);
-    Ok(Plan {
-        id,
-        hash,
+    let plan = Plan {
+        id: PlanId::new(""),
+        hash: String::new(),
         unit: unit.id.clone(),
+        choices: choices.clone(),
         made: now,
         steps,
         kept,
         left_to_cluster,
         data,
-        given_up,
-        hidden,
-    })
+        by_name,
+        ephemeral,
+        given_up: order.given_up(index),
+        hidden: index.hidden_kinds().into_keys().collect(),
+    };
+    let hash = hash(&plan);
+    Ok(Plan { id: PlanId::new(&hash[..16]), hash, ..plan })
 }
 
 /// Hashes everything that the person was shown, hidden kinds included, so that the hash confirms those as well.
-fn hash(
-    unit: &UnitId,
-    steps: &[Step],
-    kept: &[Kept],
-    data: &[DataFate],
-    given_up: &[GivenUp],
-    hidden: &[String],
-) -> String {
-    let content =
-        serde_json::to_vec(&(unit, steps, kept, data, given_up, hidden)).unwrap_or_default();
+fn hash(plan: &Plan) -> String {
+    let Plan {
+        id: _,
+        hash: _,
+        unit,
+        choices,
+        made: _,
+        steps,
+        kept,
+        left_to_cluster: _,
+        data,
+        by_name,
+        ephemeral,
+        given_up,
+        hidden,
+    } = plan;
+    let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
+    let content = serde_json::to_vec(&shown).unwrap_or_default();
     let digest = Sha256::digest(&content);
     digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String cannot fail.
@@ -328,6 +402,11 @@ fn step(
             _ => None,
         },
         holds_storage: matches!(object.facts, Facts::Claim(_)),
+        node: match &object.facts {
+            Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
+            _ => None,
+        },
+        named: named_unit(object),
     }
 }
 

@@ -14,6 +14,7 @@ mod finish;
 mod guard;
 mod lookup;
 mod rights;
+mod traffic;
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -29,7 +30,7 @@ pub(crate) use self::{
 };
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, PodReference, PodReferenceKind, ServiceRef, Uid, Volume},
+    object::{Facts, Kind, Object, PodReference, PodReferenceKind, Uid, Volume},
     selector::Selector,
 };
 
@@ -162,15 +163,15 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     claims(&mut found, index, pods);
     binds(&mut found, index);
     selects(&mut found, pods);
-    routes(&mut found, index, pods);
+    traffic::routes(&mut found, index, pods);
     scales(&mut found, index);
     runs_on(&mut found, index);
     runs_as(&mut found, index, pods);
-    admits(&mut found, index, pods);
-    serves(&mut found, index, pods);
+    traffic::admits(&mut found, index, pods);
+    traffic::serves(&mut found, index, pods);
     defines(&mut found, pods);
     finish::finishes(&mut found, index, &pods.finishers, pods.definition_of(&object.kind));
-    converts(&mut found, index, pods);
+    traffic::converts(&mut found, index, pods);
     refers(&mut found, index);
     found.edges
 }
@@ -444,34 +445,6 @@ fn goes_before_its_pods(facts: &Facts) -> bool {
     matches!(facts, Facts::Service(service) if service.load_balancer)
 }
 
-/// Traffic stops before its backends: an Ingress goes before its Services and before the Pods behind them.
-fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
-    let Facts::Ingress(ingress) = &found.from.facts else { return };
-    let order = Precedence::FromFirst(DeletionPhase::Gone);
-    let mut seen = HashSet::new();
-    for (field, name) in &ingress.backends {
-        let Some(service) = index.find("", "Service", found.namespace(), name) else { continue };
-        if !seen.insert(service.uid.clone()) {
-            continue;
-        }
-        found.push(service, EdgeKind::Routes, order, field.clone(), name.clone());
-        for target in lookup.behind(service) {
-            found.push(
-                target,
-                EdgeKind::Routes,
-                order,
-                field.clone(),
-                format!("{name} → {}", target.name),
-            );
-        }
-    }
-    if let Some(class) = &ingress.class
-        && let Some(target) = index.find("networking.k8s.io", "IngressClass", None, class)
-    {
-        found.push(target, EdgeKind::Routes, order, "spec.ingressClassName", class.clone());
-    }
-}
-
 /// An autoscaler goes before the workload that it scales, because it would scale it up again.
 fn scales(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Autoscaler(target) = &found.from.facts else { return };
@@ -551,48 +524,6 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// A webhook goes before its backend: without one it would reject every request that matches it.
-fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
-    if let Facts::Webhooks(webhooks) = &found.from.facts {
-        for service in &webhooks.services {
-            answered_by(found, service, EdgeKind::Admits, index, lookup);
-        }
-    }
-}
-
-/// An APIService goes before its backend: without one it breaks discovery, and so the deletion of every namespace.
-fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
-    if let Facts::ApiService(api) = &found.from.facts
-        && let Some(service) = &api.service
-    {
-        answered_by(found, service, EdgeKind::Serves, index, lookup);
-    }
-}
-
-fn answered_by(
-    found: &mut EdgeCollector<'_>,
-    service: &ServiceRef,
-    kind: EdgeKind,
-    index: &Index,
-    lookup: &EdgeLookup,
-) {
-    let order = Precedence::FromFirst(DeletionPhase::Gone);
-    let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else {
-        return;
-    };
-    let value = format!("{}/{}", service.namespace, service.name);
-    found.push(target, kind, order, service.field.clone(), value.clone());
-    for answering in lookup.behind(target) {
-        found.push(
-            answering,
-            kind,
-            order,
-            service.field.clone(),
-            format!("{value} → {}", answering.name),
-        );
-    }
-}
-
 /// Objects go before the definition of their kind, whose deletion would delete them all at once, and before the
 /// aggregated API that serves them, because without it their deletion could not be proven.
 fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
@@ -606,15 +537,6 @@ fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
     if let Some(target) = lookup.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
-    }
-}
-
-/// A definition goes before the Pods that convert its objects: without them no object of it could be read or deleted.
-fn converts(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
-    if let Facts::Definition(definition) = &found.from.facts
-        && let Some(converter) = &definition.converter
-    {
-        answered_by(found, converter, EdgeKind::Converts, index, lookup);
     }
 }
 

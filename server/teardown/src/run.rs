@@ -24,12 +24,16 @@
 //! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
 //!   may have reached the API server, so its object is read first.
 //! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
-//! - Only Pods and late objects are checked again while a run goes on. An older object that is changed after the start, so
-//!   that it needs what the plan takes, holds nothing.
+//! - Pods and late objects are checked again before every DELETE. An older object that is changed after the start, so that it
+//!   needs what the plan takes, is found only for claims, volumes, custom resources, definitions and namespaces, which are
+//!   read just before their DELETE.
+//! - A claim waits until its volume is attached to no node and its Pods have ended, as their kubelet reported. Where nobody
+//!   did, a person may take that on.
 
 mod command;
 mod decide;
 mod event;
+mod feed;
 mod progress;
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
@@ -38,19 +42,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    api_problem::ApiProblem,
     deadlines::Overdue,
-    object::{ObjectRef, Uid},
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     relation::EdgeKind,
     state::State,
-    unknown_reason::UnknownReason,
 };
 
 pub use self::{
     command::{CommandError, RunCommand},
     decide::{Decision, Input},
     event::{Call, RunEvent},
+    feed::{FeedEntry, FeedEvent, StepProblem},
     progress::{Progress, Skip, Stage},
 };
 
@@ -310,6 +312,7 @@ impl Run {
                 self.steps.iter_mut().for_each(|progress| progress.retry_window = None);
             }
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
+            RunEvent::DataChecked { .. } => {}
             RunEvent::Finished => {
                 self.state = RunState::Finished;
                 self.ended = Some(at);
@@ -327,7 +330,8 @@ impl Run {
             | RunEvent::BecameKnown { step }
             | RunEvent::Terminating { step, .. }
             | RunEvent::Overdue { step, .. }
-            | RunEvent::Gone { step }
+            | RunEvent::Gone { step, .. }
+            | RunEvent::TakenOn { step, .. }
             | RunEvent::CameBack { step, .. }
             | RunEvent::Skipped { step, .. } => {
                 if let Some(progress) = self.steps.get_mut(step.0 as usize) {
@@ -366,9 +370,13 @@ impl Run {
             RunEvent::Overdue { step, since, finalizers, .. } => {
                 problem(step, StepProblem::Late { since: *since, finalizers: finalizers.clone() })
             }
-            RunEvent::Gone { step } => {
-                object(step).map(|object| FeedEvent::Gone { step: *step, object })
-            }
+            RunEvent::Gone { step, unconfirmed, .. } => object(step)
+                .map(|object| FeedEvent::Gone { step: *step, object, unconfirmed: *unconfirmed }),
+            RunEvent::TakenOn { step, by } => object(step).map(|object| FeedEvent::TakenOn {
+                step: *step,
+                object,
+                by: by.clone(),
+            }),
             RunEvent::CameBack { step, uid } => {
                 problem(step, StepProblem::CameBack { uid: uid.clone() })
             }
@@ -376,6 +384,11 @@ impl Run {
                 step: *step,
                 object,
                 by: by.clone(),
+            }),
+            RunEvent::DataChecked { bound, lost, unknown } => Some(FeedEvent::DataChecked {
+                bound: *bound,
+                lost: lost.clone(),
+                unknown: unknown.clone(),
             }),
             RunEvent::Finished => Some(FeedEvent::Finished),
             RunEvent::Stopped => Some(self.stopped()),
@@ -427,157 +440,6 @@ fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
         recreating_owners.difference(&in_front).copied().collect()
     };
     plan.steps.iter().map(of).collect()
-}
-
-/// An entry of a run's feed: codes and parameters, from which the page makes a sentence in the reader's language.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FeedEntry {
-    /// Its place in the feed, from 0.
-    pub number: u64,
-    /// The time of the event.
-    #[serde(with = "crate::millis::required")]
-    pub at: Timestamp,
-    /// The event.
-    pub event: FeedEvent,
-}
-
-/// The problems of a step that need a person's attention.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum StepProblem {
-    /// Its deletion phase takes longer than expected.
-    Late {
-        /// The time since which it has been in that phase.
-        #[serde(with = "crate::millis::required")]
-        since: Timestamp,
-        /// Finalizers that remain.
-        finalizers: Vec<String>,
-    },
-    /// The API server refused the request.
-    Refused {
-        /// HTTP status code.
-        code: u16,
-        /// The reason that the API server gave.
-        message: ApiProblem,
-    },
-    /// The name belongs to another object now, which this run will not delete.
-    CameBack {
-        /// The new object's UID.
-        uid: Uid,
-    },
-    /// It is unknown whether the object may be deleted, or whether it is gone.
-    Unknown {
-        /// The reason.
-        reason: UnknownReason,
-    },
-    /// A consistent read still returns Pods that use it.
-    InUse {
-        /// Those Pods, at most eight.
-        pods: Vec<ObjectRef>,
-    },
-    /// The API server did not answer, or is overloaded; the call is retried.
-    Retrying {
-        /// Attempts so far.
-        attempts: u32,
-        /// The problem with the last attempt.
-        message: ApiProblem,
-    },
-}
-
-impl StepProblem {
-    /// Whether both are the same for a person: another attempt at the same call is not worth an entry.
-    fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (
-                Self::Retrying { attempts: _, message },
-                Self::Retrying { attempts: _, message: other },
-            ) => message == other,
-            _ => self == other,
-        }
-    }
-}
-
-/// The events that a run's feed shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum FeedEvent {
-    /// The run started.
-    Started {
-        /// The person who started it.
-        by: String,
-    },
-    /// The server was restarted and the run continues.
-    Recovered,
-    /// A person paused it.
-    Paused {
-        /// The person's name.
-        by: String,
-    },
-    /// A person resumed it.
-    Resumed {
-        /// The person's name.
-        by: String,
-    },
-    /// A person stopped it.
-    Stopping {
-        /// The person's name.
-        by: String,
-    },
-    /// A step's DELETE was sent.
-    Requested {
-        /// The step.
-        step: StepId,
-        /// The object's kind, namespace and name.
-        object: ObjectRef,
-    },
-    /// A step's object is being deleted.
-    Terminating {
-        /// The step.
-        step: StepId,
-        /// The object's kind, namespace and name.
-        object: ObjectRef,
-    },
-    /// A step's object is proven gone.
-    Gone {
-        /// The step.
-        step: StepId,
-        /// The object's kind, namespace and name.
-        object: ObjectRef,
-    },
-    /// A step has a problem.
-    Problem {
-        /// The step.
-        step: StepId,
-        /// The object's kind, namespace and name.
-        object: ObjectRef,
-        /// The problem.
-        problem: StepProblem,
-    },
-    /// A person skipped a step.
-    Skipped {
-        /// The step.
-        step: StepId,
-        /// The object's kind, namespace and name.
-        object: ObjectRef,
-        /// The person's name.
-        by: String,
-    },
-    /// Everything in the plan is gone.
-    Finished,
-    /// The run was stopped.
-    Stopped {
-        /// Objects that no DELETE was sent for and that are not terminating.
-        untouched: usize,
-        /// Objects whose deletion the run requested and that are not gone yet, those skipped later among them. It cannot be
-        /// taken back.
-        requested: usize,
-        /// Objects whose deletion somebody else requested and that are not gone yet.
-        already_terminating: usize,
-        /// Objects whose DELETE was sent, but of which it is unknown whether it had an effect.
-        effect_unknown: usize,
-        /// Objects proven gone.
-        gone: usize,
-    },
 }
 
 #[cfg(test)]

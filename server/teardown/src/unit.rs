@@ -1,18 +1,23 @@
 //! Groups objects into units, each of which is one application or one namespace.
 //!
-//! An object belongs to the labelled unit of the first of these that has one: its own label; its owner; for a claim,
-//! the StatefulSet that created it; for a volume, the claim bound to it; for an autoscaler, the workload it scales; its
-//! namespace; for a claim, all workloads that mount it. The nearest answer wins, so that another application in one of
-//! the unit's namespaces keeps its own objects. A claim can be in several units only if nothing but its users
-//! determines its unit. Then it is, with its volume, in each unit that mounts it, and a plan keeps it while others use
-//! it.
+//! An object belongs to the unit of the first of these that has one: its own label part-of; its owner; for a claim, the
+//! StatefulSet that created it; for a volume, the claim bound to it; for an autoscaler, the workload it scales; the release
+//! or the application that a tool installed it with; its namespace; for a claim, all workloads that mount it. The nearest
+//! answer wins, so that another application in one of the unit's namespaces keeps its own objects. A claim can be in several
+//! units only if nothing but its users determines its unit. Then it is, with its volume, in each unit that mounts it, and a
+//! plan keeps it while others use it.
 //!
 //! # Decisions
-//! A claim without a label, in a namespace without a label, is a member of each unit that mounts it, and its volume too. It
-//! is deleted if all Pods that mount it are that unit's and every kind that could mount it is visible; otherwise it is kept.
+//! - An object that only its namespace makes a member is *unclaimed* if any object of the namespace names a unit: somebody
+//!   else may have put it there. A plan keeps it until a person includes it. Where no object names a unit, the namespace is
+//!   all that people know the content by, and it belongs.
+//! - A claim that only its users make a member is unclaimed as well: storage that nobody declared is not destroyed by default.
+//! - The unit of a namespace has all of its content. Its name says so.
+
+mod identity;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
     sync::Arc,
 };
@@ -22,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     graph::Graph,
     index::Index,
-    labels::PART_OF,
     object::{Facts, Object, Uid},
     relation::EdgeKind,
 };
@@ -30,8 +34,8 @@ use crate::{
 /// The longest chain of owners that is followed. Real chains are shorter, and a cycle must not loop forever.
 const DEPTH: usize = 16;
 
-/// A unit's id, unique in the cluster: the value of the label, or `ns:NAME` for a namespace. A label's value has no
-/// colon, so the two cannot collide.
+/// A unit's id, unique in the cluster: the value of the label part-of, or `ns:NAME`, `release:NAMESPACE/NAME`,
+/// `argocd:NAME`, `flux:NAMESPACE/NAME`, `kapp:ID`. A label's value has no colon, so the two forms cannot collide.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnitId(String);
@@ -70,6 +74,14 @@ impl fmt::Display for UnitId {
 pub enum UnitOrigin {
     /// Its objects carry `app.kubernetes.io/part-of` with its name.
     PartOf,
+    /// Its objects carry `app.kubernetes.io/instance` or the annotations of a Helm release.
+    Release,
+    /// Its objects are tracked by an Argo CD Application.
+    ArgoCd,
+    /// Its objects carry the labels of a Flux Kustomization or HelmRelease.
+    Flux,
+    /// Its objects carry the label of a kapp application.
+    Kapp,
     /// It is a namespace and everything in it.
     Namespace,
 }
@@ -83,6 +95,41 @@ pub struct Unit {
     pub origin: UnitOrigin,
     /// Its members.
     pub members: BTreeSet<Uid>,
+    /// Members that nobody declared part of it. What belongs to such an object is none of them.
+    pub unclaimed: BTreeSet<Uid>,
+    /// Members that belong because their namespace does, where no object names a unit.
+    pub content: BTreeSet<Uid>,
+}
+
+impl Unit {
+    fn new(id: UnitId, origin: UnitOrigin) -> Self {
+        let [members, unclaimed, content] = [(); 3].map(|()| BTreeSet::new());
+        Self { id, origin, members, unclaimed, content }
+    }
+
+    fn add(&mut self, uid: &Uid, standing: Standing) {
+        self.members.insert(uid.clone());
+        match standing {
+            Standing::Member => {}
+            Standing::Content => {
+                self.content.insert(uid.clone());
+            }
+            Standing::Unclaimed => {
+                self.unclaimed.insert(uid.clone());
+            }
+        }
+    }
+}
+
+/// The reason why an object is a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It, or an object that it belongs to, names the unit.
+    Member,
+    /// Its namespace belongs to the unit, and no object in it names one.
+    Content,
+    /// Its namespace belongs to the unit, or only members use it.
+    Unclaimed,
 }
 
 /// Whether the cluster itself needs the namespace.
@@ -92,24 +139,26 @@ pub fn is_protected(namespace: &str) -> bool {
 
 /// Every unit of the cluster, by id.
 pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
-    let mut units = BTreeMap::new();
+    let mut units: BTreeMap<UnitId, Unit> = BTreeMap::new();
     let belonging = belonging(index, graph);
     let shared = shared_storage(index, graph, &belonging);
-    for (uid, name) in belonging.into_iter().chain(shared) {
-        let id = UnitId::new(&*name);
-        let unit = units.entry(id.clone()).or_insert_with(|| Unit {
-            id,
-            origin: UnitOrigin::PartOf,
-            members: BTreeSet::new(),
-        });
-        unit.members.insert(uid);
+    let found = belonging.iter().map(|(uid, (name, standing))| (uid, name, *standing));
+    let shared = shared.iter().map(|(uid, name)| (uid, name, Standing::Unclaimed));
+    for (uid, name, standing) in found.chain(shared) {
+        let id = UnitId::new(&**name);
+        let origin = identity::origin_of(name);
+        let unit = units.entry(id.clone()).or_insert_with(|| Unit::new(id, origin));
+        // The objects that go with an unclaimed one are kept because of it.
+        let has_holder = standing == Standing::Unclaimed && holders(uid, graph).next().is_some();
+        unit.add(uid, if has_holder { Standing::Member } else { standing });
     }
     for object in
         index.objects().filter(|object| is_namespace(object) && !is_protected(&object.name))
     {
         let id = UnitId::of_namespace(&object.name);
-        let members = BTreeSet::from([object.uid.clone()]);
-        units.insert(id.clone(), Unit { id, origin: UnitOrigin::Namespace, members });
+        let mut unit = Unit::new(id.clone(), UnitOrigin::Namespace);
+        unit.add(&object.uid, Standing::Member);
+        units.insert(id, unit);
     }
     for object in index.objects() {
         let Some(unit) = namespace_of(object, index, graph)
@@ -117,9 +166,17 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
         else {
             continue;
         };
-        unit.members.insert(object.uid.clone());
+        unit.add(&object.uid, Standing::Member);
     }
     units
+}
+
+/// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim bound to it.
+fn holders<'a>(uid: &'a Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> {
+    let owners = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
+    let sets = graph.to(uid).filter(|edge| edge.kind == EdgeKind::Claims).map(|edge| &edge.from);
+    let claims = graph.to(uid).filter(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
+    owners.chain(sets).chain(claims)
 }
 
 fn is_namespace(object: &Object) -> bool {
@@ -143,13 +200,13 @@ fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a 
         .and_then(|edge| index.get(&edge.from))
 }
 
-/// The labelled unit of every object that has one.
-fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
-    let belonging = Belonging { index, graph };
+/// The id of the unit of every object that has one, and the reason.
+fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, (Arc<str>, Standing)> {
+    let belonging = Belonging::of(index, graph);
     index
         .objects()
         .filter_map(|object| {
-            belonging.unit_of(object, DEPTH).map(|name| (object.uid.clone(), name))
+            belonging.unit_of(object, DEPTH).map(|found| (object.uid.clone(), found))
         })
         .collect()
 }
@@ -158,7 +215,7 @@ fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, Arc<str>> {
 fn shared_storage(
     index: &Index,
     graph: &Graph,
-    belonging: &HashMap<Uid, Arc<str>>,
+    belonging: &HashMap<Uid, (Arc<str>, Standing)>,
 ) -> Vec<(Uid, Arc<str>)> {
     let is_nobodys = |uid: &&Uid| !belonging.contains_key(*uid);
     let mut shared = Vec::new();
@@ -168,82 +225,89 @@ fn shared_storage(
         let storage = [&claim.uid].into_iter().chain(volumes.map(|edge| &edge.to));
         let storage: Vec<&Uid> = storage.filter(is_nobodys).collect();
         let users = graph.to(&claim.uid).filter(|edge| edge.kind == EdgeKind::Mounts);
-        for unit in users.filter_map(|edge| belonging.get(&edge.from)) {
+        for (unit, _) in users.filter_map(|edge| belonging.get(&edge.from)) {
             shared.extend(storage.iter().map(|uid| ((*uid).clone(), unit.clone())));
         }
     }
     shared
 }
 
-/// Whether a claim belongs to a labelled unit only because the unit mounts it.
-pub(crate) fn belongs_by_use(object: &Object, index: &Index, graph: &Graph) -> bool {
-    let belonging = Belonging { index, graph };
-    matches!(object.facts, Facts::Claim(_)) && belonging.unit_of_itself(object, DEPTH).is_none()
+/// The id of the unit that an object's own labels and annotations name.
+pub fn named_unit(object: &Object) -> Option<UnitId> {
+    identity::part_of(object)
+        .or_else(|| identity::installed_with(object))
+        .map(|name| UnitId::new(&*name))
 }
 
 struct Belonging<'a> {
     index: &'a Index,
     graph: &'a Graph,
+    /// Namespaces that hold an object which names a unit.
+    named_in: HashSet<&'a str>,
 }
 
-impl Belonging<'_> {
-    fn unit_of(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
+impl<'a> Belonging<'a> {
+    fn of(index: &'a Index, graph: &'a Graph) -> Self {
+        // An object with an owner carries the labels of a template, which make no unit: its owner decides.
+        let names_a_unit = |object: &Object| {
+            identity::part_of(object).is_some()
+                || object.owners.is_empty() && identity::installed_with(object).is_some()
+        };
+        let named = index.objects().filter(|it| !it.is_made_by_cluster() && names_a_unit(it));
+        let named_in = named.filter_map(|object| object.namespace.as_deref()).collect();
+        Self { index, graph, named_in }
+    }
+
+    fn unit_of(&self, object: &Object, depth: usize) -> Option<(Arc<str>, Standing)> {
         let depth = depth.checked_sub(1)?;
-        self.unit_of_itself(object, depth).or_else(|| self.unit_of_users(object, depth))
+        self.unit_of_itself(object, depth).or_else(|| {
+            let unit = self.unit_of_users(object, depth)?;
+            Some((unit, Standing::Unclaimed))
+        })
     }
 
-    fn unit_of_itself(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
-        if let Some(name) = object.labels.get(PART_OF).filter(|name| !name.is_empty()) {
-            return Some(name.clone());
-        }
-        self.unit_of_relatives(object, depth).or_else(|| self.unit_of_namespace(object))
+    fn unit_of_itself(&self, object: &Object, depth: usize) -> Option<(Arc<str>, Standing)> {
+        let named = |unit: Arc<str>| (unit, Standing::Member);
+        identity::part_of(object)
+            .map(named)
+            .or_else(|| self.unit_of_relatives(object, depth))
+            .or_else(|| identity::installed_with(object).map(named))
+            .or_else(|| self.unit_of_namespace(object))
     }
 
-    fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
-        let owners = self
-            .graph
-            .from(&object.uid)
-            .filter(|edge| edge.kind == EdgeKind::Owns)
-            .map(|edge| &edge.to);
-        let lookup = self
-            .graph
-            .to(&object.uid)
-            .filter(|edge| edge.kind == EdgeKind::Claims)
-            .map(|edge| &edge.from);
-        let claims = self
-            .graph
-            .to(&object.uid)
-            .filter(|edge| edge.kind == EdgeKind::Binds)
-            .map(|edge| &edge.from);
+    fn unit_of_relatives(&self, object: &Object, depth: usize) -> Option<(Arc<str>, Standing)> {
         let scaled = self
             .graph
             .from(&object.uid)
             .filter(|edge| edge.kind == EdgeKind::Scales)
             .map(|edge| &edge.to);
-        owners
-            .chain(lookup)
-            .chain(claims)
+        holders(&object.uid, self.graph)
             .chain(scaled)
             .filter_map(|uid| self.index.get(uid))
             .find_map(|relative| self.unit_of(relative, depth))
     }
 
-    fn unit_of_namespace(&self, object: &Object) -> Option<Arc<str>> {
-        let namespace = self.index.find("", "Namespace", None, object.namespace.as_deref()?)?;
-        namespace.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
+    fn unit_of_namespace(&self, object: &Object) -> Option<(Arc<str>, Standing)> {
+        let name = object.namespace.as_deref()?;
+        let namespace = self.index.find("", "Namespace", None, name)?;
+        let unit = identity::part_of(namespace).or_else(|| identity::installed_with(namespace))?;
+        let is_unclaimed = self.named_in.contains(name) && !object.is_made_by_cluster();
+        Some((unit, if is_unclaimed { Standing::Unclaimed } else { Standing::Content }))
     }
 
-    /// The unit to which all Pods and Pod templates that mount a claim belong: storage belongs to the only application
-    /// that uses it. If the users belong to several units, or one of them to none, the claim belongs to no unit.
+    /// The unit to which all Pods and Pod templates that mount a claim belong. If the users belong to several units, or one
+    /// of them to none, the claim belongs to no unit.
     fn unit_of_users(&self, object: &Object, depth: usize) -> Option<Arc<str>> {
         if !matches!(object.facts, Facts::Claim(_)) {
             return None;
         }
-        let mut units = self
-            .graph
-            .to(&object.uid)
-            .filter(|edge| edge.kind == EdgeKind::Mounts)
-            .map(|edge| self.index.get(&edge.from).and_then(|user| self.unit_of(user, depth)));
+        let mut units =
+            self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Mounts).map(|edge| {
+                self.index
+                    .get(&edge.from)
+                    .and_then(|user| self.unit_of(user, depth))
+                    .map(|(unit, _)| unit)
+            });
         let first = units.next()??;
         units.all(|unit| unit.as_ref() == Some(&first)).then_some(first)
     }

@@ -34,6 +34,25 @@ pub enum UnknownReason {
         /// The workload.
         of: Box<ObjectRef>,
     },
+    /// A Pod that mounted the claim is gone from the API alone: its node may still run it.
+    PodUnconfirmed {
+        /// The Pod.
+        pod: ObjectRef,
+        /// Its node, if it is known.
+        node: Option<String>,
+    },
+    /// The volume is still attached to a node, although no Pod uses it.
+    StillAttached {
+        /// The volume.
+        volume: String,
+        /// The node.
+        node: String,
+    },
+    /// The object's own labels or annotations name another unit than when the plan was made.
+    GivenAway {
+        /// The unit that they name now, if any.
+        to: Option<String>,
+    },
     /// An object outside the plan uses the object.
     InUse {
         /// The object that uses it.

@@ -13,7 +13,7 @@ use crate::{
         Record, RunCard, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
-    plan::{self, Kept, KeptReason, Plan, PlanError, Step, StepId},
+    plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     run::Run,
     unit::{Unit, UnitId, UnitOrigin},
@@ -62,7 +62,7 @@ impl World<'_> {
             return (records.len() > frame).then_some(records);
         };
         records.extend(runs);
-        let plan = plan::plan(self.index, self.graph, unit, self.now);
+        let plan = plan::plan(self.index, self.graph, unit, &Choices::default(), self.now);
         let memberships = Memberships::of(&plan, unit, self.index);
         let run = self.open_run(id);
         let steps = run
@@ -206,7 +206,7 @@ impl World<'_> {
         let mut applications = self
             .units
             .values()
-            .filter(|unit| unit.origin == UnitOrigin::PartOf && unit.members.contains(first));
+            .filter(|unit| unit.origin != UnitOrigin::Namespace && unit.members.contains(first));
         applications.find(|unit| own(unit) == members).map(|unit| unit.id.clone())
     }
 
@@ -313,6 +313,8 @@ impl World<'_> {
             state,
             requested: progress.and_then(|progress| progress.requested),
             gone: progress.and_then(|progress| progress.gone),
+            proof: progress.and_then(|progress| progress.proof),
+            unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
             waits_for,
             taken: is_taken && state != State::Skipped,
             problem: progress.and_then(|progress| progress.problem.clone()),
@@ -519,6 +521,10 @@ fn details(object: &Object) -> Vec<Detail> {
         | Facts::Definition(_)
         | Facts::Namespace(_)
         | Facts::CsiNode(_) => Vec::new(),
+        Facts::SnapshotContent(content) => {
+            let reclaim = if content.deletes { "Delete" } else { "Retain" };
+            vec![detail(DetailName::Reclaim, Some(reclaim.to_owned()))]
+        }
         Facts::Attachment(attachment) => {
             vec![detail(DetailName::Node, Some(attachment.node.to_string()))]
         }

@@ -91,8 +91,13 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     });
                     let _ = reply.send(answer);
                 }
-                Incoming::MakePlan { unit, reply } => {
-                    receive(format!("plan {unit}"));
+                Incoming::MakePlan { unit, choices, reply } => {
+                    let choices: Vec<String> = choices
+                        .iter()
+                        .map(|choice| choice.pair())
+                        .map(|(name, value)| format!(" {name}={value}"))
+                        .collect();
+                    receive(format!("plan {unit}{}", choices.concat()));
                     let answer = known(&Topic::Unit(unit)).map(|()| Arc::new(plan()));
                     let _ = reply.send(answer);
                 }
@@ -127,6 +132,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 }
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));
+                    let _ = reply.send(known(&Topic::Run(run)));
+                }
+                Incoming::TakeOn { run, step, confirm, by, reply } => {
+                    receive(format!("TakeOn({step:?}, {confirm:?}) {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
                 Incoming::Observed(_) | Incoming::CallCompleted { .. } => {
@@ -188,6 +197,9 @@ pub(crate) fn plan() -> Plan {
         kept: vec![],
         data: vec![],
         given_up: vec![],
+        choices: teardown::plan::Choices::default(),
+        by_name: vec![],
+        ephemeral: vec![],
         left_to_cluster: vec![],
         hidden: vec![],
     }

@@ -67,7 +67,18 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::RecycledVolume => {
             "Its reclaim policy is Recycle: it stays, its data is erased, and it becomes available again".to_owned()
         }
-        KeptReason::Protected => "The cluster needs it".to_owned(),
+        KeptReason::Protected => "The cluster or Unwind itself needs it".to_owned(),
+        KeptReason::Unclaimed => {
+            "Unclaimed: nothing says that it is part of the unit, and nobody included it".to_owned()
+        }
+        KeptReason::LeftOut => "Left out of this plan".to_owned(),
+        KeptReason::OtherNamespace => {
+            "Not in the namespaces that this plan is limited to".to_owned()
+        }
+        KeptReason::KeptData => "This plan keeps the data".to_owned(),
+        KeptReason::KeepAnnotation { annotation } => {
+            format!("An annotation says to keep it: {}", isolated(annotation))
+        }
         KeptReason::Access => {
             "It grants people access, perhaps yours: it goes with its namespace".to_owned()
         }

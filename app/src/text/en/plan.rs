@@ -36,6 +36,24 @@ pub const NO_PLAN: &str = "This plan is not known";
 pub const NO_PLAN_MEANS: &str =
     "Plans are kept for a limited time, and are lost when the server restarts.";
 pub const BACK_TO_UNIT: &str = "Back to the unit";
+pub const CHOICES: &str = "Choices";
+pub const CHOICES_LEAD: &str =
+    "They make another plan. Its address holds them, so that it can be shared.";
+pub const UNCLAIMED: &str = "Unclaimed objects";
+pub const UNCLAIMED_LEAD: &str = "Nothing says that they are part of the unit. They stay, with what they need, unless you include them.";
+pub const INCLUDE_ALL: &str = "Include all unclaimed objects";
+pub const KEEP_DATA: &str = "Keep the data: claims and volumes stay, and their namespaces";
+pub const ONLY_NAMESPACES: &str = "Only in these namespaces";
+pub const LEAVE_OUT_KINDS: &str = "Leave out kinds";
+pub const LEAVE_OUT_OBJECT: &str = "Leave out an object";
+pub const OBJECT_FORM: &str = "KIND.GROUP/NAMESPACE/NAME";
+pub const OVERRIDE: &str = "Delete although an annotation says to keep it";
+pub const MAKE_PLAN: &str = "Make the plan";
+pub const EPHEMERAL_TITLE: &str = "Data that cannot be kept";
+pub const EPHEMERAL_LEAD: &str =
+    "A Pod owns each of these claims, and Kubernetes deletes them with the Pod.";
+pub const BY_NAME: &str =
+    "No label says that these are part of the unit. Only their namespace does. Confirm each:";
 pub const NOTHING_TO_DO: &str = "Nothing to delete";
 
 /// A plan's heading.
@@ -187,8 +205,9 @@ pub fn confirm_type(unit: &str) -> String {
 }
 
 /// The conditions that the button still waits for.
-pub fn confirm_missing(unit: &str, ticks: usize, name: bool) -> String {
-    let ticks = (ticks > 0).then(|| format!("tick {}", many(ticks, "volume", "volumes")));
+pub fn confirm_missing(unit: &str, ticks: usize, only_volumes: bool, name: bool) -> String {
+    let (one, more) = if only_volumes { ("volume", "volumes") } else { ("box", "boxes") };
+    let ticks = (ticks > 0).then(|| format!("tick {}", many(ticks, one, more)));
     let name = name.then(|| format!("type {unit}"));
     let missing: Vec<String> = ticks.into_iter().chain(name).collect();
     if missing.is_empty() { String::new() } else { format!("To start: {}", missing.join(", ")) }
@@ -210,9 +229,9 @@ mod tests {
 
     #[test]
     fn button_says_what_is_missing_until_nothing_is() {
-        assert_eq!(confirm_missing("shop", 3, true), "To start: tick 3 volumes, type shop");
-        assert_eq!(confirm_missing("shop", 1, false), "To start: tick 1 volume");
-        assert_eq!(confirm_missing("shop", 0, true), "To start: type shop");
-        assert_eq!(confirm_missing("shop", 0, false), "");
+        assert_eq!(confirm_missing("shop", 3, true, true), "To start: tick 3 volumes, type shop");
+        assert_eq!(confirm_missing("shop", 1, false, false), "To start: tick 1 box");
+        assert_eq!(confirm_missing("shop", 0, true, true), "To start: type shop");
+        assert_eq!(confirm_missing("shop", 0, true, false), "");
     }
 }

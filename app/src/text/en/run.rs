@@ -8,6 +8,7 @@ use teardown::{
 use super::{
     super::{isolated, named},
     duration, objects,
+    proof::data_checked,
     step_problem::step_problem,
 };
 use crate::state::progress::Progress;
@@ -164,13 +165,23 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
         FeedEvent::Stopping { by } => format!("{} stopped the run", isolated(by)),
         FeedEvent::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
         FeedEvent::Terminating { object, .. } => format!("{} is terminating", named(object)),
+        FeedEvent::Gone { object, unconfirmed: true, .. } => {
+            format!(
+                "{} is gone from the API; nobody reported that its containers ended",
+                named(object)
+            )
+        }
         FeedEvent::Gone { object, .. } => format!("{} is gone", named(object)),
+        FeedEvent::TakenOn { object, by, .. } => {
+            format!("{} confirmed that no Pod uses {} any more", isolated(by), named(object))
+        }
         FeedEvent::Problem { object, problem: what, .. } => {
             format!("{}: {}", named(object), step_problem(what))
         }
         FeedEvent::Skipped { object, by, .. } => {
             format!("{} stopped waiting for {}", isolated(by), named(object))
         }
+        FeedEvent::DataChecked { bound, lost, unknown } => data_checked(*bound, lost, unknown),
         FeedEvent::Finished if skipped > 0 => {
             format!("Everything in the plan is gone except {}", objects(skipped))
         }

@@ -23,6 +23,18 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::PodsLeft { of, .. } => {
                 format!("A Pod of {} is left that is not in the plan, so this object waits.", named(of))
             }
+            UnknownReason::PodUnconfirmed { .. } => {
+                "A Pod that used it is gone from the API, but its node did not report that its containers ended, so it waits.".to_owned()
+            }
+            UnknownReason::StillAttached { .. } => {
+                "Its volume is still attached to a node, so it waits.".to_owned()
+            }
+            UnknownReason::GivenAway { to: Some(_) } => {
+                "It belongs to another unit now, so it is not deleted.".to_owned()
+            }
+            UnknownReason::GivenAway { to: None } => {
+                "It no longer carries the mark of the unit, so it is not deleted.".to_owned()
+            }
             UnknownReason::InUse { .. } => "An object that is not in the plan uses it, so it waits.".to_owned(),
             UnknownReason::WouldCollect { .. } => {
                 "Deleting it also deletes an object that is not in the plan, so it waits.".to_owned()
@@ -66,6 +78,15 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
             }
             UnknownReason::WouldDestroyData { .. } => {
                 "Stop the run and make a new plan, which lists the data."
+            }
+            UnknownReason::PodUnconfirmed { .. } => {
+                "If the node comes back, check there that the containers are gone. If it is switched off, or you have checked, confirm that its Pods have ended."
+            }
+            UnknownReason::StillAttached { .. } => {
+                "Check the storage driver and the node. Kubernetes detaches a volume by force 6 min after its node fell silent."
+            }
+            UnknownReason::GivenAway { .. } => {
+                "Stop waiting for it, and it stays. Or give it back, and the run continues by itself."
             }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
@@ -135,6 +156,17 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
         }
         UnknownReason::NotListed { resource } => format!("{resource} has not been listed yet"),
         UnknownReason::NotServed { resource } => format!("{resource} is not served"),
+        UnknownReason::PodUnconfirmed { pod, node: Some(node) } => {
+            format!("{} on node {}", named(pod), isolated(node))
+        }
+        UnknownReason::PodUnconfirmed { pod, node: None } => named(pod),
+        UnknownReason::StillAttached { volume, node } => {
+            format!("{} is attached to {}", isolated(volume), isolated(node))
+        }
+        UnknownReason::GivenAway { to: Some(unit) } => {
+            format!("it belongs to {} now", isolated(unit))
+        }
+        UnknownReason::GivenAway { to: None } => "its labels name no unit any more".to_owned(),
         UnknownReason::PodsLeft { pod: it, .. }
         | UnknownReason::InUse { by: it }
         | UnknownReason::WouldCollect { it }

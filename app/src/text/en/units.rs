@@ -57,7 +57,7 @@ pub const LEFT_TO_CLUSTER_HINT: &str =
 pub const RUNS_OF_UNIT: &str = "Runs of this unit";
 
 pub const NO_UNITS: &str = "No unit was found";
-pub const NO_UNITS_MEANS: &str = "An application is all objects with the same value of the label app.kubernetes.io/part-of, in any namespace. Each namespace is listed as well, as ns:NAME, apart from those that the cluster needs.";
+pub const NO_UNITS_MEANS: &str = "An application is all objects with the same value of the label app.kubernetes.io/part-of, in any namespace; without that label, all objects of a release, or of one Argo CD, Flux or kapp application. Each namespace is listed as well, as ns:NAME, apart from those that the cluster needs.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
 pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";
@@ -66,6 +66,10 @@ pub const CLEAR_SEARCH: &str = "Clear the search";
 pub fn found(found: UnitOrigin) -> &'static str {
     match found {
         UnitOrigin::PartOf => "Label part-of",
+        UnitOrigin::Release => "Release",
+        UnitOrigin::ArgoCd => "Argo CD",
+        UnitOrigin::Flux => "Flux",
+        UnitOrigin::Kapp => "kapp",
         UnitOrigin::Namespace => "Namespace",
     }
 }
@@ -76,6 +80,14 @@ pub fn found_hint(found: UnitOrigin) -> &'static str {
         UnitOrigin::PartOf => {
             "Its objects carry the label app.kubernetes.io/part-of with this name"
         }
+        UnitOrigin::Release => {
+            "Its objects carry the label app.kubernetes.io/instance with this name in this namespace, or the annotations of this Helm release"
+        }
+        UnitOrigin::ArgoCd => "This Argo CD Application tracks its objects",
+        UnitOrigin::Flux => {
+            "Its objects carry the labels of this Flux Kustomization or HelmRelease"
+        }
+        UnitOrigin::Kapp => "Its objects carry the label of this kapp application",
         UnitOrigin::Namespace => "A namespace and everything in it",
     }
 }

@@ -13,12 +13,15 @@ use crate::cluster::text::bounded;
 /// Reads a Pod.
 pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<Spec, Status> { metadata, spec, status } = serde_json::from_str(json)?;
+    let phase = status.phase.as_deref().and_then(Phase::named);
     let pod = Pod {
         node: spec.node_name.clone().filter(|node| !node.is_empty()),
-        phase: status.phase.as_deref().and_then(Phase::named),
+        phase,
         ready: is_ready(&status.conditions),
+        critical: spec.is_critical(),
         uses: spec.uses("spec", Some(&metadata.name)),
-        ending: metadata.deletion_timestamp.map(|_| Box::new(ending(&spec, &status))),
+        ending: (metadata.deletion_timestamp.is_some() || phase.is_some_and(Phase::is_over))
+            .then(|| Box::new(ending(&spec, &status))),
     };
     Ok((metadata, Facts::Pod(Box::new(pod))))
 }
@@ -55,6 +58,7 @@ fn ending(spec: &Spec, status: &Status) -> Ending {
 pub(super) struct Spec {
     node_name: Option<Arc<str>>,
     service_account_name: Option<Arc<str>>,
+    priority_class_name: Option<Box<str>>,
     #[serde(deserialize_with = "or_default")]
     volumes: Vec<Volume>,
     #[serde(deserialize_with = "or_default")]
@@ -231,6 +235,13 @@ const INJECTED_VOLUME: &str = "kube-api-access-";
 const INJECTED_CONFIG_MAP: &str = "kube-root-ca.crt";
 
 impl Spec {
+    /// Whether the priority class is one of those that Kubernetes reserves for what a cluster cannot do without
+    /// (`pkg/apis/scheduling/types.go`).
+    pub(super) fn is_critical(&self) -> bool {
+        let class = self.priority_class_name.as_deref();
+        matches!(class, Some("system-node-critical" | "system-cluster-critical"))
+    }
+
     /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
     /// in its object. `pod` is the Pod's name; `None` for a template.
     pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {

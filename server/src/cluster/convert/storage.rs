@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::Value;
-use teardown::object::{Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Uid, Volume};
+use teardown::object::{
+    Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, SnapshotContent, Uid, Volume,
+};
 
 use super::{Meta, Unread, Unreadable, Whole, or_default};
 use crate::cluster::text::bounded;
@@ -42,6 +44,28 @@ pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
         phase: status.phase,
     };
     Ok((metadata, Facts::Volume(Box::new(volume))))
+}
+
+/// Reads a VolumeSnapshotContent.
+pub(super) fn read_snapshot_content(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<SnapshotContentSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
+    let of = spec.volume_snapshot_ref;
+    let content = SnapshotContent {
+        deletes: spec.deletion_policy.as_deref() == Some("Delete"),
+        snapshot: (!of.name.is_empty()).then_some((of.namespace, of.name)),
+        driver: spec.driver,
+    };
+    Ok((metadata, Facts::SnapshotContent(Box::new(content))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SnapshotContentSpec {
+    deletion_policy: Option<Box<str>>,
+    #[serde(deserialize_with = "or_default")]
+    driver: Arc<str>,
+    #[serde(deserialize_with = "or_default")]
+    volume_snapshot_ref: Reference,
 }
 
 /// Reads a VolumeAttachment.

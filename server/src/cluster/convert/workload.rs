@@ -38,6 +38,7 @@ pub(super) fn read_cron_job(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<CronSpec, Unread> { metadata, spec, .. } = serde_json::from_str(json)?;
     let template = spec.job_template.spec.template;
     let workload = Workload {
+        critical: template.spec.is_critical(),
         uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None),
         template_labels: template.metadata.labels,
         ..Workload::default()
@@ -69,6 +70,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
         replicas: spec.replicas,
         ready: status.ready_replicas.or(status.number_ready),
         selector: spec.selector.map(L::into),
+        critical: spec.template.spec.is_critical(),
         uses: spec.template.spec.uses("spec.template.spec", None),
         template_labels: spec.template.metadata.labels,
         claim_templates: spec

@@ -30,7 +30,14 @@ fn deployment() -> (Kind, ObjectRef, Uid) {
 
 fn delete_action() -> Action {
     let (kind, object, uid) = deployment();
-    Action::Delete { step: StepId(1), kind, object, uid, propagation: Propagation::Background }
+    Action::Delete {
+        step: StepId(1),
+        kind,
+        object,
+        uid,
+        version: None,
+        propagation: Propagation::Background,
+    }
 }
 
 fn read_action() -> Action {
@@ -65,13 +72,24 @@ async fn delete_sends_uid_and_propagation_policy() {
     );
 }
 
+#[tokio::test]
+async fn delete_carries_the_version_that_was_read() {
+    let (client, log) = fake::client(|_| now(200, "{}"));
+    let (kind, object, uid) = deployment();
+    let conditions = Preconditions { uid: &uid, resource_version: Some("17") };
+    delete(&client, &kind, &object, &conditions, Propagation::Background).await;
+    let body = log.lock().unwrap()[0].body.clone();
+    assert!(body.contains(r#""preconditions":{"resourceVersion":"17","uid":"u-1"}"#), "{body}");
+}
+
 /// The API server answers a DELETE with the object if the object is not removed at once.
 #[tokio::test]
 async fn delete_accepts_only_metadata_for_a_secret() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (_, object, uid) = deployment();
     let secret = kind("", "Secret", "secrets", true);
-    delete(&client, &secret, &object, &uid, Propagation::Background).await;
+    let conditions = Preconditions { uid: &uid, resource_version: None };
+    delete(&client, &secret, &object, &conditions, Propagation::Background).await;
     assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
 }
 
@@ -88,6 +106,7 @@ async fn name_with_special_characters_is_escaped_and_an_impossible_one_is_not_se
             name: name.into(),
         },
         uid: Uid::new("u"),
+        version: None,
         propagation: Propagation::Orphan,
     };
     assert_eq!(
@@ -224,7 +243,7 @@ async fn timeout_or_broken_connection_is_unanswered() {
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
     );
     assert_eq!(began.elapsed(), CALL);
-    let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
     assert_eq!(
         call_api(&client, &Interner::default(), &pods).await,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
@@ -239,16 +258,23 @@ async fn timeout_or_broken_connection_is_unanswered() {
 
 #[tokio::test]
 async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
-    let object =
-        |uid: &str, more: &str| format!(r#"{{"metadata":{{"name":"web","uid":"{uid}"{more}}}}}"#);
+    let object = |uid: &str, more: &str| {
+        format!(r#"{{"metadata":{{"name":"web","uid":"{uid}","resourceVersion":"7"{more}}}}}"#)
+    };
     assert_eq!(
         answered(read_action(), 200, &object("u-1", "")).await,
-        Outcome::Present { terminating: false }
+        Outcome::Present { terminating: false, version: "7".into(), named: None }
     );
-    let deleting = object("u-1", r#","deletionTimestamp":"2026-01-02T03:04:05Z""#);
+    let labels = r#""labels":{"app.kubernetes.io/part-of":"shop"}"#;
+    let deleting =
+        object("u-1", &format!(r#","deletionTimestamp":"2026-01-02T03:04:05Z",{labels}"#));
     assert_eq!(
         answered(read_action(), 200, &deleting).await,
-        Outcome::Present { terminating: true }
+        Outcome::Present {
+            terminating: true,
+            version: "7".into(),
+            named: Some(teardown::unit::UnitId::new("shop")),
+        }
     );
     assert_eq!(
         answered(read_action(), 200, &object("u-2", "")).await,
@@ -273,7 +299,7 @@ async fn read_of_pods_takes_all_pages_without_a_resource_version() {
         Some("t%2F1%3D") => now(200, page("b", "")),
         Some(other) => now(400, other),
     });
-    let action = Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    let action = Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
     let Outcome::Pods(pods) = call_api(&client, &Interner::default(), &action).await else {
         panic!()
     };
@@ -287,7 +313,7 @@ async fn read_of_pods_takes_all_pages_without_a_resource_version() {
 
 #[tokio::test]
 async fn incomplete_read_of_pods_reports_no_pods() {
-    let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into() };
+    let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
     let unreadable =
         r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
     assert!(matches!(answered(action(), 200, unreadable).await, Outcome::Unknown { .. }));
@@ -397,6 +423,7 @@ async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
                 name: name.into(),
             },
             uid: Uid::new("u"),
+            version: None,
             propagation: Propagation::Background,
         };
         CallRequest { action, ..call_request() }
@@ -489,7 +516,7 @@ fn claim_delete_request() -> CallRequest {
     let (_, object, uid) = deployment();
     let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
     let propagation = Propagation::Background;
-    let action = Action::Delete { step: StepId(2), kind, object, uid, propagation };
+    let action = Action::Delete { step: StepId(2), kind, object, uid, version: None, propagation };
     CallRequest { action, ..call_request() }
 }
 

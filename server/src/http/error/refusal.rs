@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Display};
 
 use app::text::in_doubt;
-use teardown::{object::ObjectRef, unknown_reason::UnknownReason};
+use teardown::{object::ObjectRef, plan::Choice, unknown_reason::UnknownReason};
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,25 @@ pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
     )
 }
 
+/// The data is to be kept, and an operator would delete it.
+pub(super) fn deletes_claims(object: &ObjectRef, finalizer: &str) -> Words {
+    filled(
+        format!("{object} would take its claims along: finalizer {finalizer}"),
+        "Its operator deletes the claims when the object goes, so this plan could not keep the data.",
+        "Take the finalizer off the object, or leave the object out of the plan.",
+    )
+}
+
+/// A choice that names nothing of the unit.
+pub(super) fn unknown_choice(choice: &Choice) -> Words {
+    let (name, value) = choice.pair();
+    filled(
+        format!("The choice {name}={value} is about nothing"),
+        "The unit has no such object, kind or namespace. No plan was made, because a mistyped name would be deleted.",
+        "Correct the name, or take the choice out if the object is gone.",
+    )
+}
+
 pub(super) const STALE_PLAN: Words = words(
     "The cluster has moved since this plan was made",
     "Starting it would not do what you confirmed. Nothing was deleted.",
@@ -129,6 +148,21 @@ pub(super) fn too_late(step: impl Display) -> Words {
         "Wait for it, or check what holds it.",
     )
 }
+
+/// The step waits for nothing that a person could take on.
+pub(super) fn nothing_to_take_on(step: impl Display) -> Words {
+    filled(
+        format!("Step {step} does not wait for the end of a Pod"),
+        "Only a claim whose Pods are gone without a report that they have ended can be opened by a person.",
+        "Look at the step again: it may have gone on by itself.",
+    )
+}
+
+pub(super) const WRONG_OBJECT_NAME: Words = words(
+    "The typed name is not the claim’s",
+    "Typing the name confirms that you mean this claim. Nothing was deleted.",
+    "Type the claim’s name exactly as it is shown.",
+);
 
 /// The journal’s disk is full or read-only.
 pub(super) fn journal_unwritable(why: impl Display) -> Words {

@@ -8,7 +8,8 @@ use super::*;
 async fn stale_plan_is_refused_with_the_differences() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
-    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let plan =
+        process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
     process.see(vec![Observation::Applied(Box::new(fixture::object("cm shop/new of=shop")))]).await;
     let refusal = process.hub.start(confirmation(&plan)).await.unwrap().unwrap_err();
     let Refusal::Stale(differences) = refusal else { panic!("{refusal:?}") };
@@ -18,7 +19,8 @@ async fn stale_plan_is_refused_with_the_differences() {
         "one object is new, and the namespace waits for it: {differences:?}"
     );
 
-    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let plan =
+        process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
     let wrong = Start { hash: "0".into(), ..confirmation(&plan) };
     assert_eq!(process.hub.start(wrong).await.unwrap(), Err(Refusal::WrongHash));
     let wrong = Start { confirm: "shopp".into(), ..confirmation(&plan) };
@@ -32,9 +34,12 @@ async fn stale_plan_is_refused_with_the_differences() {
 async fn no_plan_is_made_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
-    assert_eq!(process.hub.make_plan(UnitId::new("shop")).await.unwrap(), Err(Refusal::NotReady));
+    assert_eq!(
+        process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap(),
+        Err(Refusal::NotReady)
+    );
     process.list(SHOP).await;
-    let unknown = process.hub.make_plan(UnitId::new("shopp")).await.unwrap();
+    let unknown = process.hub.make_plan(UnitId::new("shopp"), Choices::default()).await.unwrap();
     assert_eq!(unknown, Err(Refusal::UnknownUnit(UnitId::new("shopp"))));
 }
 
@@ -42,7 +47,8 @@ async fn no_plan_is_made_before_the_cluster_is_listed() {
 async fn no_run_starts_while_pods_are_hidden() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
-    let plan = process.hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let plan =
+        process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
     let resource = "pods".to_owned();
     let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from("no"));
     let hidden =

@@ -75,7 +75,7 @@ async fn no_call_is_made_if_the_journal_cannot_be_written() {
     tokio::spawn(task.run(CancellationToken::new()));
     let hub = HubHandle::new(mailbox.clone());
     mailbox.send(Incoming::Observed(fixture::listing(&fixture::objects(SHOP)))).await.unwrap();
-    let plan = hub.make_plan(UnitId::new("shop")).await.unwrap().unwrap();
+    let plan = hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
     let refused = hub.start(confirmation(&plan)).await.unwrap();
     assert!(matches!(refused, Err(Refusal::Journal(_))), "{refused:?}");
     assert!(calls.try_recv().is_err());

@@ -137,7 +137,12 @@ async fn call_without_answer_is_read_before_it_is_repeated() {
             Outcome::Unanswered { message: "reset".into(), after: None },
         )
         .await;
-    process.expect("GET Deployment shop/web", Outcome::Present { terminating: false }).await;
+    process
+        .expect(
+            "GET Deployment shop/web",
+            Outcome::Present { terminating: false, version: "1".into(), named: None },
+        )
+        .await;
     process
         .expect(
             "DELETE Deployment shop/web",
@@ -208,7 +213,7 @@ async fn namespace_is_deleted_although_another_one_is_hidden() {
     };
     let (namespaces, message) = (vec!["bank".into(), "shop".into()], "forbidden".into());
     process.see(vec![Observation::PerNamespace { kind: secrets(), namespaces, message }]).await;
-    let unread = process.hub.make_plan(UnitId::new("shop")).await.unwrap();
+    let unread = process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap();
     assert!(matches!(unread, Err(Refusal::NotReady)), "no namespace is listed yet");
 
     process.see(vec![hidden_in("bank"), hidden_in("shop")]).await;

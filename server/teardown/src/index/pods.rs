@@ -126,7 +126,7 @@ impl Index {
                 (Some(object), _) => {
                     open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
                 }
-                (None, Some(owners)) => open.extend(owners.iter().cloned()),
+                (None, Some(tombstone)) => open.extend(tombstone.owners.iter().cloned()),
                 (None, None) => {}
             }
         }

@@ -1,6 +1,14 @@
-//! Determines the fate of the data on the volumes that a plan affects.
+//! Determines the fate of the data that a plan affects: on volumes, in snapshots of them, and outside of the cluster.
+//!
+//! # Decisions
+//! - A volume that no claim is bound to any more goes with its data if its reclaim policy is Delete: its provisioner keeps the
+//!   policy by a finalizer (`pv.kubernetes.io/provisioned-by`, KEP-2644).
+//! - A custom resource whose finalizer removes something outside of the cluster stands for that data.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +16,7 @@ use super::KeptReason;
 use crate::{
     graph::Graph,
     index::Index,
-    object::{Claim, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
+    object::{Claim, Facts, Object, ObjectRef, Reclaim, SnapshotContent, Uid, Volume},
     relation::EdgeKind,
     unit::Unit,
 };
@@ -16,7 +24,7 @@ use crate::{
 /// The fate of the data on one volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFate {
-    /// The volume.
+    /// The volume, the snapshot, or the custom resource that stands for data elsewhere.
     pub volume: ObjectRef,
     /// The claim bound to it, if there is one.
     pub claim: Option<ObjectRef>,
@@ -64,6 +72,7 @@ pub(super) fn fates(
         let fate = match claim {
             Some(claim) if goes(&claim.uid) => after_its_claim(volume.reclaim),
             Some(_) => Fate::Kept,
+            None if goes(&object.uid) && volume.claim.is_some() => after_its_claim(volume.reclaim),
             None if goes(&object.uid) => Fate::LeftBehind,
             None => Fate::Kept,
         };
@@ -80,7 +89,10 @@ pub(super) fn fates(
         (is_bound && !unit.members.contains(&found.uid))
             .then(|| data_fate(found, volume, Some(object), after_its_claim(volume.reclaim)))
     });
-    let mut data: Vec<DataFate> = own.chain(others).collect();
+    let going = || members().filter(|object| !kept.contains_key(&object.uid));
+    let snapshots = going().filter_map(|object| snapshot_fate(object, index));
+    let external = going().filter_map(|object| external_fate(object));
+    let mut data: Vec<DataFate> = own.chain(others).chain(snapshots).chain(external).collect();
     data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
     data
 }
@@ -103,6 +115,83 @@ fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fat
         reclaim: Some(volume.reclaim),
         fate,
     }
+}
+
+/// The fate of the snapshot that a VolumeSnapshot or its content stands for
+/// (<https://kubernetes.io/docs/concepts/storage/volume-snapshots/#delete>).
+fn snapshot_fate(object: &Object, index: &Index) -> Option<DataFate> {
+    let fate = |content: &SnapshotContent| {
+        if content.deletes { Fate::Destroyed } else { Fate::LeftBehind }
+    };
+    let (fate, source) = match &object.facts {
+        Facts::SnapshotContent(content) => (fate(content), Some(content.driver.to_string())),
+        _ if object.kind.is(SNAPSHOTS, "VolumeSnapshot") => {
+            let is_its_own = |content: &SnapshotContent| {
+                content.snapshot.as_ref().is_some_and(|(namespace, name)| {
+                    Some(namespace) == object.namespace.as_ref() && **name == *object.name
+                })
+            };
+            let mut contents = index.objects().filter_map(|it| match &it.facts {
+                Facts::SnapshotContent(content) => Some(content),
+                _ => None,
+            });
+            match contents.find(|content| is_its_own(content)) {
+                Some(content) => (fate(content), Some(content.driver.to_string())),
+                None if index.check_kind_visible(SNAPSHOT_CONTENTS).is_ok() => return None,
+                None => (Fate::Unknown, None),
+            }
+        }
+        _ => return None,
+    };
+    let (volume, capacity, claim, reclaim) = (object.reference(), None, None, None);
+    Some(DataFate { volume, claim, capacity, source, reclaim, fate })
+}
+
+const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
+const SNAPSHOT_CONTENTS: &str = "volumesnapshotcontents.snapshot.storage.k8s.io";
+
+/// Domains of finalizers by which an operator removes what its object stands for outside of the cluster, or on the disks of
+/// its nodes.
+const EXTERNAL: [&str; 7] = [
+    "ceph.rook.io",
+    "cnrm.cloud.google.com",
+    "longhorn.io",
+    "managedresource.crossplane.io",
+    "serviceoperator.azure.com",
+    "services.k8s.aws",
+    "strimzi.io",
+];
+
+/// An object that goes and whose finalizer says that its operator then deletes claims, as `percona.com/delete-pxc-pvc` does.
+pub(super) fn claim_deleter(index: &Index, going: &BTreeSet<&Uid>) -> Option<(ObjectRef, String)> {
+    let objects = going.iter().filter_map(|uid| index.get(uid));
+    let found = objects.filter(|it| it.kind.is_an_operators()).filter_map(|object| {
+        let says_so = |finalizer: &&Arc<str>| {
+            let name = finalizer.rsplit('/').next().unwrap_or_default();
+            name.starts_with("delete-") && name.ends_with("-pvc") || name == "delete-pvc"
+        };
+        let finalizer = object.finalizers.iter().find(says_so)?;
+        Some((object.reference(), finalizer.to_string()))
+    });
+    found.min()
+}
+
+fn external_fate(object: &Object) -> Option<DataFate> {
+    let is_external = |finalizer: &str| {
+        let domain = finalizer.split('/').next().unwrap_or_default();
+        EXTERNAL.iter().any(|external| {
+            domain.strip_suffix(external).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    };
+    let finalizer = object.finalizers.iter().find(|finalizer| is_external(finalizer))?;
+    object.kind.is_an_operators().then(|| DataFate {
+        volume: object.reference(),
+        claim: None,
+        capacity: None,
+        source: Some(finalizer.to_string()),
+        reclaim: None,
+        fate: Fate::Destroyed,
+    })
 }
 
 /// The name of a volume, which may be hidden.

@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::choices::Choices;
 use crate::{
     graph::Graph,
     index::Index,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
     relation::{Edge, EdgeKind, Reason, guarding_rule, served_namespaces},
-    unit::{Unit, UnitOrigin, belongs_by_use, is_protected},
+    unit::{Unit, is_protected},
 };
 
 /// An object that belongs to the unit and stays.
@@ -51,8 +52,22 @@ pub enum KeptReason {
     RetainedVolume,
     /// A Recycle volume that is not declared part of the unit: it stays and is offered again, but its data is scrubbed.
     RecycledVolume,
-    /// The cluster needs it: a node, or a namespace that is `default` or begins with `kube-`.
+    /// The cluster needs it, or the server: a node, a namespace that is `default` or begins with `kube-`, a workload of a
+    /// priority class `system-*-critical`, and everything in the server's own namespace.
     Protected,
+    /// Nobody declared it part of the unit, and no person included it.
+    Unclaimed,
+    /// A person left it out, or its kind.
+    LeftOut,
+    /// It is not in the namespaces that a person chose.
+    OtherNamespace,
+    /// A person chose to keep the data.
+    KeptData,
+    /// An annotation says so, and no person overrode it.
+    KeepAnnotation {
+        /// The annotation, as `key: value`.
+        annotation: Arc<str>,
+    },
     /// It gives people rights in a namespace and is not declared part of the unit. It goes with the namespace, because
     /// the person who runs the teardown may have their rights through it.
     Access,
@@ -80,9 +95,10 @@ pub(super) fn reasons(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
+    choices: &Choices,
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
-    let mut kept = kept_from_the_start(index, graph, unit, now);
+    let mut kept = kept_from_the_start(index, graph, unit, choices, now);
     keep_needed_objects(index, graph, unit, &mut kept);
     while keep_guards_of_kept_objects(index, unit, &mut kept) {
         keep_needed_objects(index, graph, unit, &mut kept);
@@ -102,7 +118,7 @@ pub(super) fn reasons(
 
 /// The number of objects of the unit that a plan would keep because an object outside the unit uses them.
 pub fn shared(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> usize {
-    let kept = kept_from_the_start(index, graph, unit, now);
+    let kept = kept_from_the_start(index, graph, unit, &Choices::default(), now);
     // Users outside the unit come first among the reasons, so the objects that are kept on the way do not change the
     // result.
     let used = |uid: &&Uid| {
@@ -116,6 +132,7 @@ fn kept_from_the_start(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
+    choices: &Choices,
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
     let members = unit.members.iter().filter_map(|uid| index.get(uid));
@@ -123,10 +140,10 @@ fn kept_from_the_start(
         .filter_map(|object| {
             let reason = if object.is_made_by_cluster() {
                 KeptReason::MadeByCluster
-            } else if matches!(object.facts, Facts::Node(_))
-                || matches!(object.facts, Facts::Namespace(_)) && is_protected(&object.name)
-            {
+            } else if is_protected_object(object, index) {
                 KeptReason::Protected
+            } else if let Some(reason) = chosen(object, index, graph, choices) {
+                reason
             } else if let Some(reason) = outlives_its_claim(object, graph, unit) {
                 reason
             } else if let Some(reason) = guards_outsiders(object, index, unit) {
@@ -136,8 +153,13 @@ fn kept_from_the_start(
             } else if let Some(owner) = index.hidden_controller(object, now) {
                 KeptReason::HiddenController { kind: owner.kind.clone(), name: owner.name.clone() }
             } else {
-                return hidden_users(object, index, graph, unit)
+                let is_included = choices.includes(&object.reference());
+                let is_unclaimed = unit.unclaimed.contains(&object.uid) && !is_included;
+                // A person cannot include what others use.
+                let used = || users(&object.uid, index, graph, unit, &BTreeMap::new());
+                return hidden_users(object, index, unit)
                     .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
+                    .or_else(|| is_unclaimed.then(|| used().unwrap_or(KeptReason::Unclaimed)))
                     .map(|reason| (object.uid.clone(), reason));
             };
             Some((object.uid.clone(), reason))
@@ -145,9 +167,64 @@ fn kept_from_the_start(
         .collect()
 }
 
+/// Whether the cluster or the server itself needs an object.
+fn is_protected_object(object: &Object, index: &Index) -> bool {
+    let is_own = |namespace: &str| index.own_namespace() == Some(namespace);
+    match &object.facts {
+        Facts::Node(_) => true,
+        Facts::Namespace(_) => is_protected(&object.name) || is_own(&object.name),
+        Facts::Pod(pod) if pod.critical => true,
+        Facts::Workload(workload) if workload.critical => true,
+        _ => object.namespace.as_deref().is_some_and(is_own),
+    }
+}
+
+/// The reason that a person's choices, or an annotation that no person overrode, give to keep an object.
+fn chosen(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> Option<KeptReason> {
+    let name = object.reference();
+    if choices.leaves_out(&name) {
+        return Some(KeptReason::LeftOut);
+    }
+    if !is_in_scope(object, index, graph, choices) {
+        return Some(KeptReason::OtherNamespace);
+    }
+    if choices.keeps_data() && holds_data(object) && !is_ephemeral(object) {
+        return Some(KeptReason::KeptData);
+    }
+    let annotation = object.annotations.as_ref()?.keep.clone()?;
+    (!choices.overrides(&name)).then_some(KeptReason::KeepAnnotation { annotation })
+}
+
+/// Whether an object is in the namespaces that a person chose. Of the objects without a namespace those namespaces
+/// themselves are, and the volumes of claims in them, because a claim decides over its volume.
+fn is_in_scope(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> bool {
+    match (&object.namespace, &object.facts) {
+        (Some(namespace), _) => choices.covers(namespace),
+        (None, Facts::Namespace(_)) => choices.covers(&object.name),
+        (None, Facts::Volume(_)) => {
+            let mut claims = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+            let namespace = claims.find_map(|edge| index.get(&edge.from)?.namespace.clone());
+            namespace.map_or(choices.covers_everything(), |namespace| choices.covers(&namespace))
+        }
+        (None, _) => choices.covers_everything(),
+    }
+}
+
+fn holds_data(object: &Object) -> bool {
+    matches!(object.facts, Facts::Claim(_) | Facts::Volume(_))
+        || object.kind.is("snapshot.storage.k8s.io", "VolumeSnapshot")
+        || object.kind.is("snapshot.storage.k8s.io", "VolumeSnapshotContent")
+}
+
+/// Whether a claim goes with the Pod that owns it, whatever a plan says
+/// (<https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#lifecycle-and-persistentvolumeclaim>).
+pub(super) fn is_ephemeral(object: &Object) -> bool {
+    matches!(object.facts, Facts::Claim(_)) && object.owners.iter().any(|it| &*it.kind == "Pod")
+}
+
 /// The reason to keep an object that may have hidden users. Hidden Pods of the unit itself do not matter here, because
 /// no run starts while they are hidden.
-fn hidden_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+fn hidden_users(object: &Object, index: &Index, unit: &Unit) -> Option<KeptReason> {
     let (resource, namespace) = match &object.facts {
         Facts::Binding(_) => {
             let is_hidden = |namespace: &&Arc<str>| {
@@ -164,7 +241,7 @@ fn hidden_users(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> O
             index.check_kind_visible(&object.name).err()?;
             (&*object.name, None)
         }
-        _ if unit.origin == UnitOrigin::PartOf && belongs_by_use(object, index, graph) => {
+        Facts::Claim(_) if unit.unclaimed.contains(&object.uid) => {
             let namespace = object.namespace.as_ref()?;
             (index.hidden_pod_kind(namespace)?, Some(namespace))
         }

@@ -1,5 +1,8 @@
+mod choices;
+mod data;
 mod finishers;
 mod hidden;
+mod unclaimed;
 
 use super::*;
 use crate::{
@@ -40,11 +43,24 @@ const CONSORTIUM: &str = "
     pod org2/reader-a owner=deploy/reader labels=app:reader uses=claim:shared,config:channel
 ";
 
+const STORAGE: &str = "ns a\n deploy a/web of=shop uses=claim:data\n pvc a/data volume=pv-1\n \
+                       pv pv-1 claim=a/data reclaim=Delete";
+
 fn plan_of(fixture: &str, unit: &str) -> Result<Plan, PlanError> {
+    plan_with(fixture, unit, &[])
+}
+
+/// The plan with these choices, each as `name=value`.
+fn plan_with(fixture: &str, unit: &str, choices: &[&str]) -> Result<Plan, PlanError> {
     let index = fixture::index(fixture);
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
-    plan(&index, &graph, &units[&UnitId::new(unit)], fixture::now())
+    let choices = choices.iter().map(|choice| {
+        let (name, value) = choice.split_once('=').unwrap();
+        Choice::read(name, value).unwrap()
+    });
+    let unit = &units[&UnitId::new(unit)];
+    plan(&index, &graph, unit, &choices.collect(), fixture::now())
 }
 
 /// A plan in a short notation.
@@ -173,19 +189,6 @@ fn namespaces_the_cluster_needs_are_never_steps() {
     1 cm:default/a
     keep ns:default: Protected
     keep ns:kube-system: Protected
-    ");
-}
-
-#[test]
-fn namespace_unit_contains_everything_in_it() {
-    insta::assert_snapshot!(text(&plan_of(CONSORTIUM, "ns:org2").unwrap()), @r"
-    1 deploy:org2/reader
-    2 pod:org2/reader-a < deploy:org2/reader
-    3 cm:org2/channel < deploy:org2/reader+pods pod:org2/reader-a
-    3 pvc:org2/shared < deploy:org2/reader+pods pod:org2/reader-a
-    4 ns:org2 < cm:org2/channel deploy:org2/reader pod:org2/reader-a pvc:org2/shared
-    keep pv:pv-shared: RetainedVolume
-    data pv-shared: LeftBehind ?
     ");
 }
 
@@ -478,54 +481,11 @@ fn volume_reserved_for_a_kept_claim_stays() {
     ");
 }
 
-/// `fate volume (claim)` of every volume that a plan of `shop` affects.
-fn fates(index: &Index) -> Vec<String> {
-    let graph = Graph::of(index);
-    let plan =
-        plan(index, &graph, &units(index, &graph)[&UnitId::new("shop")], fixture::now()).unwrap();
-    plan.data.iter().map(|data| format!("{:?} {}", data.fate, data.volume.name)).collect()
-}
-
-#[test]
-fn claim_decides_over_the_data_of_a_volume_of_any_unit() {
-    for (volume, fate) in [
-        ("reclaim=Delete of=storage", "Destroyed pv"),
-        ("of=storage", "LeftBehind pv"),
-        ("reclaim=Recycle", "Destroyed pv"),
-        ("reclaim=Recycle of=shop", "Destroyed pv"),
-    ] {
-        let text = format!(
-            "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data {volume}"
-        );
-        assert_eq!(fates(&fixture::index(&text)), [fate], "{volume}");
-    }
-}
-
-#[test]
-fn data_on_a_hidden_volume_has_an_unknown_fate() {
-    let mut index =
-        fixture::index("ns shop of=shop\n pvc shop/data of=shop volume=pv\n pvc shop/new of=shop");
-    assert_eq!(fates(&index), Vec::<String>::new(), "there is no such volume");
-    let (resource, cause) = ("persistentvolumes".to_owned(), HiddenCause::Forbidden);
-    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
-    assert_eq!(fates(&index), ["Unknown pv"]);
-}
-
-#[test]
-fn data_that_would_now_be_lost_is_a_difference() {
-    let text =
-        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data of=storage";
-    let [old, new] = [text.to_owned(), format!("{text} reclaim=Delete")]
-        .map(|text| plan_of(&text, "shop").unwrap());
-    assert_eq!(changes(&old, &new), ["changed PersistentVolume pv"]);
-    assert_eq!(changes(&new, &old), Vec::<String>::new());
-}
-
 /// The objects of the unit `shop` that stay, and those that go.
 fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
     let graph = Graph::of(index);
     let unit = &units(index, &graph)[&UnitId::new("shop")];
-    let plan = plan(index, &graph, unit, fixture::now()).unwrap();
+    let plan = plan(index, &graph, unit, &Choices::default(), fixture::now()).unwrap();
     let reason = |kept: &Kept| match &kept.reason {
         KeptReason::HiddenController { kind, name } => format!("{}: {kind} {name}", kept.object),
         KeptReason::NeededBy { user, .. } => format!("{} for {user}", kept.object),
@@ -537,27 +497,6 @@ fn kept_and_going(index: &Index) -> (Vec<String>, Vec<String>) {
     };
     let going = plan.steps.iter().map(|step| step.object.to_string());
     (plan.kept.iter().map(reason).collect(), going.collect())
-}
-
-const STORAGE: &str = "ns a\n deploy a/web of=shop uses=claim:data\n pvc a/data volume=pv-1\n \
-                       pv pv-1 claim=a/data reclaim=Delete";
-
-#[test]
-fn storage_that_others_mount_stays_and_is_listed_with_its_data() {
-    let alone = plan_of(STORAGE, "shop").unwrap();
-    insta::assert_snapshot!(text(&alone), @r"
-    1 deploy:a/web
-    2 pvc:a/data < deploy:a/web+pods
-    3 pv:pv-1 await < pvc:a/data
-    data pv-1: Destroyed ?
-    ");
-    let shared = plan_of(&format!("{STORAGE}\n cronjob a/backup of=tools uses=claim:data"), "shop");
-    insta::assert_snapshot!(text(&shared.unwrap()), @r"
-    1 deploy:a/web
-    keep pv:pv-1: needed by PersistentVolumeClaim a/data (Binds)
-    keep pvc:a/data: used by CronJob a/backup (Mounts)
-    data pv-1: Kept ?
-    ");
 }
 
 #[test]
@@ -638,11 +577,11 @@ fn kept_volume_loses_its_data_with_its_claim() {
         "ns shop of=shop\n pvc shop/data of=shop volume=pv
          pv pv claim=shop/data reclaim=Delete of=shop owner=deploy/pool",
     );
-    assert_eq!(fates(&index), ["Destroyed pv"]);
+    assert_eq!(data::fates(&index), ["Destroyed pv"]);
     let (resource, cause) = ("deployments.apps".to_owned(), HiddenCause::Forbidden);
     index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
     let (kept, going) = kept_and_going(&index);
     assert_eq!(kept, ["PersistentVolume pv: Deployment pool"]);
     assert!(going.contains(&"PersistentVolumeClaim shop/data".to_owned()));
-    assert_eq!(fates(&index), ["Destroyed pv"]);
+    assert_eq!(data::fates(&index), ["Destroyed pv"]);
 }

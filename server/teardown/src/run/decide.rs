@@ -1,5 +1,7 @@
 //! Decides the next events and actions of a run.
 
+mod answer;
+mod kept_data;
 mod ready;
 mod late_objects;
 
@@ -10,17 +12,17 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::late_objects::LateObjects;
+use self::{answer::gone, late_objects::LateObjects};
 use super::{
     Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, Stage, StepProblem,
 };
 use crate::{
     action::{Action, Outcome},
-    api_problem::ProblemCode,
     deadlines::{Deadlines, Overdue},
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
     plan::{Propagation, Step, StepAction, StepId},
+    proof::Proof,
     relation::{DeletionPhase, EdgeKind},
     unknown_reason::UnknownReason,
 };
@@ -29,20 +31,15 @@ use crate::{
 /// with each read. After the first delay, the claim is read at once when none of those Pods is left in the index.
 const REREAD_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
-/// The delay after a refusal: a person may have granted the missing right, or repaired the webhook.
-const REFUSAL_RETRY: SignedDuration = SignedDuration::from_secs(20);
-/// The first and the longest delay after no answer; the delay doubles with each try.
-const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
-/// The longest `Retry-After` that is respected. A longer one is not a useful answer to a single request.
-const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// The same while the effect of a DELETE is unknown, because the run cannot be stopped before it is known.
-const MAX_RETRY_AFTER_UNKNOWN: SignedDuration = SignedDuration::from_mins(2);
 /// The most Pods that one problem names.
 const NAMED: usize = 8;
 
 /// The inputs of a run.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an input is made, decided and dropped, and none is stored"
+)]
 pub enum Input {
     /// The index has changed, or time has passed.
     Reconcile,
@@ -86,10 +83,21 @@ impl Decision {
     }
 
     fn add_call(&mut self, step: &Step, call: Call, propagation: Propagation) {
+        self.add_versioned_call(step, call, propagation, None);
+    }
+
+    fn add_versioned_call(
+        &mut self,
+        step: &Step,
+        call: Call,
+        propagation: Propagation,
+        version: Option<Arc<str>>,
+    ) {
         let (id, object) = (step.id, step.object.clone());
         let action = match call {
             Call::ReadPods => {
-                Action::ReadPods { step: id, namespace: object.namespace.unwrap_or_default() }
+                let namespace = object.namespace.unwrap_or_default();
+                Action::ReadPods { step: id, namespace, version }
             }
             Call::Read => {
                 Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() }
@@ -99,6 +107,7 @@ impl Decision {
                 kind: step.kind.clone(),
                 object,
                 uid: step.uid.clone(),
+                version,
                 propagation,
             },
         };
@@ -162,6 +171,7 @@ impl Run {
             RunCommand::Resume => self.steer(RunState::Paused, RunEvent::Resumed { by }),
             RunCommand::Stop if self.state == RunState::Stopping => Ok(Decision::default()),
             RunCommand::Stop => Ok(Decision::event(RunEvent::Stopping { by })),
+            RunCommand::TakeOn(step) => self.take_on(step, by),
             RunCommand::Skip(step) => self.skip(step, &by, index),
         }
     }
@@ -173,6 +183,19 @@ impl Run {
             state if state == from => Ok(Decision::event(event)),
             _ => Ok(Decision::default()),
         }
+    }
+
+    /// Opens the storage of a step that waits for the end of a Pod which nobody reported.
+    fn take_on(&self, step: StepId, by: String) -> Result<Decision, CommandError> {
+        let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
+        let waits = matches!(
+            &progress.problem,
+            Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
+        );
+        if !waits || progress.stage != Stage::Waiting {
+            return Err(CommandError::NothingToTakeOn(step));
+        }
+        Ok(Decision::event(RunEvent::TakenOn { step, by }))
     }
 
     /// Skips a step and every step that waits for it, because those must not go while its object stays. A volume is
@@ -277,25 +300,21 @@ impl Run {
     }
 
     fn reconcile(&self, index: &Index, now: Timestamp) -> Decision {
-        let mut context = ReconcileContext {
-            index,
-            now,
-            pods_gone: HashMap::new(),
-            users: HashMap::new(),
-            owned: None,
-            late_objects: None,
-            decision: Decision::default(),
-        };
+        let mut context = ReconcileContext::new(index, now);
         for (step, progress) in self.steps() {
             self.reconcile_step(step, progress, &mut context);
         }
         let mut decision = context.decision;
         if decision.is_empty() {
             let is_open = self.steps.iter().any(Progress::is_open);
-            if self.steps.iter().all(Progress::is_settled) {
-                decision.events.push(RunEvent::Finished);
-            } else if self.state == RunState::Stopping && !is_open {
-                decision.events.push(RunEvent::Stopped);
+            let end = if self.steps.iter().all(Progress::is_settled) {
+                Some(RunEvent::Finished)
+            } else {
+                (self.state == RunState::Stopping && !is_open).then_some(RunEvent::Stopped)
+            };
+            if let Some(end) = end {
+                decision.events.extend(kept_data::check(&self.plan, index));
+                decision.events.push(end);
             }
         }
         decision
@@ -314,7 +333,8 @@ impl Run {
                 return;
             }
             (Stage::CameBack, None) => {
-                return context.decision.events.push(RunEvent::Gone { step: step.id });
+                let event = gone(step, Proof::OtherUid, context.index);
+                return context.decision.events.push(event);
             }
             (_, Some(object)) => {
                 let uid = object.uid.clone();
@@ -323,7 +343,10 @@ impl Run {
             (_, None) => {}
         }
         match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
-            Presence::Gone => context.decision.events.push(RunEvent::Gone { step: step.id }),
+            Presence::Gone => {
+                let proof = context.index.proof_of(&step.uid);
+                context.decision.events.push(gone(step, proof, context.index));
+            }
             Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
                 Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
@@ -387,11 +410,8 @@ impl Run {
                 }
             }
             Ok(true) => {
-                let call = match (progress.effect_unknown, step.holds_storage) {
-                    (true, _) => Call::Read,
-                    (false, true) => Call::ReadPods,
-                    (false, false) => Call::Delete,
-                };
+                let is_read = progress.effect_unknown || step.is_read_first();
+                let call = if is_read { Call::Read } else { Call::Delete };
                 context.decision.add_call(step, call, self.propagation(step, context.index));
             }
         }
@@ -454,85 +474,18 @@ impl Run {
         found.extend(self.recreating_owners(step.id).iter().filter(|step| !is_gone(step)));
         found.into_iter().collect()
     }
+}
 
-    fn call_completed(
-        &self,
-        action: &Action,
-        outcome: &Outcome,
-        index: &Index,
-        now: Timestamp,
-    ) -> Decision {
-        let id = action.step();
-        let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
-            return Decision::default();
-        };
-        // The watch was faster than the answer, or the answer belongs to a call before a restart.
-        let Stage::Calling(call) = progress.stage else { return Decision::default() };
-        let postpone = |after: SignedDuration, effect_unknown: bool, problem: StepProblem| {
-            let until = now.checked_add(after).unwrap_or(now);
-            Decision::event(RunEvent::Postponed { step: id, until, effect_unknown, problem })
-        };
-        let attempts = progress.attempts + 1;
-        match outcome {
-            Outcome::Accepted | Outcome::Present { terminating: true } => {
-                Decision::event(RunEvent::Accepted { step: id })
-            }
-            Outcome::Present { terminating: false } => {
-                Decision::event(RunEvent::NoEffect { step: id })
-            }
-            Outcome::NotFound => Decision::event(RunEvent::Gone { step: id }),
-            Outcome::Recalled => Decision::event(RunEvent::Recalled { step: id }),
-            Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
-                Decision::event(RunEvent::CameBack { step: id, uid: uid.clone() })
-            }
-            // The name belongs to another object, so this UID is gone; the watch will deliver the new object.
-            Outcome::OtherUid { .. } => Decision::event(RunEvent::Gone { step: id }),
-            Outcome::Refused { code, message } => postpone(
-                REFUSAL_RETRY,
-                // A refused read says nothing about the DELETE before it.
-                progress.effect_unknown,
-                StepProblem::Refused { code: *code, message: message.clone() },
-            ),
-            Outcome::Throttled { after } => {
-                let message = ProblemCode::Status { code: 429, said: String::new() }.into();
-                let problem = StepProblem::Retrying { attempts, message };
-                let effect_unknown = progress.effect_unknown;
-                postpone(wait(*after, attempts, effect_unknown), effect_unknown, problem)
-            }
-            Outcome::Unanswered { message, after } => {
-                let effect_unknown = progress.effect_unknown || call == Call::Delete;
-                let problem = StepProblem::Retrying { attempts, message: message.clone() };
-                postpone(wait(*after, attempts, effect_unknown), effect_unknown, problem)
-            }
-            Outcome::Unknown { message } => postpone(
-                backoff(progress.attempts),
-                progress.effect_unknown,
-                StepProblem::Unknown {
-                    reason: UnknownReason::Inconclusive { message: message.clone() },
-                },
-            ),
-            Outcome::Pods(pods) => {
-                let using = self.blocking_pods(step, pods, index);
-                if !using.is_empty() {
-                    let tries = match &progress.problem {
-                        Some(StepProblem::InUse { .. }) => progress.attempts,
-                        _ => 0,
-                    };
-                    let problem = StepProblem::InUse { pods: using };
-                    return postpone(
-                        doubled(REREAD_BACKOFF, tries),
-                        progress.effect_unknown,
-                        problem,
-                    );
-                }
-                let mut decision = Decision::default();
-                if self.state == RunState::Running {
-                    decision.add_call(step, Call::Delete, self.propagation(step, index));
-                } else {
-                    decision.events.push(RunEvent::NoEffect { step: id });
-                }
-                decision
-            }
+impl<'a> ReconcileContext<'a> {
+    fn new(index: &'a Index, now: Timestamp) -> Self {
+        Self {
+            index,
+            now,
+            pods_gone: HashMap::new(),
+            users: HashMap::new(),
+            owned: None,
+            late_objects: None,
+            decision: Decision::default(),
         }
     }
 }
@@ -593,25 +546,6 @@ impl ReconcileContext<'_> {
             self.decision.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
         }
     }
-}
-
-/// The delay after a number of tries: exponential backoff, raised to `Retry-After` up to a limit.
-fn wait(
-    retry_after: Option<SignedDuration>,
-    attempts: u32,
-    effect_unknown: bool,
-) -> SignedDuration {
-    let own = backoff(attempts - 1);
-    let most = if effect_unknown { MAX_RETRY_AFTER_UNKNOWN } else { MAX_RETRY_AFTER };
-    retry_after.map_or(own, |retry_after| retry_after.min(most).max(own))
-}
-
-fn backoff(attempts: u32) -> SignedDuration {
-    doubled(RETRY_BACKOFF, attempts)
-}
-
-fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> SignedDuration {
-    (first * 2_i32.pow(tries.min(10))).min(last)
 }
 
 /// Whether the step is postponed. A step that waits for Pods no longer is once none of them is in the index.

@@ -4,7 +4,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::StepProblem;
-use crate::{object::Uid, plan::StepId, unknown_reason::UnknownReason};
+use crate::{
+    object::{ObjectRef, Uid},
+    plan::StepId,
+    proof::Proof,
+    unknown_reason::UnknownReason,
+};
 
 /// An event of a run's journal. Replaying them in order restores the state of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +106,18 @@ pub enum RunEvent {
     Gone {
         /// The step.
         step: StepId,
+        /// The proof.
+        proof: Proof,
+        /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unconfirmed: bool,
+    },
+    /// A person takes it on that no Pod writes to the step's storage any more.
+    TakenOn {
+        /// The step.
+        step: StepId,
+        /// The person's name.
+        by: String,
     },
     /// The name belongs to another object now.
     CameBack {
@@ -115,6 +132,15 @@ pub enum RunEvent {
         step: StepId,
         /// The person's name.
         by: String,
+    },
+    /// The claims whose data is kept were looked at once more.
+    DataChecked {
+        /// The number of those that are bound, as they were when the plan was made.
+        bound: usize,
+        /// Those that are not.
+        lost: Vec<ObjectRef>,
+        /// Those that cannot be seen.
+        unknown: Vec<ObjectRef>,
     },
     /// Every step is gone or skipped.
     Finished,
@@ -147,7 +173,8 @@ impl RunEvent {
             | Self::BecameKnown { step }
             | Self::Terminating { step, .. }
             | Self::Overdue { step, .. }
-            | Self::Gone { step }
+            | Self::Gone { step, .. }
+            | Self::TakenOn { step, .. }
             | Self::CameBack { step, .. }
             | Self::Skipped { step, .. } => Some(*step),
             Self::Started { .. }
@@ -155,6 +182,7 @@ impl RunEvent {
             | Self::Paused { .. }
             | Self::Resumed { .. }
             | Self::Stopping { .. }
+            | Self::DataChecked { .. }
             | Self::Finished
             | Self::Stopped => None,
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 
 use super::{Call, RunEvent, StepProblem};
-use crate::{deadlines::Overdue, unknown_reason::UnknownReason};
+use crate::{deadlines::Overdue, proof::Proof, unknown_reason::UnknownReason};
 
 /// The stages of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,12 @@ pub struct Progress {
     pub grace: i64,
     /// The time when it was proven gone.
     pub gone: Option<Timestamp>,
+    /// The proof that it is gone.
+    pub proof: Option<Proof>,
+    /// It is a Pod, and gone from the API alone.
+    pub unconfirmed: bool,
+    /// The person who takes it on that no Pod writes to its storage any more.
+    pub taken_on: Option<String>,
     /// The number of consecutive tries that did not advance it.
     pub attempts: u32,
     /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
@@ -71,6 +77,9 @@ impl Progress {
             terminating: None,
             grace: 0,
             gone: None,
+            proof: None,
+            unconfirmed: false,
+            taken_on: None,
             attempts: 0,
             retry_window: None,
             effect_unknown: false,
@@ -171,9 +180,15 @@ impl Progress {
                 self.problem =
                     Some(StepProblem::Late { since: *since, finalizers: finalizers.clone() });
             }
-            RunEvent::Gone { .. } => {
+            RunEvent::TakenOn { by, .. } => {
+                self.taken_on = Some(by.clone());
+                self.calm();
+            }
+            RunEvent::Gone { proof, unconfirmed, .. } => {
                 self.stage = Stage::Gone;
                 self.gone = Some(at);
+                self.proof = Some(*proof);
+                self.unconfirmed = *unconfirmed;
                 self.calm();
             }
             RunEvent::CameBack { uid, .. } => {
@@ -192,6 +207,7 @@ impl Progress {
             | RunEvent::Paused { .. }
             | RunEvent::Resumed { .. }
             | RunEvent::Stopping { .. }
+            | RunEvent::DataChecked { .. }
             | RunEvent::Finished
             | RunEvent::Stopped => {}
         }

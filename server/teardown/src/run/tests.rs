@@ -8,6 +8,10 @@ mod stop;
 mod retry;
 mod skip;
 
+mod confirmed;
+mod kept_data;
+mod read_first;
+
 use std::collections::BTreeSet;
 
 use super::*;
@@ -17,9 +21,11 @@ use crate::{
     fixture,
     graph::Graph,
     index::Index,
+    object::ObjectRef,
     observation::{AwayCause, HiddenCause, Observation},
-    plan::plan,
+    plan::{Choices, plan},
     unit::{UnitId, units},
+    unknown_reason::UnknownReason,
 };
 
 struct Scenario {
@@ -31,11 +37,15 @@ struct Scenario {
 impl Scenario {
     /// A run of the plan of `shop`.
     fn of(text: &str) -> Self {
+        Self::with(text, &Choices::default())
+    }
+
+    fn with(text: &str, choices: &Choices) -> Self {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
         let units = units(&index, &graph);
         let now = fixture::now();
-        let plan = plan(&index, &graph, &units[&UnitId::new("shop")], now).unwrap();
+        let plan = plan(&index, &graph, &units[&UnitId::new("shop")], choices, now).unwrap();
         let mut scenario = Self { run: Run::new(RunId::new("r"), Arc::new(plan)), index, now };
         scenario.record(&RunEvent::Started { by: "Li".into() });
         scenario
@@ -51,11 +61,27 @@ impl Scenario {
         decision
     }
 
+    /// Reconciles once. An object that is read just before its DELETE is as it was planned.
+    fn decide(&mut self) -> Decision {
+        let mut decision = self.apply_input(&Input::Reconcile);
+        for action in std::mem::take(&mut decision.actions) {
+            match action {
+                Action::Read { step, .. } if !self.run.progress(step).unwrap().effect_unknown => {
+                    let outcome = self.unchanged(step);
+                    let follows = self.apply_input(&Input::CallCompleted { action, outcome });
+                    decision.actions.extend(follows.actions);
+                }
+                action => decision.actions.push(action),
+            }
+        }
+        decision
+    }
+
     /// Reconciles until nothing follows, and returns the calls as sorted text.
     fn reconcile(&mut self) -> Vec<String> {
         let mut calls = Vec::new();
         loop {
-            let decision = self.apply_input(&Input::Reconcile);
+            let decision = self.decide();
             if decision.is_empty() {
                 calls.sort();
                 return calls;
@@ -66,6 +92,12 @@ impl Scenario {
                 Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
             }));
         }
+    }
+
+    /// A read of a step's object that shows it as it was planned.
+    fn unchanged(&self, step: StepId) -> Outcome {
+        let named = self.run.plan.step(step).unwrap().named.clone();
+        Outcome::Present { terminating: false, version: "1".into(), named }
     }
 
     fn id(&self, uid: &str) -> StepId {

@@ -108,3 +108,50 @@ fn cycle_of_owners_belongs_to_no_unit() {
     let index = fixture::index("cm shop/a owner=cm/b\n cm shop/b owner=cm/a");
     assert!(units(&index, &Graph::of(&index)).is_empty());
 }
+
+#[test]
+fn release_and_tracking_make_units_where_no_label_part_of_says_otherwise() {
+    let fixture = "
+        deploy a/redis labels=app.kubernetes.io/instance:redis
+        rs a/redis-1 owner=deploy/redis labels=app.kubernetes.io/instance:other
+        secret a/redis release=a/redis
+        clusterrole redis release=a/redis
+        deploy b/redis labels=app.kubernetes.io/instance:redis
+        cm b/web argocd=web
+        cm b/apps labels=kustomize.toolkit.fluxcd.io/name:apps,kustomize.toolkit.fluxcd.io/namespace:flux
+        cm b/kapp labels=kapp.k14s.io/app:17
+        cm b/both of=shop labels=app.kubernetes.io/instance:redis
+        clusterrole nobody labels=app.kubernetes.io/instance:redis
+    ";
+    let all = ["clusterrole:redis", "deploy:a/redis", "rs:a/redis-1", "secret:a/redis"];
+    assert_eq!(members(fixture, "release:a/redis"), all);
+    assert_eq!(members(fixture, "release:b/redis"), ["deploy:b/redis"]);
+    assert_eq!(members(fixture, "argocd:web"), ["cm:b/web"]);
+    assert_eq!(members(fixture, "flux:flux/apps"), ["cm:b/apps"]);
+    assert_eq!(members(fixture, "kapp:17"), ["cm:b/kapp"]);
+    assert_eq!(members(fixture, "shop"), ["cm:b/both"]);
+}
+
+#[test]
+fn object_of_another_unit_in_a_member_namespace_is_that_units() {
+    let fixture = "ns a of=shop\n cm a/mine of=shop\n cm a/redis release=a/redis\n cm a/nobodys";
+    assert_eq!(members(fixture, "shop"), ["cm:a/mine", "cm:a/nobodys", "ns:a"]);
+    let index = fixture::index(fixture);
+    let units = units(&index, &Graph::of(&index));
+    let unclaimed: Vec<String> =
+        units[&UnitId::new("shop")].unclaimed.iter().map(ToString::to_string).collect();
+    assert_eq!(unclaimed, ["cm:a/nobodys"]);
+}
+
+#[test]
+fn label_of_a_template_names_no_unit() {
+    let fixture = "
+        ns a of=shop
+        deploy a/web
+        rs a/web-1 owner=deploy/web labels=app.kubernetes.io/instance:web
+    ";
+    let index = fixture::index(fixture);
+    let units = units(&index, &Graph::of(&index));
+    assert_eq!(units.keys().map(UnitId::as_str).collect::<Vec<_>>(), ["ns:a", "shop"]);
+    assert!(units[&UnitId::new("shop")].unclaimed.is_empty());
+}

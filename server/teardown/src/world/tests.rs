@@ -65,7 +65,14 @@ fn run_page(run: &Run, index: &Index) -> Vec<Record> {
 fn run_of(index: &Index) -> Run {
     let graph = Graph::of(index);
     let units = units(index, &graph);
-    let plan = plan::plan(index, &graph, &units[&UnitId::new("shop")], fixture::now()).unwrap();
+    let plan = plan::plan(
+        index,
+        &graph,
+        &units[&UnitId::new("shop")],
+        &Choices::default(),
+        fixture::now(),
+    )
+    .unwrap();
     let mut run = Run::new(RunId::new("r"), Arc::new(plan));
     run.apply(fixture::now(), &RunEvent::Started { by: "Li".into() }).unwrap();
     run

@@ -175,7 +175,11 @@ impl Cluster {
             Action::Read { object, .. } => {
                 match self.objects.values().find(|other| other.reference() == *object) {
                     None => Outcome::NotFound,
-                    Some(found) => Outcome::Present { terminating: found.deletion.is_some() },
+                    Some(found) => Outcome::Present {
+                        terminating: found.deletion.is_some(),
+                        version: "1".into(),
+                        named: teardown::unit::named_unit(found),
+                    },
                 }
             }
             Action::ReadPods { namespace, .. } => {

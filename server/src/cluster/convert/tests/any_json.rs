@@ -101,7 +101,7 @@ proptest::proptest! {
         let _ = object(&kind(of), &json, &names);
         let _ = object(&kind(of), &other.to_string(), &names);
         let _ = pod_sight(&kind("v1 Pod"), &json, &names);
-        let _ = metadata(json.as_bytes());
+        let _ = metadata(&kind(of), json.as_bytes());
         crate::cluster::status::message(500, other.to_string().as_bytes());
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{LateObjects, NAMED, ReconcileContext, Run, Stage};
+use super::{LateObjects, NAMED, ReconcileContext, Run, Stage, StepProblem};
 use crate::{
     action::PodSight,
     deadlines::{Deadlines, Overdue},
@@ -16,36 +16,165 @@ use crate::{
     object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
     plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
-        DeletionPhase, goes_after_pods, is_bound_pair, is_needed, may_own, served_namespaces,
+        DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
+        served_namespaces,
     },
     unknown_reason::UnknownReason,
 };
 
+/// One condition that must hold before a step may start.
+type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
+
+/// Everything that a step waits for, in the order in which it is checked.
+const CHECKS: [Check; 7] = [
+    Run::check_blockers_gone,
+    Run::check_recreating_owners_gone,
+    Run::check_workloads_have_no_pods,
+    Run::check_storage_released,
+    Run::check_unused,
+    Run::check_kind_empty,
+    Run::check_namespace_empty,
+];
+
 impl Run {
-    /// Whether every blocker of a step is proven to have reached its deletion phase, no owner is left that would
-    /// re-create one, and no late object needs the step's object.
+    /// Whether everything that a step waits for has come.
+    ///
+    /// # Errors
+    /// The reason why one of the checks has no answer, or an answer that a person has to know.
     pub(super) fn check_ready(
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        let is_gone = |step: &StepId| self.progress(*step).is_some_and(|p| p.stage == Stage::Gone);
-        if !step.after.iter().all(|blocker| is_gone(&blocker.step))
-            || !self.recreating_owners(step.id).iter().all(is_gone)
-        {
-            return Ok(false);
+        for check in CHECKS {
+            if !check(self, step, context)? {
+                return Ok(false);
+            }
         }
-        for blocker in step.after.iter().filter(|blocker| blocker.phase == DeletionPhase::PodsGone)
-        {
-            let Some(workload) = self.plan.step(blocker.step) else { continue };
+        Ok(true)
+    }
+
+    fn is_gone(&self, step: StepId) -> bool {
+        self.progress(step).is_some_and(|progress| progress.stage == Stage::Gone)
+    }
+
+    /// Whether every object in front of a step is proven gone.
+    fn check_blockers_gone(
+        &self,
+        step: &Step,
+        _: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        Ok(step.after.iter().all(|blocker| self.is_gone(blocker.step)))
+    }
+
+    /// Whether no owner is left that would re-create an object in front of a step.
+    fn check_recreating_owners_gone(
+        &self,
+        step: &Step,
+        _: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone(*owner)))
+    }
+
+    /// Whether no Pod is left of the workloads in front of a step that must have none.
+    fn check_workloads_have_no_pods(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let blockers = step.after.iter().filter(|it| it.phase == DeletionPhase::PodsGone);
+        for workload in blockers.filter_map(|blocker| self.plan.step(blocker.step)) {
             if !self.check_pods_gone(workload, context)? {
                 return Ok(false);
             }
         }
-        self.check_unused(step, context)?;
+        Ok(true)
+    }
+
+    /// Whether no node can write to a claim or a volume any more: it is attached nowhere, and every Pod that mounted the
+    /// claim has ended, as its kubelet reported or as a person takes it on.
+    fn check_storage_released(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let ReconcileContext { index, now, .. } = *context;
+        let object = index.get(&step.uid).map(|object| &object.facts);
+        let volume = match object {
+            Some(Facts::Volume(_)) => Some(&*step.object.name),
+            Some(Facts::Claim(claim)) => claim.volume.as_deref(),
+            _ => None,
+        };
+        if let Some((volume, node)) = volume.and_then(|it| Some((it, index.attached_to(it)?))) {
+            let gone = step.after.iter().filter_map(|it| self.progress(it.step)?.gone);
+            let since = gone.max().unwrap_or(self.started);
+            let waited = Deadlines::of(&step.kind, 0).overdue(now.duration_since(since));
+            let (volume, node) = (volume.to_owned(), node.to_string());
+            return match waited {
+                Overdue::No => Ok(false),
+                Overdue::Slow | Overdue::Stuck => {
+                    Err(UnknownReason::StillAttached { volume, node })
+                }
+            };
+        }
+        let is_taken_on = self.progress(step.id).is_some_and(|it| it.taken_on.is_some());
+        if !step.holds_storage || is_taken_on || volume.is_some_and(|it| index.is_detached(it)) {
+            return Ok(true);
+        }
+        self.unconfirmed_user(step, index).map_or(Ok(true), Err)
+    }
+
+    /// A Pod that mounted a claim and is gone from the API alone. The journal keeps what was found, because a process that
+    /// starts again has not seen the Pod.
+    fn unconfirmed_user(&self, step: &Step, index: &Index) -> Option<UnknownReason> {
+        let namespace = step.object.namespace.as_deref();
+        let seen = index.unconfirmed_users(namespace, &step.object.name).min_by_key(|it| &it.name);
+        let seen = seen.map(|pod| {
+            let node = match &pod.facts {
+                Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
+                _ => None,
+            };
+            UnknownReason::PodUnconfirmed { pod: pod.reference(), node }
+        });
+        let planned = || {
+            let mut pods = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
+            pods.find_map(|blocker| {
+                let pod = self.plan.step(blocker.step)?;
+                let is_unconfirmed = self.progress(pod.id)?.unconfirmed;
+                is_unconfirmed.then(|| UnknownReason::PodUnconfirmed {
+                    pod: pod.object.clone(),
+                    node: pod.node.clone(),
+                })
+            })
+        };
+        let before = || match &self.progress(step.id)?.problem {
+            Some(StepProblem::Unknown {
+                reason: reason @ UnknownReason::PodUnconfirmed { .. },
+            }) => Some(reason.clone()),
+            _ => None,
+        };
+        // The reason that was given first stays, so that it is not given again.
+        before().or(seen).or_else(planned)
+    }
+
+    /// For a definition: whether the objects of its kind are visible.
+    fn check_kind_empty(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
         if step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
             context.index.check_kind_visible(&step.object.name)?;
         }
+        Ok(true)
+    }
+
+    /// For a namespace: whether it is visible and contains only what goes with it.
+    fn check_namespace_empty(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
         if step.kind.is("", "Namespace") {
             context.index.check_namespace_visible(&step.object.name)?;
             self.check_empty(&step.object.name, context.index)?;
@@ -104,7 +233,7 @@ impl Run {
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
-    ) -> Result<(), UnknownReason> {
+    ) -> Result<bool, UnknownReason> {
         let index = context.index;
         let ended = index.get(&step.uid).map(|object| &**object);
         if let Some(object) = ended {
@@ -122,7 +251,7 @@ impl Run {
             }
         }
         if step.holds_storage {
-            return Ok(());
+            return Ok(true);
         }
         let collected = match self.propagation(step, index) {
             Propagation::Background => context.owned_by(&step.uid),
@@ -152,7 +281,7 @@ impl Run {
                 users.extend(late_objects.map(|pod| pod.reference()));
             }
         }
-        users.into_iter().min().map_or(Ok(()), |pod| Err(UnknownReason::InUse { by: pod }))
+        users.into_iter().min().map_or(Ok(true), |pod| Err(UnknownReason::InUse { by: pod }))
     }
 
     /// Checks that the deletion of a claim destroys only data that the plan lists: since then, a volume may have been

@@ -50,7 +50,7 @@ fn refused_step_is_skipped_if_its_blocker_was_skipped_during_the_call() {
 
 /// A run's DELETEs with their propagation policies.
 fn deletes(scenario: &mut Scenario) -> Vec<String> {
-    let decision = scenario.apply_input(&Input::Reconcile);
+    let decision = scenario.decide();
     let deletes = decision.actions.iter().filter_map(|action| match action {
         Action::Delete { object, propagation, .. } => Some(format!("{object} {propagation:?}")),
         _ => None,

@@ -26,8 +26,14 @@ fn stopping_run_ends_only_when_the_effect_of_each_delete_is_known() {
     assert_eq!(scenario.run.state(), RunState::Stopping);
     scenario.pass(1);
     assert_eq!(scenario.reconcile(), ["GET ConfigMap shop/a", "GET ConfigMap shop/b"]);
-    scenario.answer("cm:shop/a", Outcome::Present { terminating: false });
-    scenario.answer("cm:shop/b", Outcome::Present { terminating: true });
+    scenario.answer(
+        "cm:shop/a",
+        Outcome::Present { terminating: false, version: "1".into(), named: None },
+    );
+    scenario.answer(
+        "cm:shop/b",
+        Outcome::Present { terminating: true, version: "1".into(), named: None },
+    );
     assert!(scenario.reconcile().is_empty(), "an object proven untouched is not read again");
     assert_eq!((scenario.run.state(), scenario.stopped()), (RunState::Stopped, Some((2, 1, 0))));
 }
@@ -88,7 +94,10 @@ fn delete_on_its_way_at_a_restart_is_read_before_stop_calls_it_untouched() {
     scenario.steer(&command(RunCommand::Stop));
     _ = scenario.apply_input(&Input::Recover);
     assert_eq!(scenario.reconcile(), ["GET ConfigMap shop/a"]);
-    scenario.answer("cm:shop/a", Outcome::Present { terminating: false });
+    scenario.answer(
+        "cm:shop/a",
+        Outcome::Present { terminating: false, version: "1".into(), named: None },
+    );
     scenario.reconcile();
     assert_eq!(scenario.stopped(), Some((2, 0, 0)));
 }

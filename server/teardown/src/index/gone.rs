@@ -1,0 +1,85 @@
+//! Tells a Pod whose containers have ended from one that is gone from the API alone, and a volume that is released from one
+//! that a node may still write to.
+//!
+//! # Decisions
+//! - The kubelet reports that the containers have ended, and then removes the Pod. A DELETED event for a Pod without that
+//!   report means that somebody forced it: the node may still run it.
+//! - Where nobody watched while a Pod went, its node decides. The API server removes a Pod of a node only when the kubelet
+//!   has reported its end, or somebody forces it; on a node that is ready nobody has a reason to force it.
+//! - The containers of a Pod that had run to completion before its DELETE have ended, although the API server then removes it
+//!   at once, and not after its volumes are unmounted. An attachment shows those; a volume without attachments has none left
+//!   to write to it.
+//! - A volume that was attached and no longer is has been released by its last node, whatever its Pods reported.
+
+use std::sync::Arc;
+
+use super::Index;
+use crate::{
+    object::{ContainerState, Facts, Object, Pod, Uid},
+    proof::Proof,
+};
+
+impl Index {
+    /// The proof that an object is gone. A list proves it for an object that this process has never seen.
+    pub fn proof_of(&self, uid: &Uid) -> Proof {
+        self.tombstones.get(uid).map_or(Proof::List, |tombstone| tombstone.proof)
+    }
+
+    /// Whether a Pod is gone from the API alone: nobody reported that its containers have ended. `node` is its node when the
+    /// plan was made, for a Pod that went while no process watched.
+    pub fn is_unconfirmed(&self, pod: &Uid, node: Option<&str>) -> bool {
+        let is_silent = || node.is_some_and(|node| !self.is_node_ready(node));
+        self.unconfirmed.contains_key(pod) || !self.tombstones.contains_key(pod) && is_silent()
+    }
+
+    /// The Pods of a namespace that mounted a claim and are gone from the API alone.
+    pub fn unconfirmed_users<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+        claim: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let mounts = move |object: &Object| match &object.facts {
+            Facts::Pod(pod) => pod.uses.iter().any(|used| {
+                used.what == crate::object::PodReferenceKind::Claim && &*used.name == claim
+            }),
+            _ => false,
+        };
+        self.unconfirmed
+            .values()
+            .filter(move |pod| pod.namespace.as_deref() == namespace && mounts(pod))
+    }
+
+    /// The node that a volume is attached to.
+    pub fn attached_to(&self, volume: &str) -> Option<&Arc<str>> {
+        let mut attachments = self.of_resource("volumeattachments.storage.k8s.io");
+        attachments.find_map(|object| match &object.facts {
+            Facts::Attachment(it) if it.volume.as_deref() == Some(volume) => Some(&it.node),
+            _ => None,
+        })
+    }
+
+    /// Whether a volume was attached at some time, and is not any more.
+    pub fn is_detached(&self, volume: &str) -> bool {
+        self.attached.contains(volume) && self.attached_to(volume).is_none()
+    }
+
+    fn is_node_ready(&self, name: &str) -> bool {
+        let node = self.find("", "Node", None, name);
+        node.is_some_and(|node| matches!(&node.facts, Facts::Node(node) if node.is_ready()))
+    }
+
+    /// Whether nothing of an object that goes is left anywhere. Only a Pod may be.
+    pub(super) fn is_confirmed(&self, object: &Object, proof: Proof) -> bool {
+        let Facts::Pod(pod) = &object.facts else { return true };
+        let Some(node) = &pod.node else { return true };
+        has_ended(pod) || proof != Proof::DeletedEvent && self.is_node_ready(node)
+    }
+}
+
+/// Whether the kubelet reported that all containers of a Pod have ended. The phase alone does not say so.
+fn has_ended(pod: &Pod) -> bool {
+    pod.ending.as_ref().is_some_and(|ending| {
+        let mut containers = ending.containers.iter();
+        !ending.containers.is_empty() && containers.all(|it| it.state == ContainerState::Terminated)
+    })
+}

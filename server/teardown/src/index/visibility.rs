@@ -1,0 +1,220 @@
+//! Tells what is visible from what is hidden: "is it gone?" has three answers, and a hidden kind proves nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{HiddenKind, Index, NAMED, Part, PerNamespace, Presence, Visibility};
+use crate::{
+    api_problem::{ApiProblem, ProblemCode},
+    object::{Kind, Object, Uid, Volume},
+    observation::HiddenCause,
+    unknown_reason::UnknownReason,
+};
+
+impl Index {
+    /// Checks that a resource is visible in a namespace, or in the cluster if it has none. A resource that is not served
+    /// has no objects.
+    ///
+    /// # Errors
+    /// The reason why it is not visible.
+    pub fn check_visible(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+    ) -> Result<(), UnknownReason> {
+        match self.visibility(resource, namespace) {
+            Visibility::Visible | Visibility::NotServed => Ok(()),
+            Visibility::Hidden(why) => Err(why),
+            Visibility::NotListed => {
+                Err(UnknownReason::NotListed { resource: resource.to_owned() })
+            }
+        }
+    }
+
+    /// All hidden kinds, by resource or group version. A kind that is hidden in some namespaces is among them; its
+    /// message has the number of those namespaces.
+    pub fn hidden_kinds(&self) -> BTreeMap<String, HiddenKind> {
+        let mut hidden = self.hidden.clone();
+        for (resource, watch) in &self.kinds {
+            let Some(per_namespace) = &watch.per_namespace else { continue };
+            if let Some(message) = self.hidden_in(per_namespace) {
+                let (cause, since) = (HiddenCause::Forbidden, per_namespace.since);
+                hidden.insert(resource.clone(), HiddenKind { cause, message, since });
+            }
+        }
+        hidden
+    }
+
+    /// The number of namespaces in which a kind is hidden, if it is watched namespace by namespace. `None` if all are
+    /// visible.
+    fn hidden_in(&self, per_namespace: &PerNamespace) -> Option<ApiProblem> {
+        let known: BTreeSet<&str> = self
+            .of_resource("namespaces")
+            .map(|namespace| &*namespace.name)
+            .chain(per_namespace.namespaces.keys().map(|namespace| &**namespace))
+            .collect();
+        let is_hidden = |namespace: &&&str| {
+            per_namespace.namespaces.get(**namespace).is_none_or(|part| part.hidden.is_some())
+        };
+        let hidden: Vec<&str> = known.iter().filter(is_hidden).copied().collect();
+        let whole = Box::new(per_namespace.message.clone());
+        if !hidden.is_empty() {
+            let named = hidden.iter().take(NAMED).map(ToString::to_string).collect();
+            let (hidden, of) = (hidden.len(), known.len());
+            return Some(ProblemCode::HiddenInNamespaces { hidden, of, named, whole }.into());
+        }
+        if matches!(self.visibility("namespaces", None), Visibility::Visible) {
+            return None;
+        }
+        Some(ProblemCode::NamespacesUnknown { seen: known.len(), whole }.into())
+    }
+
+    /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
+    /// is only proven where the kind is visible.
+    pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
+        let resource = kind.resource();
+        if let Some(hidden) = self.hidden.get(&group_version(kind)) {
+            return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
+        }
+        match (self.visibility(&resource, namespace), self.get(uid)) {
+            (Visibility::Hidden(why), _) => Presence::Unknown(why),
+            (_, Some(object)) => Presence::Present(object),
+            (Visibility::Visible, None) => Presence::Gone,
+            (Visibility::NotListed, None) => {
+                Presence::Unknown(UnknownReason::NotListed { resource })
+            }
+            // The definition waits for the last object of its kind, so without the definition there is no object.
+            (Visibility::NotServed, None) if self.definition_is_gone(kind) => Presence::Gone,
+            (Visibility::NotServed, None) => {
+                Presence::Unknown(UnknownReason::NotServed { resource })
+            }
+        }
+    }
+
+    pub(super) fn visibility(&self, resource: &str, namespace: Option<&str>) -> Visibility {
+        if let Some(hidden) = self.hidden.get(resource) {
+            return Visibility::Hidden(hidden_reason(resource, None, &hidden.message));
+        }
+        let Some(watch) = self.kinds.get(resource) else { return Visibility::NotServed };
+        let Some(per_namespace) = &watch.per_namespace else {
+            return if watch.listed { Visibility::Visible } else { Visibility::NotListed };
+        };
+        let namespace = namespace.unwrap_or_default();
+        match per_namespace.namespaces.get(namespace) {
+            Some(Part { hidden: Some(message), .. }) => {
+                Visibility::Hidden(hidden_reason(resource, Some(namespace), message))
+            }
+            Some(Part { listed: true, .. }) => Visibility::Visible,
+            Some(_) => Visibility::NotListed,
+            None if self.is_gone_namespace(namespace) => Visibility::Visible,
+            None => {
+                Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message))
+            }
+        }
+    }
+
+    /// Whether the kind had a definition that is gone now. A kind of an aggregated API has none: its objects may still
+    /// exist while its API server is away.
+    fn definition_is_gone(&self, kind: &Kind) -> bool {
+        let definitions = "customresourcedefinitions.apiextensions.k8s.io";
+        matches!(self.visibility(definitions, None), Visibility::Visible)
+            && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
+    }
+
+    /// Checks that every namespaced kind is visible in this namespace, so that an empty namespace can be told from one
+    /// with hidden content.
+    ///
+    /// # Errors
+    /// The first reason why a kind is not visible.
+    pub fn check_namespace_visible(&self, namespace: &str) -> Result<(), UnknownReason> {
+        let could_be_inside =
+            |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
+        if let Some((resource, hidden)) = self.hidden.iter().find(|(it, _)| could_be_inside(it)) {
+            return Err(hidden_reason(resource, None, &hidden.message));
+        }
+        for resource in
+            self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
+        {
+            match self.visibility(resource, Some(namespace)) {
+                Visibility::Visible | Visibility::NotServed => {}
+                Visibility::NotListed => {
+                    return Err(UnknownReason::NotListed { resource: resource.clone() });
+                }
+                Visibility::Hidden(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the
+    /// resource.
+    ///
+    /// # Errors
+    /// The reason why the kind is not visible.
+    pub fn check_kind_visible(&self, definition: &str) -> Result<(), UnknownReason> {
+        let group = definition.split_once('.').map_or("", |(_, group)| group);
+        let is_bound_pair = |resource: &&str| {
+            *resource == definition
+                || resource.split_once('/').is_some_and(|(hidden, _)| hidden == group)
+        };
+        let hidden = self.hidden_kinds();
+        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str()))
+        {
+            return Err(hidden_reason(resource, None, &hidden.message));
+        }
+        match self.kinds.get(definition) {
+            Some(watch) if watch.is_listed() => Ok(()),
+            Some(_) => Err(UnknownReason::NotListed { resource: definition.to_owned() }),
+            None => Err(UnknownReason::NotServed { resource: definition.to_owned() }),
+        }
+    }
+
+    /// Checks that the claims of a namespace are visible.
+    ///
+    /// # Errors
+    /// The reason why they are not visible.
+    pub fn check_claims_visible(&self, namespace: Option<&str>) -> Result<(), UnknownReason> {
+        match self.visibility("persistentvolumeclaims", namespace) {
+            Visibility::Visible | Visibility::NotServed => Ok(()),
+            Visibility::Hidden(why) => Err(why),
+            Visibility::NotListed => {
+                Err(UnknownReason::NotListed { resource: "persistentvolumeclaims".to_owned() })
+            }
+        }
+    }
+
+    /// The claim that a volume names, if it exists, whether or not it is bound.
+    ///
+    /// # Errors
+    /// The reason why it is unknown whether the claim exists.
+    pub fn claim_of(&self, volume: &Volume) -> Result<Option<&Arc<Object>>, UnknownReason> {
+        let Some(named) = &volume.claim else { return Ok(None) };
+        let namespace = Some(&*named.namespace);
+        let claim = self.find("", "PersistentVolumeClaim", namespace, &named.name);
+        if claim.is_none() {
+            self.check_claims_visible(namespace)?;
+        }
+        Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
+    }
+
+    /// Whether PersistentVolumes are visible, so that a volume that is not in the index does not exist.
+    pub fn can_see_volumes(&self) -> bool {
+        matches!(self.visibility("persistentvolumes", None), Visibility::Visible)
+    }
+}
+
+fn hidden_reason(resource: &str, namespace: Option<&str>, message: &ApiProblem) -> UnknownReason {
+    UnknownReason::Hidden {
+        resource: resource.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        message: message.clone(),
+    }
+}
+
+fn group_version(kind: &Kind) -> String {
+    if kind.group.is_empty() {
+        kind.version.to_string()
+    } else {
+        format!("{}/{}", kind.group, kind.version)
+    }
+}

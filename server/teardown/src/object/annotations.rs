@@ -1,0 +1,52 @@
+//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept.
+
+use std::sync::Arc;
+
+/// The stored annotations of an object. Few objects have any of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Annotations {
+    /// `meta.helm.sh/release-namespace` and `meta.helm.sh/release-name`.
+    pub release: Option<(Arc<str>, Arc<str>)>,
+    /// The application in Argo CD's `argocd.argoproj.io/tracking-id`.
+    pub application: Option<Arc<str>>,
+    /// The annotation that tells the tool which installed the object not to delete it, as `key: value`.
+    pub keep: Option<Arc<str>>,
+}
+
+/// Whether an annotation tells a tool not to delete the object: Helm, Argo CD, Flux and kapp have one each.
+///
+/// Sources: `helm.sh/helm/v3/pkg/action/resource_policy.go`, Argo CD's `docs/user-guide/sync-options.md`, Flux's
+/// `docs/components/kustomize/kustomizations`, kapp's `apply-ordering` and `apply` pages.
+pub fn tells_to_keep(key: &str, value: &str) -> bool {
+    let is_option = |option: &str| value.split(',').any(|it| it.trim() == option);
+    match key {
+        "helm.sh/resource-policy" => value.trim().eq_ignore_ascii_case("keep"),
+        "argocd.argoproj.io/sync-options" => is_option("Delete=false") || is_option("Prune=false"),
+        "kustomize.toolkit.fluxcd.io/prune" => value == "disabled",
+        "kapp.k14s.io/delete-strategy" => value == "orphan",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tools_annotation_keeps_and_a_near_miss_does_not() {
+        for (key, value, keeps) in [
+            ("helm.sh/resource-policy", "keep", true),
+            ("helm.sh/resource-policy", " Keep ", true),
+            ("helm.sh/resource-policy", "delete", false),
+            ("argocd.argoproj.io/sync-options", "ServerSideApply=true, Delete=false", true),
+            ("argocd.argoproj.io/sync-options", "Prune=false", true),
+            ("argocd.argoproj.io/sync-options", "PruneLast=true", false),
+            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("kustomize.toolkit.fluxcd.io/prune", "enabled", false),
+            ("kapp.k14s.io/delete-strategy", "orphan", true),
+            ("example.com/resource-policy", "keep", false),
+        ] {
+            assert_eq!(tells_to_keep(key, value), keeps, "{key}: {value}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The choices of a person who makes a plan. They are part of the plan and of its hash, and each can be written as a name and
+//! a value, so that an address holds them.
+//!
+//! ```text
+//! include=*                              everything unclaimed goes as well
+//! include=ConfigMap/shop/settings        this unclaimed object goes as well
+//! without=Secret                         no Secret goes
+//! without=Deployment.apps/shop/web       this object stays
+//! namespace=shop                         only what is in this namespace goes
+//! keep=data                              claims and volumes stay
+//! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
+//! ```
+//!
+//! An object is `KIND.GROUP/NAMESPACE/NAME`, without a group in the core group, and with an empty namespace where its kind
+//! has none.
+
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
+
+use crate::{index::Index, object::ObjectRef, unit::Unit};
+
+/// One choice.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Choice {
+    /// Everything unclaimed goes as well.
+    IncludeAll,
+    /// This unclaimed object goes as well.
+    Include(ObjectRef),
+    /// Objects of this kind stay.
+    WithoutKind {
+        /// The group; empty for the core group.
+        group: Arc<str>,
+        /// The kind.
+        kind: Arc<str>,
+    },
+    /// This object stays.
+    Without(ObjectRef),
+    /// Only what is in this namespace goes, and in the others that are chosen.
+    Namespace(Arc<str>),
+    /// Claims and volumes stay.
+    KeepData,
+    /// This object goes although an annotation says that it stays.
+    Delete(ObjectRef),
+}
+
+/// The text is not a choice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// No choice has this name.
+    #[error("no choice is called {0:?}")]
+    Name(String),
+    /// The choice cannot have this value.
+    #[error("{value:?} is no value of {name}")]
+    Value {
+        /// The name.
+        name: &'static str,
+        /// The value.
+        value: String,
+    },
+}
+
+impl Choice {
+    /// The names of all choices.
+    pub const NAMES: [&'static str; 5] = ["include", "without", "namespace", "keep", "delete"];
+
+    /// Reads a choice.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] if there is no such choice.
+    pub fn read(name: &str, value: &str) -> Result<Self, ChoiceError> {
+        let Some(name) = Self::NAMES.into_iter().find(|known| *known == name) else {
+            return Err(ChoiceError::Name(name.to_owned()));
+        };
+        let choice = match name {
+            "include" if value == "*" => Some(Self::IncludeAll),
+            "include" => object(value).map(Self::Include),
+            "without" if value.contains('/') => object(value).map(Self::Without),
+            "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
+            "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
+            "keep" => (value == "data").then_some(Self::KeepData),
+            _ => object(value).map(Self::Delete),
+        };
+        choice.ok_or_else(|| ChoiceError::Value { name, value: value.to_owned() })
+    }
+
+    /// The choice as name and value.
+    pub fn pair(&self) -> (&'static str, String) {
+        match self {
+            Self::IncludeAll => ("include", "*".to_owned()),
+            Self::Include(object) => ("include", address(object)),
+            Self::WithoutKind { group, kind } => ("without", dotted(group, kind)),
+            Self::Without(object) => ("without", address(object)),
+            Self::Namespace(name) => ("namespace", name.to_string()),
+            Self::KeepData => ("keep", "data".to_owned()),
+            Self::Delete(object) => ("delete", address(object)),
+        }
+    }
+}
+
+/// `Deployment.apps/shop/web`.
+fn address(object: &ObjectRef) -> String {
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    format!("{}/{namespace}/{}", dotted(&object.group, &object.kind), object.name)
+}
+
+fn dotted(group: &str, kind: &str) -> String {
+    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
+}
+
+fn object(text: &str) -> Option<ObjectRef> {
+    let mut parts = text.split('/');
+    let (of, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let (group, kind) = kind(of)?;
+    if parts.next().is_some() || !is_name(name) || !namespace.is_empty() && !is_name(namespace) {
+        return None;
+    }
+    let namespace = (!namespace.is_empty()).then(|| namespace.into());
+    Some(ObjectRef { group, kind, namespace, name: name.into() })
+}
+
+fn kind(text: &str) -> Option<(Arc<str>, Arc<str>)> {
+    let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase())
+        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_kind && (group.is_empty() || is_name(group))).then(|| (group.into(), kind.into()))
+}
+
+/// Whether a path segment of the API can be this name: a few kinds of RBAC allow more than a DNS name.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |it: char| !it.is_whitespace() && !it.is_control() && !matches!(it, '/' | '%');
+    (1..=253).contains(&text.len()) && text.chars().all(is_allowed)
+}
+
+/// In JSON a choice is an object with one field.
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (name, value) = self.pair();
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(name, &value)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Choice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pair;
+        impl<'de> de::Visitor<'de> for Pair {
+            type Value = Choice;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a choice: one name with its value")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Choice, A::Error> {
+                let pair: Option<(Cow<'de, str>, Cow<'de, str>)> = map.next_entry()?;
+                let (name, value) = pair.ok_or_else(|| de::Error::invalid_length(0, &self))?;
+                if map.next_key::<Cow<'de, str>>()?.is_some() {
+                    return Err(de::Error::invalid_length(2, &self));
+                }
+                Choice::read(&name, &value).map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_map(Pair)
+    }
+}
+
+/// All choices of a plan, each once. Without any, everything declared part of the unit goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Choices(BTreeSet<Choice>);
+
+impl FromIterator<Choice> for Choices {
+    fn from_iter<I: IntoIterator<Item = Choice>>(choices: I) -> Self {
+        Self(choices.into_iter().collect())
+    }
+}
+
+impl Choices {
+    /// The choices among the names and values of a query. Other names are about other things, and an empty value is a field
+    /// of a form that was left empty.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] for the first value that is none.
+    pub fn of_query<'a>(
+        query: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ChoiceError> {
+        let pairs = query.into_iter();
+        let chosen =
+            pairs.filter(|(name, value)| Choice::NAMES.contains(name) && !value.is_empty());
+        chosen.map(|(name, value)| Choice::read(name, value)).collect()
+    }
+
+    /// Each choice.
+    pub fn iter(&self) -> impl Iterator<Item = &Choice> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this choice is among them.
+    pub fn has(&self, choice: &Choice) -> bool {
+        self.0.contains(choice)
+    }
+
+    /// Whether an unclaimed object goes.
+    pub fn includes(&self, object: &ObjectRef) -> bool {
+        self.has(&Choice::IncludeAll) || self.has(&Choice::Include(object.clone()))
+    }
+
+    /// Whether an object stays, because it or its kind was left out.
+    pub fn leaves_out(&self, object: &ObjectRef) -> bool {
+        let (group, kind) = (object.group.clone(), object.kind.clone());
+        self.has(&Choice::Without(object.clone())) || self.has(&Choice::WithoutKind { group, kind })
+    }
+
+    /// Whether what is in a namespace may go.
+    pub fn covers(&self, namespace: &str) -> bool {
+        self.covers_everything() || self.has(&Choice::Namespace(namespace.into()))
+    }
+
+    /// Whether no namespaces were chosen.
+    pub fn covers_everything(&self) -> bool {
+        !self.0.iter().any(|choice| matches!(choice, Choice::Namespace(_)))
+    }
+
+    /// Whether claims and volumes stay.
+    pub fn keeps_data(&self) -> bool {
+        self.has(&Choice::KeepData)
+    }
+
+    /// Whether an object goes although an annotation says that it stays.
+    pub fn overrides(&self, object: &ObjectRef) -> bool {
+        self.has(&Choice::Delete(object.clone()))
+    }
+
+    /// Checks that each choice is about something: a name that was mistyped must not be deleted for it.
+    ///
+    /// # Errors
+    /// The first choice that names nothing.
+    pub fn check(&self, unit: &Unit, index: &Index) -> Result<(), Choice> {
+        let members = || unit.members.iter().filter_map(|uid| index.get(uid));
+        let is_member = |object: &ObjectRef| {
+            index.named(object).is_some_and(|object| unit.members.contains(&object.uid))
+        };
+        let is_met = |choice: &Choice| match choice {
+            Choice::IncludeAll | Choice::KeepData => true,
+            Choice::Include(object) | Choice::Without(object) | Choice::Delete(object) => {
+                is_member(object)
+            }
+            Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
+            Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
+        };
+        self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choice_reads_as_it_is_written() {
+        for (name, value) in [
+            ("include", "*"),
+            ("include", "ConfigMap/shop/settings"),
+            ("without", "Deployment.apps"),
+            ("without", "ClusterRole.rbac.authorization.k8s.io//system:view"),
+            ("namespace", "shop"),
+            ("keep", "data"),
+            ("delete", "PersistentVolumeClaim/shop/data-0"),
+        ] {
+            let choice = Choice::read(name, value).unwrap();
+            assert_eq!(choice.pair(), (name, value.to_owned()));
+            let json = serde_json::to_string(&choice).unwrap();
+            assert_eq!(json, format!("{{\"{name}\":\"{value}\"}}"));
+            assert_eq!(serde_json::from_str::<Choice>(&json).unwrap(), choice);
+        }
+    }
+
+    #[test]
+    fn query_holds_choices_among_other_things() {
+        let query = [("sel", "x"), ("without", ""), ("keep", "data"), ("keep", "data")];
+        let choices = Choices::of_query(query).unwrap();
+        assert_eq!(choices, Choices::from_iter([Choice::KeepData]));
+        assert!(Choices::of_query([("keep", "all")]).is_err());
+    }
+
+    #[test]
+    fn text_that_is_no_choice_says_so() {
+        let problem = |name, value| Choice::read(name, value).unwrap_err().to_string();
+        insta::assert_snapshot!(problem("drop", "all"), @r#"no choice is called "drop""#);
+        insta::assert_snapshot!(problem("keep", "all"), @r#""all" is no value of keep"#);
+        for value in
+            ["", "ConfigMap/shop", "ConfigMap/shop/a/b", "configmap/shop/a", "ConfigMap/shop/ a"]
+        {
+            assert!(Choice::read("include", value).is_err(), "{value:?}");
+        }
+        for value in ["", "secret", "A b"] {
+            assert!(Choice::read("without", value).is_err(), "{value:?}");
+        }
+        for json in ["{}", r#"{"keep":"data","include":"*"}"#, r#""keep""#, r#"{"keep":1}"#] {
+            assert!(serde_json::from_str::<Choice>(json).is_err(), "{json}");
+        }
+    }
+}

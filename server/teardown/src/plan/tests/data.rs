@@ -1,0 +1,98 @@
+//! Tests of the fate of data.
+
+use super::*;
+
+/// `fate volume (claim)` of every volume that a plan of `shop` affects.
+pub(super) fn fates(index: &Index) -> Vec<String> {
+    let graph = Graph::of(index);
+    let unit = &units(index, &graph)[&UnitId::new("shop")];
+    let plan = plan(index, &graph, unit, &Choices::default(), fixture::now()).unwrap();
+    plan.data.iter().map(|data| format!("{:?} {}", data.fate, data.volume.name)).collect()
+}
+
+#[test]
+fn claim_decides_over_the_data_of_a_volume_of_any_unit() {
+    for (volume, fate) in [
+        ("reclaim=Delete of=storage", "Destroyed pv"),
+        ("of=storage", "LeftBehind pv"),
+        ("reclaim=Recycle", "Destroyed pv"),
+        ("reclaim=Recycle of=shop", "Destroyed pv"),
+    ] {
+        let text = format!(
+            "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data {volume}"
+        );
+        assert_eq!(fates(&fixture::index(&text)), [fate], "{volume}");
+    }
+}
+
+#[test]
+fn data_on_a_hidden_volume_has_an_unknown_fate() {
+    let mut index =
+        fixture::index("ns shop of=shop\n pvc shop/data of=shop volume=pv\n pvc shop/new of=shop");
+    assert_eq!(fates(&index), Vec::<String>::new(), "there is no such volume");
+    let (cause, message) = (HiddenCause::Forbidden, "no".into());
+    let resource = "persistentvolumes".to_owned();
+    index.apply([Observation::Hidden { resource, cause, message }], fixture::now());
+    assert_eq!(fates(&index), ["Unknown pv"]);
+}
+
+#[test]
+fn data_that_would_now_be_lost_is_a_difference() {
+    let text =
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data of=storage";
+    let [old, new] = [text.to_owned(), format!("{text} reclaim=Delete")]
+        .map(|text| plan_of(&text, "shop").unwrap());
+    assert_eq!(changes(&old, &new), ["changed PersistentVolume pv"]);
+    assert_eq!(changes(&new, &old), Vec::<String>::new());
+}
+
+#[test]
+fn released_volume_goes_with_its_data_if_its_policy_says_so() {
+    for (volume, fate) in [
+        ("claim=shop/gone reclaim=Delete", "Destroyed pv"),
+        ("claim=shop/gone", "LeftBehind pv"),
+        ("reclaim=Delete", "LeftBehind pv"),
+    ] {
+        let text = format!("ns shop of=shop\n pv pv of=shop {volume}");
+        assert_eq!(fates(&fixture::index(&text)), [fate], "{volume}");
+    }
+}
+
+#[test]
+fn snapshot_goes_with_its_data_if_its_content_says_so() {
+    for (content, fates_of) in [
+        ("content c of-snapshot=shop/before policy=Delete", vec!["Destroyed before"]),
+        ("content c of-snapshot=shop/before", vec!["LeftBehind before"]),
+        ("content c of-snapshot=lab/before policy=Delete", vec![]),
+        ("content c of-snapshot=shop/after policy=Delete", vec![]),
+        ("content c of=shop of-snapshot=lab/x policy=Delete", vec!["Destroyed c"]),
+    ] {
+        let text = format!("ns shop of=shop\n snapshot shop/before of=shop\n {content}");
+        assert_eq!(fates(&fixture::index(&text)), fates_of, "{content}");
+    }
+    let mut index = fixture::index("snapshot shop/before of=shop");
+    let (cause, message) = (HiddenCause::Forbidden, "no".into());
+    let resource = "volumesnapshotcontents.snapshot.storage.k8s.io".to_owned();
+    index.apply([Observation::Hidden { resource, cause, message }], fixture::now());
+    assert_eq!(fates(&index), ["Unknown before"]);
+}
+
+#[test]
+fn custom_resource_that_stands_for_data_elsewhere_is_named() {
+    for (object, is_named) in [
+        (
+            "Bucket.s3.services.k8s.aws shop/a of=shop finalizers=finalizers.s3.services.k8s.aws/Bucket",
+            true,
+        ),
+        (
+            "Bucket.s3.aws.upbound.io shop/a of=shop finalizers=finalizer.managedresource.crossplane.io",
+            true,
+        ),
+        ("Bucket.example.com shop/a of=shop finalizers=example.com/finalizer", false),
+        ("Bucket.example.com shop/a of=shop finalizers=notlonghorn.io", false),
+        ("cm shop/a of=shop finalizers=longhorn.io", false),
+    ] {
+        let found = fates(&fixture::index(&format!("ns shop of=shop\n {object}")));
+        assert_eq!(found, if is_named { vec!["Destroyed a"] } else { vec![] }, "{object}");
+    }
+}

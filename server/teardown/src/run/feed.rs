@@ -1,0 +1,183 @@
+//! The feed of a run, as pages show it, and the problems of its steps.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    api_problem::ApiProblem,
+    object::{ObjectRef, Uid},
+    plan::StepId,
+    unknown_reason::UnknownReason,
+};
+
+/// An entry of a run's feed: codes and parameters, from which the page makes a sentence in the reader's language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedEntry {
+    /// Its place in the feed, from 0.
+    pub number: u64,
+    /// The time of the event.
+    #[serde(with = "crate::millis::required")]
+    pub at: Timestamp,
+    /// The event.
+    pub event: FeedEvent,
+}
+
+/// The problems of a step that need a person's attention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StepProblem {
+    /// Its deletion phase takes longer than expected.
+    Late {
+        /// The time since which it has been in that phase.
+        #[serde(with = "crate::millis::required")]
+        since: Timestamp,
+        /// Finalizers that remain.
+        finalizers: Vec<String>,
+    },
+    /// The API server refused the request.
+    Refused {
+        /// HTTP status code.
+        code: u16,
+        /// The reason that the API server gave.
+        message: ApiProblem,
+    },
+    /// The name belongs to another object now, which this run will not delete.
+    CameBack {
+        /// The new object's UID.
+        uid: Uid,
+    },
+    /// It is unknown whether the object may be deleted, or whether it is gone.
+    Unknown {
+        /// The reason.
+        reason: UnknownReason,
+    },
+    /// A consistent read still returns Pods that use it.
+    InUse {
+        /// Those Pods, at most eight.
+        pods: Vec<ObjectRef>,
+    },
+    /// The API server did not answer, or is overloaded; the call is retried.
+    Retrying {
+        /// Attempts so far.
+        attempts: u32,
+        /// The problem with the last attempt.
+        message: ApiProblem,
+    },
+}
+
+impl StepProblem {
+    /// Whether both are the same for a person: another attempt at the same call is not worth an entry.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Retrying { attempts: _, message },
+                Self::Retrying { attempts: _, message: other },
+            ) => message == other,
+            _ => self == other,
+        }
+    }
+}
+
+/// The events that a run's feed shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FeedEvent {
+    /// The run started.
+    Started {
+        /// The person who started it.
+        by: String,
+    },
+    /// The server was restarted and the run continues.
+    Recovered,
+    /// A person paused it.
+    Paused {
+        /// The person's name.
+        by: String,
+    },
+    /// A person resumed it.
+    Resumed {
+        /// The person's name.
+        by: String,
+    },
+    /// A person stopped it.
+    Stopping {
+        /// The person's name.
+        by: String,
+    },
+    /// A step's DELETE was sent.
+    Requested {
+        /// The step.
+        step: StepId,
+        /// The object's kind, namespace and name.
+        object: ObjectRef,
+    },
+    /// A step's object is being deleted.
+    Terminating {
+        /// The step.
+        step: StepId,
+        /// The object's kind, namespace and name.
+        object: ObjectRef,
+    },
+    /// A step's object is proven gone.
+    Gone {
+        /// The step.
+        step: StepId,
+        /// The object's kind, namespace and name.
+        object: ObjectRef,
+        /// It is a Pod, and gone from the API alone.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unconfirmed: bool,
+    },
+    /// A person takes it on that no Pod writes to a claim's storage any more.
+    TakenOn {
+        /// The step.
+        step: StepId,
+        /// The claim.
+        object: ObjectRef,
+        /// The person's name.
+        by: String,
+    },
+    /// A step has a problem.
+    Problem {
+        /// The step.
+        step: StepId,
+        /// The object's kind, namespace and name.
+        object: ObjectRef,
+        /// The problem.
+        problem: StepProblem,
+    },
+    /// A person skipped a step.
+    Skipped {
+        /// The step.
+        step: StepId,
+        /// The object's kind, namespace and name.
+        object: ObjectRef,
+        /// The person's name.
+        by: String,
+    },
+    /// The claims whose data is kept were looked at once more.
+    DataChecked {
+        /// The number of those that are bound, as they were when the plan was made.
+        bound: usize,
+        /// Those that are not.
+        lost: Vec<ObjectRef>,
+        /// Those that cannot be seen.
+        unknown: Vec<ObjectRef>,
+    },
+    /// Everything in the plan is gone.
+    Finished,
+    /// The run was stopped.
+    Stopped {
+        /// Objects that no DELETE was sent for and that are not terminating.
+        untouched: usize,
+        /// Objects whose deletion the run requested and that are not gone yet, those skipped later among them. It cannot be
+        /// taken back.
+        requested: usize,
+        /// Objects whose deletion somebody else requested and that are not gone yet.
+        already_terminating: usize,
+        /// Objects whose DELETE was sent, but of which it is unknown whether it had an effect.
+        effect_unknown: usize,
+        /// Objects proven gone.
+        gone: usize,
+    },
+}

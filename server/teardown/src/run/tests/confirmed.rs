@@ -1,0 +1,171 @@
+//! Tests of storage that waits until its Pods have ended, and of the proofs that objects are gone.
+
+use super::*;
+use crate::proof::Proof;
+
+const SHOP: &str = "
+    ns shop of=shop
+    node n1
+    pod shop/web of=shop node=n1 uses=claim:data
+    pvc shop/data of=shop volume=pv-1
+    pv pv-1 claim=shop/data reclaim=Delete
+";
+const POD: &str = "pod shop/web of=shop node=n1 uses=claim:data";
+const CLAIM: &str = "pvc:shop/data";
+
+/// A run whose Pod is being deleted.
+fn pod_requested() -> Scenario {
+    let mut scenario = Scenario::of(SHOP);
+    assert_eq!(scenario.reconcile(), ["DELETE Pod shop/web"]);
+    accepted(&mut scenario, "pod:shop/web");
+    scenario
+}
+
+/// Whether the claim's DELETE is next, or the reason why it is not.
+fn storage(scenario: &mut Scenario) -> Result<(), Option<UnknownReason>> {
+    match scenario.reconcile().as_slice() {
+        [] => Err(match &scenario.progress(CLAIM).problem {
+            Some(StepProblem::Unknown { reason }) => Some(reason.clone()),
+            _ => None,
+        }),
+        [list] if list == "LIST pods in shop" => Ok(()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn unconfirmed() -> UnknownReason {
+    UnknownReason::PodUnconfirmed {
+        pod: fixture::object(POD).reference(),
+        node: Some("n1".to_owned()),
+    }
+}
+
+#[test]
+fn storage_opens_once_the_kubelet_reported_the_end_of_all_containers() {
+    for (ending, opens) in [
+        ("deleted=1 containers=web:terminated", true),
+        ("phase=Succeeded containers=web:terminated,init:terminated", true),
+        ("deleted=1 containers=web:terminated,side:running", false),
+        ("deleted=1 containers=web:waiting", false),
+        ("deleted=1 phase=Failed", false),
+        ("deleted=1", false),
+        ("", false),
+    ] {
+        let mut scenario = pod_requested();
+        scenario.applied(&format!("{POD} {ending}"));
+        scenario.gone(POD);
+        let expected = if opens { Ok(()) } else { Err(Some(unconfirmed())) };
+        assert_eq!(storage(&mut scenario), expected, "{ending}");
+        let progress = scenario.progress("pod:shop/web");
+        assert_eq!(
+            (progress.proof, progress.unconfirmed),
+            (Some(Proof::DeletedEvent), !opens),
+            "{ending}"
+        );
+    }
+}
+
+#[test]
+fn pod_that_never_had_a_node_has_ended() {
+    let mut scenario = Scenario::of(&SHOP.replace(" node=n1", ""));
+    scenario.reconcile();
+    accepted(&mut scenario, "pod:shop/web");
+    scenario.gone("pod shop/web");
+    assert_eq!(storage(&mut scenario), Ok(()));
+}
+
+#[test]
+fn pod_that_went_unwatched_has_ended_if_its_node_is_ready() {
+    for (node, opens) in [("node n1", true), ("node n1 ready=no", false), ("node n2", false)] {
+        let mut scenario = pod_requested();
+        let nodes = Observation::Listed {
+            kind: fixture::kind("node"),
+            objects: vec![fixture::object(node)],
+        };
+        let pods = Observation::Listed { kind: fixture::kind("pod"), objects: vec![] };
+        scenario.see(nodes.clone());
+        scenario.see(pods);
+        assert_eq!(storage(&mut scenario).is_ok(), opens, "{node}");
+        assert_eq!(scenario.progress("pod:shop/web").proof, Some(Proof::List));
+
+        // The same if the server was away meanwhile.
+        let mut scenario = pod_requested();
+        let rest = SHOP.lines().filter(|line| !line.contains("pod ") && !line.contains("node n1"));
+        scenario.index = fixture::index(&rest.collect::<Vec<_>>().join("\n"));
+        scenario.see(nodes);
+        _ = scenario.apply_input(&Input::Recover);
+        assert_eq!(storage(&mut scenario).is_ok(), opens, "{node} after a restart");
+    }
+}
+
+#[test]
+fn person_takes_on_that_a_pod_has_ended() {
+    let mut scenario = pod_requested();
+    let claim = scenario.id(CLAIM);
+    let take_on = command(RunCommand::TakeOn(claim));
+    let early = scenario.run.decide(&take_on, &scenario.index, scenario.now);
+    assert_eq!(early, Err(CommandError::NothingToTakeOn(claim)));
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
+    scenario.steer(&take_on);
+    assert_eq!(scenario.progress(CLAIM).taken_on.as_deref(), Some("Li"));
+    assert_eq!(storage(&mut scenario), Ok(()));
+}
+
+#[test]
+fn unconfirmed_pod_is_remembered_after_a_restart() {
+    let mut scenario = pod_requested();
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
+    let rest = SHOP.lines().filter(|line| !line.contains("pod shop"));
+    scenario.index = fixture::index(&rest.collect::<Vec<_>>().join("\n"));
+    _ = scenario.apply_input(&Input::Recover);
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
+}
+
+#[test]
+fn attached_volume_keeps_its_claim_and_a_detached_one_is_a_proof() {
+    let attachment = "attachment a volume=pv-1 node=n1";
+    let mut scenario = pod_requested();
+    scenario.applied(attachment);
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(None), "it waits for the detach");
+    scenario.pass(61);
+    let (volume, node) = ("pv-1".to_owned(), "n1".to_owned());
+    assert_eq!(storage(&mut scenario), Err(Some(UnknownReason::StillAttached { volume, node })));
+    scenario.gone(attachment);
+    assert_eq!(storage(&mut scenario), Ok(()), "although nobody reported the end of the Pod");
+    // The attachment of another volume is none of its own.
+    let mut scenario = pod_requested();
+    scenario.applied("attachment b volume=pv-2 node=n1");
+    scenario.applied(&format!("{POD} deleted=1 containers=web:terminated"));
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Ok(()));
+}
+
+#[test]
+fn pod_that_used_another_claim_does_not_matter() {
+    for other in ["pod shop/x node=n1 uses=claim:other", "pod lab/x node=n1 uses=claim:data"] {
+        let mut scenario = pod_requested();
+        scenario.applied(other);
+        scenario.gone(other);
+        scenario.applied(&format!("{POD} deleted=1 containers=web:terminated"));
+        scenario.gone(POD);
+        assert_eq!(storage(&mut scenario), Ok(()), "{other}");
+    }
+}
+
+#[test]
+fn every_gone_object_carries_its_proof() {
+    let fixture = "ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop\n cm shop/c of=shop";
+    let mut scenario = Scenario::of(fixture);
+    scenario.reconcile();
+    scenario.answer("cm:shop/a", Outcome::NotFound);
+    scenario.answer("cm:shop/b", Outcome::OtherUid { uid: None });
+    scenario.see(Observation::Listed { kind: fixture::kind("cm"), objects: vec![] });
+    scenario.reconcile();
+    let proof = |uid: &str| scenario.progress(uid).proof;
+    assert_eq!(proof("cm:shop/a"), Some(Proof::NotFound));
+    assert_eq!(proof("cm:shop/b"), Some(Proof::OtherUid));
+    assert_eq!(proof("cm:shop/c"), Some(Proof::List));
+}

@@ -1,0 +1,127 @@
+//! Tests of the read just before the DELETE of what holds data or much else.
+
+use super::*;
+
+const SHOP: &str = "
+    ns shop of=shop
+    deploy shop/web of=shop template=app:web selector=app:web uses=claim:data
+    pvc shop/data of=shop
+    Widget.example.com shop/main of=shop
+    cm shop/settings of=shop
+";
+const WIDGET: &str = "Widget.example.com:shop/main";
+
+/// The calls of the next decision, without answers.
+fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
+    let decision = scenario.apply_input(input);
+    let calls = decision.actions.iter().map(|action| match action {
+        Action::Delete { object, version, .. } => {
+            format!("DELETE {object} at {}", version.as_deref().unwrap_or("any version"))
+        }
+        Action::Read { object, .. } => format!("GET {object}"),
+        Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+    });
+    let mut calls: Vec<String> = calls.collect();
+    calls.sort();
+    calls
+}
+
+/// Answers the read of a step's object.
+fn answered(scenario: &mut Scenario, uid: &str, outcome: Outcome) -> Vec<String> {
+    let step = scenario.run.plan.step(scenario.id(uid)).unwrap();
+    let (step, kind, object, uid) =
+        (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
+    let action = Action::Read { step, kind, object, uid };
+    calls(scenario, &Input::CallCompleted { action, outcome })
+}
+
+fn read(named: Option<&str>) -> Outcome {
+    Outcome::Present { terminating: false, version: "17".into(), named: named.map(UnitId::new) }
+}
+
+/// The reason why a step's object is not deleted.
+fn reason(scenario: &Scenario, uid: &str) -> UnknownReason {
+    match &scenario.progress(uid).problem {
+        Some(StepProblem::Unknown { reason }) => reason.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn custom_resource_is_read_and_deleted_at_the_version_that_was_read() {
+    let mut scenario = Scenario::of(SHOP);
+    assert_eq!(
+        calls(&mut scenario, &Input::Reconcile),
+        [
+            "DELETE ConfigMap shop/settings at any version",
+            "DELETE Deployment shop/web at any version",
+            "GET Widget shop/main"
+        ]
+    );
+    let then = answered(&mut scenario, WIDGET, read(Some("shop")));
+    assert_eq!(then, ["DELETE Widget shop/main at 17"]);
+}
+
+#[test]
+fn claim_is_read_before_its_pods_are_listed() {
+    let mut scenario = Scenario::of(SHOP);
+    scenario.reconcile();
+    accepted(&mut scenario, "deploy:shop/web");
+    scenario.gone("deploy shop/web");
+    assert_eq!(calls(&mut scenario, &Input::Reconcile), Vec::<String>::new());
+    assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET PersistentVolumeClaim shop/data"]);
+    let then = answered(&mut scenario, "pvc:shop/data", read(Some("shop")));
+    assert_eq!(then, ["LIST pods in shop"]);
+    let action = Action::ReadPods {
+        step: scenario.id("pvc:shop/data"),
+        namespace: "shop".into(),
+        version: Some("17".into()),
+    };
+    let input = Input::CallCompleted { action, outcome: Outcome::Pods(vec![]) };
+    assert_eq!(calls(&mut scenario, &input), ["DELETE PersistentVolumeClaim shop/data at 17"]);
+}
+
+#[test]
+fn object_that_was_given_to_another_unit_is_not_deleted() {
+    for (named, to) in [(Some("other"), Some("other".to_owned())), (None, None)] {
+        let mut scenario = Scenario::of(SHOP);
+        _ = calls(&mut scenario, &Input::Reconcile);
+        assert_eq!(answered(&mut scenario, WIDGET, read(named)), Vec::<String>::new());
+        assert_eq!(reason(&scenario, WIDGET), UnknownReason::GivenAway { to });
+        scenario.pass(1);
+        assert_eq!(calls(&mut scenario, &Input::Reconcile), Vec::<String>::new(), "not at once");
+        scenario.pass(30);
+        assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET Widget shop/main"]);
+        let then = answered(&mut scenario, WIDGET, read(Some("shop")));
+        assert_eq!(then, ["DELETE Widget shop/main at 17"], "it was given back");
+    }
+}
+
+#[test]
+fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
+    for (before, after, is_used) in [
+        ("deploy shop/theirs of=other", "uses=secret:main", true),
+        ("deploy lab/theirs of=other", "uses=secret:main", false),
+        ("deploy shop/theirs of=other", "uses=secret:other", false),
+    ] {
+        let secret = "secret shop/main owner=Widget.example.com/main";
+        let mut scenario = Scenario::of(&format!("{SHOP}\n {secret}\n {before}"));
+        scenario.applied(&format!("{before} {after}"));
+        _ = calls(&mut scenario, &Input::Reconcile);
+        let then = answered(&mut scenario, WIDGET, read(Some("shop")));
+        assert_eq!(then.is_empty(), is_used, "{before} {after}: {then:?}");
+        if is_used {
+            assert_eq!(user_of(&scenario, WIDGET), "Deployment shop/theirs");
+        }
+    }
+}
+
+#[test]
+fn read_before_a_delete_is_no_more_than_a_read_while_the_run_is_paused() {
+    let mut scenario = Scenario::of(SHOP);
+    _ = calls(&mut scenario, &Input::Reconcile);
+    scenario.steer(&command(RunCommand::Pause));
+    assert_eq!(answered(&mut scenario, WIDGET, read(Some("shop"))), Vec::<String>::new());
+    scenario.steer(&command(RunCommand::Resume));
+    assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET Widget shop/main"]);
+}

@@ -1,0 +1,58 @@
+//! The marks by which an object names its application, the strongest first: its label part-of, then the release or the
+//! application of a tool that installed it.
+//!
+//! # Decisions
+//! - The name of a release is unique only in its namespace: two namespaces may hold a release called `redis` each. So the id
+//!   of such a unit has the namespace in it.
+//! - An object without a namespace that has only the label instance names no release, because the label says no namespace.
+
+use std::sync::Arc;
+
+use crate::{labels::PART_OF, object::Object};
+
+use super::UnitOrigin;
+
+/// The id of the unit that an object's label part-of names.
+pub(super) fn part_of(object: &Object) -> Option<Arc<str>> {
+    object.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
+}
+
+/// The id of the unit that a tool installed an object with.
+pub(super) fn installed_with(object: &Object) -> Option<Arc<str>> {
+    let label = |key: &str| object.labels.get(key).filter(|value| !value.is_empty());
+    let annotations = object.annotations.as_deref();
+    let release = || {
+        let named = annotations.and_then(|it| it.release.clone());
+        let labelled =
+            || Some((object.namespace.clone()?, label("app.kubernetes.io/instance")?.clone()));
+        let (namespace, name) = named.or_else(labelled)?;
+        Some(format!("release:{namespace}/{name}"))
+    };
+    let argo_cd = || {
+        let named = annotations.and_then(|it| it.application.as_ref());
+        let name = named.or_else(|| label("argocd.argoproj.io/instance"))?;
+        Some(format!("argocd:{name}"))
+    };
+    let flux = || {
+        let of = |kind: &str| {
+            let [name, namespace] = ["name", "namespace"]
+                .map(|field| label(&format!("{kind}.toolkit.fluxcd.io/{field}")));
+            Some(format!("flux:{}/{}", namespace?, name?))
+        };
+        of("kustomize").or_else(|| of("helm"))
+    };
+    let kapp = || Some(format!("kapp:{}", label("kapp.k14s.io/app")?));
+    release().or_else(argo_cd).or_else(flux).or_else(kapp).map(Arc::from)
+}
+
+/// The way in which the unit with this id is recognised. The value of a label has no colon, so that no label part-of makes
+/// such an id.
+pub(super) fn origin_of(id: &str) -> UnitOrigin {
+    match id.split_once(':').map(|(tool, _)| tool) {
+        Some("release") => UnitOrigin::Release,
+        Some("argocd") => UnitOrigin::ArgoCd,
+        Some("flux") => UnitOrigin::Flux,
+        Some("kapp") => UnitOrigin::Kapp,
+        _ => UnitOrigin::PartOf,
+    }
+}
