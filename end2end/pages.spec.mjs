@@ -49,7 +49,7 @@ test('route at every width and in both themes is readable and passes axe', { tag
 	const run = new URL(first.url()).pathname;
 	await expect(first.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 
-	const routes = ['/', '/u/consortium', '/u/consortium?view=list', plan, run, `${run}?view=map`, '/u/nothing-of-that-name', '/nowhere'];
+	const routes = ['/', '/u/consortium', '/u/consortium?view=list', plan, run, `${run}?view=map`, '/trouble', '/u/nothing-of-that-name', '/nowhere'];
 	for (const colorScheme of schemes) {
 		const page = await visit({ colorScheme });
 		await page.context().addCookies(cookies);

@@ -102,6 +102,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/u/:unit/plan") view=page::plan::PlanPage/>
                     <Route path=path!("/u/:unit/plan/:plan") view=page::plan::PlanPage/>
                     <Route path=path!("/r/:run") view=page::run::Run/>
+                    <Route path=path!("/trouble") view=page::trouble::Trouble/>
                 </FlatRoutes>
             </Frame>
         </Router>

@@ -3,6 +3,7 @@
 pub mod not_found;
 pub mod plan;
 pub mod run;
+pub mod trouble;
 pub mod unit;
 pub mod units;
 
@@ -78,6 +79,11 @@ fn open(topic: Signal<Topic>) -> Scene {
 /// The cluster's card, woken only when it changes.
 fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
     Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
+}
+
+/// Whether a deletion waits.
+fn is_in_trouble(scene: Scene) -> Memo<bool> {
+    Memo::new(move |_| scene.read(|records| scene::diagnoses(records).next().is_some()))
 }
 
 /// The kinds that cannot be seen.

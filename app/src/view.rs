@@ -8,6 +8,7 @@ pub mod choices;
 pub mod confirm;
 pub mod connection;
 pub mod current;
+pub mod diagnosis;
 pub mod drawer;
 pub mod edge;
 pub mod empty;

@@ -74,6 +74,29 @@ fn check(html: &str) {
 }
 
 #[test]
+fn trouble() {
+    let html = render("trouble", "/trouble", consortium::trouble());
+    check(&html);
+    for said in [
+        "Node worker-7 stopped reporting, so nobody confirms that its Pods ended.",
+        "Service consortium/peer has no ready Pod.",
+        "force the deletion while the machine may still run",
+        "waits for Pod consortium/&lt;b&gt;peer-0&lt;/b&gt;, which mounts it",
+        "Unknown NodeStatusUnknown: Kubelet stopped posting node status.",
+        "Confirmed: the cluster says so itself.",
+        "ledger-sre",
+        "<details class=\"diagnosis\" id=\"why-nodeSilent%2FNode%2F%2Fworker-7%2F\" open",
+        "<span class=\"count\">1</span>",
+    ] {
+        assert!(html.contains(said), "{said}");
+    }
+    assert!(!html.contains("<b>peer"), "a name is never markup");
+    let calm = render("calm", "/trouble", consortium::nothing());
+    check(&calm);
+    assert!(calm.contains("No deletion is in trouble"));
+}
+
+#[test]
 fn units() {
     let html = render("units", "/", consortium::units());
     check(&html);

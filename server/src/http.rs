@@ -15,13 +15,14 @@
 //! # Looking
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
+//! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause and the facts behind it
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
 //! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
 //! curl -b jar $U/r/k3f9/feed.txt        # 200: the same as sentences, a line each
 //! curl -b jar $U/api/plans/0123456789abcdef
 //! ```
-//! The first three answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`]. The
+//! The first four answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`]. The
 //! lines of a feed are [`teardown::message::FeedEntry`]s.
 //!
 //! # Doing
@@ -49,7 +50,7 @@
 //! ```sh
 //! curl -N -b jar "$U/api/events?topic=run:k3f9&after=5f3a:17"
 //! ```
-//! `topic` is `units`, `unit:NAME` or `run:ID`. What comes, each event with its JSON in `data`:
+//! `topic` is `units`, `trouble`, `unit:NAME` or `run:ID`. What comes, each event with its JSON in `data`:
 //!
 //! | event      | id         | data |
 //! |------------|------------|------|
@@ -194,6 +195,7 @@ pub fn router(state: AppState) -> Router {
     let api = Router::new()
         .route("/units", get(units::all))
         .route("/units/{unit}", get(units::one))
+        .route("/trouble", get(units::trouble))
         .route("/plans", post(plans::make))
         .route("/plans/{plan}", get(plans::read))
         .route("/runs", post(runs::start))

@@ -191,6 +191,19 @@ fn toggled(list: &str, word: &str) -> String {
     rest.join(",")
 }
 
+/// The page with every deletion that waits.
+pub const TROUBLE: &str = "/trouble";
+
+/// The id of a diagnosis' card, and the fragment that leads to it.
+pub fn card_of(diagnosis: &str) -> String {
+    format!("why-{}", encoded(diagnosis))
+}
+
+/// `/trouble#why-…`.
+pub fn diagnosis(id: &str) -> String {
+    format!("{TROUBLE}#{}", card_of(id))
+}
+
 /// `/u/{unit}`.
 pub fn unit(id: &UnitId) -> String {
     format!("/u/{}", encoded(id.as_str()))

@@ -21,6 +21,7 @@ use crate::{
         attention::{Attention, asks},
         banner,
         current::current,
+        diagnosis::diagnoses,
         drawer::Drawer,
         empty,
         feed::Feed,
@@ -91,6 +92,7 @@ pub fn Run() -> impl IntoView {
             done(command::take_on(&id.get_untracked(), step, &confirm).await);
         });
     });
+    let in_trouble = super::is_in_trouble(scene);
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let alarm = alarm(attention);
@@ -115,6 +117,12 @@ pub fn Run() -> impl IntoView {
             <div class="run-body">
                 <div class="run-main">
                     {move || is_open.get().then(|| current(scene))}
+                    {move || in_trouble.get().then(|| view! {
+                        <section aria-labelledby="why-title">
+                            <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
+                            {diagnoses(scene, Some(address), true)}
+                        </section>
+                    }.into_any())}
                     <Attention scene address steps=troubled busy send take_on/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">

@@ -17,6 +17,7 @@ use crate::{
     text,
     view::{
         banner,
+        diagnosis::diagnoses,
         drawer::Drawer,
         empty,
         graph::Graph,
@@ -44,6 +45,7 @@ pub fn Unit() -> impl IntoView {
     });
     let empty =
         Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
+    let in_trouble = super::is_in_trouble(scene);
     let tally = Memo::new(move |_| scene.read(Tally::of));
     let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
         let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
@@ -134,6 +136,7 @@ pub fn Unit() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::blind(&blind.get())}
+            {move || in_trouble.get().then(|| diagnoses(scene, Some(address), false))}
             {move || body()}
         </div>
     }

@@ -12,8 +12,8 @@ use leptos::prelude::*;
 use teardown::{
     fold::{Gap, View},
     message::{
-        ClusterCard, Counts, EdgeCard, FeedEntry, HiddenKindCard, Key, Message, ObjectCard, Record,
-        Revision, RunCard, StepCard, UnitCard,
+        ClusterCard, Counts, DiagnosisCard, EdgeCard, FeedEntry, HiddenKindCard, Key, Message,
+        ObjectCard, Record, Revision, RunCard, StepCard, UnitCard,
     },
     object::Uid,
     plan::StepId,
@@ -215,7 +215,7 @@ impl Scene {
             (Key::Run(id), _) => remove(self.runs, id),
             // An edge has all that is drawn of it in its key, so it hardly ever changes without coming or going.
             (Key::Edge(..) | Key::HiddenKind(_), _) => true,
-            (Key::Cluster | Key::Event(_), _) => false,
+            (Key::Cluster | Key::Event(_) | Key::Diagnosis(_), _) => false,
         }
     }
 }
@@ -302,6 +302,23 @@ of_kind!(
     /// The feed, oldest first.
     events, Event, FeedEntry
 );
+
+of_kind!(
+    /// All diagnoses, by cause and root.
+    diagnoses, Diagnosis, DiagnosisCard
+);
+
+/// All diagnoses: those that do harm first, then those with the most objects.
+pub fn diagnoses_by_harm(records: &Records) -> Vec<DiagnosisCard> {
+    let mut cards: Vec<DiagnosisCard> = diagnoses(records).cloned().collect();
+    cards.sort_by(|a, b| b.diagnosis.harm().cmp(&a.diagnosis.harm()));
+    cards
+}
+
+/// The reason why an object's deletion waits.
+pub fn diagnosis_of<'a>(records: &'a Records, uid: &Uid) -> Option<&'a DiagnosisCard> {
+    diagnoses(records).find(|card| card.diagnosis.waiting.iter().any(|held| held.uid == *uid))
+}
 
 /// The number of these in each state.
 pub fn count<'a>(states: impl Iterator<Item = &'a teardown::message::State>) -> Counts {

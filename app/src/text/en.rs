@@ -9,6 +9,7 @@ mod run;
 mod proof;
 mod step_problem;
 mod cluster;
+mod diagnosis;
 mod api_problem;
 mod demo;
 
@@ -18,6 +19,7 @@ pub use self::{
     api_problem::api_problem,
     cluster::*,
     demo::*,
+    diagnosis::*,
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,

@@ -5,10 +5,10 @@ use teardown::{
     message::{State, StepCard},
     plan::StepId,
     run::{RunCommand, StepProblem},
-    unknown_reason::UnknownReason,
 };
 
 use super::{
+    diagnosis::cause_of,
     guard::Guarded,
     moment::moment,
     object_name::{object_link, object_name},
@@ -17,7 +17,14 @@ use super::{
     state_badge::state_badge,
     take_on::TakeOn,
 };
-use crate::{navigation::address::Address, state::clock::Clock, state::scene::Scene, text};
+use crate::{
+    navigation::address::Address,
+    state::{
+        clock::Clock,
+        scene::{self, Scene},
+    },
+    text,
+};
 
 /// Whether a state needs a person's eye.
 pub fn is_trouble(state: State) -> bool {
@@ -63,7 +70,7 @@ pub fn Attention(
             <ul class="attention">
                 {rows(steps, StepId::to_string, move |id| {
                     let step = scene.step(id)?;
-                    Some(view! { {move || step.with(|step| card(step, address, busy, ask, ask_claim))} }.into_any())
+                    Some(view! { {move || step.with(|step| card(step, scene, address, busy, ask, ask_claim))} }.into_any())
                 })}
             </ul>
         }.into_any()
@@ -79,8 +86,23 @@ pub fn Attention(
     }
 }
 
+/// The cause, the cluster's own words, and the advice.
+fn why(problem: &StepProblem) -> AnyView {
+    let lines = text::evidence(problem)
+        .into_iter()
+        .map(|line| view! { <li class="quote">{line}</li> }.into_any())
+        .collect_view();
+    view! {
+        <p class="attention-cause">{text::step_problem(problem)}</p>
+        <ul class="evidence">{lines}</ul>
+        <p class="attention-do">{text::trouble_do(problem)}</p>
+    }
+    .into_any()
+}
+
 fn card(
     step: &StepCard,
+    scene: Scene,
     address: Address,
     busy: Signal<bool>,
     ask: Callback<StepId>,
@@ -89,24 +111,20 @@ fn card(
     let id = step.id;
     let waits_for_a_pod = matches!(
         &step.problem,
-        Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
+        Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on()
     );
     let take_on = waits_for_a_pod.then(|| {
         let act = Callback::new(move |()| ask_claim.run(id));
         view! { <Guarded label=text::TAKE_ON busy act class="small danger"/> }.into_any()
     });
-    let why = step.problem.as_ref().map(|problem| {
-        let lines = text::evidence(problem)
-            .into_iter()
-            .map(|line| view! { <li class="quote">{line}</li> }.into_any())
-            .collect_view();
-        view! {
-            <p class="attention-cause">{text::step_problem(problem)}</p>
-            <ul class="evidence">{lines}</ul>
-            <p class="attention-do">{text::trouble_do(problem)}</p>
-        }
-        .into_any()
+    // Of a deletion that takes long the step knows no more than that; its diagnosis knows why.
+    let is_late = matches!(&step.problem, Some(StepProblem::Late { .. }));
+    let cause = is_late.then(|| cause_of(scene, step.uid.clone()));
+    let (uid, problem) = (step.uid.clone(), step.problem.clone());
+    let is_diagnosed = Memo::new(move |_| {
+        is_late && scene.read(|records| scene::diagnosis_of(records, &uid).is_some())
     });
+    let why = move || problem.as_ref().filter(|_| !is_diagnosed.get()).map(why);
     let clock = expect_context::<Clock>();
     let since = match (&step.problem, step.requested) {
         (Some(StepProblem::Late { since, .. }), _) => {
@@ -128,7 +146,8 @@ fn card(
                 {take_on}
                 <Guarded label=text::SKIP busy act=Callback::new(move |()| ask.run(id)) class="small"/>
             </div>
-            {why}
+            {cause}
+            {move || why()}
         </li>
     }
     .into_any()

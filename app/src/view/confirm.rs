@@ -148,10 +148,16 @@ pub fn Confirm(
     };
     let lost =
         [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
+    // What is ticked by its volume is not asked for twice.
+    let is_ticked = |object: &&ObjectRef| {
+        let of_it = |data: &&DataFate| data.claim.as_ref() == Some(*object);
+        let is_lost = |data: &DataFate| matches!(data.fate, Fate::Destroyed | Fate::Unknown);
+        plan.data.iter().filter(of_it).any(is_lost)
+    };
     let by_name: Vec<_> = plan
         .by_name
         .iter()
-        .filter(|object| plan.data.iter().all(|data| data.claim.as_ref() != Some(object)))
+        .filter(|object| !is_ticked(object))
         .map(|object| view! { <li>{tick_box(text::named(object)).into_any()}</li> }.into_any())
         .collect();
     asked += by_name.len();

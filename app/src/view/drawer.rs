@@ -9,6 +9,7 @@ use teardown::{
 
 use super::{
     attention::is_trouble,
+    diagnosis::cause_of,
     icon::icon,
     moment::moment,
     object_name::{object_name, object_name_whole},
@@ -46,7 +47,7 @@ pub fn Drawer(
             None => view! { <p class="quiet">{text::SELECTED_GONE}</p> }.into_any(),
             Some(card) => {
                 let edges = scene.read_members(|records| edges_of(records, &card.uid));
-                details(&card, &edges, address)
+                details(&card, &edges, scene, address)
             }
         };
         Some(view! {
@@ -138,7 +139,8 @@ fn edges_of(records: &scene::Records, uid: &Uid) -> Vec<Seen> {
         .collect()
 }
 
-fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> AnyView {
+fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) -> AnyView {
+    let cause = card.deletion.map(|_| cause_of(scene, card.uid.clone()));
     let part = |first: Option<bool>| -> Vec<Seen> {
         edges.iter().filter(|seen| seen.other_first == first).cloned().collect()
     };
@@ -191,6 +193,7 @@ fn details(card: &ObjectCard, edges: &[Seen], address: Address) -> AnyView {
             {state_badge(card.state)} " " <span class="quiet">{card.since.map(moment)}</span>
         </p>
         <p class="quiet">{text::state_means(card.state)}</p>
+        {cause}
         {kept}
         {outside}
         <h3>{text::LADDER}</h3>

@@ -15,6 +15,7 @@ use super::{
     theme::ThemeButton,
 };
 use crate::{
+    navigation::address::TROUBLE,
     state::{clock, connection::Connection, production::is_production, seed::InitialData},
     text,
 };
@@ -97,6 +98,10 @@ pub fn Frame(
             }.into_any()
         })
     };
+    let troubles = move || {
+        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
+        (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
+    };
     view! {
         <Title text=shown_title/>
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
@@ -105,6 +110,7 @@ pub fn Frame(
                 <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
                 <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
+                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || troubles()}</span></A>
             </nav>
             <div class="frame-column">
                 <header class="top">
@@ -200,6 +206,7 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
                 (text::PLAN.to_owned(), None),
             ]
         }
+        ["trouble"] => vec![home(true), (text::TROUBLE.to_owned(), None)],
         ["r", run] => vec![home(true), (format!("{} {}", text::RUN, Url::unescape(run)), None)],
         _ => vec![home(false)],
     }
@@ -223,5 +230,6 @@ mod tests {
         assert_eq!(title("/u/a%2Fb"), "a/b · Unwind");
         assert_eq!(title("/u/shop/plan/1f3a"), "Plan · shop · Unwind");
         assert_eq!(title("/r/7"), "Run 7 · Unwind");
+        assert_eq!(title("/trouble"), "Trouble · Unwind");
     }
 }

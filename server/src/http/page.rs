@@ -1,9 +1,10 @@
 //! The page, rendered with what the hub knows at that moment: it can be read before its script has loaded, and without
 //! it. The address says what is shown: a route with `{plan}` shows that plan of `{unit}`, one with `{run}` that run,
-//! one with `{unit}` that unit, or a new plan of it, any other the list of units and runs.
+//! one with `{unit}` that unit, or a new plan of it, `/trouble` every deletion that waits, any other the list of units
+//! and runs.
 
 use any_spawner::Executor;
-use app::{App, Assets, PageSeed, shell};
+use app::{App, Assets, PageSeed, navigation::address::TROUBLE, shell};
 use axum::{
     Router,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
@@ -113,6 +114,7 @@ enum Subject {
     Plan(UnitId, PlanId),
     NewPlan(UnitId, Choices),
     Run(RunId),
+    Trouble,
 }
 
 impl Subject {
@@ -131,6 +133,7 @@ impl Subject {
                 Self::NewPlan(UnitId::new(unit), choices)
             }
             (None, Some(unit), None) => Self::Unit(UnitId::new(unit)),
+            (None, None, _) if uri.path() == TROUBLE => Self::Trouble,
             (None, None, _) => Self::Units,
         })
     }
@@ -146,6 +149,7 @@ struct Sight {
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
     let topic = match subject {
         Subject::Units => Topic::Units,
+        Subject::Trouble => Topic::Trouble,
         Subject::Unit(unit) | Subject::Plan(unit, _) | Subject::NewPlan(unit, _) => {
             Topic::Unit(unit.clone())
         }
@@ -169,7 +173,7 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
             Some(plan) => hub.plan(plan).await?.ok(),
             None => None,
         },
-        (Subject::Units | Subject::Unit(_) | Subject::Run(_), _) => None,
+        (Subject::Units | Subject::Trouble | Subject::Unit(_) | Subject::Run(_), _) => None,
     };
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {

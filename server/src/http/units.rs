@@ -1,4 +1,4 @@
-//! Units, to look at.
+//! Units, and deletions that wait, to look at.
 
 use axum::{
     Json,
@@ -14,6 +14,11 @@ use super::{AppState, Failure};
 /// All units and runs.
 pub(super) async fn all(State(state): State<AppState>) -> Result<Json<Message>, Failure> {
     Ok(Json(state.hub.query(Topic::Units).await??))
+}
+
+/// Every deletion that waits, with its cause.
+pub(super) async fn trouble(State(state): State<AppState>) -> Result<Json<Message>, Failure> {
+    Ok(Json(state.hub.query(Topic::Trouble).await??))
 }
 
 /// One unit with its graph.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    diagnosis::{Diagnosis, diagnose},
     graph::Graph,
     index::Index,
     observation::Observation,
@@ -16,6 +17,9 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use crate::journal::ClusterId;
 
+/// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
+const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
+
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
     name: String,
@@ -25,6 +29,9 @@ pub(super) struct ClusterState {
     computed: u64,
     graph: Graph,
     units: BTreeMap<UnitId, Unit>,
+    diagnoses: Vec<Diagnosis>,
+    /// The time of the diagnoses.
+    diagnosed: Option<Timestamp>,
 }
 
 /// The index with a graph and units that are up to date.
@@ -33,6 +40,7 @@ pub(super) struct Current<'a> {
     pub(super) index: &'a Index,
     pub(super) graph: &'a Graph,
     pub(super) units: &'a BTreeMap<UnitId, Unit>,
+    diagnoses: &'a [Diagnosis],
     pub(super) now: Timestamp,
 }
 
@@ -42,7 +50,9 @@ impl ClusterState {
         let index = Index::default();
         let graph = Graph::of(&index);
         let units = units(&index, &graph);
-        Self { name, clock: Clock::start(now), computed: index.changes(), index, graph, units }
+        let computed = index.changes();
+        let (clock, diagnoses) = (Clock::start(now), Vec::new());
+        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None }
     }
 
     /// Starts the clock again at this time.
@@ -86,23 +96,32 @@ impl ClusterState {
         self.clock.instant(at)
     }
 
-    /// Computes the graph and the units from the index, unless they are up to date.
+    /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
     pub(super) fn current(&mut self) -> Current<'_> {
-        let changes = self.index.changes();
-        if self.computed != changes {
+        let (changes, now) = (self.index.changes(), self.clock.now());
+        let has_changed = self.computed != changes;
+        if has_changed {
             self.graph = Graph::of(&self.index);
             self.units = units(&self.index, &self.graph);
             self.computed = changes;
         }
-        let Self { name, clock, index, graph, units, .. } = self;
-        Current { name, index, graph, units, now: clock.now() }
+        let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
+        if has_changed || self.diagnosed.is_none_or(is_old) {
+            // Before every kind is listed, what is not known yet would look as if it were not there.
+            let is_synced = self.index.is_synced();
+            self.diagnoses =
+                if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
+            self.diagnosed = Some(now);
+        }
+        let Self { name, index, graph, units, diagnoses, .. } = self;
+        Current { name, index, graph, units, diagnoses, now }
     }
 }
 
 impl<'a> Current<'a> {
     /// The cluster with these runs, for the views of the topics.
     pub(super) fn world(self, runs: &'a [&'a Run]) -> World<'a> {
-        let Self { name: cluster, index, graph, units, now } = self;
-        World { cluster, index, graph, units, runs, now }
+        let Self { name: cluster, index, graph, units, diagnoses, now } = self;
+        World { cluster, index, graph, units, runs, diagnoses, now }
     }
 }

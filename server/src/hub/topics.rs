@@ -123,6 +123,7 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
     let latest = runs.latest_first(cluster);
     match topic {
         Topic::Units => Ok(cluster.current().world(&latest).overview()),
+        Topic::Trouble => Ok(cluster.current().world(&latest).trouble()),
         Topic::Unit(id) => {
             let is_synced = cluster.index().is_synced();
             cluster.current().world(&latest).unit(id).ok_or_else(|| {
@@ -151,6 +152,7 @@ fn is_frame(record: &Record) -> bool {
         | Record::Object(_)
         | Record::Edge(_)
         | Record::Step(_)
-        | Record::Event(_) => false,
+        | Record::Event(_)
+        | Record::Diagnosis(_) => false,
     }
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::JournalError;
 
 /// The version that this program writes, and the only one that it reads.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The length of a record's checksum: an accidental change goes undetected once in 2^64 times.
 const SUM_BYTES: usize = 8;

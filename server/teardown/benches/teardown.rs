@@ -121,8 +121,15 @@ fn rules(criterion: &mut Criterion) {
     group.bench_function("graph", |b| b.iter(|| Graph::of(&index)));
     group.bench_function("units", |b| b.iter(|| units(&index, &graph)));
     group.bench_function("plan", |b| b.iter(|| plan(&index, &graph, &found[&id], &choices, now)));
-    let world =
-        World { cluster: "bench", index: &index, graph: &graph, units: &found, runs: &[], now };
+    let world = World {
+        cluster: "bench",
+        index: &index,
+        graph: &graph,
+        units: &found,
+        runs: &[],
+        diagnoses: &[],
+        now,
+    };
     group.bench_function("view of a unit", |b| b.iter(|| world.unit(&id)));
     group.finish();
 }

@@ -105,6 +105,11 @@ pub enum Outcome {
         /// `Retry-After`, if the answer has one.
         after: Option<SignedDuration>,
     },
+    /// The object has changed since it was read, so the DELETE had no effect: 409 on the version.
+    Changed {
+        /// The problem that the server reported.
+        message: ApiProblem,
+    },
     /// The answer says nothing about the object: 401, a 404 for the kind as a whole.
     Unknown {
         /// The problem that the server reported.

@@ -17,6 +17,7 @@ mod namespace;
 mod owner;
 mod pod;
 mod storage;
+mod wire;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -102,6 +103,13 @@ impl Impact {
     }
 }
 
+impl Diagnosis {
+    /// The order in which a person looks at several: what does harm, then what is stuck, then what holds the most.
+    pub fn harm(&self) -> (bool, bool, usize) {
+        (!self.impact.is_none(), self.stuck, self.total)
+    }
+}
+
 /// Looks at one object that is being deleted.
 type Detector = for<'a> fn(&Case<'a>, &'a Arc<Object>, &mut Vec<Finding<'a>>);
 
@@ -161,17 +169,16 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
     let mut found: Vec<Diagnosis> =
         roots.into_iter().filter_map(|(id, root)| root.diagnosis(id, &case, &waiters)).collect();
     found.sort_by(|a, b| {
-        let harm = |it: &Diagnosis| (!it.impact.is_none(), it.stuck, it.total);
-        harm(b).cmp(&harm(a)).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
+        b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
     found
 }
 
 /// Equal causes at one object are one diagnosis.
 fn id_of(verdict: &Verdict) -> String {
-    let ObjectRef { kind, namespace, name, .. } = &verdict.root;
+    let ObjectRef { group, kind, namespace, name } = &verdict.root;
     let namespace = namespace.as_deref().unwrap_or_default();
-    [verdict.cause.name(), kind, namespace, name, &verdict.part].join("/")
+    [verdict.cause.name(), group, kind, namespace, name, &verdict.part].join("/")
 }
 
 /// A waiting object, and the place of the one that it waits for.
@@ -251,8 +258,9 @@ impl<'a> Root<'a> {
     }
 }
 
-/// A Deployment with strategy Recreate starts no new Pod before the old ones are over, and a StatefulSet none of the same
-/// name before the old one is gone (`pkg/controller/deployment/recreate.go`, `pkg/controller/statefulset`).
+/// A Deployment with strategy Recreate starts no Pod of a new template before those of the old one are over: it has scaled
+/// their ReplicaSet to 0 by then. With the same template the ReplicaSet replaces a Pod at once. A StatefulSet starts none of
+/// the same name before the old one is gone (`pkg/controller/deployment/recreate.go`, `pkg/controller/statefulset`).
 fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -> Impact {
     let (mut blocked, mut without) = (BTreeSet::new(), BTreeSet::new());
     for object in waiting {
@@ -261,8 +269,16 @@ fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -
         let is_over = pod.phase.is_some_and(Phase::is_over);
         let owners = object.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
         for owner in owners.filter(|owner| owner.deletion.is_none()) {
-            if owner.kind.is("apps", "StatefulSet") {
+            let replicas = match &owner.facts {
+                Facts::Workload(workload) => workload.replicas.unwrap_or(1),
+                _ => continue,
+            };
+            let ordinal = object.name.rsplit('-').next().and_then(|it| it.parse::<i64>().ok());
+            if owner.kind.is("apps", "StatefulSet") && ordinal.is_some_and(|it| it < replicas) {
                 blocked.insert(owner.reference());
+            }
+            if replicas > 0 {
+                continue;
             }
             let above = owner.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
             for deployment in above.filter(|above| above.deletion.is_none() && !is_over) {

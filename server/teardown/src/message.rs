@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
+    diagnosis::Diagnosis,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
@@ -31,6 +32,8 @@ pub enum Topic {
     Unit(UnitId),
     /// One run with its steps, its graph and its feed: `run:{id}`.
     Run(RunId),
+    /// Every deletion that waits, in a run or not: `trouble`.
+    Trouble,
 }
 
 impl std::fmt::Display for Topic {
@@ -39,23 +42,23 @@ impl std::fmt::Display for Topic {
             Self::Units => f.write_str("units"),
             Self::Unit(unit) => write!(f, "unit:{unit}"),
             Self::Run(run) => write!(f, "run:{run}"),
+            Self::Trouble => f.write_str("trouble"),
         }
     }
 }
 
 /// The text names no topic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a topic is `units`, `unit:NAME` or `run:ID`")]
+#[error("a topic is `units`, `trouble`, `unit:NAME` or `run:ID`")]
 pub struct TopicError;
 
 impl std::str::FromStr for Topic {
     type Err = TopicError;
 
     fn from_str(text: &str) -> Result<Self, TopicError> {
-        if text == "units" {
-            return Ok(Self::Units);
-        }
         match text.split_once(':') {
+            None if text == "units" => Ok(Self::Units),
+            None if text == "trouble" => Ok(Self::Trouble),
             Some(("unit", id)) if !id.is_empty() => Ok(Self::Unit(UnitId::new(id))),
             Some(("run", id)) if !id.is_empty() => Ok(Self::Run(RunId::new(id))),
             _ => Err(TopicError),
@@ -136,6 +139,8 @@ pub enum Record {
     Step(StepCard),
     /// A line of a run's feed.
     Event(FeedEntry),
+    /// The reason why deletions wait.
+    Diagnosis(DiagnosisCard),
 }
 
 /// The key of a record.
@@ -158,6 +163,8 @@ pub enum Key {
     Step(StepId),
     /// By place in the feed.
     Event(u64),
+    /// By cause and root.
+    Diagnosis(String),
 }
 
 impl Record {
@@ -177,6 +184,7 @@ impl Record {
             Self::HiddenKind(card) => Key::HiddenKind(card.resource.clone()),
             Self::Step(card) => Key::Step(card.id),
             Self::Event(card) => Key::Event(card.number),
+            Self::Diagnosis(card) => Key::Diagnosis(card.diagnosis.id.clone()),
         }
     }
 }
@@ -194,6 +202,9 @@ pub struct ClusterCard {
     pub kinds: usize,
     /// The number of known objects.
     pub objects: usize,
+    /// The number of causes for which deletions wait, anywhere in the cluster.
+    #[serde(default)]
+    pub diagnoses: usize,
     /// Set while the API server is unreachable: since when, and the problem.
     pub unreachable: Option<Unreachable>,
     /// The state of the simulation, if the cluster is simulated.
@@ -404,6 +415,15 @@ pub struct StepCard {
     pub taken: bool,
     /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
+}
+
+/// The reason why deletions wait, as a card.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiagnosisCard {
+    /// The diagnosis.
+    pub diagnosis: Diagnosis,
+    /// Labels that say whose the root is and where it runs, as names and values.
+    pub contact: Vec<(String, String)>,
 }
 
 /// One message of a stream.

@@ -276,9 +276,8 @@ pub fn plan(
     if going.is_empty() {
         return Err(PlanError::Empty);
     }
-    if choices.keeps_data()
-        && let Some((object, finalizer)) = data::claim_deleter(index, &going)
-    {
+    let claims_stay_in = kept::namespaces_of_chosen_claims(index, &kept);
+    if let Some((object, finalizer)) = data::claim_deleter(index, &going, &claims_stay_in) {
         return Err(PlanError::DeletesClaims { object, finalizer });
     }
     let guards = guards::guards(index, graph, &going);

@@ -372,7 +372,7 @@ impl Run {
             }
             RunEvent::Gone { step, unconfirmed, .. } => object(step)
                 .map(|object| FeedEvent::Gone { step: *step, object, unconfirmed: *unconfirmed }),
-            RunEvent::TakenOn { step, by } => object(step).map(|object| FeedEvent::TakenOn {
+            RunEvent::TakenOn { step, by, .. } => object(step).map(|object| FeedEvent::TakenOn {
                 step: *step,
                 object,
                 by: by.clone(),

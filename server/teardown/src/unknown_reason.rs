@@ -2,7 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{api_problem::ApiProblem, object::ObjectRef};
+use crate::{
+    api_problem::ApiProblem,
+    object::{ObjectRef, Uid},
+};
+
+/// The resource that says to which node a volume is attached.
+pub const ATTACHMENTS: &str = "volumeattachments.storage.k8s.io";
 
 /// A reason why a question has no answer yet. It never counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,12 +40,10 @@ pub enum UnknownReason {
         /// The workload.
         of: Box<ObjectRef>,
     },
-    /// A Pod that mounted the claim is gone from the API alone: its node may still run it.
-    PodUnconfirmed {
-        /// The Pod.
-        pod: ObjectRef,
-        /// Its node, if it is known.
-        node: Option<String>,
+    /// Pods that mounted the claim are gone from the API alone: their nodes may still run them.
+    PodsUnconfirmed {
+        /// The Pods.
+        pods: Vec<UnconfirmedPod>,
     },
     /// The volume is still attached to a node, although no Pod uses it.
     StillAttached {
@@ -78,4 +82,26 @@ pub enum UnknownReason {
         /// The problem with the answer.
         message: ApiProblem,
     },
+}
+
+/// A Pod that is gone from the API alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnconfirmedPod {
+    /// Its identity.
+    pub uid: Uid,
+    /// Its kind, namespace and name.
+    pub pod: ObjectRef,
+    /// Its node, if it is known.
+    pub node: Option<String>,
+}
+
+impl UnknownReason {
+    /// Whether a person who has looked elsewhere may answer for it, so that the storage opens.
+    pub fn can_be_taken_on(&self) -> bool {
+        match self {
+            Self::PodsUnconfirmed { .. } => true,
+            Self::Hidden { resource, .. } => resource == ATTACHMENTS,
+            _ => false,
+        }
+    }
 }

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 
 use crate::{
     deadlines::{Deadlines, Overdue},
+    diagnosis::Diagnosis,
     graph::Graph,
     index::{HiddenKind, Index, Presence},
     message::{
-        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
-        Record, RunCard, State, StepCard, UnitCard,
+        ClusterCard, Counts, Detail, DetailName, DiagnosisCard, EdgeCard, HiddenKindCard,
+        Membership, ObjectCard, Record, RunCard, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
@@ -37,6 +38,8 @@ pub struct World<'a> {
     pub units: &'a BTreeMap<UnitId, Unit>,
     /// Runs of this server, newest first.
     pub runs: &'a [&'a Run],
+    /// Why deletions wait, the worst first.
+    pub diagnoses: &'a [Diagnosis],
     /// The time of the view.
     pub now: Timestamp,
 }
@@ -47,6 +50,13 @@ impl World<'_> {
         let mut records = self.frame();
         records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit))));
         records.extend(self.runs.iter().map(|run| Record::Run(self.run_card(run))));
+        records
+    }
+
+    /// Every deletion that waits, with its cause.
+    pub fn trouble(&self) -> Vec<Record> {
+        let mut records = self.frame();
+        records.extend(self.diagnoses_of(|_| true));
         records
     }
 
@@ -87,6 +97,7 @@ impl World<'_> {
             self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
         );
         records.push(Record::Unit(self.unit_card(unit)));
+        records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
     }
 
@@ -140,6 +151,7 @@ impl World<'_> {
                 .filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to))
                 .map(Record::Edge),
         );
+        records.extend(self.diagnoses_of(|uid| shown.step(uid).is_some()));
         let skip = run.event_log().len().saturating_sub(FEED);
         records.extend(run.event_log().iter().skip(skip).cloned().map(Record::Event));
         records
@@ -152,6 +164,7 @@ impl World<'_> {
             synced: self.index.is_synced(),
             kinds: self.index.kinds(),
             objects: self.index.len(),
+            diagnoses: self.diagnoses.len(),
             unreachable: self.index.unreachable().cloned(),
             demo: self.index.demo().cloned(),
         };
@@ -161,6 +174,15 @@ impl World<'_> {
             },
         );
         std::iter::once(Record::Cluster(cluster)).chain(hidden).collect()
+    }
+
+    /// The diagnoses that hold one of these objects.
+    fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
+        let is_held = move |it: &&Diagnosis| it.waiting.iter().any(|held| concerns(&held.uid));
+        self.diagnoses.iter().filter(is_held).map(|diagnosis| {
+            let contact = contact(self.index, diagnosis);
+            Record::Diagnosis(DiagnosisCard { diagnosis: diagnosis.clone(), contact })
+        })
     }
 
     fn open_run(&self, unit: &UnitId) -> Option<&Run> {
@@ -459,6 +481,25 @@ impl Shown<'_> {
     fn step(&self, uid: &Uid) -> Option<StepId> {
         self.steps.get(uid).map(|step| step.id)
     }
+}
+
+/// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
+const CONTACT: [&str; 6] = [
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+    "team",
+    "owner",
+    "topology.kubernetes.io/zone",
+];
+
+/// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
+fn contact(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {
+    let root = index.named(&diagnosis.root);
+    let waiting = || diagnosis.waiting.iter().find_map(|held| index.get(&held.uid));
+    let Some(object) = root.or_else(waiting) else { return Vec::new() };
+    let value = |name: &str| Some((name.to_owned(), object.labels.get(name)?.to_string()));
+    CONTACT.into_iter().filter_map(value).collect()
 }
 
 /// The most important fields of a kind.

@@ -164,17 +164,21 @@ fn attached(case: &Case<'_>) -> Option<String> {
     Some(format!("its volume is attached to {}", text(attachment, "/spec/nodeName")))
 }
 
-/// A Pod that was deleted by force may still run on its node. A detached volume, or a person, opens its storage.
+/// A Pod that was deleted by force may still run on its node. A volume that was detached from a node that is gone, or a
+/// person, opens its storage.
 fn ended_by_force(case: &Case<'_>) -> Option<String> {
     let is_claim = kind(case.object) == "PersistentVolumeClaim";
-    let was_attached = case.state.was_attached(text(case.object, "/spec/volumeName"));
-    if !is_claim || case.is_taken_on || was_attached {
+    if !is_claim || case.is_taken_on {
         return None;
     }
+    let was_attached = case.state.was_attached(text(case.object, "/spec/volumeName"));
+    let exists = |node: &str| case.state.of_kind("Node").any(|it| name(it) == node);
     let mut pods = case.state.ended_by_force(namespace(case.object));
     let pod = pods.find(|pod| {
         let mut volumes = list(pod, "/spec/volumes").iter();
-        volumes.any(|it| text(it, "/persistentVolumeClaim/claimName") == name(case.object))
+        let mounts =
+            volumes.any(|it| text(it, "/persistentVolumeClaim/claimName") == name(case.object));
+        mounts && !(was_attached && !exists(text(pod, "/spec/nodeName")))
     })?;
     Some(format!("{} was deleted by force", title(pod)))
 }

@@ -198,11 +198,15 @@ impl State {
     }
 }
 
-/// Whether a Pod never had a node, or all its containers have ended.
+/// Whether a Pod never had a node, or its kubelet reported its end. The Pod garbage collector reports one too, for the Pods
+/// of a node that is away.
 fn has_ended(pod: &Value) -> bool {
-    let mut containers = list(pod, "/status/containerStatuses").iter().peekable();
-    text(pod, "/spec/nodeName").is_empty()
-        || containers.peek().is_some() && containers.all(|it| !it["state"]["terminated"].is_null())
+    let is_over = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");
+    let mut containers = list(pod, "/status/containerStatuses").iter();
+    let runs = containers.any(|it| !it["state"]["running"].is_null());
+    let mut conditions = list(pod, "/status/conditions").iter();
+    let is_collected = conditions.any(|it| text(it, "/reason") == "DeletionByPodGC");
+    text(pod, "/spec/nodeName").is_empty() || is_over && !runs && !is_collected
 }
 
 fn place(object: &Value) -> Place {

@@ -262,14 +262,15 @@ fn without_additions(watch: Response<Body>) -> Response<Body> {
     })
 }
 
-/// A watch whose terminating objects have no container that runs.
+/// A watch whose terminating Pods have ended.
 fn with_forged_ends(watch: Response<Body>) -> Response<Body> {
     with_each(watch, |event| {
         let text = String::from_utf8_lossy(&event);
         if !text.contains("deletionTimestamp") {
             return event;
         }
-        Bytes::from(text.replace(r#""running":{"#, r#""terminated":{"#))
+        let ended = text.replace(r#""running":{"#, r#""terminated":{"#);
+        Bytes::from(ended.replace(r#""phase":"Running""#, r#""phase":"Failed""#))
     })
 }
 

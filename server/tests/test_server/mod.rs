@@ -153,7 +153,7 @@ fn known(topic: &Topic) -> Result<(), Refusal> {
             Err(Refusal::UnknownUnit(unit.clone()))
         }
         Topic::Run(run) if *run != RunId::new("r1") => Err(Refusal::UnknownRun(run.clone())),
-        Topic::Units | Topic::Unit(_) | Topic::Run(_) => Ok(()),
+        Topic::Units | Topic::Trouble | Topic::Unit(_) | Topic::Run(_) => Ok(()),
     }
 }
 
@@ -173,7 +173,7 @@ fn snapshot(topic: &Topic) -> Message {
             left_to_cluster: 0,
             recovered: 0,
         })],
-        Topic::Units | Topic::Unit(_) => vec![],
+        Topic::Units | Topic::Trouble | Topic::Unit(_) => vec![],
     };
     Message::Snapshot { revision: revision(9), records }
 }

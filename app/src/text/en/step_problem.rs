@@ -1,6 +1,9 @@
 //! Why a step does not get on, what to do about it, and the cluster’s own words.
 
-use teardown::{run::StepProblem, unknown_reason::UnknownReason};
+use teardown::{
+    run::StepProblem,
+    unknown_reason::{UnconfirmedPod, UnknownReason},
+};
 
 use super::{
     super::{absolute, isolated, named, visible},
@@ -23,9 +26,10 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::PodsLeft { of, .. } => {
                 format!("A Pod of {} is left that is not in the plan, so this object waits.", named(of))
             }
-            UnknownReason::PodUnconfirmed { .. } => {
-                "A Pod that used it is gone from the API, but its node did not report that its containers ended, so it waits.".to_owned()
-            }
+            UnknownReason::PodsUnconfirmed { pods } => format!(
+                "{} that used it went without a report that their containers ended, so it waits.",
+                many(pods.len(), "Pod", "Pods")
+            ),
             UnknownReason::StillAttached { .. } => {
                 "Its volume is still attached to a node, so it waits.".to_owned()
             }
@@ -79,7 +83,7 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
             UnknownReason::WouldDestroyData { .. } => {
                 "Stop the run and make a new plan, which lists the data."
             }
-            UnknownReason::PodUnconfirmed { .. } => {
+            UnknownReason::PodsUnconfirmed { .. } => {
                 "If the node comes back, check there that the containers are gone. If it is switched off, or you have checked, confirm that its Pods have ended."
             }
             UnknownReason::StillAttached { .. } => {
@@ -139,9 +143,20 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
             vec![format!("HTTP {code}: {}", visible(&api_problem(message)))]
         }
         StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
+        StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
+            pods.iter().map(unconfirmed).collect()
+        }
         StepProblem::Unknown { reason } => vec![in_doubt(reason)],
         StepProblem::Retrying { message, .. } => vec![visible(&api_problem(message))],
         StepProblem::InUse { pods } => pods.iter().map(named).collect(),
+    }
+}
+
+/// `Pod shop/web-1 on node n1`.
+fn unconfirmed(pod: &UnconfirmedPod) -> String {
+    match &pod.node {
+        Some(node) => format!("{} on node {}", named(&pod.pod), isolated(node)),
+        None => named(&pod.pod),
     }
 }
 
@@ -156,10 +171,10 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
         }
         UnknownReason::NotListed { resource } => format!("{resource} has not been listed yet"),
         UnknownReason::NotServed { resource } => format!("{resource} is not served"),
-        UnknownReason::PodUnconfirmed { pod, node: Some(node) } => {
-            format!("{} on node {}", named(pod), isolated(node))
+        UnknownReason::PodsUnconfirmed { pods } => {
+            let pods: Vec<String> = pods.iter().map(unconfirmed).collect();
+            pods.join(", ")
         }
-        UnknownReason::PodUnconfirmed { pod, node: None } => named(pod),
         UnknownReason::StillAttached { volume, node } => {
             format!("{} is attached to {}", isolated(volume), isolated(node))
         }

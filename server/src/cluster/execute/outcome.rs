@@ -41,6 +41,9 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
             // The object changed while it was being deleted, or its storage was busy. The same call may succeed.
+            None if status.is_some_and(|status| is_about_version(&status.message)) => {
+                Outcome::Changed { message }
+            }
             None => Outcome::Unanswered { message, after: None },
         },
         429 => Outcome::Throttled { after },
@@ -79,6 +82,7 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Refused { .. } => "refused",
         Outcome::Throttled { .. } => "throttled",
         Outcome::Unanswered { .. } => "unanswered",
+        Outcome::Changed { .. } => "changed",
         Outcome::Unknown { .. } => "unknown",
         Outcome::Pods(_) => "pods",
         Outcome::Recalled => "recalled",
@@ -111,6 +115,13 @@ fn other_uid(message: &str) -> Option<Option<Uid>> {
         return Some(uid.filter(|uid| is_uid(uid)).map(Uid::new));
     }
     None
+}
+
+/// Whether a precondition on the version failed, in the sentences of the same two places.
+fn is_about_version(message: &str) -> bool {
+    ["the ResourceVersion in the precondition", "ResourceVersion in precondition:"]
+        .iter()
+        .any(|mark| message.contains(mark))
 }
 
 /// Whether the text looks like a UID. The API server's UIDs are UUIDs of version 4.

@@ -16,8 +16,12 @@ pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
         let configurations = configurations(case, webhook);
         let cause =
             Cause::WebhookDown { webhook: webhook.into(), configurations: names(&configurations) };
-        let evidence = configurations.iter().flat_map(|object| services(case, object, webhook));
-        let verdict = Verdict::at(cause, root(&configurations, webhook), Confidence::Confirmed);
+        let evidence: Vec<Evidence> =
+            configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
+        // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
+        let confidence =
+            if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
+        let verdict = Verdict::at(cause, root(&configurations, webhook), confidence);
         return Some(verdict.part(&webhook.into()).with(evidence));
     }
     if let Some((before, _)) = message.split_once(" denied the request")

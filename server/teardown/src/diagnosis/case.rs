@@ -186,8 +186,13 @@ pub(super) fn names(objects: &[&Arc<Object>]) -> Vec<ObjectRef> {
     names
 }
 
-/// The verdict where a resource that would tell is hidden.
+/// The finding where a resource that would tell is hidden.
 pub(super) fn cannot_see<'a>(object: &Object, why: &UnknownReason) -> Finding<'a> {
+    cannot_see_verdict(object, why).into()
+}
+
+/// The verdict where a resource that would tell is hidden.
+pub(super) fn cannot_see_verdict(object: &Object, why: &UnknownReason) -> Verdict {
     let resource: Arc<str> = match why {
         UnknownReason::Hidden { resource, .. }
         | UnknownReason::NotListed { resource }
@@ -195,5 +200,5 @@ pub(super) fn cannot_see<'a>(object: &Object, why: &UnknownReason) -> Finding<'a
         _ => object.kind.resource().into(),
     };
     let cause = Cause::CannotSee { resource: resource.clone() };
-    Verdict::new(cause, object, Confidence::Unknown).part(&resource).into()
+    Verdict::new(cause, object, Confidence::Unknown).part(&resource)
 }

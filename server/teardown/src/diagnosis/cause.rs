@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::wire::FlatCause;
 use crate::object::{Object, ObjectRef};
 
 /// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "FlatCause", into = "FlatCause")]
 pub enum Cause {
     /// The Pod is within its grace period.
     WithinGrace {
         /// The end of the grace period.
-        #[serde(with = "crate::millis::required")]
         until: Timestamp,
         /// A container has a preStop hook, which runs within the grace period.
         pre_stop: bool,
@@ -43,6 +43,11 @@ pub enum Cause {
         containers: Vec<Arc<str>>,
         /// The node reports that it is not ready.
         not_ready: bool,
+    },
+    /// No container has started, on a node that reports: a mount, an image or the sandbox may hang.
+    NeverStarted {
+        /// The node.
+        node: Arc<str>,
     },
     /// All containers have terminated, and the Pod's phase says that its sandbox, with its network, has not.
     SandboxLeft {
@@ -125,6 +130,13 @@ pub enum Cause {
         /// The Service that should serve it.
         service: Option<ObjectRef>,
     },
+    /// What a condition complains of is over, and the controller has not looked since.
+    LooksAgain {
+        /// The controller, by the name that kube-controller-manager gives it.
+        controller: Arc<str>,
+        /// The group version that answers again, or is not registered any more.
+        group_version: Arc<str>,
+    },
     /// A webhook that refuses what it cannot check does not answer.
     WebhookDown {
         /// The name of the webhook in its configuration.
@@ -206,6 +218,7 @@ impl Cause {
             Self::NodeSilent { .. } => "nodeSilent",
             Self::NodeMissing { .. } => "nodeMissing",
             Self::ContainersRunning { .. } => "containersRunning",
+            Self::NeverStarted { .. } => "neverStarted",
             Self::SandboxLeft { .. } => "sandboxLeft",
             Self::DevicesLeft { .. } => "devicesLeft",
             Self::VolumesMounted { .. } => "volumesMounted",
@@ -219,6 +232,7 @@ impl Cause {
             Self::VolumeAttached { .. } => "volumeAttached",
             Self::BackendLeft { .. } => "backendLeft",
             Self::ApiDown { .. } => "apiDown",
+            Self::LooksAgain { .. } => "looksAgain",
             Self::WebhookDown { .. } => "webhookDown",
             Self::WebhookDenies { .. } => "webhookDenies",
             Self::PolicyDenies { .. } => "policyDenies",
@@ -239,26 +253,29 @@ impl Cause {
     /// Whether waiting is expected to end it, so that it is worth showing only once it takes longer than expected. A
     /// `false` cause is shown at once, for nothing will happen by itself.
     pub fn may_pass(&self) -> bool {
-        matches!(
-            self,
-            Self::WithinGrace { .. }
-                | Self::NodeMissing { .. }
-                | Self::ContainersRunning { .. }
-                | Self::SandboxLeft { .. }
-                | Self::DevicesLeft { .. }
-                | Self::VolumesMounted { .. }
-                | Self::PodDirectoryLeft { .. }
-                | Self::VolumeAttached { .. }
-                | Self::BackendLeft { .. }
-                | Self::ContentRefused
-                | Self::ControllerSilent { .. }
-                | Self::FinisherNotReady { .. }
-                | Self::FinisherBusy { .. }
-                | Self::FinisherUnknown { .. }
-                | Self::LoadBalancerLeft
-                | Self::CannotSee { .. }
-                | Self::Unknown
-        )
+        matches!(self, Self::FinisherGone { deleted, .. } if deleted.is_empty())
+            || matches!(
+                self,
+                Self::WithinGrace { .. }
+                    | Self::NeverStarted { .. }
+                    | Self::LooksAgain { .. }
+                    | Self::NodeMissing { .. }
+                    | Self::ContainersRunning { .. }
+                    | Self::SandboxLeft { .. }
+                    | Self::DevicesLeft { .. }
+                    | Self::VolumesMounted { .. }
+                    | Self::PodDirectoryLeft { .. }
+                    | Self::VolumeAttached { .. }
+                    | Self::BackendLeft { .. }
+                    | Self::ContentRefused
+                    | Self::ControllerSilent { .. }
+                    | Self::FinisherNotReady { .. }
+                    | Self::FinisherBusy { .. }
+                    | Self::FinisherUnknown { .. }
+                    | Self::LoadBalancerLeft
+                    | Self::CannotSee { .. }
+                    | Self::Unknown
+            )
     }
 }
 
@@ -266,7 +283,7 @@ impl Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Confidence {
-    /// What would say is hidden, or nothing fits.
+    /// The kinds that would say are hidden, or nothing fits.
     Unknown,
     /// The state of the objects fits this cause and no other that is known.
     Inferred,
@@ -372,7 +389,7 @@ pub enum Link {
     Instance,
 }
 
-/// What a detector finds on one object.
+/// The result of a detector for one object.
 #[derive(Clone, Debug)]
 pub(super) enum Finding<'a> {
     /// It waits for objects that are being deleted themselves.

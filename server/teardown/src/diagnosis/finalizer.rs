@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    case::{Case, NAMED, names},
+    case::{Case, NAMED, cannot_see_verdict, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::{
     index::Departure,
     labels::PART_OF,
-    object::{Facts, Object, ObjectRef},
+    object::{Facts, Object, ObjectRef, Phase, Pod},
     relation::{EdgeKind, Strength, is_built_in, is_shipped_with},
 };
 
@@ -17,6 +17,17 @@ use crate::{
 const LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
 /// Set on the Pods of a Job until the Job has counted them.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// The kinds that tell which program clears a finalizer: the programs, and who may update what.
+const PROGRAMS: [&str; 7] = [
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "clusterroles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "roles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+];
 
 /// A finalizer waits for its program.
 pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
@@ -33,6 +44,17 @@ fn verdict(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Optio
         return Some(Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred));
     }
     if &**finalizer == JOB_TRACKING {
+        // The Job counts a Pod once it has ended; until then the Pod waits for its node.
+        let is_over = |pod: &Pod| pod.phase.is_some_and(Phase::is_over);
+        let has_ended = match &object.facts {
+            Facts::Pod(pod) => {
+                is_over(pod) || object.deletion.as_ref().is_some_and(|it| it.grace == 0)
+            }
+            _ => true,
+        };
+        if !has_ended {
+            return None;
+        }
         let cause = Cause::ControllerSilent { controller: "job-controller".into() };
         return Some(Verdict::new(cause, object, Confidence::Inferred));
     }
@@ -54,11 +76,21 @@ fn verdict(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Optio
         };
         return Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence));
     }
-    let departed = departed(case, object, &finalizer);
+    // A workload that went lately is blamed only where nothing else can be the program, or where it is known to be.
+    let mut departed = departed(case, object, &finalizer);
+    if !possible.is_empty() {
+        departed.retain(|it| is_shipped_with(&finalizer, &it.object));
+    }
     let deleted: Vec<ObjectRef> =
         departed.iter().take(NAMED).map(|it| it.object.reference()).collect();
     let evidence: Vec<Evidence> = departed.iter().take(NAMED).map(|it| gone(it)).collect();
     if possible.is_empty() || !departed.is_empty() {
+        if departed.is_empty()
+            && let Some(why) =
+                PROGRAMS.iter().find_map(|kind| case.index.check_visible(kind, None).err())
+        {
+            return Some(cannot_see_verdict(object, &why));
+        }
         let root = kind_of(object);
         let cause = Cause::FinisherGone { finalizer, deleted };
         return Some(Verdict::at(cause, root, Confidence::Inferred).with(evidence));
@@ -131,7 +163,8 @@ fn gone(departure: &Departure) -> Evidence {
 }
 
 /// Workloads that were deleted lately and may have been the program: the one that the finalizer's project ships, or those
-/// of the object's unit, its definition's unit, or its namespace. The likeliest come first.
+/// that are called an operator, a controller or a manager, of the object's unit, its definition's unit, or its namespace.
+/// The likeliest come first.
 fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a Departure> {
     let definition = case
         .graph
@@ -148,9 +181,8 @@ fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a De
         let is_near = program.namespace == object.namespace
             || unit(program).is_some_and(|unit| units.contains(&unit));
         let is_program = program.owners.is_empty() && &*program.kind.group == "apps";
-        match (is_shipped_with(finalizer, program), is_near && is_program) {
-            (true, _) => 3,
-            (false, true) if is_named_so => 2,
+        match (is_shipped_with(finalizer, program), is_near && is_program && is_named_so) {
+            (true, _) => 2,
             (false, true) => 1,
             (false, false) => 0,
         }

@@ -112,9 +112,13 @@ fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
     let found = case.index.find("apiregistration.k8s.io", kind, None, &name);
     let mut service = None;
     let mut evidence = Vec::new();
+    let mut answers = found.is_none()
+        && case.index.check_visible("apiservices.apiregistration.k8s.io", None).is_ok();
     if let Some(object) = found
         && let Facts::ApiService(api) = &object.facts
     {
+        let status = api.available.as_ref().map(|available| available.status);
+        answers = status == Some(ConditionStatus::True);
         service = api.service.as_ref().map(|service| ObjectRef {
             group: "".into(),
             kind: "Service".into(),
@@ -129,6 +133,16 @@ fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
         namespace: None,
         name: name.into(),
     };
+    if answers {
+        let cause = Cause::LooksAgain {
+            controller: "namespace-controller".into(),
+            group_version: group_version.into(),
+        };
+        if found.is_none() {
+            evidence.push(Evidence::absent(root.clone()));
+        }
+        return Verdict::at(cause, root, Confidence::Inferred).with(evidence);
+    }
     let cause = Cause::ApiDown { group_version: group_version.into(), service };
     Verdict::at(cause, root, Confidence::Confirmed).with(evidence)
 }

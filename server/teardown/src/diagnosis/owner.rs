@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{
     admission,
-    case::{Case, condition, part},
+    case::{Case, cannot_see, condition, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
 };
 use crate::{
@@ -58,6 +58,10 @@ pub(super) fn instances<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let Facts::Definition(definition) = &object.facts else { return };
+    if let Err(why) = case.index.check_kind_visible(&object.name) {
+        found.push(cannot_see(object, &why));
+        return;
+    }
     let (going, _) = part(case.sources(object, EdgeKind::Defines));
     let waits = !going.is_empty();
     if waits {

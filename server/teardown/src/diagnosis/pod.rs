@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::{
-    case::{Case, condition},
+    case::{Case, cannot_see, condition},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::object::{
@@ -92,7 +92,11 @@ pub(super) fn node_away<'a>(
             }]);
         }
         found.push(verdict.into());
-    } else if case.node(pod.node).is_none() && case.index.check_visible("nodes", None).is_ok() {
+    } else if case.node(pod.node).is_none() {
+        if let Err(why) = case.index.check_visible("nodes", None) {
+            found.push(cannot_see(object, &why));
+            return;
+        }
         let node = ObjectRef {
             group: "".into(),
             kind: "Node".into(),
@@ -120,8 +124,13 @@ pub(super) fn not_stopped<'a>(
     let name = pod.node.clone();
     let running: Vec<Arc<str>> =
         pod.in_state(ContainerState::Running).map(|it| it.name.clone()).collect();
-    let has_ended = running.is_empty() && pod.in_state(ContainerState::Terminated).next().is_some();
-    let cause = if has_ended && pod.ending.has_devices {
+    let is_none_in = |state| pod.in_state(state).next().is_none();
+    let has_ended = running.is_empty()
+        && is_none_in(ContainerState::Waiting)
+        && !is_none_in(ContainerState::Terminated);
+    let cause = if running.is_empty() && !is_none_in(ContainerState::Waiting) {
+        Cause::NeverStarted { node: name }
+    } else if has_ended && pod.ending.has_devices {
         Cause::DevicesLeft { node: name }
     } else if has_ended {
         Cause::SandboxLeft { node: name }

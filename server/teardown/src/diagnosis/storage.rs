@@ -86,6 +86,11 @@ pub(super) fn volume_released<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let Facts::Volume(volume) = &object.facts else { return };
+    // A volume that is attached cannot be deleted, so without its attachments nothing can be said.
+    if let Err(why) = case.index.check_visible("volumeattachments.storage.k8s.io", None) {
+        found.push(cannot_see(object, &why));
+        return;
+    }
     let (going, staying) = part(attachments_of(case, object));
     let phase = volume.phase.as_deref().unwrap_or_default();
     let is_attacher = |finalizer: &Arc<str>| finalizer.starts_with("external-attacher/");
@@ -131,7 +136,10 @@ fn attached<'a>(case: &Case<'a>, object: &Arc<Object>) -> Option<Finding<'a>> {
         let error = Evidence::field(object, "status.detachError.message", &**said);
         return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]).into());
     }
-    if let Some(verdict) = case.silent_node(&node) {
+    // Where the attachment is being deleted, the detach has been asked for, and the driver has to answer.
+    if object.deletion.is_none()
+        && let Some(verdict) = case.silent_node(&node)
+    {
         return Some(verdict.into());
     }
     let cause = Cause::VolumeAttached { attacher, node };

@@ -47,7 +47,7 @@ fn pod_on_a_silent_node_holds_its_claim_and_blocks_the_replacement() {
         node n2
         ns shop
         deploy shop/one strategy=Recreate
-        rs shop/one-1 owner=deploy/one
+        rs shop/one-1 owner=deploy/one replicas=0
         pod shop/one-1-a owner=rs/one-1 labels=app:one node=n1 deleted=400 grace=30 containers=web:running disruption=DeletionByTaintManager uses=claim:data
         svc shop/one selector=app:one
         pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection
@@ -317,4 +317,93 @@ fn hidden_pods_are_never_no_cause() {
     cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)
       PersistentVolumeClaim shop/data
     "#);
+}
+
+#[test]
+fn pod_that_its_replica_set_replaces_at_once_blocks_no_replacement() {
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        deploy shop/one strategy=Recreate
+        rs shop/one-1 owner=deploy/one replicas=1
+        pod shop/one-1-a owner=rs/one-1 node=n1 deleted=400 grace=30 containers=web:running
+        sts shop/db replicas=1
+        pod shop/db-0 owner=sts/db node=n1 deleted=400 grace=30 containers=db:running
+        pod shop/db-1 owner=sts/db node=n1 deleted=400 grace=30 containers=db:running
+    ";
+    let told = diagnoses(text);
+    let harm: Vec<&str> = told.lines().filter(|line| line.contains('!')).collect();
+    assert_eq!(harm, ["  ! no replacement of StatefulSet shop/db"]);
+    let none = diagnoses(&text.replace("db replicas=1", "db replicas=0"));
+    assert!(!none.contains('!'), "{none}");
+}
+
+#[test]
+fn namespace_whose_api_answers_again_waits_for_the_controller_to_look() {
+    let namespace = "ns s3 deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:server_APIs:_metrics.k8s.io/v1beta1:_stale";
+    let repaired = format!(
+        "{namespace}\napiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:True:Passed:5:ok"
+    );
+    insta::assert_snapshot!(diagnoses(&repaired), @"");
+    insta::assert_snapshot!(diagnoses(&format!("{namespace}\napiservice v1.apps")), @"");
+}
+
+#[test]
+fn hidden_nodes_attachments_and_roles_are_never_no_cause() {
+    let hidden = |text: &str, resource: &str| {
+        let mut index = fixture::index(text);
+        let hidden = crate::observation::Observation::Hidden {
+            resource: resource.into(),
+            cause: crate::observation::HiddenCause::Forbidden,
+            message: "forbidden".into(),
+        };
+        index.apply([hidden], fixture::now());
+        told(&index)
+    };
+    insta::assert_snapshot!(hidden("pod shop/a node=n1 deleted=400 grace=30 containers=web:running", "nodes"), @"");
+    insta::assert_snapshot!(
+        hidden(
+            "pv pv deleted=300 phase=Failed finalizers=external-provisioner.volume.kubernetes.io/finalizer driver=disk.example",
+            "volumeattachments.storage.k8s.io",
+        ),
+        @""
+    );
+    insta::assert_snapshot!(
+        hidden("cm shop/a deleted=300 finalizers=x.example/y", "clusterroles.rbac.authorization.k8s.io"),
+        @""
+    );
+}
+
+#[test]
+fn pod_that_never_started_is_not_said_to_run_or_to_have_ended() {
+    let told = diagnoses(
+        "
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 phase=Pending containers=init:terminated,web:waiting
+    ",
+    );
+    assert!(told.starts_with("neverStarted at Pod shop/a"), "{told}");
+}
+
+#[test]
+fn application_that_went_lately_is_not_taken_for_the_operator() {
+    let mut index = fixture::index(
+        "
+        ns shop
+        Db.example.com shop/db deleted=90 finalizers=example.com/db
+        deploy shop/web
+    ",
+    );
+    let web = fixture::object("deploy shop/web");
+    let deleted = crate::observation::Observation::Deleted { kind: web.kind, uid: web.uid };
+    index.apply([deleted], fixture::now());
+    assert!(!told(&index).contains("web"), "{}", told(&index));
+}
+
+#[test]
+fn pod_of_a_job_waits_for_its_node_before_the_job_counts_it() {
+    let told = diagnoses("
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running finalizers=batch.kubernetes.io/job-tracking
+    ");
+    assert!(told.starts_with("nodeSilent") && !told.contains("controllerSilent"), "{told}");
 }

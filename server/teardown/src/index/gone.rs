@@ -9,13 +9,14 @@
 //! - The containers of a Pod that had run to completion before its DELETE have ended, although the API server then removes it
 //!   at once, and not after its volumes are unmounted. An attachment shows those; a volume without attachments has none left
 //!   to write to it.
-//! - A volume that was attached and no longer is has been released by its last node, whatever its Pods reported.
+//! - A volume that was attached to a node that does not exist any more, and no longer is, is released. A detach alone proves
+//!   nothing: six minutes after a node fell silent it is forced (`pkg/controller/volume/attachdetach/reconciler`).
 
 use std::sync::Arc;
 
 use super::Index;
 use crate::{
-    object::{ContainerState, Facts, Object, Pod, Uid},
+    object::{Container, ContainerState, Facts, Object, Phase, Pod, Uid},
     proof::Proof,
 };
 
@@ -58,6 +59,11 @@ impl Index {
         })
     }
 
+    /// Whether it is proven that there is no Node of this name.
+    pub fn is_missing_node(&self, name: &str) -> bool {
+        self.find("", "Node", None, name).is_none() && self.check_visible("nodes", None).is_ok()
+    }
+
     /// Whether a volume was attached at some time, and is not any more.
     pub fn is_detached(&self, volume: &str) -> bool {
         self.attached.contains(volume) && self.attached_to(volume).is_none()
@@ -76,10 +82,15 @@ impl Index {
     }
 }
 
-/// Whether the kubelet reported that all containers of a Pod have ended. The phase alone does not say so.
+/// Whether the kubelet reported that a Pod has ended: a terminal phase, and no container that runs. The kubelet reports that
+/// phase once no container runs any more (`pkg/kubelet/kubelet_pods.go`, since 1.27). The phase alone does not say so, for
+/// the Pod garbage collector sets it too, for the Pods of a node that is away. Containers that wait have never started, or
+/// wait to be restarted: of those the phase is not terminal.
 fn has_ended(pod: &Pod) -> bool {
-    pod.ending.as_ref().is_some_and(|ending| {
-        let mut containers = ending.containers.iter();
-        !ending.containers.is_empty() && containers.all(|it| it.state == ContainerState::Terminated)
-    })
+    pod.phase.is_some_and(Phase::is_over)
+        && pod.ending.as_ref().is_some_and(|ending| {
+            let is_collected = ending.disruption.as_deref() == Some("DeletionByPodGC");
+            let runs = |it: &Container| it.state == ContainerState::Running;
+            !is_collected && !ending.containers.iter().any(runs)
+        })
 }

@@ -7,10 +7,11 @@ fn revisions_and_topics_parse_their_own_text() {
     for bad in ["", ":", "x:1", "1:-1", "1", "1:2:3", "ffffffffffffffffff:1"] {
         assert_eq!(bad.parse::<Revision>(), Err(RevisionError), "{bad}");
     }
-    for topic in [Topic::Units, Topic::Unit(UnitId::new("ns:shop")), Topic::Run(RunId::new("1f"))] {
+    let (unit, run) = (Topic::Unit(UnitId::new("ns:shop")), Topic::Run(RunId::new("1f")));
+    for topic in [Topic::Units, Topic::Trouble, unit, run] {
         assert_eq!(topic.to_string().parse(), Ok(topic));
     }
-    for bad in ["", "unit", "unit:", "runs:1", "UNITS"] {
+    for bad in ["", "unit", "unit:", "runs:1", "UNITS", "trouble:"] {
         assert_eq!(bad.parse::<Topic>(), Err(TopicError), "{bad}");
     }
 }

@@ -162,17 +162,24 @@ const EXTERNAL: [&str; 7] = [
     "strimzi.io",
 ];
 
-/// An object that goes and whose finalizer says that its operator then deletes claims, as `percona.com/delete-pxc-pvc` does.
-pub(super) fn claim_deleter(index: &Index, going: &BTreeSet<&Uid>) -> Option<(ObjectRef, String)> {
+/// An object that goes and whose finalizer says that its operator then deletes claims, as `percona.com/delete-pxc-pvc` does,
+/// in a namespace where claims are to stay.
+pub(super) fn claim_deleter(
+    index: &Index,
+    going: &BTreeSet<&Uid>,
+    claims_stay_in: &BTreeSet<Arc<str>>,
+) -> Option<(ObjectRef, String)> {
     let objects = going.iter().filter_map(|uid| index.get(uid));
-    let found = objects.filter(|it| it.kind.is_an_operators()).filter_map(|object| {
-        let says_so = |finalizer: &&Arc<str>| {
-            let name = finalizer.rsplit('/').next().unwrap_or_default();
-            name.starts_with("delete-") && name.ends_with("-pvc") || name == "delete-pvc"
-        };
-        let finalizer = object.finalizers.iter().find(says_so)?;
-        Some((object.reference(), finalizer.to_string()))
-    });
+    let is_near = |it: &Object| it.namespace.as_ref().is_some_and(|it| claims_stay_in.contains(it));
+    let found =
+        objects.filter(|it| it.kind.is_an_operators() && is_near(it)).filter_map(|object| {
+            let says_so = |finalizer: &&Arc<str>| {
+                let name = finalizer.rsplit('/').next().unwrap_or_default();
+                name.starts_with("delete-") && name.ends_with("-pvc") || name == "delete-pvc"
+            };
+            let finalizer = object.finalizers.iter().find(says_so)?;
+            Some((object.reference(), finalizer.to_string()))
+        });
     found.min()
 }
 

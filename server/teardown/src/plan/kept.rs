@@ -1,6 +1,9 @@
 //! Finds the objects of a unit that stay, and the reasons.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -164,6 +167,29 @@ fn kept_from_the_start(
             };
             Some((object.uid.clone(), reason))
         })
+        .collect()
+}
+
+impl KeptReason {
+    /// Whether a person or an annotation chose to keep the object.
+    pub fn is_chosen(&self) -> bool {
+        matches!(
+            self,
+            Self::KeptData | Self::LeftOut | Self::Unclaimed | Self::KeepAnnotation { .. }
+        )
+    }
+}
+
+/// The namespaces of the claims that somebody chose to keep.
+pub(super) fn namespaces_of_chosen_claims(
+    index: &Index,
+    kept: &BTreeMap<Uid, KeptReason>,
+) -> BTreeSet<Arc<str>> {
+    let chosen = kept.iter().filter(|(_, reason)| reason.is_chosen());
+    let objects = chosen.filter_map(|(uid, _)| index.get(uid));
+    objects
+        .filter(|object| matches!(object.facts, Facts::Claim(_)))
+        .filter_map(|object| object.namespace.clone())
         .collect()
 }
 

@@ -188,14 +188,20 @@ impl Run {
     /// Opens the storage of a step that waits for the end of a Pod which nobody reported.
     fn take_on(&self, step: StepId, by: String) -> Result<Decision, CommandError> {
         let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
-        let waits = matches!(
-            &progress.problem,
-            Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
-        );
-        if !waits || progress.stage != Stage::Waiting {
+        let reason = match &progress.problem {
+            Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on() => reason,
+            _ => return Err(CommandError::NothingToTakeOn(step)),
+        };
+        if progress.stage != Stage::Waiting {
             return Err(CommandError::NothingToTakeOn(step));
         }
-        Ok(Decision::event(RunEvent::TakenOn { step, by }))
+        let pods = match reason {
+            UnknownReason::PodsUnconfirmed { pods } => {
+                pods.iter().map(|it| it.uid.clone()).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok(Decision::event(RunEvent::TakenOn { step, by, pods }))
     }
 
     /// Skips a step and every step that waits for it, because those must not go while its object stays. A volume is

@@ -114,6 +114,8 @@ pub enum RunEvent {
     },
     /// A person takes it on that no Pod writes to the step's storage any more.
     TakenOn {
+        /// The Pods that the person answers for. None where the kind that says what is attached is hidden.
+        pods: Vec<Uid>,
         /// The step.
         step: StepId,
         /// The person's name.

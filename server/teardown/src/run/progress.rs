@@ -1,11 +1,16 @@
 //! The progress of one step of a run.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use jiff::Timestamp;
 
 use super::{Call, RunEvent, StepProblem};
-use crate::{deadlines::Overdue, proof::Proof, unknown_reason::UnknownReason};
+use crate::{
+    deadlines::Overdue,
+    object::Uid,
+    proof::Proof,
+    unknown_reason::{UnconfirmedPod, UnknownReason},
+};
 
 /// The stages of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +48,14 @@ pub struct Progress {
     pub proof: Option<Proof>,
     /// It is a Pod, and gone from the API alone.
     pub unconfirmed: bool,
-    /// The person who takes it on that no Pod writes to its storage any more.
+    /// For a claim: the Pods that mounted it and are gone from the API alone, as far as any process of this server saw.
+    pub unconfirmed_users: Vec<UnconfirmedPod>,
+    /// The person who last took it on that nothing writes to its storage any more.
     pub taken_on: Option<String>,
+    /// The Pods that a person answered for.
+    pub answered_for: BTreeSet<Uid>,
+    /// A person answered for attachments that are hidden.
+    pub detached: bool,
     /// The number of consecutive tries that did not advance it.
     pub attempts: u32,
     /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
@@ -79,7 +90,10 @@ impl Progress {
             gone: None,
             proof: None,
             unconfirmed: false,
+            unconfirmed_users: Vec::new(),
             taken_on: None,
+            answered_for: BTreeSet::new(),
+            detached: false,
             attempts: 0,
             retry_window: None,
             effect_unknown: false,
@@ -150,6 +164,7 @@ impl Progress {
                 self.attempts += 1;
                 self.retry_window = Some(at..*until);
                 self.effect_unknown = *effect_unknown;
+                self.remember(problem);
                 self.problem = Some(problem.clone());
             }
             RunEvent::NoEffect { .. } => {
@@ -166,7 +181,9 @@ impl Progress {
             // An overdue step is reported again once its state is known.
             RunEvent::BecameUnknown { reason, .. } => {
                 self.overdue = Overdue::No;
-                self.problem = Some(StepProblem::Unknown { reason: reason.clone() });
+                let problem = StepProblem::Unknown { reason: reason.clone() };
+                self.remember(&problem);
+                self.problem = Some(problem);
             }
             RunEvent::BecameKnown { .. } => self.problem = None,
             RunEvent::Terminating { since, grace, .. } => {
@@ -180,8 +197,10 @@ impl Progress {
                 self.problem =
                     Some(StepProblem::Late { since: *since, finalizers: finalizers.clone() });
             }
-            RunEvent::TakenOn { by, .. } => {
+            RunEvent::TakenOn { by, pods, .. } => {
                 self.taken_on = Some(by.clone());
+                self.detached |= pods.is_empty();
+                self.answered_for.extend(pods.iter().cloned());
                 self.calm();
             }
             RunEvent::Gone { proof, unconfirmed, .. } => {
@@ -210,6 +229,19 @@ impl Progress {
             | RunEvent::DataChecked { .. }
             | RunEvent::Finished
             | RunEvent::Stopped => {}
+        }
+    }
+
+    /// Keeps Pods that nobody confirmed, whatever the next problem is: a process that starts again has not seen them.
+    fn remember(&mut self, problem: &StepProblem) {
+        let StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } = problem
+        else {
+            return;
+        };
+        for pod in pods {
+            if self.unconfirmed_users.iter().all(|known| known.uid != pod.uid) {
+                self.unconfirmed_users.push(pod.clone());
+            }
         }
     }
 

@@ -29,6 +29,7 @@ fn unit_card_is_the_same_in_overview_and_unit_page() {
         graph: &graph,
         units: &units,
         runs: &[],
+        diagnoses: &[],
         now: fixture::now(),
     };
     let cards = |records: Vec<Record>| -> Vec<UnitCard> {
@@ -57,6 +58,7 @@ fn run_page(run: &Run, index: &Index) -> Vec<Record> {
         graph: &graph,
         units: &units,
         runs: &[run],
+        diagnoses: &[],
         now: fixture::now(),
     };
     world.run(run)
@@ -195,7 +197,7 @@ fn world_of<'a>(
     units: &'a BTreeMap<UnitId, Unit>,
     runs: &'a [&'a Run],
 ) -> World<'a> {
-    World { cluster: "test", index, graph, units, runs, now: fixture::now() }
+    World { cluster: "test", index, graph, units, runs, diagnoses: &[], now: fixture::now() }
 }
 
 #[test]
@@ -268,4 +270,30 @@ fn every_object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
     };
     assert_eq!(count(|membership| *membership == Membership::Member), plan.steps.len());
     assert_eq!(count(|membership| *membership == Membership::Kept(KeptReason::MadeByCluster)), 2);
+}
+
+#[test]
+fn page_of_a_unit_shows_the_causes_for_which_its_objects_wait_and_no_others() {
+    let index = fixture::index("
+        node n1 labels=topology.kubernetes.io/zone:eu-1a ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        ns shop of=shop
+        ns other of=other
+        pod shop/a of=shop node=n1 deleted=400 grace=30 containers=web:running
+        cm other/b of=other deleted=400 finalizers=x.example/y
+    ");
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let diagnoses = crate::diagnosis::diagnose(&index, &graph, fixture::now());
+    let world = World { diagnoses: &diagnoses, ..world_of(&index, &graph, &units, &[]) };
+    let shown = |records: Vec<Record>| -> Vec<String> {
+        let cards = records.into_iter().filter_map(|record| match record {
+            Record::Diagnosis(card) => Some(format!("{} {:?}", card.diagnosis.id, card.contact)),
+            _ => None,
+        });
+        cards.collect()
+    };
+    let all = shown(world.trouble());
+    assert_eq!(all.len(), 2, "{all:?}");
+    let of_shop = shown(world.unit(&UnitId::new("shop")).unwrap());
+    insta::assert_snapshot!(of_shop.join("\n"), @r#"nodeSilent/Node//n1/ [("topology.kubernetes.io/zone", "eu-1a")]"#);
 }

@@ -218,6 +218,7 @@ fn records(index: &Index) -> Vec<Record> {
         graph: &graph,
         units: &units,
         runs: &[],
+        diagnoses: &[],
         now: fixture::now(),
     };
     world.unit(&UnitId::new("shop")).unwrap_or_default()

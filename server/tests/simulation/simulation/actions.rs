@@ -214,7 +214,7 @@ async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, String
     let waits = |problem: &Option<StepProblem>| {
         matches!(
             problem,
-            Some(StepProblem::Unknown { reason: UnknownReason::PodUnconfirmed { .. } })
+            Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on()
         )
     };
     let steps = records.into_iter().filter_map(|record| match record {

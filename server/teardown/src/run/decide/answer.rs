@@ -82,6 +82,11 @@ impl Run {
                 let problem = StepProblem::Retrying { attempts, message: message.clone() };
                 postpone(wait(*after, attempts, effect_unknown), effect_unknown, problem)
             }
+            Outcome::Changed { message } => postpone(
+                backoff(progress.attempts),
+                progress.effect_unknown,
+                StepProblem::Retrying { attempts, message: message.clone() },
+            ),
             Outcome::Unknown { message } => postpone(
                 backoff(progress.attempts),
                 progress.effect_unknown,

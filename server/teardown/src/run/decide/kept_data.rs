@@ -3,14 +3,21 @@
 use crate::{
     index::{Index, Presence},
     object::{Facts, Kind, ObjectRef},
-    plan::{Fate, KeptReason, Plan},
+    plan::{Fate, Plan},
     run::RunEvent,
 };
 
-/// The event that says whether the claims that were bound when the plan was made are bound now; none if the data was not to
-/// be kept.
+/// The event that says whether the claims that somebody chose to keep, and that were bound when the plan was made, are bound
+/// now; none if no data was to be kept.
 pub(super) fn check(plan: &Plan, index: &Index) -> Option<RunEvent> {
-    if !plan.choices.keeps_data() {
+    let is_claim =
+        |object: &ObjectRef| object.group.is_empty() && &*object.kind == "PersistentVolumeClaim";
+    let mut chosen = plan
+        .kept
+        .iter()
+        .filter(|kept| kept.reason.is_chosen() && is_claim(&kept.object))
+        .peekable();
+    if !plan.choices.keeps_data() && chosen.peek().is_none() {
         return None;
     }
     let claims = Kind {
@@ -25,8 +32,7 @@ pub(super) fn check(plan: &Plan, index: &Index) -> Option<RunEvent> {
         plan.data.iter().find(of_it).is_some_and(|data| data.fate == Fate::Kept)
     };
     let (mut bound, mut lost, mut unknown) = (0, vec![], vec![]);
-    let kept = plan.kept.iter().filter(|kept| kept.reason == KeptReason::KeptData);
-    for kept in kept.filter(|kept| was_bound(&kept.object)) {
+    for kept in chosen.filter(|kept| was_bound(&kept.object)) {
         match index.presence(&claims, kept.object.namespace.as_deref(), &kept.uid) {
             Presence::Present(object) => match &object.facts {
                 Facts::Claim(claim)

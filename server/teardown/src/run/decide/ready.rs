@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{LateObjects, NAMED, ReconcileContext, Run, Stage, StepProblem};
+use super::{LateObjects, NAMED, ReconcileContext, Run, Stage};
 use crate::{
     action::PodSight,
     deadlines::{Deadlines, Overdue},
@@ -19,14 +19,15 @@ use crate::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
         served_namespaces,
     },
-    unknown_reason::UnknownReason,
+    unknown_reason::{ATTACHMENTS, UnconfirmedPod, UnknownReason},
 };
 
 /// One condition that must hold before a step may start.
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
+    Run::check_pods_confirmed,
     Run::check_blockers_gone,
     Run::check_recreating_owners_gone,
     Run::check_workloads_have_no_pods,
@@ -91,8 +92,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Whether no node can write to a claim or a volume any more: it is attached nowhere, and every Pod that mounted the
-    /// claim has ended, as its kubelet reported or as a person takes it on.
+    /// Whether the volume of a claim, or a volume, is attached to no node.
     fn check_storage_released(
         &self,
         step: &Step,
@@ -105,6 +105,10 @@ impl Run {
             Some(Facts::Claim(claim)) => claim.volume.as_deref(),
             _ => None,
         };
+        let is_answered_for = self.progress(step.id).is_some_and(|it| it.detached);
+        if volume.is_some() && !is_answered_for {
+            index.check_visible(ATTACHMENTS, None)?;
+        }
         if let Some((volume, node)) = volume.and_then(|it| Some((it, index.attached_to(it)?))) {
             let gone = step.after.iter().filter_map(|it| self.progress(it.step)?.gone);
             let since = gone.max().unwrap_or(self.started);
@@ -117,44 +121,63 @@ impl Run {
                 }
             };
         }
-        let is_taken_on = self.progress(step.id).is_some_and(|it| it.taken_on.is_some());
-        if !step.holds_storage || is_taken_on || volume.is_some_and(|it| index.is_detached(it)) {
-            return Ok(true);
-        }
-        self.unconfirmed_user(step, index).map_or(Ok(true), Err)
+        Ok(true)
     }
 
-    /// A Pod that mounted a claim and is gone from the API alone. The journal keeps what was found, because a process that
-    /// starts again has not seen the Pod.
-    fn unconfirmed_user(&self, step: &Step, index: &Index) -> Option<UnknownReason> {
+    /// For a claim: whether every Pod that mounted it has ended, as its kubelet reported or as a person takes it on. It is
+    /// asked before everything else, so that the journal has such a Pod before the process that saw it go may end.
+    fn check_pods_confirmed(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if !step.holds_storage {
+            return Ok(true);
+        }
+        let pods = self.unconfirmed_users(step, context.index);
+        if pods.is_empty() { Ok(true) } else { Err(UnknownReason::PodsUnconfirmed { pods }) }
+    }
+
+    /// The Pods that mounted a claim, are gone from the API alone, and that no person answers for.
+    fn unconfirmed_users(&self, step: &Step, index: &Index) -> Vec<UnconfirmedPod> {
+        let Some(progress) = self.progress(step.id) else { return Vec::new() };
         let namespace = step.object.namespace.as_deref();
-        let seen = index.unconfirmed_users(namespace, &step.object.name).min_by_key(|it| &it.name);
-        let seen = seen.map(|pod| {
-            let node = match &pod.facts {
-                Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
-                _ => None,
-            };
-            UnknownReason::PodUnconfirmed { pod: pod.reference(), node }
-        });
-        let planned = || {
-            let mut pods = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
-            pods.find_map(|blocker| {
-                let pod = self.plan.step(blocker.step)?;
-                let is_unconfirmed = self.progress(pod.id)?.unconfirmed;
-                is_unconfirmed.then(|| UnknownReason::PodUnconfirmed {
-                    pod: pod.object.clone(),
-                    node: pod.node.clone(),
-                })
+        let seen =
+            index.unconfirmed_users(namespace, &step.object.name).map(|pod| UnconfirmedPod {
+                uid: pod.uid.clone(),
+                pod: pod.reference(),
+                node: match &pod.facts {
+                    Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
+                    _ => None,
+                },
+            });
+        let mounting = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
+        let planned = mounting.filter_map(|blocker| {
+            let pod = self.plan.step(blocker.step)?;
+            self.progress(pod.id)?.unconfirmed.then(|| UnconfirmedPod {
+                uid: pod.uid.clone(),
+                pod: pod.object.clone(),
+                node: pod.node.clone(),
             })
-        };
-        let before = || match &self.progress(step.id)?.problem {
-            Some(StepProblem::Unknown {
-                reason: reason @ UnknownReason::PodUnconfirmed { .. },
-            }) => Some(reason.clone()),
+        });
+        let remembered = progress.unconfirmed_users.iter().cloned();
+        let volume = match index.get(&step.uid).map(|object| &object.facts) {
+            Some(Facts::Claim(claim)) => claim.volume.clone(),
             _ => None,
         };
-        // The reason that was given first stays, so that it is not given again.
-        before().or(seen).or_else(planned)
+        // Where the node was deleted and the volume detached from it, nothing is left that could write.
+        let is_released = |user: &UnconfirmedPod| {
+            let is_detached = volume.as_ref().is_some_and(|it| index.is_detached(it));
+            is_detached && user.node.as_ref().is_some_and(|it| index.is_missing_node(it))
+        };
+        let mut users: Vec<UnconfirmedPod> = remembered
+            .chain(seen)
+            .chain(planned)
+            .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
+            .collect();
+        users.sort_by(|a, b| (&a.pod, &a.uid).cmp(&(&b.pod, &b.uid)));
+        users.dedup_by(|a, b| a.uid == b.uid);
+        users
     }
 
     /// For a definition: whether the objects of its kind are visible.

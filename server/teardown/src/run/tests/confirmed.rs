@@ -1,7 +1,10 @@
 //! Tests of storage that waits until its Pods have ended, and of the proofs that objects are gone.
 
 use super::*;
-use crate::proof::Proof;
+use crate::{
+    proof::Proof,
+    unknown_reason::{ATTACHMENTS, UnconfirmedPod},
+};
 
 const SHOP: &str = "
     ns shop of=shop
@@ -34,20 +37,27 @@ fn storage(scenario: &mut Scenario) -> Result<(), Option<UnknownReason>> {
 }
 
 fn unconfirmed() -> UnknownReason {
-    UnknownReason::PodUnconfirmed {
-        pod: fixture::object(POD).reference(),
-        node: Some("n1".to_owned()),
+    let pod = fixture::object(POD);
+    let (uid, pod) = (pod.uid.clone(), pod.reference());
+    UnknownReason::PodsUnconfirmed {
+        pods: vec![UnconfirmedPod { uid, pod, node: Some("n1".to_owned()) }],
     }
 }
 
 #[test]
-fn storage_opens_once_the_kubelet_reported_the_end_of_all_containers() {
+fn storage_opens_once_the_kubelet_reported_the_end_of_the_pod() {
     for (ending, opens) in [
-        ("deleted=1 containers=web:terminated", true),
+        ("deleted=1 phase=Failed containers=web:terminated", true),
         ("phase=Succeeded containers=web:terminated,init:terminated", true),
-        ("deleted=1 containers=web:terminated,side:running", false),
+        // Its init containers never ended, so it never started.
+        ("deleted=1 phase=Failed containers=init:terminated,web:waiting", true),
+        // The kubelet rejected it.
+        ("deleted=1 phase=Failed", true),
+        ("deleted=1 phase=Failed containers=web:terminated disruption=DeletionByPodGC", false),
+        // Between two restarts.
+        ("deleted=1 containers=web:terminated", false),
+        ("deleted=1 phase=Failed containers=web:terminated,side:running", false),
         ("deleted=1 containers=web:waiting", false),
-        ("deleted=1 phase=Failed", false),
         ("deleted=1", false),
         ("", false),
     ] {
@@ -124,21 +134,21 @@ fn unconfirmed_pod_is_remembered_after_a_restart() {
 }
 
 #[test]
-fn attached_volume_keeps_its_claim_and_a_detached_one_is_a_proof() {
+fn attached_volume_keeps_its_claim_and_a_detach_from_a_deleted_node_is_a_proof() {
     let attachment = "attachment a volume=pv-1 node=n1";
     let mut scenario = pod_requested();
     scenario.applied(attachment);
     scenario.gone(POD);
-    assert_eq!(storage(&mut scenario), Err(None), "it waits for the detach");
-    scenario.pass(61);
-    let (volume, node) = ("pv-1".to_owned(), "n1".to_owned());
-    assert_eq!(storage(&mut scenario), Err(Some(UnknownReason::StillAttached { volume, node })));
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
     scenario.gone(attachment);
-    assert_eq!(storage(&mut scenario), Ok(()), "although nobody reported the end of the Pod");
+    let forced = storage(&mut scenario);
+    assert_eq!(forced, Err(Some(unconfirmed())), "it may have been detached by force");
+    scenario.gone("node n1");
+    assert_eq!(storage(&mut scenario), Ok(()), "nothing is left that could write");
     // The attachment of another volume is none of its own.
     let mut scenario = pod_requested();
     scenario.applied("attachment b volume=pv-2 node=n1");
-    scenario.applied(&format!("{POD} deleted=1 containers=web:terminated"));
+    scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
     scenario.gone(POD);
     assert_eq!(storage(&mut scenario), Ok(()));
 }
@@ -149,7 +159,7 @@ fn pod_that_used_another_claim_does_not_matter() {
         let mut scenario = pod_requested();
         scenario.applied(other);
         scenario.gone(other);
-        scenario.applied(&format!("{POD} deleted=1 containers=web:terminated"));
+        scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
         scenario.gone(POD);
         assert_eq!(storage(&mut scenario), Ok(()), "{other}");
     }
@@ -168,4 +178,64 @@ fn every_gone_object_carries_its_proof() {
     assert_eq!(proof("cm:shop/a"), Some(Proof::NotFound));
     assert_eq!(proof("cm:shop/b"), Some(Proof::OtherUid));
     assert_eq!(proof("cm:shop/c"), Some(Proof::List));
+}
+
+#[test]
+fn volume_that_stays_attached_is_named_once_its_pods_have_ended() {
+    let mut scenario = pod_requested();
+    scenario.applied("attachment a volume=pv-1 node=n1");
+    scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(None), "it waits for the detach");
+    scenario.pass(61);
+    let (volume, node) = ("pv-1".to_owned(), "n1".to_owned());
+    assert_eq!(storage(&mut scenario), Err(Some(UnknownReason::StillAttached { volume, node })));
+}
+
+#[test]
+fn storage_waits_while_attachments_are_hidden_until_a_person_answers_for_them() {
+    let mut scenario = pod_requested();
+    scenario.hidden(ATTACHMENTS);
+    scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
+    scenario.gone(POD);
+    let waits = storage(&mut scenario);
+    assert!(
+        matches!(&waits, Err(Some(UnknownReason::Hidden { resource, .. })) if resource == ATTACHMENTS),
+        "{waits:?}"
+    );
+    let take_on = command(RunCommand::TakeOn(scenario.id(CLAIM)));
+    scenario.steer(&take_on);
+    assert_eq!(storage(&mut scenario), Ok(()));
+}
+
+#[test]
+fn person_answers_for_the_pods_that_were_named_and_for_no_later_one() {
+    let late = "pod shop/late node=n2 uses=claim:data";
+    let mut scenario = pod_requested();
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
+    let take_on = command(RunCommand::TakeOn(scenario.id(CLAIM)));
+    scenario.steer(&take_on);
+    scenario.applied(late);
+    scenario.gone(late);
+    let waits = storage(&mut scenario);
+    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
+    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
+}
+
+#[test]
+fn forced_pod_outside_the_plan_is_remembered_although_the_claim_waits_for_others() {
+    let late = "pod shop/late node=n2 uses=claim:data";
+    let mut scenario = pod_requested();
+    scenario.applied(late);
+    scenario.gone(late);
+    scenario.reconcile();
+    let rest = SHOP.replace("of=shop volume=pv-1", "of=shop volume=pv-1 labels=x:y");
+    scenario.index = fixture::index(&rest);
+    _ = scenario.apply_input(&Input::Recover);
+    scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
+    scenario.gone(POD);
+    let waits = storage(&mut scenario);
+    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
+    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
 }

@@ -1,0 +1,41 @@
+//! `/trouble`: every deletion that waits, by what it waits for.
+
+use leptos::prelude::*;
+use teardown::message::Topic;
+
+use crate::{
+    text,
+    view::{banner, diagnosis::diagnoses, empty},
+};
+
+/// The page.
+#[component]
+pub fn Trouble() -> impl IntoView {
+    let scene = super::open(Signal::derive(|| Topic::Trouble));
+    let cluster = super::cluster(scene);
+    let blind = super::blind(scene);
+    let in_trouble = super::is_in_trouble(scene);
+    let is_read =
+        Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
+    let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
+        (false, _) => empty::loading(),
+        (true, false) => {
+            empty::empty("state-gone", text::NO_TROUBLE, text::NO_TROUBLE_MEANS, empty::to_units())
+                .into_any()
+        }
+        (true, true) => diagnoses(scene, None, true),
+    };
+    view! {
+        <div class="page">
+            <div class="page-head">
+                <div>
+                    <h1>{text::TROUBLE}</h1>
+                    <p class="lead">{text::TROUBLE_LEAD}</p>
+                </div>
+            </div>
+            {move || cluster.get().map(|card| banner::cluster(&card))}
+            {move || banner::blind(&blind.get())}
+            {move || body()}
+        </div>
+    }
+}

@@ -1,0 +1,446 @@
+//! Why deletions wait: the cause in one sentence, the harm, what happens if nobody acts, and what not to do.
+
+use teardown::{
+    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
+    message::DiagnosisCard,
+    object::ObjectRef,
+};
+
+use super::{
+    super::{absolute, isolated, named, some_of, time_of_day, visible},
+    many,
+};
+
+pub const TROUBLE: &str = "Trouble";
+pub const TROUBLE_LEAD: &str =
+    "Every deletion that waits, in a run or not, by what it waits for. What does harm comes first.";
+pub const NO_TROUBLE: &str = "No deletion is in trouble";
+pub const NO_TROUBLE_MEANS: &str =
+    "Everything that is being deleted is within its expected time, as far as Unwind can see.";
+pub const WHY_IT_WAITS: &str = "Why it waits";
+pub const HARM: &str = "Harm now";
+pub const IF_NOBODY_ACTS: &str = "If nobody acts";
+pub const DO_NOT: &str = "Do not";
+pub const WHOSE: &str = "Whose it is";
+pub const WAITING: &str = "What waits";
+pub const EVIDENCE: &str = "Evidence";
+pub const COPY_NOTE: &str = "Copy incident note";
+pub const NOTE_COPIED: &str = "Note copied";
+pub const LINK_TO_CARD: &str = "Link to this card";
+pub const WHY: &str = "Why";
+const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
+/// Names in one sentence.
+const NAMED: usize = 3;
+
+/// `3 objects wait`.
+pub fn objects_wait(count: usize) -> String {
+    if count == 1 { "1 object waits".to_owned() } else { format!("{count} objects wait") }
+}
+
+fn names(objects: &[ObjectRef]) -> String {
+    let names: Vec<String> = objects.iter().map(named).collect();
+    some_of(&names, NAMED)
+}
+
+fn words(words: &[std::sync::Arc<str>]) -> String {
+    let words: Vec<String> = words.iter().map(|word| isolated(word)).collect();
+    some_of(&words, NAMED)
+}
+
+/// The cause in one sentence.
+pub fn cause(diagnosis: &Diagnosis) -> String {
+    let pods = |one: &str, more: &str| if diagnosis.total == 1 { one } else { more }.to_owned();
+    match &diagnosis.cause {
+        Cause::WithinGrace { until, pre_stop } => {
+            let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
+            format!("The Pod has until {} to stop{hook}.", time_of_day(*until))
+        }
+        Cause::NodeSilent { node, silent, .. } => {
+            let others = match silent {
+                0 | 1 => String::new(),
+                all => format!(
+                    " {all} nodes are silent: look at the network and the control plane first."
+                ),
+            };
+            format!(
+                "Node {} stopped reporting, so nobody confirms that {} ended.{others}",
+                isolated(node),
+                pods("its Pod", "its Pods")
+            )
+        }
+        Cause::NodeMissing { node } => {
+            format!(
+                "Node {} does not exist any more, and the Pod is still assigned to it.",
+                isolated(node)
+            )
+        }
+        Cause::ContainersRunning { node, containers, not_ready } => {
+            let which = match containers.as_slice() {
+                [] => "The Pod’s containers have".to_owned(),
+                [one] => format!("Container {} has", isolated(one)),
+                some => format!("Containers {} have", words(some)),
+            };
+            let also = if *not_ready { ", which reports that it is not ready" } else { "" };
+            format!("{which} not stopped after the grace period on node {}{also}.", isolated(node))
+        }
+        Cause::NeverStarted { node } => format!(
+            "No container of the Pod has started on node {}: a mount, an image or its network may hang there.",
+            isolated(node)
+        ),
+        Cause::SandboxLeft { node } => format!(
+            "All containers ended, but node {} has not removed the Pod’s sandbox and its network.",
+            isolated(node)
+        ),
+        Cause::DevicesLeft { node } => format!(
+            "All containers ended, but node {} has not released the devices of the Pod’s resource claims.",
+            isolated(node)
+        ),
+        Cause::VolumesMounted { node, .. } => {
+            format!(
+                "All containers ended, but node {} has not unmounted the Pod’s volumes.",
+                isolated(node)
+            )
+        }
+        Cause::ClaimGone { node, claims, .. } => format!(
+            "Node {} has not unmounted the Pod’s volumes, and claim {} was deleted before the Pod.",
+            isolated(node),
+            words(claims)
+        ),
+        Cause::DriverMissing { node, driver } => format!(
+            "Node {} cannot unmount the volume: its CSI driver {} is not registered there.",
+            isolated(node),
+            isolated(driver)
+        ),
+        Cause::PodDirectoryLeft { node } => format!(
+            "All containers ended and the Pod has no volume of its own, but node {} has not cleaned up after it.",
+            isolated(node)
+        ),
+        Cause::ClaimInUse { pods } => {
+            format!("The claim is in use: nobody deletes {}.", names(pods))
+        }
+        Cause::ClaimHeldByCompletedPods { pods } => {
+            format!("Completed Pods still hold the claim: {}.", names(pods))
+        }
+        Cause::VolumeBound { claim: Some(claim) } => {
+            format!("The volume is bound to {}, which nobody deletes.", named(claim))
+        }
+        Cause::VolumeBound { claim: None } => {
+            "The volume still counts as bound, and its claim does not exist.".to_owned()
+        }
+        Cause::DetachFailed { attacher, node, .. } => format!(
+            "Driver {} fails to detach the volume from node {}.",
+            isolated(attacher),
+            isolated(node)
+        ),
+        Cause::VolumeAttached { attacher, node } => format!(
+            "The volume is still attached to node {}; driver {} has not detached it.",
+            isolated(node),
+            isolated(attacher)
+        ),
+        Cause::BackendLeft { driver: Some(driver) } => format!(
+            "The storage behind the volume is not deleted yet; driver {} does that.",
+            isolated(driver)
+        ),
+        Cause::BackendLeft { driver: None } => {
+            "The storage behind the volume is not deleted yet.".to_owned()
+        }
+        Cause::ApiDown { group_version, service } => {
+            let behind = match service {
+                Some(service) => format!(" It is served by {}.", named(service)),
+                None => String::new(),
+            };
+            format!(
+                "The API {} does not answer, so the cluster cannot tell that the namespace is empty.{behind}",
+                isolated(group_version)
+            )
+        }
+        Cause::LooksAgain { controller, group_version } => format!(
+            "The API {} is no obstacle any more. The {} has not looked since.",
+            isolated(group_version),
+            isolated(controller)
+        ),
+        Cause::WebhookDown { webhook, .. } => format!(
+            "Webhook {} does not answer, and the API server refuses what it cannot ask it about.",
+            isolated(webhook)
+        ),
+        Cause::WebhookDenies { webhook } => {
+            format!("Webhook {} denies the deletion.", isolated(webhook))
+        }
+        Cause::PolicyDenies { policy } => {
+            format!("Admission policy {} denies the deletion.", isolated(policy))
+        }
+        Cause::ConversionDown { kind } => format!(
+            "The webhook that converts {} does not answer, so its objects can be neither listed nor deleted.",
+            isolated(kind)
+        ),
+        Cause::ContentRefused => {
+            "The API server refuses to list or delete some of the content.".to_owned()
+        }
+        Cause::NamespaceFinalizer { finalizer } => format!(
+            "A program keeps the finalizer {} on the namespace itself.",
+            isolated(finalizer)
+        ),
+        Cause::ControllerSilent { controller } => {
+            format!("The {} of the control plane has not done its part.", isolated(controller))
+        }
+        Cause::FinisherGone { finalizer, deleted } => match deleted.as_slice() {
+            [] => format!(
+                "Unwind finds no program in this cluster that clears the finalizer {}.",
+                isolated(finalizer)
+            ),
+            some => format!(
+                "The finalizer {} is left, and what probably cleared it was deleted: {}.",
+                isolated(finalizer),
+                names(some)
+            ),
+        },
+        Cause::FinisherNotReady { finalizer, finisher } => format!(
+            "{} clears the finalizer {} and has no ready Pod.",
+            named(finisher),
+            isolated(finalizer)
+        ),
+        Cause::FinisherBusy { finalizer, finisher } => format!(
+            "{} runs, but has not cleared the finalizer {}.",
+            named(finisher),
+            isolated(finalizer)
+        ),
+        Cause::FinisherUnknown { finalizer, possible } => format!(
+            "The finalizer {} is left. One of these may clear it: {}.",
+            isolated(finalizer),
+            names(possible)
+        ),
+        Cause::LoadBalancerLeft => {
+            "The cloud’s load balancer of the Service is not removed yet.".to_owned()
+        }
+        Cause::CannotSee { resource } => {
+            format!("Unwind cannot see {}, which would tell why.", visible(resource))
+        }
+        Cause::Unknown => "No cause that Unwind knows fits what it can see.".to_owned(),
+    }
+}
+
+/// What happens by itself, and by when.
+pub fn if_nobody_acts(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::WithinGrace { .. } => "The node kills the containers when the grace period ends.",
+        Cause::NodeSilent { .. } => {
+            "Nothing. If the node comes back, it ends its Pods by itself within seconds, and everything behind them goes."
+        }
+        Cause::NodeMissing { .. } => {
+            "The Pod garbage collector removes the Pod: it looks every 20 s, and waits 40 s after it misses a node."
+        }
+        Cause::ContainersRunning { .. }
+        | Cause::NeverStarted { .. }
+        | Cause::SandboxLeft { .. }
+        | Cause::DevicesLeft { .. } => {
+            "The node keeps trying. The Pod goes as soon as it succeeds."
+        }
+        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
+            "The node tries the unmount again, at most 2 min 2 s after its last try. The Pod goes within seconds of a success."
+        }
+        Cause::PodDirectoryLeft { .. } => "The node looks again every 2 s.",
+        Cause::ClaimInUse { .. } | Cause::ClaimHeldByCompletedPods { .. } => {
+            "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
+        }
+        Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
+        Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } | Cause::BackendLeft { .. } => {
+            "The driver tries again, later each time, up to some minutes apart."
+        }
+        Cause::ApiDown { .. } => {
+            "Nothing, as long as the API is away. Once it answers or its APIService is deleted, the namespace goes within 150 s."
+        }
+        Cause::LooksAgain { .. } => {
+            "The controller looks again by itself: mostly within 150 s, at the latest after some 1000 s. Any change of the namespace, such as an annotation, hurries it."
+        }
+        Cause::WebhookDown { .. }
+        | Cause::WebhookDenies { .. }
+        | Cause::PolicyDenies { .. }
+        | Cause::ConversionDown { .. }
+        | Cause::ContentRefused => {
+            "The controller tries again, later each time. After a repair that can take up to 1000 s."
+        }
+        Cause::NamespaceFinalizer { .. } | Cause::FinisherGone { .. } => {
+            "Nothing. It waits until the program is back, or until a person removes the finalizer."
+        }
+        Cause::FinisherNotReady { .. } => "It goes once the program is ready again.",
+        Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. } | Cause::LoadBalancerLeft => {
+            "The program tries again by its own schedule. Its log says what holds it."
+        }
+        Cause::ControllerSilent { .. } => {
+            "The controller looks again by itself if it runs; after a restart within a minute."
+        }
+        Cause::CannotSee { .. } | Cause::Unknown => "That cannot be said.",
+    }
+}
+
+/// The mistake that would make it worse, if there is a likely one.
+pub fn do_not(cause: &Cause) -> Option<&'static str> {
+    Some(match cause {
+        Cause::NodeSilent { .. } => {
+            "force the deletion while the machine may still run: a second copy of the Pod could write to the same volume."
+        }
+        Cause::ContainersRunning { .. } | Cause::SandboxLeft { .. } => {
+            "force the deletion: the containers may keep running, unseen by the cluster, and write to their volumes."
+        }
+        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
+            "force the deletion: the mount stays on the node, and the volume can be deleted or attached elsewhere under it."
+        }
+        Cause::ClaimInUse { .. } => {
+            "remove the finalizer kubernetes.io/pvc-protection: the volume would go under Pods that run."
+        }
+        Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => {
+            "remove the attachment’s finalizer while the volume is attached: two nodes could write to it."
+        }
+        Cause::BackendLeft { .. } => {
+            "remove the volume’s finalizer: its storage would stay, and nothing would say where."
+        }
+        Cause::ApiDown { .. } => {
+            "finalize the namespace by hand: objects of the missing API could be left in a namespace that no longer exists."
+        }
+        Cause::WebhookDown { .. } | Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => {
+            "switch the check off before you know what else it protects in this cluster."
+        }
+        Cause::NamespaceFinalizer { .. }
+        | Cause::FinisherGone { .. }
+        | Cause::FinisherNotReady { .. }
+        | Cause::FinisherBusy { .. }
+        | Cause::FinisherUnknown { .. } => {
+            "remove the finalizer first: what the program would have cleaned up, outside the cluster too, stays behind."
+        }
+        Cause::LoadBalancerLeft => {
+            "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
+        }
+        Cause::ControllerSilent { .. } => {
+            "remove the finalizer by hand: the controller would not do what it stands for."
+        }
+        Cause::WithinGrace { .. }
+        | Cause::NodeMissing { .. }
+        | Cause::NeverStarted { .. }
+        | Cause::LooksAgain { .. }
+        | Cause::DevicesLeft { .. }
+        | Cause::PodDirectoryLeft { .. }
+        | Cause::ClaimHeldByCompletedPods { .. }
+        | Cause::VolumeBound { .. }
+        | Cause::ConversionDown { .. }
+        | Cause::ContentRefused
+        | Cause::CannotSee { .. }
+        | Cause::Unknown => return None,
+    })
+}
+
+/// The harm that the wait does now.
+pub fn harm(impact: &Impact) -> Vec<String> {
+    if impact.is_none() {
+        return vec![NO_HARM.to_owned()];
+    }
+    let mut said = Vec::new();
+    if !impact.without_endpoints.is_empty() {
+        said.push(format!("{} has no ready Pod.", names(&impact.without_endpoints)));
+    }
+    if !impact.replacements_blocked.is_empty() {
+        said.push(format!(
+            "{} starts no replacement until the Pod is gone.",
+            names(&impact.replacements_blocked)
+        ));
+    }
+    said
+}
+
+/// How sure the cause is, and what would make it surer.
+pub fn confidence(diagnosis: &Diagnosis) -> String {
+    match (diagnosis.confidence, node_of(&diagnosis.cause)) {
+        (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
+        (Confidence::Inferred, Some(node)) => format!(
+            "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
+            isolated(node)
+        ),
+        (Confidence::Inferred, None) => {
+            "Inferred: the state of the objects fits this cause and no other that Unwind knows."
+                .to_owned()
+        }
+        (Confidence::Unknown, _) => "Unknown: what would tell cannot be seen.".to_owned(),
+    }
+}
+
+/// The node whose kubelet works on the Pod.
+fn node_of(cause: &Cause) -> Option<&str> {
+    match cause {
+        Cause::ContainersRunning { node, .. }
+        | Cause::NeverStarted { node }
+        | Cause::SandboxLeft { node }
+        | Cause::DevicesLeft { node }
+        | Cause::VolumesMounted { node, .. }
+        | Cause::ClaimGone { node, .. }
+        | Cause::DriverMissing { node, .. }
+        | Cause::PodDirectoryLeft { node } => Some(node),
+        _ => None,
+    }
+}
+
+/// The object and field of a fact, and the cluster’s own words.
+pub fn fact(fact: &Evidence) -> String {
+    let of = if fact.of.name.is_empty() { visible(&fact.of.kind) } else { named(&fact.of) };
+    let said = visible(&fact.said);
+    match &fact.source {
+        Source::Condition(name) => format!("{of}: condition {} is {said}", visible(name)),
+        Source::Field(path) if said.is_empty() => format!("{of}: {}", visible(path)),
+        Source::Field(path) => format!("{of}: {} = {said}", visible(path)),
+        Source::Absent => format!("{of} does not exist"),
+        Source::Deleted => format!("{of} was deleted"),
+    }
+}
+
+/// What an object waits for: `waits for Pod shop/a, which mounts it`.
+pub fn waits_for(on: &ObjectRef, link: Link) -> String {
+    let how = match link {
+        Link::Content => "which is in it",
+        Link::Mount => "which mounts it",
+        Link::Claim => "which is bound to it",
+        Link::Attachment => "which attaches it to a node",
+        Link::Dependent => "which it owns",
+        Link::Instance => "which is of its kind",
+    };
+    format!("waits for {}, {how}", named(on))
+}
+
+/// One line of the chain.
+fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
+    let on = held.on.and_then(|(at, link)| Some((diagnosis.waiting.get(at)?, link)));
+    let on = on.map(|(on, link)| format!(" {}", waits_for(&on.object, link)));
+    format!("{}{}, deleted {}", named(&held.object), on.unwrap_or_default(), absolute(held.since))
+}
+
+/// The rest of a list that is cut off.
+pub fn and_more(count: usize) -> String {
+    format!("and {}", many(count, "other object", "other objects"))
+}
+
+/// The card as Markdown, to be pasted into an incident’s channel or ticket.
+pub fn incident_note(card: &DiagnosisCard, cluster: &str, page: &str) -> String {
+    let DiagnosisCard { diagnosis, contact } = card;
+    let mut note = format!("**{}**\n\n", cause(diagnosis));
+    let mut line = |name: &str, text: &str| note.push_str(&format!("- {name}: {text}\n"));
+    line("Cluster", &visible(cluster));
+    line("Waits since", &absolute(diagnosis.since));
+    line(HARM, &harm(&diagnosis.impact).join(" "));
+    line(IF_NOBODY_ACTS, if_nobody_acts(&diagnosis.cause));
+    if let Some(mistake) = do_not(&diagnosis.cause) {
+        line(DO_NOT, mistake);
+    }
+    for (name, value) in contact {
+        line(&visible(name), &visible(value));
+    }
+    line(EVIDENCE, &confidence(diagnosis));
+    for one in &diagnosis.evidence {
+        note.push_str(&format!("  - {}\n", fact(one)));
+    }
+    note.push_str(&format!("- {}:\n", objects_wait(diagnosis.total)));
+    for held in &diagnosis.waiting {
+        note.push_str(&format!("  - {}\n", waiting(diagnosis, held)));
+    }
+    if diagnosis.total > diagnosis.waiting.len() {
+        note.push_str(&format!("  - {}\n", and_more(diagnosis.total - diagnosis.waiting.len())));
+    }
+    note.push_str(page);
+    note
+}

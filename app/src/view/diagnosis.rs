@@ -1,0 +1,193 @@
+//! Why deletions wait, a card for each cause: first what somebody needs who was woken by it, then the chain and the evidence.
+//! A card is made of `<details>`, so that it opens without a script.
+
+use leptos::prelude::*;
+use teardown::{
+    diagnosis::{Diagnosis, Evidence},
+    message::{DiagnosisCard, Key, Record},
+    object::Uid,
+};
+
+use super::{
+    frame::Badge,
+    icon::icon,
+    moment::moment,
+    object_name::{object_link, object_name},
+    rows::rows,
+};
+use crate::{
+    navigation::address::{self, Address},
+    state::{
+        clipboard,
+        scene::{self, Scene},
+    },
+    text,
+};
+
+/// The cards, the worst first. `open` shows them whole from the start.
+pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool) -> AnyView {
+    let ids = Memo::new(move |_| {
+        let cards = scene.read(scene::diagnoses_by_harm);
+        cards.into_iter().map(|card| card.diagnosis.id).collect::<Vec<String>>()
+    });
+    view! {
+        <ul class="diagnosis-list">
+            {rows(ids, String::clone, move |id| Some(row(scene, id, address, open)))}
+        </ul>
+    }
+    .into_any()
+}
+
+fn row(scene: Scene, id: String, address: Option<Address>, open: bool) -> AnyView {
+    let place = address::card_of(&id);
+    let card = Memo::new(move |_| {
+        scene.read(|records| match records.get(&Key::Diagnosis(id.clone())) {
+            Some(Record::Diagnosis(card)) => Some(card.clone()),
+            _ => None,
+        })
+    });
+    let head = move || card.with(|card| card.as_ref().map(|card| summary(&card.diagnosis)));
+    let inside = move || card.with(|card| card.as_ref().map(|card| body(card, scene, address)));
+    view! {
+        <li>
+            <details class="diagnosis" id=place open=open>
+                <summary>{move || head()}</summary>
+                {move || inside()}
+            </details>
+        </li>
+    }
+    .into_any()
+}
+
+fn summary(diagnosis: &Diagnosis) -> AnyView {
+    let (symbol, class) =
+        if diagnosis.stuck { ("state-stuck", "stuck") } else { ("state-slow", "slow") };
+    let harm = (!diagnosis.impact.is_none())
+        .then(|| view! { <span class="diagnosis-harm">{text::HARM}</span> }.into_any());
+    view! {
+        <span class=format!("diagnosis-head {class}")>
+            {icon(symbol)}
+            <span class="diagnosis-cause">{text::cause(diagnosis)}</span>
+            <span class="diagnosis-facts">
+                {harm} <span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
+            </span>
+        </span>
+    }
+    .into_any()
+}
+
+fn body(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyView {
+    let DiagnosisCard { diagnosis, contact } = card;
+    let harm = text::harm(&diagnosis.impact)
+        .into_iter()
+        .map(|line| view! { <p>{line}</p> }.into_any())
+        .collect_view();
+    let mistake = text::do_not(&diagnosis.cause).map(|mistake| {
+        view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
+            .into_any()
+    });
+    let whose = (!contact.is_empty()).then(|| {
+        let pairs = contact
+            .iter()
+            .map(|(name, value)| {
+                view! { <p><code>{text::visible(name)}</code> " " {text::isolated(value)}</p> }
+                    .into_any()
+            })
+            .collect_view();
+        view! { <div><dt>{text::WHOSE}</dt><dd>{pairs}</dd></div> }.into_any()
+    });
+    view! {
+        <dl class="diagnosis-first">
+            <div><dt>{text::HARM}</dt><dd>{harm}</dd></div>
+            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{text::if_nobody_acts(&diagnosis.cause)}</dd></div>
+            {mistake}
+            {whose}
+        </dl>
+        <div class="diagnosis-proof">
+            <section>
+                <h3>{text::WAITING}</h3>
+                {chain(diagnosis, scene, address)}
+            </section>
+            <section>
+                <h3>{text::EVIDENCE}</h3>
+                <p>{text::confidence(diagnosis)}</p>
+                {evidence(&diagnosis.evidence)}
+            </section>
+        </div>
+        {tools(card)}
+    }
+    .into_any()
+}
+
+/// The objects that wait, nearest to the root first, each with what it waits for.
+fn chain(diagnosis: &Diagnosis, scene: Scene, address: Option<Address>) -> AnyView {
+    let lines = diagnosis
+        .waiting
+        .iter()
+        .map(|held| {
+            let name = object_name(&held.object);
+            let name = match address.filter(|_| scene.object(&held.uid).is_some()) {
+                Some(address) => object_link(name, &held.uid, address),
+                None => name,
+            };
+            let on = held.on.and_then(|(at, link)| {
+                Some(text::waits_for(&diagnosis.waiting.get(at)?.object, link))
+            });
+            view! { <li>{name} " " <span class="quiet">{on} " " {moment(held.since)}</span></li> }
+                .into_any()
+        })
+        .collect_view();
+    let rest = diagnosis.total.saturating_sub(diagnosis.waiting.len());
+    let rest =
+        (rest > 0).then(|| view! { <li class="quiet">{text::and_more(rest)}</li> }.into_any());
+    view! { <ol class="diagnosis-chain">{lines} {rest}</ol> }.into_any()
+}
+
+fn evidence(facts: &[Evidence]) -> AnyView {
+    let lines = facts
+        .iter()
+        .map(|fact| {
+            let at = fact.at.map(moment);
+            view! { <li><span class="quote">{text::fact(fact)}</span> " " {at}</li> }.into_any()
+        })
+        .collect_view();
+    view! { <ul class="evidence">{lines}</ul> }.into_any()
+}
+
+fn tools(card: &DiagnosisCard) -> AnyView {
+    let (copied, badge) = (RwSignal::new(false), use_context::<Badge>());
+    let link = address::diagnosis(&card.diagnosis.id);
+    let (card, target) = (card.clone(), link.clone());
+    let copy = move |_| {
+        let cluster = badge.and_then(Badge::name).unwrap_or_default();
+        let origin = location().origin().unwrap_or_default();
+        let note = text::incident_note(&card, &cluster, &format!("{origin}{target}"));
+        clipboard::put(note, copied);
+    };
+    view! {
+        <div class="diagnosis-tools">
+            <button type="button" class="button small" on:click=copy>
+                {move || if copied.get() { text::NOTE_COPIED } else { text::COPY_NOTE }}
+            </button>
+            <a class="button small" href=link rel="external">{text::LINK_TO_CARD}</a>
+        </div>
+    }
+    .into_any()
+}
+
+/// The cause for which one object waits, with a link to its card.
+pub fn cause_of(scene: Scene, uid: Uid) -> AnyView {
+    let card =
+        Memo::new(move |_| scene.read(|records| scene::diagnosis_of(records, &uid).cloned()));
+    view! {
+        {move || card.with(|card| card.as_ref().map(|card| {
+            let (cause, link) = (text::cause(&card.diagnosis), address::diagnosis(&card.diagnosis.id));
+            view! {
+                <p class="diagnosis-of">
+                    {icon("icon-warning")} <span>{cause} " " <a href=link rel="external">{text::WHY}</a></span>
+                </p>
+            }.into_any()
+        }))}
+    }
+    .into_any()
+}

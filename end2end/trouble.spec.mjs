@@ -1,0 +1,78 @@
+/**
+ * Why a deletion waits: the incidents of the sandbox, each told on the page of all trouble and on the unit's own, with its cause,
+ * the harm, the chain and the evidence; and gone from there after the repair.
+ */
+import AxeBuilder from '@axe-core/playwright';
+import { Unwind } from './unwind.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
+
+/** The sentence of each incident, and a fact from the cluster behind it. */
+const told = {
+	S2: { cause: /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/, fact: /status = Failed;.*terminated/ },
+	S3: { cause: /^The API metrics\.k8s\.io\/v1beta1 does not answer/, fact: /condition NamespaceDeletionDiscoveryFailure is True/ },
+	S4: { cause: /^The finalizer queue\.example\/topic is left, and what probably cleared it was deleted/, fact: /queue-operator was deleted/ },
+	S5: { cause: /^Node \S+ stopped reporting, so nobody confirms that its Pods? ended\.$/, fact: /condition Ready is Unknown NodeStatusUnknown/ },
+};
+
+test('page of all trouble names the cause of each incident, and nothing once it is repaired', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		await page.getByRole('link', { name: 'Trouble' }).click();
+		await expect(page.getByText('No deletion is in trouble')).toBeVisible();
+		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		for (const incident of Object.keys(told)) await sandbox.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
+		for (const [incident, { cause, fact }] of Object.entries(told)) {
+			const card = page.locator('details.diagnosis').filter({ has: page.getByText(cause) }).first();
+			await expect(card, incident).toBeVisible({ timeout: 90_000 });
+			await expect(card.getByText(fact).first(), incident).toBeVisible();
+			await expect(card.getByText('If nobody acts'), incident).toBeVisible();
+		}
+		// Without a script the same is there to be read.
+		const plain = await visit({ javaScriptEnabled: false });
+		await plain.context().addCookies(await page.context().cookies());
+		await plain.goto(`${unwind.origin}/trouble`);
+		for (const { cause } of Object.values(told)) await expect(plain.getByText(cause).first()).toBeVisible();
+		const { violations } = await new AxeBuilder({ page }).include('main').analyze();
+		expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+		// The unit's page has its own cause alone.
+		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
+		await page.getByRole('link', { name: 's5', exact: true }).click();
+		await expect(page.getByText(told.S5.cause).first()).toBeVisible();
+		await expect(page.getByText(told.S4.cause)).toHaveCount(0);
+		await page.getByRole('button', { name: 'Repair everything' }).click();
+		await page.getByRole('link', { name: 'Trouble' }).click();
+		await expect(page.getByText('No deletion is in trouble')).toBeVisible({ timeout: 90_000 });
+	} finally {
+		await unwind.stop();
+	}
+});
+
+test('card is copied as a note for the incident, and its link leads to it', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's4']);
+	try {
+		const page = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+		await signIn(page, unwind.link);
+		await page.getByRole('link', { name: 'Trouble' }).click();
+		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await sandbox.getByText('Sandbox.').click();
+		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		await sandbox.getByRole('button', { name: /^S4:/ }).click();
+		const card = page.locator('details.diagnosis').filter({ has: page.getByText(told.S4.cause) });
+		await expect(card).toBeVisible({ timeout: 90_000 });
+		await card.getByRole('button', { name: 'Copy incident note' }).click();
+		await expect(card.getByRole('button', { name: 'Note copied' })).toBeVisible();
+		const note = await page.evaluate(() => navigator.clipboard.readText());
+		for (const line of ['**The finalizer queue.example/topic', '- Cluster: sandbox', '- Do not: remove the finalizer first', 'queue-operator was deleted', `${unwind.origin}/trouble#why-`]) {
+			expect(note).toContain(line);
+		}
+		const link = await card.getByRole('link', { name: 'Link to this card' }).getAttribute('href');
+		await page.goto(unwind.origin + link);
+		await expect(page.locator('details.diagnosis:target')).toContainText('The finalizer queue.example/topic');
+	} finally {
+		await unwind.stop();
+	}
+});
