@@ -308,7 +308,7 @@ pub(crate) fn trouble() -> PageSeed {
         on,
     };
     let diagnosis = Diagnosis {
-        id: "nodeSilent/Node//worker-7/".into(),
+        id: "nodeSilent//Node//worker-7/".into(),
         cause: Cause::NodeSilent {
             node: "worker-7".into(),
             provider: Some("aws:///eu-1a/i-07".into()),

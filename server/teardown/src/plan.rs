@@ -277,7 +277,9 @@ pub fn plan(
         return Err(PlanError::Empty);
     }
     let claims_stay_in = kept::namespaces_of_chosen_claims(index, &kept);
-    if let Some((object, finalizer)) = data::claim_deleter(index, &going, &claims_stay_in) {
+    if let Some((object, finalizer)) = data::claim_deleter(index, &going, |namespace| {
+        choices.keeps_data() || claims_stay_in.contains(namespace)
+    }) {
         return Err(PlanError::DeletesClaims { object, finalizer });
     }
     let guards = guards::guards(index, graph, &going);

@@ -343,8 +343,18 @@ fn namespace_whose_api_answers_again_waits_for_the_controller_to_look() {
     let repaired = format!(
         "{namespace}\napiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:True:Passed:5:ok"
     );
-    insta::assert_snapshot!(diagnoses(&repaired), @"");
-    insta::assert_snapshot!(diagnoses(&format!("{namespace}\napiservice v1.apps")), @"");
+    insta::assert_snapshot!(diagnoses(&repaired), @r#"
+    looksAgain at APIService v1beta1.metrics.k8s.io (Inferred, waits)
+      Namespace s3
+      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: server APIs: metrics.k8s.io/v1beta1: stale
+      - APIService v1beta1.metrics.k8s.io: condition Available True Passed: ok
+    "#);
+    insta::assert_snapshot!(diagnoses(&format!("{namespace}\napiservice v1.apps")), @r#"
+    looksAgain at APIService v1beta1.metrics.k8s.io (Inferred, waits)
+      Namespace s3
+      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: server APIs: metrics.k8s.io/v1beta1: stale
+      - APIService v1beta1.metrics.k8s.io: absent
+    "#);
 }
 
 #[test]
@@ -359,17 +369,27 @@ fn hidden_nodes_attachments_and_roles_are_never_no_cause() {
         index.apply([hidden], fixture::now());
         told(&index)
     };
-    insta::assert_snapshot!(hidden("pod shop/a node=n1 deleted=400 grace=30 containers=web:running", "nodes"), @"");
+    insta::assert_snapshot!(hidden("pod shop/a node=n1 deleted=400 grace=30 containers=web:running", "nodes"), @r#"
+    cannotSee at Pod shop/a (Unknown, stuck)
+      Pod shop/a
+    "#);
     insta::assert_snapshot!(
         hidden(
             "pv pv deleted=300 phase=Failed finalizers=external-provisioner.volume.kubernetes.io/finalizer driver=disk.example",
             "volumeattachments.storage.k8s.io",
         ),
-        @""
+        @r#"
+    cannotSee at PersistentVolume pv (Unknown, stuck)
+      PersistentVolume pv
+    "#
     );
     insta::assert_snapshot!(
         hidden("cm shop/a deleted=300 finalizers=x.example/y", "clusterroles.rbac.authorization.k8s.io"),
-        @""
+        @r#"
+    cannotSee at ConfigMap shop/a (Unknown, stuck)
+      ConfigMap shop/a
+      - ConfigMap shop/a: metadata.finalizers x.example/y
+    "#
     );
 }
 

@@ -167,10 +167,10 @@ const EXTERNAL: [&str; 7] = [
 pub(super) fn claim_deleter(
     index: &Index,
     going: &BTreeSet<&Uid>,
-    claims_stay_in: &BTreeSet<Arc<str>>,
+    claims_stay_in: impl Fn(&str) -> bool,
 ) -> Option<(ObjectRef, String)> {
     let objects = going.iter().filter_map(|uid| index.get(uid));
-    let is_near = |it: &Object| it.namespace.as_ref().is_some_and(|it| claims_stay_in.contains(it));
+    let is_near = |it: &Object| it.namespace.as_deref().is_some_and(&claims_stay_in);
     let found =
         objects.filter(|it| it.kind.is_an_operators() && is_near(it)).filter_map(|object| {
             let says_so = |finalizer: &&Arc<str>| {

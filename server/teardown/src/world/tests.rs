@@ -295,5 +295,5 @@ fn page_of_a_unit_shows_the_causes_for_which_its_objects_wait_and_no_others() {
     let all = shown(world.trouble());
     assert_eq!(all.len(), 2, "{all:?}");
     let of_shop = shown(world.unit(&UnitId::new("shop")).unwrap());
-    insta::assert_snapshot!(of_shop.join("\n"), @r#"nodeSilent/Node//n1/ [("topology.kubernetes.io/zone", "eu-1a")]"#);
+    insta::assert_snapshot!(of_shop.join("\n"), @r#"nodeSilent//Node//n1/ [("topology.kubernetes.io/zone", "eu-1a")]"#);
 }

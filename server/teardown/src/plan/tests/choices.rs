@@ -97,6 +97,10 @@ fn data_is_not_kept_by_a_plan_whose_operator_deletes_claims() {
     };
     assert_eq!((&*object.name, finalizer.as_str()), ("db", "percona.com/delete-pxc-pvc"));
     assert!(plan_of(&deletes, "shop").is_ok());
+    let left_out = format!("{deletes}\n pvc shop/data of=shop\n pvc lab/data of=shop");
+    let without = |claim: &str| plan_with(&left_out, "shop", &[claim]).is_ok();
+    assert!(!without("without=PersistentVolumeClaim/shop/data"), "a claim beside it is to stay");
+    assert!(without("without=PersistentVolumeClaim/lab/data"), "the claim is elsewhere");
     let out = ["keep=data", "without=Cluster.pxc.percona.com"];
     assert!(plan_with(&deletes, "shop", &out).is_ok(), "the object stays");
     let other = fixture("percona.com/delete-pxc-pods-in-order");
