@@ -17,6 +17,7 @@ pub mod frame;
 pub mod graph;
 pub mod guard;
 pub mod icon;
+pub mod invite;
 pub mod kept;
 pub mod keys;
 pub mod list;
