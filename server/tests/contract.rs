@@ -346,7 +346,7 @@ async fn no_field_is_renamed() {
         ("started", started),
         ("link", link),
         ("links", before),
-        ("signed in", entered),
+        ("session", entered),
         ("refused", overlap),
         ("stale", stale),
         ("build", read(&build)),
@@ -380,6 +380,9 @@ async fn no_field_is_renamed() {
     event started: by
     event terminating: object step
     event terminating.object: group kind name namespace
+    link: expires url
+    links: links
+    links.links: expires id invited_by made name right used
     ping: now
     plan: by_name choices data ephemeral given_up hash hidden id kept left_to_cluster made steps unit
     plan.data: capacity claim fate reclaim source volume
@@ -428,6 +431,7 @@ async fn no_field_is_renamed() {
     refused.error.object: group kind name namespace
     run: snapshot
     run.snapshot: records revision
+    session: invited_by name right
     snapshot: snapshot
     snapshot.snapshot: records revision
     stale: error
