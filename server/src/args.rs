@@ -11,8 +11,8 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 /// Tears a Kubernetes application down in order, and shows the progress in the browser.
 ///
-/// Prints a link that signs one browser in. A person who is signed in can make more links on the page, which give the right
-/// to look alone or to act. Only programs on this machine can connect.
+/// Prints a link that signs one browser in. A person who is signed in can make more links on the page, to look only or to
+/// act. Only programs on this machine can connect.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "unwind", version, max_term_width = 100)]
 pub struct Args {
@@ -207,7 +207,7 @@ mod tests {
         insta::assert_snapshot!(help.join("\n"), @r"
         Tears a Kubernetes application down in order, and shows the progress in the browser.
 
-        Prints a link that signs one browser in. A person who is signed in can make more links on the page. Only programs on this machine can connect.
+        Prints a link that signs one browser in. A person who is signed in can make more links on the page, to look only or to act. Only programs on this machine can connect.
 
         Usage: unwind [OPTIONS]
 
