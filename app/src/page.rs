@@ -20,15 +20,32 @@ use crate::{
         scene::{self, Scene},
         seed::InitialData,
     },
-    view::frame::Badge,
+    view::{
+        frame::Badge,
+        invite::{Invitations, InviteCommand},
+    },
 };
 
-/// Copies a link that signs another browser in, and then says so.
-pub fn share(copied: RwSignal<bool>) {
+/// Does what the dialog of links asks for, and reads the list of links again.
+pub fn invite(asked: InviteCommand, shown: Invitations) {
+    shown.busy.set(true);
     leptos::task::spawn_local(async move {
-        if let Ok(url) = command::session_link().await {
-            clipboard::put(url, copied);
-        }
+        let done = match asked {
+            InviteCommand::List => Ok(()),
+            InviteCommand::Make(name, right) => command::session_link(&name, right)
+                .await
+                .map(|url| clipboard::put(url, shown.copied)),
+            InviteCommand::TakeBack(id) => command::take_back(&id).await,
+        };
+        let refused = match command::session_links().await {
+            Ok(links) => {
+                shown.links.set(links);
+                done.err()
+            }
+            Err(unread) => Some(done.err().unwrap_or(unread)),
+        };
+        shown.refusal.set(refused);
+        shown.busy.set(false);
     });
 }
 

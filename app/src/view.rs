@@ -18,6 +18,7 @@ pub mod frame;
 pub mod graph;
 pub mod guard;
 pub mod icon;
+pub mod invite;
 pub mod kept;
 pub mod keys;
 pub mod list;

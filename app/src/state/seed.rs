@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use teardown::{message::Message, plan::Plan};
+use teardown::{message::Message, plan::Plan, right::Right};
 
 /// The one value that travels inside the HTML.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub struct PageSeed {
     pub build: String,
     /// Whether the reader may ask the server to do something.
     pub signed_in: bool,
+    /// The greatest right of the reader.
+    pub right: Right,
 }
 
 impl Default for PageSeed {
@@ -32,6 +34,7 @@ impl Default for PageSeed {
             now: Timestamp::UNIX_EPOCH,
             build: String::new(),
             signed_in: false,
+            right: Right::Look,
         }
     }
 }

@@ -17,7 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::plan::PlanError;
+use teardown::{plan::PlanError, right::Right};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -40,6 +40,10 @@ pub enum Failure {
     ForeignOrigin,
     /// The request has no valid session.
     NotSignedIn,
+    /// The session has not the right that the request needs.
+    NotAllowed(Right),
+    /// The link does not exist, or is not the session's to take back.
+    UnknownLink,
     /// The link's token is unknown, used or expired.
     WrongToken,
     /// Too many wrong tokens.
@@ -118,6 +122,8 @@ impl Failure {
             Self::WrongHost => (S::MISDIRECTED_REQUEST, "wrongHost", refusal::WRONG_HOST),
             Self::ForeignOrigin => (S::FORBIDDEN, "foreignOrigin", refusal::FOREIGN_ORIGIN),
             Self::NotSignedIn => (S::UNAUTHORIZED, "notSignedIn", refusal::NOT_SIGNED_IN),
+            Self::NotAllowed(needed) => (S::FORBIDDEN, "notAllowed", refusal::not_allowed(*needed)),
+            Self::UnknownLink => (S::NOT_FOUND, "unknownLink", refusal::UNKNOWN_LINK),
             Self::WrongToken => (S::UNAUTHORIZED, "wrongToken", refusal::WRONG_TOKEN),
             Self::TooManyAttempts { .. } => {
                 (S::TOO_MANY_REQUESTS, "tooManyAttempts", refusal::TOO_MANY_ATTEMPTS)
@@ -168,6 +174,9 @@ impl Failure {
             Self::Refused(Refusal::Overlap { run, object }) => {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
+            }
+            Self::NotAllowed(needed) => {
+                error.insert("needs".into(), json!(needed));
             }
             _ => {}
         }
@@ -340,6 +349,8 @@ mod tests {
             Failure::WrongHost,
             Failure::ForeignOrigin,
             Failure::NotSignedIn,
+            Failure::NotAllowed(Right::Act),
+            Failure::UnknownLink,
             Failure::WrongToken,
             Failure::TooManyAttempts { after: Duration::ZERO },
             Failure::UnknownPath,
@@ -389,6 +400,8 @@ mod tests {
         421 wrongHost
         403 foreignOrigin
         401 notSignedIn
+        403 notAllowed
+        404 unknownLink
         401 wrongToken
         429 tooManyAttempts
         404 unknownPath
@@ -437,6 +450,7 @@ mod tests {
         let cycle = Failure::from(Refusal::Unplannable(PlanError::Cycle { path: vec![object()] }))
             .json("7f");
         assert_eq!(cycle["error"]["path"][0]["kind"], "Pod");
+        assert_eq!(Failure::NotAllowed(Right::Act).json("7f")["error"]["needs"], "act");
     }
 
     #[tokio::test]

@@ -4,18 +4,18 @@
 //! and runs.
 
 use any_spawner::Executor;
-use app::{App, Assets, PageSeed, navigation::address::TROUBLE, shell};
+use app::{Assets, PageSeed, navigation::address::TROUBLE, shell};
 use axum::{
-    Router,
+    Extension,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
     middleware::{Next, from_fn_with_state},
     response::Response,
-    routing::get,
+    routing::{MethodRouter, get},
 };
 use http::{HeaderValue, StatusCode, Uri, header, request::Parts};
 use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
-use leptos_axum::{ResponseOptions, generate_route_list};
+use leptos_axum::ResponseOptions;
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
@@ -23,27 +23,25 @@ use teardown::{
     unit::UnitId,
 };
 
-use super::{AppState, Failure};
+use super::{AppState, Failure, access::Person};
 use crate::hub::{HubClosed, HubHandle, Refusal};
 
-/// A route for every page that the app has.
-pub(super) fn routes(state: &AppState) -> Router<AppState> {
+/// The handler of every page that the app has.
+pub(super) fn handler(state: &AppState) -> MethodRouter<AppState> {
     // Tasks that a page starts while it is rendered run here. A second initialisation is refused and does no harm.
     let _ = Executor::init_tokio();
-    generate_route_list(App)
-        .iter()
-        .fold(Router::new(), |router, route| router.route(route.path(), get(render)))
-        .route_layer(from_fn_with_state(state.clone(), look))
+    get(render).layer(from_fn_with_state(state.clone(), look))
 }
 
 /// A page that the app does not have; it says so itself.
 pub(super) async fn unknown(
     State(state): State<AppState>,
+    Extension(person): Extension<Person>,
     mut request: Request,
 ) -> Result<Response, Failure> {
     let now = state.hub.time().await?;
     request.extensions_mut().insert(PageData {
-        seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code()), now),
+        seed: seed(&state, &person, Sight::default(), Some(Failure::UnknownPath.code()), now),
         assets: state.site.assets().clone(),
         status: Failure::UnknownPath.status(),
     });
@@ -65,6 +63,7 @@ struct PageData {
 /// Finds what the request shows, for [`provide`].
 async fn look(
     State(state): State<AppState>,
+    Extension(person): Extension<Person>,
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
@@ -77,10 +76,11 @@ async fn look(
     }
     let now = state.hub.time().await?;
     let (seed, status) = match sight {
-        Ok(sight) => (seed(&state, sight, None, now), StatusCode::OK),
+        Ok(sight) => (seed(&state, &person, sight, None, now), StatusCode::OK),
         Err(refusal) => {
             let failure = Failure::from(refusal);
-            (seed(&state, Sight::default(), Some(failure.code()), now), failure.status())
+            let seed = seed(&state, &person, Sight::default(), Some(failure.code()), now);
+            (seed, failure.status())
         }
     };
     let assets = state.site.assets().clone();
@@ -197,6 +197,7 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 
 fn seed(
     state: &AppState,
+    person: &Person,
     Sight { message, plan }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
@@ -208,5 +209,6 @@ fn seed(
         now,
         build: state.site.build().to_owned(),
         signed_in: true,
+        right: person.guest.right,
     }
 }

@@ -13,6 +13,7 @@ pub mod selector;
 pub mod object;
 pub mod interner;
 pub mod demo;
+pub mod right;
 pub mod api_problem;
 pub mod observation;
 pub mod state;

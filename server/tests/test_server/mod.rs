@@ -25,6 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     plan::{Difference, Plan, PlanId},
+    right::Right,
     run::{FeedEvent, RunId, RunState},
     unit::UnitId,
 };
@@ -283,7 +284,7 @@ impl TestServer {
     ) -> Self {
         let site = built_site();
         let drain = CancellationToken::new();
-        let (access, link) = LocalAccess::open(address, state, "Li", Timestamp::now());
+        let (access, link) = LocalAccess::open(address, state, "Li", Right::Act, Timestamp::now());
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
@@ -311,6 +312,16 @@ impl TestServer {
 
     pub(crate) async fn sign_in(&self, token: &str) -> String {
         let answer = self.post("/api/session", &format!(r#"{{"token":"{token}"}}"#)).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        let cookie = answer.headers["set-cookie"].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// In a browser without a session; to sign in again ends the session of a browser.
+    pub(crate) async fn sign_in_elsewhere(&self, token: &str) -> String {
+        let headers = [("content-type", "application/json"), ("cookie", "")];
+        let body = format!(r#"{{"token":"{token}"}}"#);
+        let answer = self.ask(Method::POST, "/api/session", &headers, &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
         let cookie = answer.headers["set-cookie"].to_str().unwrap();
         cookie.split(';').next().unwrap().to_owned()
