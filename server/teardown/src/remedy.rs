@@ -106,15 +106,15 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
     }
 }
 
-/// The guards of all remedies: nothing where data may be lost while something that it could hit is hidden, and no change
-/// without a command.
+/// The guards of all remedies: nothing where data may be lost while something that it could hit is hidden, no change without
+/// a command, and no command for what is withheld.
 fn guarded(case: &Case<'_>, mut remedy: Remedy) -> Remedy {
     if remedy.harm == Harm::DataLoss
         && let Some(hidden) = case.hidden(&AT_RISK)
     {
         remedy.withheld = Some(hidden);
     }
-    remedy.withhold_without_command()
+    remedy.checked()
 }
 
 #[cfg(test)]

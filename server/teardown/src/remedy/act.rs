@@ -55,7 +55,7 @@ pub enum Harm {
 
 /// What a remedy does. The object that it concerns is its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RemedyAct {
     /// Wait: it is expected to end by itself.
     Wait {
@@ -412,6 +412,8 @@ pub enum Loss {
     Machine,
     /// A mount stays on the node, and a later Pod may mount over it.
     Mount,
+    /// The Pod's directory or control group stays on the node.
+    Directory,
     /// The address and the network interfaces of the Pod stay reserved on the node.
     Network,
     /// The device stays allocated.
@@ -582,10 +584,15 @@ impl Remedy {
         self
     }
 
-    /// Withholds a remedy that changes the API and has no command for it.
-    pub(super) fn withhold_without_command(self) -> Self {
+    /// The same with the commands that a person may use now: none that changes something while it is withheld, which it is
+    /// without a command for a change of the API.
+    pub(super) fn checked(self) -> Self {
         let acts = |command: &Command| command.purpose == Purpose::Act;
         let is_complete = self.act.is_by_hand() || self.commands.iter().any(acts);
-        self.withhold((!is_complete).then_some(Withheld::UnsafeName))
+        let mut remedy = self.withhold((!is_complete).then_some(Withheld::UnsafeName));
+        if remedy.withheld.is_some() {
+            remedy.commands.retain(|command| command.purpose == Purpose::Look);
+        }
+        remedy
     }
 }

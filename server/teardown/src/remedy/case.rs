@@ -9,7 +9,9 @@ use crate::{
     diagnosis::Diagnosis,
     graph::Graph,
     index::Index,
-    object::{ConditionStatus, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind},
+    object::{
+        ConditionStatus, ContainerState, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind,
+    },
     relation::EdgeKind,
 };
 
@@ -114,6 +116,15 @@ pub(super) fn claims(pod: &Object) -> Vec<ObjectRef> {
         name: used.name.clone(),
     });
     named.collect()
+}
+
+/// Whether the kubelet has reported that all containers of a Pod have ended.
+pub(super) fn has_ended(pod: &Object) -> bool {
+    let Facts::Pod(facts) = &pod.facts else { return false };
+    facts.ending.as_ref().is_some_and(|ending| {
+        !ending.containers.is_empty()
+            && ending.containers.iter().all(|it| it.state == ContainerState::Terminated)
+    })
 }
 
 /// The guard of everything that treats a silent node as dead: expired certificates of a kubelet and a broken network look

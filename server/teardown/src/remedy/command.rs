@@ -297,7 +297,8 @@ pub(super) fn look_for_mounts(node: &Arc<str>, pod: &Uid, sub_paths: bool) -> Ve
     if sub_paths {
         search.push(&parts);
     }
-    search.extend(["-mindepth", "2", "-maxdepth", "3", "-exec"]);
+    // `-xdev`: a mount is found, and what is in it is not searched.
+    search.extend(["-xdev", "-mindepth", "2", "-maxdepth", "3", "-exec"]);
     search.extend(["fuser", "--verbose", "--ismountpoint", "--mount", "{}", ";"]);
     let mounts = format!("/pods/{uid}/");
     let grep = format!("--grep={uid}");

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     act::{Harm, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason, Withheld},
-    case::{Case, EACH},
+    case::{Case, EACH, has_ended},
     command::{self, Purpose, is_name},
 };
 use crate::{
@@ -147,9 +147,18 @@ pub(super) fn remove(
         .withhold(gone.then_some(Withheld::NamespaceGone));
     Some(match &object.facts {
         Facts::Attachment(_) => Remedy { harm: Harm::DataLoss, ..remedy },
+        // Without a grace period only its finalizers keep the Pod in the API, whatever runs on its node.
+        Facts::Pod(pod) if pod.node.is_some() && is_forced(object) && !has_ended(object) => {
+            Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::SecondWriter]) }
+        }
         Facts::Node(node) => of_node(case, object, node.is_ready(), remedy),
         _ => remedy,
     })
+}
+
+/// Whether somebody deleted a Pod with a grace period of 0, or its kubelet has ended it.
+fn is_forced(pod: &Object) -> bool {
+    pod.deletion.as_ref().is_some_and(|deletion| deletion.grace == 0)
 }
 
 /// Without its last finalizer a Node that is being deleted goes, and the Pod garbage collector removes its Pods from the API
@@ -237,9 +246,14 @@ fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
         namespace: None,
         name: namespace.clone(),
     };
-    Remedy::new(RemedyAct::RecreateNamespace { namespace: namespace.clone() })
+    let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim");
+    let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace: namespace.clone() })
         .named(Some(target))
         .with(commands.into_iter().flatten())
         .reach(Reach::of(inside))
-        .loss([Loss::WorkloadsStart])
+        .loss([Loss::WorkloadsStart]);
+    if !has_claims {
+        return remedy;
+    }
+    Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::Data]) }
 }

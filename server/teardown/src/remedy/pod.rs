@@ -7,14 +7,11 @@ use serde_json::json;
 
 use super::{
     act::{DriverPart, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, WaitReason, Withheld},
-    case::{Case, claims},
+    case::{Case, claims, has_ended},
     command::{self, Purpose},
     node,
 };
-use crate::{
-    diagnosis::Cause,
-    object::{ContainerState, Facts, Object},
-};
+use crate::{diagnosis::Cause, object::Object};
 
 /// The grace period is not over.
 pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
@@ -86,8 +83,11 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     };
     found.push(restart_kubelet(case, name));
     found.extend(node::restart(case, name));
-    let forced = force_ended(object, name, [Loss::SecondWriter, Loss::Mount]);
-    found.push(forced.need(NeedCode::MountsUnused, Holds::Unknown));
+    found.push(match cause {
+        Cause::PodDirectoryLeft { .. } => force_ended(object, name, [Loss::Directory]),
+        _ => force_ended(object, name, [Loss::SecondWriter, Loss::Mount])
+            .need(NeedCode::MountsUnused, Holds::Unknown),
+    });
     found
 }
 
@@ -123,13 +123,7 @@ pub(super) fn force(
 
 /// The same for a node that reports: never while a container runs.
 fn force_ended(pod: &Object, name: &Arc<str>, loses: impl IntoIterator<Item = Loss>) -> Remedy {
-    let has_ended = match &pod.facts {
-        Facts::Pod(facts) => facts.ending.as_ref().is_some_and(|ending| {
-            !ending.containers.is_empty()
-                && ending.containers.iter().all(|it| it.state == ContainerState::Terminated)
-        }),
-        _ => false,
-    };
+    let has_ended = has_ended(pod);
     force(pod, name, loses)
         .need(NeedCode::ContainersEnded, has_ended)
         .withhold((!has_ended).then_some(Withheld::ContainersRun))
