@@ -201,7 +201,7 @@ pub fn remedy_does(act: &RemedyAct) -> String {
             "The object goes at once, and whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
         }
         RemedyAct::RemoveSpecFinalizer { .. } => {
-            "The namespace no longer waits for this program, and its clean-up is never done.".to_owned()
+            "The namespace no longer waits for this program, and its clean-up is never done. The namespace loses its annotations with it: keep the copy.".to_owned()
         }
         RemedyAct::FinalizeNamespace => {
             "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it.".to_owned()
@@ -451,36 +451,37 @@ pub fn command_purpose(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teardown::{diagnosis::diagnose, fixture, graph::Graph, remedy::remedies};
-
     use super::*;
 
     #[test]
-    fn silent_node_reads_as_advice_from_start_to_end() {
-        let index = fixture::index(
-            "
-            node n1 provider=aws:///i-1 ready=Ready:Unknown:NodeStatusUnknown:600:
-            pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
-            ",
-        );
-        let graph = Graph::of(&index);
-        let found = diagnose(&index, &graph, fixture::now());
-        let remedies = remedies(&found[0], &index, &graph, fixture::now());
-        let titles: Vec<String> = remedies.iter().map(remedy_title).collect();
+    fn forced_pod_reads_as_a_warning_from_start_to_end() {
+        let object = |kind: &str, name: &str| ObjectRef {
+            group: "".into(),
+            kind: kind.into(),
+            namespace: Some("shop".into()),
+            name: name.into(),
+        };
+        let remedy = Remedy {
+            harm: Harm::DataLoss,
+            act: RemedyAct::ForceDeletePod { node: "n1".into() },
+            target: Some(object("Pod", "a\u{202e}")),
+            commands: vec![],
+            needs: vec![],
+            reaches: Reach {
+                objects: vec![object("PersistentVolumeClaim", "data")],
+                total: 1,
+                resources: vec![],
+            },
+            loses: vec![Loss::SecondWriter],
+            undo: None,
+            withheld: Some(Withheld::SeveralNodesSilent { silent: 2 }),
+        };
+        assert_eq!(remedy_title(&remedy), "Remove Pod shop/a⟨U+202E⟩ from the API by force");
         assert_eq!(
-            titles,
-            [
-                "Bring node n1 back",
-                "Mark node n1 as out of service",
-                "Delete the Node object n1",
-                "Remove Pod shop/a from the API by force"
-            ]
+            remedy_reaches(&remedy.reaches).unwrap(),
+            "Also hits 1 object: PersistentVolumeClaim shop/data."
         );
-        assert!(remedy_does(&remedies[0].act).contains("aws:///i-1"));
-        assert_eq!(no_undo(&remedies[3]), Some("This cannot be taken back."));
-        assert_eq!(
-            remedy_reaches(&remedies[1].reaches).unwrap(),
-            "Also hits 2 objects: Pod shop/a, PersistentVolumeClaim shop/data."
-        );
+        assert_eq!(no_undo(&remedy), Some("This cannot be taken back."));
+        assert!(withheld(remedy.withheld.as_ref().unwrap()).contains("2 nodes are silent"));
     }
 }

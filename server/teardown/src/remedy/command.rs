@@ -190,27 +190,27 @@ pub(super) fn look_at_service(service: &ObjectRef) -> Vec<Command> {
 
 /// A JSON patch that the API server refuses unless the object still has this UID.
 pub(super) fn patch(object: &Object, operations: &[Value]) -> Option<Command> {
-    let mut patch = vec![test("/metadata/uid", json!(object.uid))];
+    let mut patch = vec![test("/metadata/uid", object.uid.to_string())];
     patch.extend_from_slice(operations);
     let patch = Value::Array(patch).to_string();
     about(Purpose::Act, object, "patch", &["--type=json", "-p", &patch])
 }
 
 /// The operation of a JSON patch that requires a value.
-pub(super) fn test(path: &str, value: Value) -> Value {
-    json!({ "op": "test", "path": path, "value": value })
+pub(super) fn test(path: &str, value: impl Into<Value>) -> Value {
+    set("test", path, value)
 }
 
 /// The operation of a JSON patch that sets a value.
-pub(super) fn set(operation: &str, path: &str, value: Value) -> Value {
-    json!({ "op": operation, "path": path, "value": value })
+pub(super) fn set(operation: &str, path: &str, value: impl Into<Value>) -> Value {
+    json!({ "op": operation, "path": path, "value": value.into() })
 }
 
 /// Removes one finalizer, if it is still at the same place of the list.
 pub(super) fn remove_finalizer(object: &Object, finalizer: &str) -> Option<Command> {
     let place = object.finalizers.iter().position(|it| &**it == finalizer)?;
     let path = format!("/metadata/finalizers/{place}");
-    patch(object, &[test(&path, json!(finalizer)), json!({ "op": "remove", "path": path })])
+    patch(object, &[test(&path, finalizer), json!({ "op": "remove", "path": path })])
 }
 
 /// Writes an annotation with a value that it never had, because a patch that changes nothing wakes nobody. An object of the
@@ -228,8 +228,8 @@ pub(super) fn take_annotation_off(object: &Object) -> Option<Command> {
     about(Purpose::Undo, object, "annotate", &[&format!("{LOOK_AGAIN}-")])
 }
 
-/// A DELETE with the UID as precondition and these options.
-pub(super) fn delete(object: &Object, options: Value) -> Option<Command> {
+/// A DELETE with the UID as precondition and these options (`DeleteOptions` of `meta/v1`).
+pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
     let mut body = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -242,8 +242,8 @@ pub(super) fn delete(object: &Object, options: Value) -> Option<Command> {
     Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
 }
 
-/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. Its other finalizers are sent along,
-/// because a PUT removes what it does not name.
+/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. Its other finalizers and its labels are
+/// sent along, because a PUT removes what it does not name; annotations are not stored and get lost.
 pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command> {
     let body = json!({
         "apiVersion": "v1",
@@ -251,6 +251,7 @@ pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command
         "metadata": {
             "name": namespace.name,
             "uid": namespace.uid,
+            "labels": namespace.labels,
             "finalizers": *namespace.finalizers,
         },
         "spec": { "finalizers": spec },

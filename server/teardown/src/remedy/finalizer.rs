@@ -203,7 +203,7 @@ pub(super) fn again(case: &Case<'_>, object: &Object) -> Option<Remedy> {
         .at(object)
         .with([
             command::copy(object),
-            command::delete(object, json!({ "propagationPolicy": "Background" })),
+            command::delete(object, &json!({ "propagationPolicy": "Background" })),
         ])
         .reach(Reach::of(dependents))
         .loss([if orphans { Loss::Dependents } else { Loss::OwnerFirst }]);

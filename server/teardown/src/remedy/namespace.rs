@@ -54,7 +54,7 @@ fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
     reach.resources.push(format!("*.{group}"));
     Remedy::new(RemedyAct::DeleteApiService { group_version: group_version.clone() })
         .at(object)
-        .with([command::copy(object), command::delete(object, json!({}))])
+        .with([command::copy(object), command::delete(object, &json!({}))])
         .need(
             NeedCode::GroupStoresNothing,
             if stores_nothing { Holds::Yes } else { Holds::Unknown },
@@ -145,7 +145,7 @@ pub(super) fn webhook_down(
         found.extend(ignore(object, webhooks, webhook));
         let delete = Remedy::new(RemedyAct::DeleteWebhookConfiguration)
             .at(object)
-            .with([command::copy(object), command::delete(object, json!({}))])
+            .with([command::copy(object), command::delete(object, &json!({}))])
             .reach(guarded(webhooks, None))
             .loss([Loss::Checks, Loss::ComesBack])
             .undo(Undo::CreateAgain);
@@ -160,9 +160,9 @@ fn ignore(object: &Object, webhooks: &Webhooks, webhook: &Arc<str>) -> Option<Re
     let guard = webhooks.guards.iter().find(|it| it.webhook == *webhook && it.fails_closed)?;
     let (place, _) = guard.field.strip_prefix("webhooks[")?.split_once(']')?;
     let place: usize = place.parse().ok()?;
-    let is_named = command::test(&format!("/webhooks/{place}/name"), json!(webhook));
+    let is_named = command::test(&format!("/webhooks/{place}/name"), &**webhook);
     let policy = format!("/webhooks/{place}/failurePolicy");
-    let to = |value: &str| command::set("replace", &policy, json!(value));
+    let to = |value: &str| command::set("replace", &policy, value);
     let act = command::patch(object, &[is_named.clone(), to("Ignore")]);
     let undo = command::patch(object, &[is_named, to("Fail")]);
     let remedy = Remedy::new(RemedyAct::IgnoreWebhook { webhook: webhook.clone() })
@@ -233,7 +233,7 @@ fn stop_conversion(object: &Object) -> Remedy {
     let versions = "--output=jsonpath={.status.storedVersions}";
     let strategy = "/spec/conversion/strategy";
     let off = [
-        command::test(strategy, json!("Webhook")),
+        command::test(strategy, "Webhook"),
         command::set("replace", "/spec/conversion", json!({ "strategy": "None" })),
     ];
     Remedy::new(RemedyAct::StopConversion)

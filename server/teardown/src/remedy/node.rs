@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason},
@@ -56,8 +56,8 @@ fn taint(case: &Case<'_>, object: &Object, node: &Node) -> Remedy {
     let operations = if node.taints.is_empty() {
         // Without the test the patch would replace taints that were set meanwhile.
         vec![
-            command::test("/spec/taints", json!(null)),
-            command::set("add", "/spec/taints", json!([value])),
+            command::test("/spec/taints", Value::Null),
+            command::set("add", "/spec/taints", vec![value]),
         ]
     } else {
         vec![command::set("add", "/spec/taints/-", value)]
@@ -78,7 +78,7 @@ fn taint(case: &Case<'_>, object: &Object, node: &Node) -> Remedy {
 fn delete(case: &Case<'_>, object: &Object) -> Remedy {
     Remedy::new(RemedyAct::DeleteNode { node: (*object.name).into() })
         .at(object)
-        .with([command::copy(object), command::delete(object, json!({}))])
+        .with([command::copy(object), command::delete(object, &json!({}))])
         .reach(case.pods_on(&object.name))
         .loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine])
         .undo(Undo::RestartKubelet)

@@ -116,7 +116,7 @@ pub(super) fn force(
     let at_once = json!({ "gracePeriodSeconds": 0 });
     Remedy::new(RemedyAct::ForceDeletePod { node: name.clone() })
         .at(pod)
-        .with([command::look(pod), command::delete(pod, at_once)])
+        .with([command::look(pod), command::delete(pod, &at_once)])
         .reach(Reach::of(claims(pod)))
         .loss(loses)
 }

@@ -66,7 +66,7 @@ fn scale_down(owner: &Object) -> Option<Remedy> {
     let Facts::Workload(workload) = &owner.facts else { return None };
     let scales = ["Deployment", "ReplicaSet", "StatefulSet"].contains(&&*owner.kind.kind);
     let replicas = workload.replicas.filter(|_| scales && &*owner.kind.group == "apps")?;
-    let to = |replicas: i64| command::set("replace", "/spec/replicas", json!(replicas));
+    let to = |replicas: i64| command::set("replace", "/spec/replicas", replicas);
     let remedy = Remedy::new(RemedyAct::ScaleDown { replicas })
         .at(owner)
         .with([
@@ -86,7 +86,7 @@ fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
         .at(object)
         .with([
             command::copy(object),
-            command::delete(object, json!({ "propagationPolicy": "Background" })),
+            command::delete(object, &json!({ "propagationPolicy": "Background" })),
         ])
         .reach(Reach::of(dependents))
         .loss(loss);

@@ -213,11 +213,11 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
       None: wait:reason:kubeletRetry,until:null → Pod shop/b
       None: restoreExport:node:n1,claims:[lost] → Pod shop/b
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
-        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
       None: freeMount:node:n1 → Pod shop/b
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
-        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
@@ -240,7 +240,7 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
       None: wait:reason:kubeletRetry,until:null → Pod shop/a
       None: freeMount:node:n1 → Pod shop/a
         ? [n1] grep -F /pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
-        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
@@ -292,12 +292,12 @@ const API_DOWN: &str = "
 fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
     insta::assert_snapshot!(told(&fixture::index(API_DOWN)), @r#"
     apiDown at APIService v1beta1.metrics.k8s.io
-      None: repairApi:group_version:metrics.k8s.io/v1beta1 → Service kube-system/metrics-server
+      None: repairApi:groupVersion:metrics.k8s.io/v1beta1 → Service kube-system/metrics-server
         ? kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml --show-managed-fields
         ? kubectl --context=prod --namespace=kube-system get services/metrics-server --output=wide
         ? kubectl --context=prod --namespace=kube-system get endpointslices --selector=kubernetes.io/service-name=metrics-server
         ? kubectl --context=prod --namespace=kube-system get pods --output=wide
-      Reversible: deleteApiService:group_version:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
+      Reversible: deleteApiService:groupVersion:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
         needs groupStoresNothing Yes
         reaches *.metrics.k8s.io
         loses api
@@ -316,8 +316,6 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
         needs noPodsInside Yes
         reaches ConfigMap s3/left
         loses orphans
-        = kubectl --context=prod get namespaces/s3 --output=yaml
-        ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"finalizers":[],"name":"s3","uid":"ns:s3"},"spec":{"finalizers":[]}}' | kubectl --context=prod replace --raw=/api/v1/namespaces/s3/finalize --filename=-
     "#);
 }
 
@@ -377,7 +375,7 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
     insta::assert_snapshot!(told(&index), @r#"
     finisherGone at Topic 
       None: restoreFinisher:finalizer:a.example/x,candidates:[group:apps,kind:Deployment,namespace:s4,name:queue-operator] → Deployment s4/queue-operator
-      Deletion: deleteAgain:instead_of:foregroundDeletion → Topic s4/orders
+      Deletion: deleteAgain:insteadOf:foregroundDeletion → Topic s4/orders
         reaches Topic s4/child
         loses ownerFirst
         = kubectl --context=prod --namespace=s4 get topics.queue.example/orders --output=yaml
@@ -390,7 +388,7 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
         ! kubectl --context=prod --namespace=s4 patch topics.queue.example/child --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Topic.queue.example:s4/child"},{"op":"test","path":"/metadata/finalizers/0","value":"a.example/x"},{"op":"remove","path":"/metadata/finalizers/0"}]'
     finisherGone at Topic 
       None: restoreFinisher:finalizer:queue.example/topic,candidates:[group:apps,kind:Deployment,namespace:s4,name:queue-operator] → Deployment s4/queue-operator
-      Deletion: deleteAgain:instead_of:foregroundDeletion → Topic s4/orders
+      Deletion: deleteAgain:insteadOf:foregroundDeletion → Topic s4/orders
         reaches Topic s4/child
         loses ownerFirst
         = kubectl --context=prod --namespace=s4 get topics.queue.example/orders --output=yaml
@@ -423,8 +421,6 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
         needs finisherCannotFinish Unknown
         needs cleanedUpByHand Unknown
         loses cleanUp
-        = kubectl --context=prod --namespace=gone get topics.queue.example/orders --output=yaml
-        ! kubectl --context=prod --namespace=gone patch topics.queue.example/orders --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Topic.queue.example:gone/orders"},{"op":"test","path":"/metadata/finalizers/0","value":"queue.example/topic"},{"op":"remove","path":"/metadata/finalizers/0"}]'
     "#);
 }
 
@@ -439,7 +435,7 @@ fn collector_that_is_silent_gets_the_delete_again() {
       None: repairController:controller:garbage-collector-controller → ConfigMap shop/parent
         ? kubectl --context=prod --namespace=shop get configmaps/parent --output=yaml --show-managed-fields
         ? kubectl --context=prod --namespace=kube-system get leases/kube-controller-manager --output=yaml
-      DataLoss: deleteAgain:instead_of:orphan → ConfigMap shop/parent
+      DataLoss: deleteAgain:insteadOf:orphan → ConfigMap shop/parent
         reaches ConfigMap shop/kept
         loses dependents
         = kubectl --context=prod --namespace=shop get configmaps/parent --output=yaml
@@ -557,6 +553,104 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         undo takeAnnotationOff
         ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
         < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+    "#);
+}
+
+#[test]
+fn finalizer_in_the_spec_goes_alone() {
+    insta::assert_snapshot!(told(&fixture::index("
+        ns shop of=shop deleted=400 spec=kubernetes,example.com/keep finalizers=example.com/meta
+    ")), @r#"
+    finisherGone at Namespace 
+      None: restoreFinisher:finalizer:example.com/meta,candidates:[]
+      Leftovers: removeFinalizer:finalizer:example.com/meta → Namespace shop
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses cleanUp
+        = kubectl --context=prod get namespaces/shop --output=yaml
+        ! kubectl --context=prod patch namespaces/shop --type=json -p '[{"op":"test","path":"/metadata/uid","value":"ns:shop"},{"op":"test","path":"/metadata/finalizers/0","value":"example.com/meta"},{"op":"remove","path":"/metadata/finalizers/0"}]'
+    namespaceFinalizer at Namespace shop
+      None: restoreFinisher:finalizer:example.com/keep,candidates:[]
+      Leftovers: removeSpecFinalizer:finalizer:example.com/keep → Namespace shop
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses cleanUp
+        = kubectl --context=prod get namespaces/shop --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"finalizers":["example.com/meta"],"labels":{"app.kubernetes.io/part-of":"shop"},"name":"shop","uid":"ns:shop"},"spec":{"finalizers":["kubernetes"]}}' | kubectl --context=prod replace --raw=/api/v1/namespaces/shop/finalize --filename=-
+    "#);
+}
+
+#[test]
+fn converter_is_repaired_or_switched_off() {
+    insta::assert_snapshot!(told(&fixture::index("
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
+        crd topics.queue.example defines=Topic.queue.example service=s4/converter
+    ")), @r#"
+    conversionDown at CustomResourceDefinition topics.queue.example
+      None: repairConverter:kind:queue.example/v1, Kind=Topic → Service s4/converter
+        ? kubectl --context=prod --namespace=s4 get services/converter --output=wide
+        ? kubectl --context=prod --namespace=s4 get endpointslices --selector=kubernetes.io/service-name=converter
+        ? kubectl --context=prod --namespace=s4 get pods --output=wide
+      Reversible: nudge → Namespace shop
+        needs causeRemoved Unknown
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
+        < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+      DataLoss: stopConversion → CustomResourceDefinition topics.queue.example
+        needs oneStoredVersion Unknown
+        loses fields
+        loses comesBack
+        undo setBack
+        ? kubectl --context=prod get customresourcedefinitions.apiextensions.k8s.io/topics.queue.example '--output=jsonpath={.status.storedVersions}'
+        = kubectl --context=prod get customresourcedefinitions.apiextensions.k8s.io/topics.queue.example --output=yaml
+        ! kubectl --context=prod patch customresourcedefinitions.apiextensions.k8s.io/topics.queue.example --type=json -p '[{"op":"test","path":"/metadata/uid","value":"crd:topics.queue.example"},{"op":"test","path":"/spec/conversion/strategy","value":"Webhook"},{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'
+    "#);
+}
+
+#[test]
+fn hidden_kind_is_made_visible_and_nothing_else() {
+    let mut index =
+        fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");
+    hide(&mut index, "pods");
+    insta::assert_snapshot!(told(&index), @r#"
+    cannotSee at PersistentVolumeClaim shop/data
+      None: makeVisible:resource:pods → PersistentVolumeClaim shop/data
+        ? kubectl --context=prod auth can-i list pods --all-namespaces
+    "#);
+}
+
+#[test]
+fn load_balancer_stays_behind_its_finalizer() {
+    insta::assert_snapshot!(told(&fixture::index("
+        ns shop
+        svc shop/front deleted=400 finalizers=service.kubernetes.io/load-balancer-cleanup
+    ")), @r#"
+    loadBalancerLeft at Service shop/front
+      None: repairLoadBalancer → Service shop/front
+        ? kubectl --context=prod --namespace=shop describe services/front
+      Leftovers: removeFinalizer:finalizer:service.kubernetes.io/load-balancer-cleanup → Service shop/front
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses loadBalancer
+        = kubectl --context=prod --namespace=shop get services/front --output=yaml
+        ! kubectl --context=prod --namespace=shop patch services/front --type=json -p '[{"op":"test","path":"/metadata/uid","value":"svc:shop/front"},{"op":"test","path":"/metadata/finalizers/0","value":"service.kubernetes.io/load-balancer-cleanup"},{"op":"remove","path":"/metadata/finalizers/0"}]'
+    "#);
+}
+
+#[test]
+fn volume_that_is_bound_needs_its_claim_to_go() {
+    insta::assert_snapshot!(told(&fixture::index("
+        node n1
+        pvc shop/data volume=pv
+        pod shop/a node=n1 uses=claim:data
+        pv pv deleted=400 finalizers=kubernetes.io/pv-protection claim=shop/data reclaim=Delete
+    ")), @r#"
+    volumeBound at PersistentVolume pv
+      DataLoss: deleteUser → PersistentVolumeClaim shop/data
+        reaches Pod shop/a
+        loses data
+        = kubectl --context=prod --namespace=shop get persistentvolumeclaims/data --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"pvc:shop/data"},"propagationPolicy":"Background"}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/persistentvolumeclaims/data --filename=-
     "#);
 }
 
