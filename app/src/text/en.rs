@@ -7,6 +7,7 @@ mod edge;
 mod plan;
 mod run;
 mod proof;
+mod remedy;
 mod step_problem;
 mod cluster;
 mod diagnosis;
@@ -26,6 +27,7 @@ pub use self::{
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,
     proof::*,
+    remedy::*,
     run::*,
     step_problem::{evidence, in_doubt, step_problem, trouble_do},
     unit::*,
