@@ -35,6 +35,7 @@ use state::{
     connection::Connection,
     live,
     seed::{InitialData, PackedSeed},
+    ways::Ways,
 };
 use view::frame::Frame;
 
@@ -90,6 +91,7 @@ pub fn App() -> impl IntoView {
     let seed = PageSeed::load();
     provide_context(clock::Clock::new(seed.now));
     provide_context(Connection::new(&seed));
+    provide_context(Ways::new(seed.ways.clone()));
     provide_context(InitialData::new(seed));
     clock::start();
     live::start();

@@ -19,6 +19,7 @@ use crate::{
         clipboard, command, live,
         scene::{self, Scene},
         seed::InitialData,
+        ways::Ways,
     },
     view::{
         frame::Badge,
@@ -96,6 +97,19 @@ fn open(topic: Signal<Topic>) -> Scene {
 /// The cluster's card, woken only when it changes.
 fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
     Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
+}
+
+/// Reads the ways out of a diagnosis anew.
+fn load_ways() -> Callback<String> {
+    let ways = expect_context::<Ways>();
+    Callback::new(move |id: String| {
+        leptos::task::spawn_local(async move {
+            // A diagnosis that is not known any more goes from the page by itself.
+            if let Ok(read) = command::read_ways(&id).await {
+                ways.put(id, read);
+            }
+        });
+    })
 }
 
 /// Whether a deletion waits.

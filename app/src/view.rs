@@ -43,3 +43,4 @@ pub mod theme;
 pub mod unit_head;
 pub mod unit_row;
 pub mod wave;
+pub mod way;

@@ -17,7 +17,7 @@
 //! | right | requests |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
-//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/ways`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
 //! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
 //! | act | `POST /api/plans`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
@@ -44,6 +44,7 @@
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
 //! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause and the facts behind it
+//! curl -b jar "$U/api/trouble/ways?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 200: the ways out of one, in sentences, the least harmful first
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
 //! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
@@ -122,7 +123,7 @@
 //! | 400 | `malformed` a path or a query, `syntax` a body that is no JSON |
 //! | 401 | `notSignedIn`, `wrongToken` |
 //! | 403 | `foreignOrigin`, `notAllowed` |
-//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownStep`, `unknownLink`, `unknownPath` |
+//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
 //! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
@@ -159,6 +160,7 @@ mod session;
 mod site;
 mod trace;
 mod units;
+mod ways;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use teardown::{
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
+    way::Way,
 };
 
 use crate::{navigation::address::encoded, text};
@@ -72,6 +73,12 @@ pub async fn make_plan(unit: &UnitId, choices: &Choices) -> Result<Plan, Refusal
 /// Reads a plan.
 pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
     let request = Request::get(&format!("/api/plans/{}", encoded(&plan.to_string())));
+    answer(as_json(request).send().await).await
+}
+
+/// Reads the ways out of a diagnosis.
+pub async fn read_ways(diagnosis: &str) -> Result<Vec<Way>, Refusal> {
+    let request = Request::get(&format!("/api/trouble/ways?id={}", encoded(diagnosis)));
     answer(as_json(request).send().await).await
 }
 

@@ -191,6 +191,9 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::UnknownUnit(unit) => (S::NOT_FOUND, "unknownUnit", refusal::unknown_unit(unit)),
         Refusal::UnknownPlan(plan) => (S::NOT_FOUND, "unknownPlan", refusal::unknown_plan(plan)),
         Refusal::UnknownRun(run) => (S::NOT_FOUND, "unknownRun", refusal::unknown_run(run)),
+        Refusal::UnknownDiagnosis(_) => {
+            (S::NOT_FOUND, "unknownDiagnosis", refusal::UNKNOWN_DIAGNOSIS)
+        }
         Refusal::UnknownStep(step) => (S::NOT_FOUND, "unknownStep", refusal::unknown_step(step)),
         Refusal::NotReady => (S::SERVICE_UNAVAILABLE, "notReady", refusal::NOT_READY),
         Refusal::Unplannable(PlanError::Empty) => {
@@ -323,6 +326,7 @@ mod tests {
             Refusal::UnknownUnit(UnitId::new("u")),
             Refusal::UnknownPlan(PlanId::new("p")),
             Refusal::UnknownRun(RunId::new("r")),
+            Refusal::UnknownDiagnosis("x".to_owned()),
             Refusal::UnknownStep(StepId(1)),
             Refusal::NotReady,
             Refusal::Unplannable(PlanError::Empty),

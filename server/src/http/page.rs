@@ -3,6 +3,8 @@
 //! one with `{unit}` that unit, or a new plan of it, `/trouble` every deletion that waits, any other the list of units
 //! and runs.
 
+use std::collections::BTreeMap;
+
 use any_spawner::Executor;
 use app::{Assets, PageSeed, navigation::address::TROUBLE, shell};
 use axum::{
@@ -21,9 +23,10 @@ use teardown::{
     plan::{Choices, Plan, PlanId},
     run::RunId,
     unit::UnitId,
+    way::Way,
 };
 
-use super::{AppState, Failure, access::Person};
+use super::{AppState, Failure, access::Person, ways};
 use crate::hub::{HubClosed, HubHandle, Refusal};
 
 /// The handler of every page that the app has.
@@ -51,6 +54,9 @@ pub(super) async fn unknown(
 async fn render(request: Request) -> Response {
     leptos_axum::render_app_to_stream_with_context(provide, shell)(request).await
 }
+
+/// The most diagnoses whose ways out come with a page.
+const WAYS: usize = 20;
 
 /// The data that a page is rendered with, found before rendering begins.
 #[derive(Clone)]
@@ -144,6 +150,8 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
+    /// The ways out of the diagnoses in the message, by id.
+    ways: BTreeMap<String, Vec<Way>>,
 }
 
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
@@ -177,13 +185,36 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
     };
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
-        Ok(message) => Ok(Sight { message: Some(message), plan }),
+        Ok(message) => {
+            let ways = ways_out(&message, hub).await?;
+            Ok(Sight { message: Some(message), plan, ways })
+        }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan })
+            Ok(Sight { message: None, plan, ways: BTreeMap::new() })
         }
         Err(refusal) => Err(refusal),
     })
+}
+
+/// The ways out of the first diagnoses of a page, to be read without a script. A page asks for the others itself.
+async fn ways_out(
+    message: &Message,
+    hub: &HubHandle,
+) -> Result<BTreeMap<String, Vec<Way>>, HubClosed> {
+    let Message::Snapshot { records, .. } = message else { return Ok(BTreeMap::new()) };
+    let ids = records.iter().filter_map(|record| match record {
+        Record::Diagnosis(card) => Some(&card.diagnosis.id),
+        _ => None,
+    });
+    let mut found = BTreeMap::new();
+    for id in ids.take(WAYS) {
+        // The diagnosis may have ended since.
+        if let Ok(ways) = ways::ways(hub, id.clone()).await? {
+            found.insert(id.clone(), ways);
+        }
+    }
+    Ok(found)
 }
 
 /// The plan that the run in this snapshot performs.
@@ -198,7 +229,7 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 fn seed(
     state: &AppState,
     person: &Person,
-    Sight { message, plan }: Sight,
+    Sight { message, plan, ways }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
 ) -> PageSeed {
@@ -207,6 +238,7 @@ fn seed(
         plan,
         refusal: refusal.map(str::to_owned),
         now,
+        ways,
         build: state.site.build().to_owned(),
         signed_in: true,
         right: person.guest.right,

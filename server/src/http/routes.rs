@@ -1,7 +1,6 @@
 //! The table of routes: the method, the path, the right that a session needs, and the handler. No other file adds a route
 //! with a handler, so every route names its right.
 
-use app::navigation::address::TROUBLE;
 use axum::{
     Router,
     handler::Handler,
@@ -13,7 +12,7 @@ use teardown::right::Right;
 
 use super::{
     AppState, demo, events, feed, guard::has_right, health, page, plain, plans, runs, session,
-    units,
+    units, ways,
 };
 
 /// A line of the table.
@@ -66,6 +65,7 @@ pub(super) fn api() -> Vec<Route> {
         get("/units", Look, units::all),
         get("/units/{unit}", Look, units::one),
         get("/trouble", Look, units::trouble),
+        get("/trouble/ways", Look, ways::read),
         post("/plans", Act, plans::make),
         get("/plans/{plan}", Look, plans::read),
         post("/runs", Act, runs::start),
@@ -100,7 +100,7 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         page("/u/{unit}/plan", Act),
         page("/u/{unit}/plan/{plan}", Look),
         page("/r/{run}", Look),
-        page(TROUBLE, Look),
+        page("/trouble", Look),
         get("/r/{run}/feed.txt", Look, feed::written),
     ]
 }
@@ -255,7 +255,7 @@ mod tests {
         let of_app: BTreeSet<&str> = routes.iter().map(|route| route.path()).collect();
         let pages = server.table.iter().map(|(_, path, _)| path.as_str());
         let is_page =
-            |path: &&str| ["/", TROUBLE].contains(path) || path.starts_with("/u/") || path.starts_with("/r/");
+            |path: &&str| ["/", "/trouble"].contains(path) || path.starts_with("/u/") || path.starts_with("/r/");
         let pages: BTreeSet<&str> =
             pages.filter(is_page).filter(|path| !path.ends_with(".txt")).collect();
         assert_eq!(pages, of_app);

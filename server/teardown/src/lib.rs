@@ -32,6 +32,7 @@ pub mod action;
 pub mod run;
 pub mod message;
 pub mod fold;
+pub mod way;
 pub mod world;
 
 #[cfg(any(test, feature = "fixture"))]

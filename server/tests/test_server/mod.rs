@@ -131,6 +131,11 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     };
                     let _ = reply.send(answer);
                 }
+                Incoming::ReadRemedies { diagnosis, reply } => {
+                    receive(format!("remedies of {diagnosis}"));
+                    let remedies = Remedies { cluster: "test".into(), remedies: vec![] };
+                    let _ = reply.send(Ok(remedies));
+                }
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));

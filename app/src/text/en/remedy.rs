@@ -3,9 +3,10 @@
 use teardown::{
     object::ObjectRef,
     remedy::{
-        Command, DriverPart, Harm, Holds, Loss, NeedCode, Place, Purpose, Reach, Remedy, RemedyAct,
-        Undo, WaitReason, Withheld,
+        Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Reach, Remedy,
+        RemedyAct, Undo, WaitReason, Withheld,
     },
+    way::{Way, WayCommand, WayNeed},
 };
 
 use super::{
@@ -16,8 +17,29 @@ use super::{
 /// The most names in one sentence.
 const NAMED: usize = 3;
 
+/// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
+pub fn way(remedy: &Remedy, context: &str) -> Way {
+    let command = |(command, line): (&Command, String)| WayCommand {
+        what: command_purpose(command),
+        line,
+    };
+    let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
+    Way {
+        title: remedy_title(remedy),
+        harm: remedy.harm,
+        harms: harm_of(remedy.harm).to_owned(),
+        does: remedy_does(&remedy.act),
+        reaches: remedy_reaches(&remedy.reaches),
+        loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
+        needs: remedy.needs.iter().map(condition).collect(),
+        undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
+        withheld: remedy.withheld.as_ref().map(withheld),
+        commands: remedy.lines(context).into_iter().map(command).collect(),
+    }
+}
+
 /// What to do, in a few words.
-pub fn remedy_title(remedy: &Remedy) -> String {
+fn remedy_title(remedy: &Remedy) -> String {
     let target = target(remedy);
     match &remedy.act {
         RemedyAct::Wait { .. } => "Wait".to_owned(),
@@ -98,7 +120,7 @@ fn target(remedy: &Remedy) -> String {
 }
 
 /// What it does, and what happens then.
-pub fn remedy_does(act: &RemedyAct) -> String {
+fn remedy_does(act: &RemedyAct) -> String {
     match act {
         RemedyAct::Wait { reason, until } => {
             let by = until.map_or_else(String::new, |at| format!(" That is at {}.", absolute(at)));
@@ -264,7 +286,7 @@ fn list(all: &[ObjectRef]) -> String {
 }
 
 /// The worst that a remedy does, as a heading.
-pub fn harm(harm: Harm) -> &'static str {
+fn harm_of(harm: Harm) -> &'static str {
     match harm {
         Harm::None => "Changes nothing in the cluster",
         Harm::Reversible => "Can be taken back",
@@ -276,7 +298,7 @@ pub fn harm(harm: Harm) -> &'static str {
 }
 
 /// What else it hits; none if that is nothing.
-pub fn remedy_reaches(reach: &Reach) -> Option<String> {
+fn remedy_reaches(reach: &Reach) -> Option<String> {
     if reach.is_none() {
         return None;
     }
@@ -293,7 +315,7 @@ pub fn remedy_reaches(reach: &Reach) -> Option<String> {
 }
 
 /// Something that is lost, or may be.
-pub fn loss(loss: Loss) -> &'static str {
+fn loss(loss: Loss) -> &'static str {
     match loss {
         Loss::SecondWriter => {
             "If the node still runs the Pod, a second one writes to the same volume, and data is damaged."
@@ -346,7 +368,7 @@ pub fn loss(loss: Loss) -> &'static str {
 }
 
 /// A precondition.
-pub fn need(code: &NeedCode) -> &'static str {
+fn need(code: &NeedCode) -> &'static str {
     match code {
         NeedCode::NodeSilent => "The node has stopped reporting.",
         NeedCode::LeaseStill => "Its lease is not renewed while you watch.",
@@ -383,7 +405,7 @@ pub fn holds(holds: Holds) -> &'static str {
 }
 
 /// How it is taken back.
-pub fn undo(undo: Undo) -> &'static str {
+fn undo(undo: Undo) -> &'static str {
     match undo {
         Undo::TakeAnnotationOff => "The annotation can stay, or be taken off.",
         Undo::TakeTaintOff => {
@@ -400,13 +422,13 @@ pub fn undo(undo: Undo) -> &'static str {
 }
 
 /// The remark on a remedy that cannot be taken back; none for one that changes nothing.
-pub fn no_undo(remedy: &Remedy) -> Option<&'static str> {
+fn no_undo(remedy: &Remedy) -> Option<&'static str> {
     let changes = remedy.undo.is_none() && remedy.harm > Harm::None;
     changes.then_some("This cannot be taken back.")
 }
 
 /// Why it cannot be chosen now.
-pub fn withheld(why: &Withheld) -> String {
+fn withheld(why: &Withheld) -> String {
     match why {
         Withheld::CannotSee { resource } => format!(
             "Not now: Unwind cannot see {}, so there may be something that this would hit.",
@@ -436,7 +458,7 @@ pub fn withheld(why: &Withheld) -> String {
 }
 
 /// What a command is for, and where it belongs.
-pub fn command_purpose(command: &Command) -> String {
+fn command_purpose(command: &Command) -> String {
     let purpose = match command.purpose {
         Purpose::Look => "To look",
         Purpose::Copy => "To keep a copy",

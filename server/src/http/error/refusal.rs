@@ -48,6 +48,13 @@ pub(super) fn unknown_run(id: impl Display) -> Words {
     )
 }
 
+/// Nothing waits for that cause.
+pub(super) const UNKNOWN_DIAGNOSIS: Words = words(
+    "Nothing waits for this cause any more",
+    "The deletion went on, or waits for something else now.",
+    "Look at the list of trouble.",
+);
+
 /// The run has fewer steps.
 pub(super) fn unknown_step(step: impl Display) -> Words {
     filled(
