@@ -315,16 +315,18 @@ impl TestServer {
         server
     }
 
+    /// In the browser that has the cookie; its session ends.
     pub(crate) async fn sign_in(&self, token: &str) -> String {
-        let answer = self.post("/api/session", &format!(r#"{{"token":"{token}"}}"#)).await;
-        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
-        let cookie = answer.headers["set-cookie"].to_str().unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        self.sign_in_with(&self.cookie, token).await
     }
 
-    /// In a browser without a session; to sign in again ends the session of a browser.
+    /// In a browser without a session.
     pub(crate) async fn sign_in_elsewhere(&self, token: &str) -> String {
-        let headers = [("content-type", "application/json"), ("cookie", "")];
+        self.sign_in_with("", token).await
+    }
+
+    async fn sign_in_with(&self, cookie: &str, token: &str) -> String {
+        let headers = [("content-type", "application/json"), ("cookie", cookie)];
         let body = format!(r#"{{"token":"{token}"}}"#);
         let answer = self.ask(Method::POST, "/api/session", &headers, &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
