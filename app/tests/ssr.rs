@@ -86,7 +86,7 @@ fn trouble() {
         "Unknown NodeStatusUnknown: Kubelet stopped posting node status.",
         "Confirmed: the cluster says so itself.",
         "ledger-sre",
-        "<details class=\"diagnosis\" id=\"why-nodeSilent%2FNode%2F%2Fworker-7%2F\" open",
+        "id=\"why-nodeSilent%2F%2FNode%2F%2Fworker-7%2F\"",
         "<span class=\"count\">1</span>",
     ] {
         assert!(html.contains(said), "{said}");

@@ -36,7 +36,7 @@ use crate::{
     index::Index,
 };
 
-/// What a remedy that may lose data could hit.
+/// The resources that a remedy that may lose data could hit.
 const AT_RISK: [&str; 5] = [
     "pods",
     "nodes",

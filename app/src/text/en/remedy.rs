@@ -38,7 +38,7 @@ pub fn way(remedy: &Remedy, context: &str) -> Way {
     }
 }
 
-/// What to do, in a few words.
+/// The action, in a few words.
 fn remedy_title(remedy: &Remedy) -> String {
     let target = target(remedy);
     match &remedy.act {
@@ -119,7 +119,7 @@ fn target(remedy: &Remedy) -> String {
     remedy.target.as_ref().map_or_else(|| "the object".to_owned(), named)
 }
 
-/// What it does, and what happens then.
+/// The effect of an action, and the events that follow.
 fn remedy_does(act: &RemedyAct) -> String {
     match act {
         RemedyAct::Wait { reason, until } => {
@@ -297,7 +297,7 @@ fn harm_of(harm: Harm) -> &'static str {
     }
 }
 
-/// What else it hits; none if that is nothing.
+/// The other objects that it hits; none if there are none.
 fn remedy_reaches(reach: &Reach) -> Option<String> {
     if reach.is_none() {
         return None;
@@ -404,7 +404,7 @@ pub fn holds(holds: Holds) -> &'static str {
     }
 }
 
-/// How it is taken back.
+/// The way to take it back.
 fn undo(undo: Undo) -> &'static str {
     match undo {
         Undo::TakeAnnotationOff => "The annotation can stay, or be taken off.",
@@ -427,7 +427,7 @@ fn no_undo(remedy: &Remedy) -> Option<&'static str> {
     changes.then_some("This cannot be taken back.")
 }
 
-/// Why it cannot be chosen now.
+/// The reason for which it cannot be chosen now.
 fn withheld(why: &Withheld) -> String {
     match why {
         Withheld::CannotSee { resource } => format!(
@@ -457,7 +457,7 @@ fn withheld(why: &Withheld) -> String {
     }
 }
 
-/// What a command is for, and where it belongs.
+/// The purpose of a command, and the place where it belongs.
 fn command_purpose(command: &Command) -> String {
     let purpose = match command.purpose {
         Purpose::Look => "To look",

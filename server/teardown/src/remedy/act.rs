@@ -17,25 +17,25 @@ const LISTED: usize = 50;
 pub struct Remedy {
     /// The worst that it does if it works as intended. Remedies are listed in this order.
     pub harm: Harm,
-    /// What is done.
+    /// The action.
     pub act: RemedyAct,
     /// The object that it changes, or looks at.
     pub target: Option<ObjectRef>,
     /// The commands for it, those that look first.
     pub commands: Vec<Command>,
-    /// What must hold before it is done.
+    /// The conditions that must hold before it is done.
     pub needs: Vec<Need>,
-    /// What it hits besides its target.
+    /// The objects that it hits besides its target.
     pub reaches: Reach,
-    /// What is lost with it, or may be.
+    /// The losses that come with it, or may.
     pub loses: Vec<Loss>,
-    /// How it is taken back; none if it cannot be, or changes nothing.
+    /// The way to take it back; none if there is none, or if it changes nothing.
     pub undo: Option<Undo>,
-    /// Why it is shown and cannot be chosen now.
+    /// The reason for which it is shown and cannot be chosen now.
     pub withheld: Option<Withheld>,
 }
 
-/// How much harm a remedy does, the least first.
+/// The harm that a remedy does, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Harm {
@@ -53,13 +53,13 @@ pub enum Harm {
     DataLoss,
 }
 
-/// What a remedy does. The object that it concerns is its target.
+/// The action of a remedy. The object that it concerns is its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RemedyAct {
     /// Wait: it is expected to end by itself.
     Wait {
-        /// What ends it.
+        /// The event that ends it.
         reason: WaitReason,
         /// The time by which it ends, if it is known.
         #[serde(with = "crate::millis::optional")]
@@ -275,7 +275,7 @@ impl RemedyAct {
     }
 }
 
-/// What ends a wait.
+/// The event that ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WaitReason {
@@ -359,7 +359,7 @@ pub enum NeedCode {
     NoPodsInside,
     /// The program cannot come back, or cannot do its work any more.
     FinisherCannotFinish,
-    /// What the finalizer guarded has been cleaned up by hand, or may stay.
+    /// The things that the finalizer guarded have been cleaned up by hand, or may stay.
     CleanedUpByHand,
     /// The storage system shows that the volume is not attached.
     DetachChecked,
@@ -456,11 +456,11 @@ pub enum Loss {
     DnsRecords,
     /// The Job does not count the Pod.
     JobCount,
-    /// Whatever the program would have cleaned up elsewhere.
+    /// The things that the program would have cleaned up elsewhere stay.
     CleanUp,
 }
 
-/// How a remedy is taken back. The commands with purpose [`Purpose::Undo`] do it where one can.
+/// The way to take a remedy back. The commands with purpose [`Purpose::Undo`] do it where one can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Undo {
@@ -476,7 +476,7 @@ pub enum Undo {
     RestartKubelet,
 }
 
-/// Why a remedy cannot be chosen now.
+/// The reason for which a remedy cannot be chosen now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Withheld {

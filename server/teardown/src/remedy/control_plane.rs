@@ -33,7 +33,7 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
     found
 }
 
-/// What would say is hidden: nothing is offered that changes anything.
+/// The kinds that would show the cause are hidden: nothing is offered that changes anything.
 pub(super) fn cannot_see(case: &Case<'_>, resource: &Arc<str>) -> Vec<Remedy> {
     let look = match resource.split_once('/') {
         Some((group, version)) if is_name(group) && is_name(version) => {

@@ -174,7 +174,7 @@ fn of_node(case: &Case<'_>, object: &Object, is_ready: bool, remedy: Remedy) -> 
     Remedy { harm: Harm::DataLoss, ..remedy }
 }
 
-/// What stays if a finalizer is removed by hand.
+/// The thing that stays if a finalizer is removed by hand.
 fn leak(finalizer: &str) -> Loss {
     let domain = finalizer.split('/').next().unwrap_or_default();
     let is_within = |known: &str| {

@@ -104,14 +104,3 @@ pub(super) fn missing(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     found.extend(pods.map(forced));
     found
 }
-
-/// Restarts a node that reports, as the last resort before force. Every Pod on it ends in order, and nothing writes any more.
-pub(super) fn restart(case: &Case<'_>, name: &Arc<str>) -> Option<Remedy> {
-    let (object, _) = case.node(name)?;
-    let remedy = Remedy::new(RemedyAct::RestartNode { node: name.clone() })
-        .at(object)
-        .with([command::on_node(Purpose::Act, name, &["systemctl", "reboot"])])
-        .reach(case.pods_on(name))
-        .loss([Loss::PodsOnNode]);
-    Some(remedy)
-}

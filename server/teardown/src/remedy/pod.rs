@@ -9,7 +9,6 @@ use super::{
     act::{DriverPart, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, WaitReason, Withheld},
     case::{Case, claims, has_ended},
     command::{self, Purpose},
-    node,
 };
 use crate::{diagnosis::Cause, object::Object};
 
@@ -44,7 +43,7 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         Remedy::new(repair).at(object).with([command::describe(object), log]),
         restart_kubelet(case, &name),
     ];
-    found.extend(node::restart(case, &name));
+    found.extend(restart_node(case, &name));
     found.push(force_ended(object, &name, [loss]));
     found
 }
@@ -82,7 +81,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         _ => return Vec::new(),
     };
     found.push(restart_kubelet(case, name));
-    found.extend(node::restart(case, name));
+    found.extend(restart_node(case, name));
     found.push(match cause {
         Cause::PodDirectoryLeft { .. } => force_ended(object, name, [Loss::Directory]),
         _ => force_ended(object, name, [Loss::SecondWriter, Loss::Mount])
@@ -104,6 +103,17 @@ fn restart_kubelet(case: &Case<'_>, name: &Arc<str>) -> Remedy {
     Remedy::new(RemedyAct::RestartKubelet { node: name.clone() })
         .named(case.node(name).map(|(node, _)| node.reference()))
         .with([restart])
+}
+
+/// Restarts a node that reports, as the last resort before force. Every Pod on it ends in order, and nothing writes any more.
+fn restart_node(case: &Case<'_>, name: &Arc<str>) -> Option<Remedy> {
+    let (object, _) = case.node(name)?;
+    let remedy = Remedy::new(RemedyAct::RestartNode { node: name.clone() })
+        .at(object)
+        .with([command::on_node(Purpose::Act, name, &["systemctl", "reboot"])])
+        .reach(case.pods_on(name))
+        .loss([Loss::PodsOnNode]);
+    Some(remedy)
 }
 
 /// Removes a Pod from the API without the kubelet's confirmation. Its node may still have what belongs to it: that is the

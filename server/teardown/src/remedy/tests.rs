@@ -102,7 +102,6 @@ const SILENT: &str = "
 ";
 
 #[test]
-
 fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
     insta::assert_snapshot!(told(&fixture::index(SILENT)), @r#"
     nodeSilent at Node n1
@@ -152,7 +151,6 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
 }
 
 #[test]
-
 fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen() {
     let node = "node n1";
     insta::assert_debug_snapshot!(acts(&fixture::index(&SILENT.replace(
@@ -190,7 +188,6 @@ fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen()
 }
 
 #[test]
-
 fn node_that_is_tainted_already_only_waits_for_its_pods() {
     let tainted = SILENT.replace("taints=", "taints=node.kubernetes.io/out-of-service:NoExecute,");
     let acts = acts(&fixture::index(&tainted));
@@ -199,7 +196,6 @@ fn node_that_is_tainted_already_only_waits_for_its_pods() {
 }
 
 #[test]
-
 fn machine_that_the_cloud_says_is_off_counts_as_proof() {
     let off =
         SILENT.replace("taints=", "taints=node.cloudprovider.kubernetes.io/shutdown:NoSchedule,");
@@ -211,7 +207,6 @@ fn machine_that_the_cloud_says_is_off_counts_as_proof() {
 }
 
 #[test]
-
 fn mount_is_freed_and_a_pod_is_forced_last() {
     insta::assert_snapshot!(told(&fixture::index("
         node n1
@@ -273,7 +268,6 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
 }
 
 #[test]
-
 fn pod_whose_containers_run_is_not_forced() {
     insta::assert_debug_snapshot!(acts(&fixture::index("
         node n1
@@ -300,25 +294,6 @@ const API_DOWN: &str = "
 ";
 
 #[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
-
 fn name_that_the_api_could_not_hold_makes_no_command() {
     for name in ["--all", "a;reboot", "a'b", "a/../b", "a%2fb", "a\u{202e}b"] {
         let text = format!(
@@ -353,7 +328,6 @@ const EVERYTHING: &str = "
 ";
 
 #[test]
-
 fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
     const NEVER: [&str; 6] = [
         "kubernetes.io/pvc-protection",
@@ -377,7 +351,6 @@ fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
 }
 
 #[test]
-
 fn every_remedy_is_one_change_and_comes_in_order_of_harm() {
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
     for (diagnosis, remedies) in found(&fixture::index(&everything)) {
@@ -395,7 +368,6 @@ fn every_remedy_is_one_change_and_comes_in_order_of_harm() {
 }
 
 #[test]
-
 fn nothing_that_may_lose_data_is_offered_while_pods_are_hidden() {
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
     for resource in ["pods", "nodes", "v1", "volumeattachments.storage.k8s.io"] {

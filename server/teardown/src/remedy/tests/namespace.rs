@@ -2,6 +2,7 @@
 
 use super::*;
 
+#[test]
 fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
     insta::assert_snapshot!(told(&fixture::index(API_DOWN)), @r#"
     apiDown at APIService v1beta1.metrics.k8s.io
@@ -32,6 +33,7 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
     "#);
 }
 
+#[test]
 fn api_that_may_store_objects_is_never_removed() {
     let stores = API_DOWN.replace("metrics.k8s.io", "apps.example.com");
     insta::assert_debug_snapshot!(acts(&fixture::index(&stores)), @r#"
@@ -44,6 +46,7 @@ fn api_that_may_store_objects_is_never_removed() {
     "#);
 }
 
+#[test]
 fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
     let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
     insta::assert_debug_snapshot!(acts(&fixture::index(&up)), @r#"
@@ -72,6 +75,7 @@ fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
     "#);
 }
 
+#[test]
 fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
     insta::assert_snapshot!(told(&fixture::index("
         Topic.queue.example gone/orders deleted=90 finalizers=queue.example/topic
@@ -93,6 +97,7 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
     "#);
 }
 
+#[test]
 fn webhook_is_repaired_then_ignored_then_removed() {
     insta::assert_snapshot!(told(&fixture::index(r#"
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
@@ -128,6 +133,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
     "#);
 }
 
+#[test]
 fn finalizer_in_the_spec_goes_alone() {
     insta::assert_snapshot!(told(&fixture::index("
         ns shop of=shop deleted=400 spec=kubernetes,example.com/keep finalizers=example.com/meta
@@ -151,6 +157,7 @@ fn finalizer_in_the_spec_goes_alone() {
     "#);
 }
 
+#[test]
 fn converter_is_repaired_or_switched_off() {
     insta::assert_snapshot!(told(&fixture::index("
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
@@ -177,6 +184,7 @@ fn converter_is_repaired_or_switched_off() {
     "#);
 }
 
+#[test]
 fn hidden_kind_is_made_visible_and_nothing_else() {
     let mut index =
         fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");

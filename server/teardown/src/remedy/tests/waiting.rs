@@ -2,6 +2,7 @@
 
 use super::*;
 
+#[test]
 fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_again() {
     let mut index = fixture::index("
         ns s4
@@ -42,6 +43,7 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
     "#);
 }
 
+#[test]
 fn collector_that_is_silent_gets_the_delete_again() {
     insta::assert_snapshot!(told(&fixture::index("
         ns shop
@@ -60,6 +62,7 @@ fn collector_that_is_silent_gets_the_delete_again() {
     "#);
 }
 
+#[test]
 fn claim_in_use_needs_its_workload_to_end() {
     insta::assert_snapshot!(told(&fixture::index("
         node n1
@@ -95,6 +98,7 @@ fn claim_in_use_needs_its_workload_to_end() {
     "#);
 }
 
+#[test]
 fn storage_of_a_volume_stays_behind_a_finalizer_that_goes() {
     insta::assert_snapshot!(told(&fixture::index("
         pv old deleted=300 phase=Released finalizers=kubernetes.io/pv-protection,external-provisioner.volume.kubernetes.io/finalizer driver=disk.example reclaim=Delete
@@ -115,6 +119,7 @@ fn storage_of_a_volume_stays_behind_a_finalizer_that_goes() {
     "#);
 }
 
+#[test]
 fn attachment_keeps_its_finalizer_while_the_volume_is_attached() {
     let attachment = "
         node n1
@@ -134,6 +139,7 @@ fn attachment_keeps_its_finalizer_while_the_volume_is_attached() {
     "#);
 }
 
+#[test]
 fn load_balancer_stays_behind_its_finalizer() {
     insta::assert_snapshot!(told(&fixture::index("
         ns shop
@@ -151,6 +157,7 @@ fn load_balancer_stays_behind_its_finalizer() {
     "#);
 }
 
+#[test]
 fn volume_that_is_bound_needs_its_claim_to_go() {
     insta::assert_snapshot!(told(&fixture::index("
         node n1
@@ -167,6 +174,7 @@ fn volume_that_is_bound_needs_its_claim_to_go() {
     "#);
 }
 
+#[test]
 fn definition_is_never_robbed_of_its_finalizer() {
     insta::assert_debug_snapshot!(acts(&fixture::index("
         crd topics.queue.example defines=Topic.queue.example deleted=400 finalizers=customresourcecleanup.apiextensions.k8s.io
@@ -178,6 +186,7 @@ fn definition_is_never_robbed_of_its_finalizer() {
     "#);
 }
 
+#[test]
 fn finalizer_of_a_forced_pod_may_end_it_while_it_runs() {
     let forced = "
         ns shop
@@ -188,6 +197,7 @@ fn finalizer_of_a_forced_pod_may_end_it_while_it_runs() {
     assert_eq!(harm(&forced.replace("running", "terminated")), Harm::Leftovers);
 }
 
+#[test]
 fn node_that_reports_keeps_the_finalizer_that_drains_it() {
     insta::assert_debug_snapshot!(acts(&fixture::index("
         node n1 deleted=400 finalizers=karpenter.sh/termination
