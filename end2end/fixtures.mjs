@@ -101,9 +101,13 @@ export async function signIn(page, link) {
 	await expect(page.getByText('Still reading the cluster')).toBeHidden();
 }
 
-/** Creates a sign-in link for another browser. @param {import('@playwright/test').Page} page */
-export async function anotherLink(page) {
-	const made = await page.request.post(`${new URL(page.url()).origin}/api/session/link`, { data: {} });
+/**
+ * Creates a sign-in link for another browser.
+ * @param {import('@playwright/test').Page} page @param {{right?: 'look' | 'act', name?: string}} guest
+ */
+export async function anotherLink(page, guest = {}) {
+	const data = { right: 'act', ...guest };
+	const made = await page.request.post(`${new URL(page.url()).origin}/api/session/link`, { data });
 	expect(made.status()).toBe(201);
 	return (await made.json()).url;
 }

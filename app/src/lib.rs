@@ -35,6 +35,7 @@ use state::{
     connection::Connection,
     live,
     seed::{InitialData, PackedSeed},
+    ways::Ways,
 };
 use view::frame::Frame;
 
@@ -90,12 +91,13 @@ pub fn App() -> impl IntoView {
     let seed = PageSeed::load();
     provide_context(clock::Clock::new(seed.now));
     provide_context(Connection::new(&seed));
+    provide_context(Ways::new(seed.ways.clone()));
     provide_context(InitialData::new(seed));
     clock::start();
     live::start();
     view! {
         <Router>
-            <Frame share=page::share play=page::play sign_out=page::sign_out>
+            <Frame invite=page::invite play=page::play sign_out=page::sign_out>
                 <FlatRoutes fallback=page::not_found::NotFound>
                     <Route path=path!("/") view=page::units::Units/>
                     <Route path=path!("/u/:unit") view=page::unit::Unit/>

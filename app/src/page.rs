@@ -19,16 +19,34 @@ use crate::{
         clipboard, command, live,
         scene::{self, Scene},
         seed::InitialData,
+        ways::Ways,
     },
-    view::frame::Badge,
+    view::{
+        frame::Badge,
+        invite::{Invitations, InviteCommand},
+    },
 };
 
-/// Copies a link that signs another browser in, and then says so.
-pub fn share(copied: RwSignal<bool>) {
+/// Does what the dialog of links asks for, and reads the list of links again.
+pub fn invite(asked: InviteCommand, shown: Invitations) {
+    shown.busy.set(true);
     leptos::task::spawn_local(async move {
-        if let Ok(url) = command::session_link().await {
-            clipboard::put(url, copied);
-        }
+        let done = match asked {
+            InviteCommand::List => Ok(()),
+            InviteCommand::Make(name, right) => command::session_link(&name, right)
+                .await
+                .map(|url| clipboard::put(url, shown.copied)),
+            InviteCommand::TakeBack(id) => command::take_back(&id).await,
+        };
+        let refused = match command::session_links().await {
+            Ok(links) => {
+                shown.links.set(links);
+                done.err()
+            }
+            Err(unread) => Some(done.err().unwrap_or(unread)),
+        };
+        shown.refusal.set(refused);
+        shown.busy.set(false);
     });
 }
 
@@ -79,6 +97,19 @@ fn open(topic: Signal<Topic>) -> Scene {
 /// The cluster's card, woken only when it changes.
 fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
     Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
+}
+
+/// Reads the ways out of a diagnosis anew.
+fn load_ways() -> Callback<String> {
+    let ways = expect_context::<Ways>();
+    Callback::new(move |id: String| {
+        leptos::task::spawn_local(async move {
+            // A diagnosis that is not known any more goes from the page by itself.
+            if let Ok(read) = command::read_ways(&id).await {
+                ways.put(id, read);
+            }
+        });
+    })
 }
 
 /// Whether a deletion waits.

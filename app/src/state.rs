@@ -16,3 +16,4 @@ pub mod progress;
 pub mod scene;
 pub mod seed;
 pub mod subscription;
+pub mod ways;

@@ -18,6 +18,7 @@ use teardown::{
     object::{Deletion, Uid},
     plan::{Choice, Choices, KeptReason},
     relation::{EdgeKind, Reason, Strength},
+    right::Right,
     run::RunId,
     unit::UnitId,
 };
@@ -85,7 +86,7 @@ fn trouble() {
         "Unknown NodeStatusUnknown: Kubelet stopped posting node status.",
         "Confirmed: the cluster says so itself.",
         "ledger-sre",
-        "<details class=\"diagnosis\" id=\"why-nodeSilent%2FNode%2F%2Fworker-7%2F\" open",
+        "id=\"why-nodeSilent%2F%2FNode%2F%2Fworker-7%2F\"",
         "<span class=\"count\">1</span>",
     ] {
         assert!(html.contains(said), "{said}");
@@ -342,6 +343,27 @@ fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
     assert!(html.contains("Read only"));
     assert!(html.contains("aria-disabled=\"true\""));
     assert!(!html.contains(" disabled"), "a disabled button loses the focus");
+}
+
+#[test]
+fn a_reader_who_may_only_look_sees_why_and_can_invite() {
+    const REASON: &str = "You can look, but not change anything. Ask for a link that may act.";
+    let seed = PageSeed { right: Right::Look, ..consortium::unit() };
+    let html = render("look-only", "/u/consortium", seed);
+    check(&html);
+    assert!(html.contains("Read only") && html.contains(&format!("<p>{REASON}")));
+    assert!(html.contains(&format!("title=\"{REASON}\"")), "the button says why");
+    assert!(html.contains("Look only") && !html.contains("Look and act"), "no more than the own");
+
+    let seed = PageSeed { right: Right::Look, ..consortium::planned() };
+    let html = render("look-only-plan", PLAN, seed);
+    check(&html);
+    assert!(!html.contains("Make the plan"), "no button that is refused");
+
+    let html = render("may-act", PLAN, consortium::planned());
+    assert!(html.contains("Make the plan"));
+    assert!(!html.contains("Read only") && html.contains("Look and act"));
+    assert!(!html.contains("Look, act and force"));
 }
 
 /// The same seed with other records.

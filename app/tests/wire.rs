@@ -23,6 +23,7 @@ fn pages_and_deltas_are_read_as_they_were_written() {
         let read: PageSeed = serde_json::from_str(&serde_json::to_string(&seed).unwrap()).unwrap();
         assert_eq!((&read.message, &read.plan), (&seed.message, &seed.plan));
         assert_eq!((read.now, read.build, read.signed_in), (seed.now, seed.build, seed.signed_in));
+        assert_eq!(read.right, seed.right);
         let Some(Message::Snapshot { revision, records }) = seed.message else { continue };
         let delta = Message::Delta {
             previous: revision,

@@ -11,8 +11,8 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 /// Tears a Kubernetes application down in order, and shows the progress in the browser.
 ///
-/// Prints a link that signs one browser in. A person who is signed in can make more links on the page. Only programs on
-/// this machine can connect.
+/// Prints a link that signs one browser in. A person who is signed in can make more links on the page, to look only or to
+/// act. Only programs on this machine can connect.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "unwind", version, max_term_width = 100)]
 pub struct Args {
@@ -48,6 +48,10 @@ pub struct Args {
     /// Your name for the record of every run that you start
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "somebody", value_parser = name)]
     pub name: String,
+
+    /// Allow remedies: guarded single actions that force a stuck deletion
+    #[arg(long)]
+    pub allow_remedies: bool,
 
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
@@ -203,7 +207,7 @@ mod tests {
         insta::assert_snapshot!(help.join("\n"), @r"
         Tears a Kubernetes application down in order, and shows the progress in the browser.
 
-        Prints a link that signs one browser in. A person who is signed in can make more links on the page. Only programs on this machine can connect.
+        Prints a link that signs one browser in. A person who is signed in can make more links on the page, to look only or to act. Only programs on this machine can connect.
 
         Usage: unwind [OPTIONS]
 
@@ -238,6 +242,9 @@ mod tests {
 
                   [env: USER]
                   [default: somebody]
+
+              --allow-remedies
+                  Allow remedies: guarded single actions that force a stuck deletion
 
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`

@@ -6,16 +6,45 @@
 //! The server prints `http://127.0.0.1:PORT/#k=TOKEN`. The token is good once, for a cookie:
 //! ```sh
 //! U=http://127.0.0.1:7433
-//! curl -c jar -H 'content-type: application/json' -d '{"token":"TOKEN"}' $U/api/session      # 201 {"name":"you"}
-//! curl -b jar -H 'content-type: application/json' -d '{"name":"Li","path":"/u/shop"}' $U/api/session/link  # 201 {"url":…,"expires":…}
+//! curl -c jar -H 'content-type: application/json' -d '{"token":"TOKEN"}' $U/api/session      # 201 {"name":"you","right":"act",…}
+//! ```
+//!
+//! # Rights
+//! A session may `look`, `act` or `force`; each right includes those before it. The printed link gives the right to act, and
+//! to force if the server was started with `--allow-remedies`. A stream needs the right to look, whatever its topic. A
+//! request without the right is answered with 403 `notAllowed`, and `needs` names the right.
+//!
+//! | right | requests |
+//! |---|---|
+//! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/ways`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
+//! | act | `POST /api/plans`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
+//! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
+//! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//!
+//! # Inviting
+//! ```sh
+//! J='content-type: application/json'
+//! curl -b jar -H "$J" -d '{"name":"Li","right":"act","path":"/u/shop"}' $U/api/session/link       # 201 {"url":…,"expires":…}
+//! curl -b jar $U/api/session/links                          # 200 {"links":[{"id":"5c1f9e07a2b4d680","name":"Li",…}]}
+//! curl -b jar -H "$J" -X POST $U/api/session/links/5c1f9e07a2b4d680/end                           # 204
 //! ```
 //! `session/link` makes a link for another browser. Without `name` it is for the same person; the record of what another
-//! person does says who invited them. Without `path`, a path of this server with its query, the link opens `/`.
+//! person does says who invited them. Without `right` it gives the right to look; no link gives more than its maker has.
+//! Without `path`, a path of this server with its query, the link opens `/`.
+//!
+//! `session/links` has the links that the session may take back: those that it made and those that its guests made; for a
+//! session of the printed link, all but its own. `used` is the last use of the session that the link signed in, and `null`
+//! while nobody has used the link. A link that is taken back no longer signs in. Its session ends, with the links and
+//! sessions that were made with it; their streams end with `bye` and `{"reason":"notSignedIn"}`.
 //!
 //! # Looking
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
 //! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause and the facts behind it
+//! curl -b jar "$U/api/trouble/ways?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 200: the ways out of one, in sentences, the least harmful first
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
 //! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
@@ -93,8 +122,8 @@
 //! |---|---|
 //! | 400 | `malformed` a path or a query, `syntax` a body that is no JSON |
 //! | 401 | `notSignedIn`, `wrongToken` |
-//! | 403 | `foreignOrigin` |
-//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownStep`, `unknownPath` |
+//! | 403 | `foreignOrigin`, `notAllowed` |
+//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
 //! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
@@ -106,7 +135,7 @@
 //!
 //! `what` happened, what it `means`, what to `do`; `request` stands in the
 //! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`,
-//! `choice` with `unknownChoice`, `run` and `object` with `overlap`.
+//! `choice` with `unknownChoice`, `run` and `object` with `overlap`, `needs` with `notAllowed`.
 //!
 //! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
 
@@ -124,12 +153,14 @@ mod page;
 mod plain;
 mod plans;
 mod printable;
+mod routes;
 mod runs;
 mod serve;
 mod session;
 mod site;
 mod trace;
 mod units;
+mod ways;
 
 use std::sync::Arc;
 
@@ -137,9 +168,8 @@ use axum::{
     Router,
     extract::{DefaultBodyLimit, State},
     middleware::{from_fn, from_fn_with_state},
-    routing::{any, get, post},
+    routing::any,
 };
-use teardown::run::RunCommand;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
     CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
@@ -192,42 +222,23 @@ impl AppState {
 
 /// Everything that is served.
 pub fn router(state: AppState) -> Router {
-    let api = Router::new()
-        .route("/units", get(units::all))
-        .route("/units/{unit}", get(units::one))
-        .route("/trouble", get(units::trouble))
-        .route("/plans", post(plans::make))
-        .route("/plans/{plan}", get(plans::read))
-        .route("/runs", post(runs::start))
-        .route("/runs/{run}", get(runs::read))
-        .route("/runs/{run}/feed", get(feed::read))
-        .route("/runs/{run}/pause", runs::command(RunCommand::Pause))
-        .route("/runs/{run}/resume", runs::command(RunCommand::Resume))
-        .route("/runs/{run}/stop", runs::command(RunCommand::Stop))
-        .route("/runs/{run}/steps/{step}/skip", post(runs::skip))
-        .route("/runs/{run}/steps/{step}/take-on", post(runs::take_on))
-        .route("/events", get(events::follow))
-        .route("/demo", post(demo::play))
-        .route("/session/link", post(session::link))
-        .route("/session/end", post(session::sign_out))
+    let api = routes::router(routes::api())
         .route_layer(from_fn_with_state(state.clone(), signed_in))
-        .route("/session", post(session::sign_in))
+        .merge(routes::router(routes::sign_in()))
         .fallback(error::unknown_path)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(from_fn(guard::json_only))
         .layer(DefaultBodyLimit::max(BODY_LIMIT));
 
-    let pages = page::routes(&state)
-        .route("/r/{run}/feed.txt", get(feed::written))
+    let pages = routes::router(routes::pages(&state))
         .fallback(page::unknown)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(from_fn_with_state(state.clone(), signed_in))
         .layer(CompressionLayer::new().quality(PAGE_QUALITY));
 
-    let open = Router::new()
-        .route("/healthz", get(health))
-        .route("/sign-in.js", get(plain::sign_in_script))
-        .route("/api/", any(error::unknown_path))
+    let open = routes::router(routes::open())
+        // The nested router does not answer this path.
+        .route_service("/api/", any(error::unknown_path).with_state(()))
         .merge(site::routes(&state.site))
         .method_not_allowed_fallback(error::wrong_method);
 

@@ -38,7 +38,8 @@ use crate::{
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Start, Subscription,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, Start,
+    Subscription,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -166,6 +167,10 @@ impl Hub {
                 send_reply(reply, self.plans.make(&unit, &choices, &mut self.cluster));
             }
             Incoming::ReadPlan { plan, reply } => send_reply(reply, self.read_plan(&plan)),
+            Incoming::ReadRemedies { diagnosis, reply } => {
+                let remedies = self.cluster.remedies(&diagnosis);
+                send_reply(reply, remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
+            }
             Incoming::ReadEventLog { run, reply } => {
                 self.runs.reconcile(&self.cluster)?;
                 let active = self.runs.get(&run, &self.cluster);

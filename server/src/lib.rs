@@ -15,6 +15,7 @@ use std::{io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use teardown::right::Right;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -38,7 +39,18 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
-    let Args { context, kubeconfig, sandbox, address, port, state, site, name, log } = args;
+    let Args {
+        context,
+        kubeconfig,
+        sandbox,
+        address,
+        port,
+        state,
+        site,
+        name,
+        allow_remedies,
+        log,
+    } = args;
     let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
@@ -73,7 +85,8 @@ async fn start(args: Args) -> anyhow::Result<()> {
     };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
-    let (access, link) = LocalAccess::open(address, Some(&state), &name, Timestamp::now());
+    let most = if allow_remedies { Right::Force } else { Right::Act };
+    let (access, link) = LocalAccess::open(address, Some(&state), &name, most, Timestamp::now());
 
     let limits = Limits::of_process();
     let drain = CancellationToken::new();

@@ -5,6 +5,7 @@ mod test_server;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{Method, StatusCode};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use server::{
     demo::DemoCluster,
@@ -107,7 +108,7 @@ async fn every_line_of_the_documentation_works() {
     let server = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());
-    let mut cookie = String::new();
+    let (mut cookie, mut link) = (String::new(), String::new());
     for curl in &lines {
         // Its examples stand for what the played hub has.
         let real = |text: &str| {
@@ -116,6 +117,7 @@ async fn every_line_of_the_documentation_works() {
                 .replace("0123456789abcdef", "p1")
                 .replace("\"hash\":\"0123…\"", "\"hash\":\"abc\"")
                 .replace("0123…", "p1")
+                .replace("5c1f9e07a2b4d680", &link)
         };
         let mut headers: Vec<(&str, &str)> =
             curl.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -128,6 +130,11 @@ async fn every_line_of_the_documentation_works() {
         if let Some(set) = answer.headers().get("set-cookie") {
             let set = set.to_str().expect("a cookie is text");
             set.split(';').next().unwrap_or_default().clone_into(&mut cookie);
+        }
+        if path.ends_with("/session/links") {
+            let body = answer.into_body().collect().await.expect("it has a body").to_bytes();
+            let links: Value = serde_json::from_slice(&body).expect("it is JSON");
+            links["links"][0]["id"].as_str().expect("it has a link").clone_into(&mut link);
         }
     }
     let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
@@ -144,11 +151,13 @@ async fn every_line_of_the_documentation_works() {
     "#);
 }
 
-/// The documentation stands above the router, in the same file.
+/// The table of routes.
+const ROUTES: &str = include_str!("../src/http/routes.rs");
+
 #[test]
 fn every_route_is_documented() {
-    let router = DOCS.split_once("let api = Router::new()").expect("a router").1;
-    let router = router.split_once("let pages =").expect("its end").0;
+    let table = ROUTES.split_once("pub(super) fn api()").expect("a table").1;
+    let table = table.split_once("\n}").expect("its end").0;
     let lines = Curl::of_docs();
     let is_at = |path: &str, pattern: &str| {
         let path = path.split('?').next().unwrap_or_default();
@@ -159,15 +168,16 @@ fn every_route_is_documented() {
                 .all(|(word, pattern)| word == pattern || pattern.starts_with('{'))
     };
     let mut routes = 0;
-    for route in router.split(".route(\"").skip(1) {
+    for line in table.lines() {
+        let Some((method, rest)) = line.trim_start().split_once("(\"") else { continue };
         routes += 1;
-        let (path, handler) = route.split_once("\", ").expect("a handler");
-        let method = if handler.starts_with("get(") { Method::GET } else { Method::POST };
+        let path = rest.split('"').next().unwrap_or_default();
+        let method = if method == "get" { Method::GET } else { Method::POST };
         let pattern = format!("/api{path}");
         let is_told = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
         assert!(is_told, "{method} {pattern} is not documented");
     }
-    assert!(routes >= 15, "{routes}");
+    assert!(routes >= 18, "{routes}");
 }
 
 /// Fields whose value is one of several sorts, by the name of the sort, and what the sorts are called together.
@@ -318,6 +328,12 @@ async fn no_field_is_renamed() {
     let (_, bye) = events.next().await.expect("it says bye");
     let moved = json!({"plan": "p1", "hash": "moved", "confirm": "shop"});
     let stale = TestServer::new().await.post("/api/runs", &moved.to_string()).await.json();
+    let link = kept.post("/api/session/link", &json!({"name": "Wang"})).await;
+    let token = link["url"].as_str().and_then(|url| url.split_once("#k=")).map(|it| it.1);
+    let token = json!({"token": token}).to_string();
+    let before = kept.get("/api/session/links").await;
+    let headers = [("cookie", ""), ("content-type", "application/json")];
+    let entered = kept.server.ask(Method::POST, "/api/session", &headers, &token).await.json();
     let read = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
     let answers = [
         ("units", kept.get("/api/units").await),
@@ -328,6 +344,9 @@ async fn no_field_is_renamed() {
         ),
         ("run", kept.get(&format!("/api/runs/{run}")).await),
         ("started", started),
+        ("link", link),
+        ("links", before),
+        ("session", entered),
         ("refused", overlap),
         ("stale", stale),
         ("build", read(&build)),
@@ -361,6 +380,9 @@ async fn no_field_is_renamed() {
     event started: by
     event terminating: object step
     event terminating.object: group kind name namespace
+    link: expires url
+    links: links
+    links.links: expires id invited_by made name right used
     ping: now
     plan: by_name choices data ephemeral given_up hash hidden id kept left_to_cluster made steps unit
     plan.data: capacity claim fate reclaim source volume
@@ -409,6 +431,7 @@ async fn no_field_is_renamed() {
     refused.error.object: group kind name namespace
     run: snapshot
     run.snapshot: records revision
+    session: invited_by name right
     snapshot: snapshot
     snapshot.snapshot: records revision
     stale: error

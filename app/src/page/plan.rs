@@ -9,6 +9,7 @@ use leptos_router::{
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
+    right::Right,
     unit::UnitId,
 };
 
@@ -16,6 +17,7 @@ use crate::{
     navigation::address,
     state::{
         command::{self, Refusal},
+        connection::Connection,
         scene,
         seed::InitialData,
     },
@@ -111,6 +113,7 @@ pub fn PlanPage() -> impl IntoView {
     let open_run = Memo::new(move |_| {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
+    let may_plan = expect_context::<Connection>().right() >= Right::Act;
     let to_unit = move || address::unit(&unit.get());
     let body = move || {
         match plan.get() {
@@ -120,7 +123,9 @@ pub fn PlanPage() -> impl IntoView {
             text::NO_PLAN,
             text::NO_PLAN_MEANS,
             view! {
-                <a class="button" href=move || address::new_plan(&unit.get(), &choices.get()) rel="external">{text::PLAN_AGAIN}</a>
+                {may_plan.then(|| view! {
+                    <a class="button" href=move || address::new_plan(&unit.get(), &choices.get()) rel="external">{text::PLAN_AGAIN}</a>
+                }.into_any())}
                 <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
             }
             .into_any(),

@@ -14,7 +14,7 @@ pub fn Trouble() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Trouble));
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let in_trouble = super::is_in_trouble(scene);
+    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_ways());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
@@ -23,7 +23,7 @@ pub fn Trouble() -> impl IntoView {
             empty::empty("state-gone", text::NO_TROUBLE, text::NO_TROUBLE_MEANS, empty::to_units())
                 .into_any()
         }
-        (true, true) => diagnoses(scene, None, true),
+        (true, true) => diagnoses(scene, None, true, load),
     };
     view! {
         <div class="page">

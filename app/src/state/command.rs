@@ -1,13 +1,16 @@
 //! The requests that a person makes of the server, with types.
 
 use gloo_net::http::{Request, RequestBuilder, Response};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     plan::{Choices, Difference, Plan, PlanId, StepId},
+    right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
+    way::Way,
 };
 
 use crate::{navigation::address::encoded, text};
@@ -73,6 +76,12 @@ pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
     answer(as_json(request).send().await).await
 }
 
+/// Reads the ways out of a diagnosis.
+pub async fn read_ways(diagnosis: &str) -> Result<Vec<Way>, Refusal> {
+    let request = Request::get(&format!("/api/trouble/ways?id={}", encoded(diagnosis)));
+    answer(as_json(request).send().await).await
+}
+
 /// Starts a plan that was confirmed by its hash and the unit's name.
 pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     #[derive(Serialize)]
@@ -104,13 +113,57 @@ pub async fn take_on(run: &RunId, step: StepId, confirm: &str) -> Result<(), Ref
     send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Body { confirm }).await
 }
 
-/// Makes a link that signs another browser in.
-pub async fn session_link() -> Result<String, Refusal> {
+/// Makes a link that signs another browser in. Without a name it is for the same person.
+pub async fn session_link(name: &str, right: Right) -> Result<String, Refusal> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        name: Option<&'a str>,
+        right: Right,
+    }
     #[derive(Deserialize)]
     struct Made {
         url: String,
     }
-    ask(Request::post("/api/session/link"), &Nothing {}).await.map(|Made { url }| url)
+    let name = Some(name.trim()).filter(|name| !name.is_empty());
+    ask(Request::post("/api/session/link"), &Body { name, right }).await.map(|Made { url }| url)
+}
+
+/// A link that this session may take back, or the session that it signed in.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct LinkCard {
+    /// The id of both.
+    pub id: String,
+    /// The guest's name.
+    pub name: String,
+    /// The inviter, where the guest has another name.
+    pub invited_by: Option<String>,
+    /// The greatest right of the session.
+    pub right: Right,
+    /// The last use of the session; `None` if nobody has used the link yet.
+    #[serde(with = "teardown::millis::optional")]
+    pub used: Option<Timestamp>,
+}
+
+impl LinkCard {
+    /// The key of its row, which is drawn again when the session was used.
+    pub fn key(&self) -> String {
+        format!("{} {:?}", self.id, self.used.map(Timestamp::as_millisecond))
+    }
+}
+
+/// Reads the links that this session may take back.
+pub async fn session_links() -> Result<Vec<LinkCard>, Refusal> {
+    #[derive(Deserialize)]
+    struct Links {
+        links: Vec<LinkCard>,
+    }
+    let request = Request::get("/api/session/links");
+    answer(as_json(request).send().await).await.map(|Links { links }| links)
+}
+
+/// Takes a link back, and ends the session that it signed in.
+pub async fn take_back(id: &str) -> Result<(), Refusal> {
+    send(&format!("/api/session/links/{}/end", encoded(id)), &Nothing {}).await
 }
 
 /// Ends the session of this browser.

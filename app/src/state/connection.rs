@@ -1,6 +1,7 @@
 //! The state of the connection to the server, as signals.
 
 use leptos::prelude::*;
+use teardown::right::Right;
 
 use super::seed::PageSeed;
 use crate::text;
@@ -38,6 +39,7 @@ pub enum Link {
 pub struct Connection {
     link: RwSignal<Link>,
     signed_in: RwSignal<bool>,
+    right: Right,
     outdated: RwSignal<bool>,
     announcement: RwSignal<String>,
     build: StoredValue<String>,
@@ -49,6 +51,7 @@ impl Connection {
         Self {
             link: RwSignal::new(Link::Connecting),
             signed_in: RwSignal::new(seed.signed_in),
+            right: seed.right,
             outdated: RwSignal::new(false),
             announcement: RwSignal::new(String::new()),
             build: StoredValue::new(seed.build.clone()),
@@ -106,10 +109,28 @@ impl Connection {
         self.announcement.set(sentence);
     }
 
+    /// The greatest right of the reader's session. A session keeps its right for as long as it lasts.
+    pub fn right(self) -> Right {
+        self.right
+    }
+
+    /// Why the reader's session may never do what needs this right; `None` where it may.
+    pub fn right_hindrance(self, needed: Right) -> Option<&'static str> {
+        (self.right < needed).then(|| text::not_allowed(needed))
+    }
+
     /// Why nothing may be changed now; `None` where it may.
     pub fn hindrance(self) -> Option<&'static str> {
+        self.hindrance_of(Right::Act)
+    }
+
+    /// Why the reader cannot do now what needs this right; `None` where the reader can.
+    pub fn hindrance_of(self, needed: Right) -> Option<&'static str> {
         if !self.is_signed_in() {
             return Some(text::NOT_SIGNED_IN);
+        }
+        if let Some(reason) = self.right_hindrance(needed) {
+            return Some(reason);
         }
         if self.is_outdated() {
             return Some(text::OUTDATED);

@@ -1,9 +1,11 @@
 //! The data that the server sends inside the page, so that both first renders are equal.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use teardown::{message::Message, plan::Plan};
+use teardown::{message::Message, plan::Plan, right::Right, way::Way};
 
 /// The one value that travels inside the HTML.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,10 +19,14 @@ pub struct PageSeed {
     /// The cluster's time when the server rendered.
     #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
+    /// The ways out of the diagnoses that the page shows, by id.
+    pub ways: BTreeMap<String, Vec<Way>>,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,
     /// Whether the reader may ask the server to do something.
     pub signed_in: bool,
+    /// The greatest right of the reader.
+    pub right: Right,
 }
 
 impl Default for PageSeed {
@@ -30,8 +36,10 @@ impl Default for PageSeed {
             plan: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
+            ways: BTreeMap::new(),
             build: String::new(),
             signed_in: false,
+            right: Right::Look,
         }
     }
 }

@@ -7,15 +7,18 @@ mod edge;
 mod plan;
 mod run;
 mod proof;
+mod remedy;
 mod step_problem;
 mod cluster;
 mod diagnosis;
 mod api_problem;
 mod demo;
+mod access;
 
 use teardown::message::State;
 
 pub use self::{
+    access::*,
     api_problem::api_problem,
     cluster::*,
     demo::*,
@@ -24,6 +27,7 @@ pub use self::{
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,
     proof::*,
+    remedy::*,
     run::*,
     step_problem::{evidence, in_doubt, step_problem, trouble_do},
     unit::*,
@@ -43,9 +47,6 @@ pub const RUN: &str = "Run";
 pub const MAIN_NAVIGATION: &str = "Main";
 pub const BREADCRUMB: &str = "Breadcrumb";
 pub const THEME: &str = "Theme: switch between automatic, light and dark";
-pub const SHARE: &str = "Invite another browser";
-pub const SHARE_HINT: &str = "Copy a one-time sign-in link";
-pub const SIGN_OUT: &str = "Sign out";
 /// In front of the cluster's name, for a screen reader.
 pub const CLUSTER: &str = "Cluster:";
 pub const COPIED: &str = "Link copied";
@@ -67,12 +68,9 @@ pub const KEYS: [(&str, &str); 11] = [
     ("Esc", "Close the details"),
 ];
 
-pub const NOT_SIGNED_IN: &str =
-    "To make changes, sign in with the link that the server printed when it started.";
 pub const NOT_LIVE: &str = "Not available until the page is live again: it may be out of date.";
 pub const NEEDS_SCRIPT: &str = "This page shows the state at the moment it was loaded. Live updates and buttons need JavaScript.";
 pub const HALTED: &str = "This page has stopped working: it may be out of date, and its buttons may do nothing. Runs continue on the server.";
-pub const SIGN_IN_TITLE: &str = "Read only";
 pub const OUTDATED: &str = "The server was updated.";
 pub const RELOAD: &str = "Reload";
 pub const NO_ANSWER: &str = "The server did not answer";

@@ -100,7 +100,7 @@ pub fn read_only() -> AnyView {
     view! {
         <div class="banner" role="status">
             {icon("icon-lock")}
-            <div><strong>{text::SIGN_IN_TITLE}</strong><p>{text::NOT_SIGNED_IN}</p></div>
+            <div><strong>{text::READ_ONLY}</strong><p>{text::NOT_SIGNED_IN}</p></div>
         </div>
     }
     .into_any()

@@ -6,9 +6,10 @@ use leptos::prelude::*;
 use teardown::{
     object::ObjectRef,
     plan::{Choice, Choices, KeptReason, Plan},
+    right::Right,
 };
 
-use crate::{navigation::address, text};
+use crate::{navigation::address, state::connection::Connection, text};
 
 /// The form.
 pub fn choices_form(plan: &Plan) -> AnyView {
@@ -72,6 +73,13 @@ pub fn choices_form(plan: &Plan) -> AnyView {
         tick(choices, &Choice::WithoutKind { group, kind }, said)
     });
     let kinds: Vec<_> = kinds.chain(left_out).collect();
+    let hindrance = expect_context::<Connection>().right_hindrance(Right::Act);
+    let make = match hindrance {
+        Some(reason) => view! { <p class="quiet">{reason}</p> }.into_any(),
+        None => {
+            view! { <button type="submit" class="button">{text::MAKE_PLAN}</button> }.into_any()
+        }
+    };
     let is_open = !choices.is_empty() || unclaimed.is_some();
     view! {
         <details class="choices" open=is_open>
@@ -87,7 +95,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
                     {text::LEAVE_OUT_OBJECT}
                     <input type="text" name="without" autocomplete="off" spellcheck="false" placeholder=text::OBJECT_FORM/>
                 </label>
-                <button type="submit" class="button">{text::MAKE_PLAN}</button>
+                {make}
             </form>
         </details>
     }

@@ -14,32 +14,48 @@ use super::{
     moment::moment,
     object_name::{object_link, object_name},
     rows::rows,
+    way::ways_out,
 };
 use crate::{
     navigation::address::{self, Address},
     state::{
         clipboard,
         scene::{self, Scene},
+        ways::Ways,
     },
     text,
 };
 
-/// The cards, the worst first. `open` shows them whole from the start.
-pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool) -> AnyView {
+/// The cards, the worst first. `open` shows them whole from the start; `load` reads the ways out of one.
+pub fn diagnoses(
+    scene: Scene,
+    address: Option<Address>,
+    open: bool,
+    load: Callback<String>,
+) -> AnyView {
     let ids = Memo::new(move |_| {
         let cards = scene.read(scene::diagnoses_by_harm);
         cards.into_iter().map(|card| card.diagnosis.id).collect::<Vec<String>>()
     });
     view! {
         <ul class="diagnosis-list">
-            {rows(ids, String::clone, move |id| Some(row(scene, id, address, open)))}
+            {rows(ids, String::clone, move |id| Some(row(scene, id, address, open, load)))}
         </ul>
     }
     .into_any()
 }
 
-fn row(scene: Scene, id: String, address: Option<Address>, open: bool) -> AnyView {
+fn row(
+    scene: Scene,
+    id: String,
+    address: Option<Address>,
+    open: bool,
+    load: Callback<String>,
+) -> AnyView {
     let place = address::card_of(&id);
+    let ways = expect_context::<Ways>();
+    let (of_card, loaded) = (id.clone(), id.clone());
+    let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
         scene.read(|records| match records.get(&Key::Diagnosis(id.clone())) {
             Some(Record::Diagnosis(card)) => Some(card.clone()),
@@ -47,12 +63,26 @@ fn row(scene: Scene, id: String, address: Option<Address>, open: bool) -> AnyVie
         })
     });
     let head = move || card.with(|card| card.as_ref().map(|card| summary(&card.diagnosis)));
-    let inside = move || card.with(|card| card.as_ref().map(|card| body(card, scene, address)));
+    // What must hold before a remedy is done changes with the cluster.
+    Effect::new(move |before: Option<()>| {
+        let is_there = card.with(Option::is_some);
+        if is_there && is_open.get() && (before.is_some() || !ways.has(&loaded)) {
+            load.run(loaded.clone());
+        }
+    });
+    let out = move || ways.of(&of_card).map(|ways| ways_out(&ways));
+    let inside = move || card.with(|card| card.as_ref().map(|card| body(card)));
+    let proof = move || card.with(|card| card.as_ref().map(|card| proof(card, scene, address)));
+    let toggled = move |event: leptos::ev::Event| {
+        is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
+    };
     view! {
         <li>
-            <details class="diagnosis" id=place open=open>
+            <details class="diagnosis" id=place open=open on:toggle=toggled>
                 <summary>{move || head()}</summary>
                 {move || inside()}
+                {move || out()}
+                {move || proof()}
             </details>
         </li>
     }
@@ -76,7 +106,8 @@ fn summary(diagnosis: &Diagnosis) -> AnyView {
     .into_any()
 }
 
-fn body(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyView {
+/// What somebody needs first.
+fn body(card: &DiagnosisCard) -> AnyView {
     let DiagnosisCard { diagnosis, contact } = card;
     let harm = text::harm(&diagnosis.impact)
         .into_iter()
@@ -103,6 +134,14 @@ fn body(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyView
             {mistake}
             {whose}
         </dl>
+    }
+    .into_any()
+}
+
+/// The chain and the evidence.
+fn proof(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyView {
+    let diagnosis = &card.diagnosis;
+    view! {
         <div class="diagnosis-proof">
             <section>
                 <h3>{text::WAITING}</h3>

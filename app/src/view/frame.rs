@@ -6,12 +6,19 @@ use leptos_router::{components::A, hooks::use_location, location::Url};
 use teardown::{
     demo::DemoCommand,
     message::{ClusterCard, Key, Message, Record},
+    right::Right,
 };
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use super::{
-    banner, connection::ConnectionPill, demo::demo, focus::keep_focus, icon::icon, keys::Keys,
+    banner,
+    connection::ConnectionPill,
+    demo::demo,
+    focus::keep_focus,
+    icon::icon,
+    invite::{Invitations, Invite, InviteCommand},
+    keys::Keys,
     theme::ThemeButton,
 };
 use crate::{
@@ -41,8 +48,8 @@ impl Badge {
 /// The frame.
 #[component]
 pub fn Frame(
-    /// Copies a link that signs another browser in, and then says so.
-    share: fn(RwSignal<bool>),
+    /// Makes, lists and takes back the links that sign other browsers in.
+    invite: fn(InviteCommand, Invitations),
     /// Operates the fault switches of a simulated cluster.
     play: fn(DemoCommand),
     /// Ends the session of this browser.
@@ -102,6 +109,18 @@ pub fn Frame(
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
     };
+    let read_only = move || {
+        let reason = connection.right_hindrance(Right::Act).filter(|_| connection.is_signed_in());
+        reason.map(|reason| {
+            view! {
+                <details class="frame-right">
+                    <summary>{icon("icon-lock")} {text::READ_ONLY}</summary>
+                    <p>{reason}</p>
+                </details>
+            }
+            .into_any()
+        })
+    };
     view! {
         <Title text=shown_title/>
         <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
@@ -118,8 +137,9 @@ pub fn Frame(
                     <div class="frame-status">
                         {move || cluster()}
                         <ConnectionPill/>
+                        {move || read_only()}
                     </div>
-                    <Share share/>
+                    <Invite send=invite/>
                     <SignOut sign_out/>
                     <Keys/>
                     <ThemeButton/>
@@ -137,25 +157,6 @@ pub fn Frame(
                 <p class="visually-hidden" role="status">{move || connection.announcement()}</p>
             </div>
         </div>
-    }
-}
-
-/// Copies a link that signs another browser in.
-#[component]
-fn Share(share: fn(RwSignal<bool>)) -> impl IntoView {
-    let connection = expect_context::<Connection>();
-    let copied = RwSignal::new(false);
-    view! {
-        <button
-            type="button"
-            class="tool wide"
-            title=text::SHARE_HINT
-            aria-disabled=move || connection.hindrance().map(|_| "true")
-            on:click=move |_| if untrack(|| connection.hindrance()).is_none() { share(copied) }
-        >
-            {icon("icon-share")}
-            <span>{move || if copied.get() { text::COPIED } else { text::SHARE }}</span>
-        </button>
     }
 }
 

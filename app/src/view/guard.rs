@@ -1,7 +1,8 @@
-//! A button that changes something: it works only while the page is live and the reader is signed in, and says why not.
+//! A button that changes something: it works only while the page is live and the reader has the right, and says why not.
 //! When it does nothing it is `aria-disabled`, for a button that becomes `disabled` loses the focus.
 
 use leptos::prelude::*;
+use teardown::right::Right;
 
 use crate::state::connection::Connection;
 
@@ -16,12 +17,15 @@ pub fn Guarded(
     busy: Signal<bool>,
     /// The action.
     act: Callback<()>,
+    /// The right that the action needs.
+    #[prop(default = Right::Act)]
+    needs: Right,
     /// Further classes.
     #[prop(optional)]
     class: &'static str,
 ) -> impl IntoView {
     let connection = expect_context::<Connection>();
-    let hindrance = move || connection.hindrance();
+    let hindrance = move || connection.hindrance_of(needs);
     let works = move || untrack(hindrance).is_none() && !busy.get_untracked();
     view! {
         <button

@@ -18,6 +18,7 @@ use teardown::{
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
+    right::Right,
     run::{FeedEvent, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::UnknownReason,
@@ -45,6 +46,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
         now: now(),
         build: "abc123".to_owned(),
         signed_in: true,
+        right: Right::Act,
     }
 }
 

@@ -4,6 +4,8 @@
 //! the contents of the memory or of the file are not enough to sign in. Sessions outlive the process: every open page
 //! reconnects to a server that was killed and started again on the same port.
 
+mod ledger;
+
 use std::{
     collections::BTreeMap,
     fmt, fs,
@@ -11,50 +13,27 @@ use std::{
     net::SocketAddr,
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    sync::{Mutex, PoisonError},
 };
 
 use http::{HeaderMap, HeaderValue, header};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
+use teardown::right::Right;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Failure,
-    hex::{hex, random_hex},
-    printable::printable,
-};
-
-/// The time after which an unused session expires. An open page uses its session.
-const IDLE: SignedDuration = SignedDuration::from_hours(12);
+pub(super) use self::ledger::{Guest, ListedLink, Mark};
+use self::ledger::{Ledger, LinkId, Session};
+use super::{Failure, hex::random_hex, printable::printable};
 
 /// The time for which a link made on the page is valid. The link printed at the start is valid until it is used.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
-
-/// The most unused links. A new link replaces the oldest.
-const LINKS: usize = 16;
-
-/// The most sessions. A new session replaces the one that was used longest ago.
-const SESSIONS: usize = 64;
-
-/// The wrong tokens per [`STRIKE_WINDOW`] after which further wrong tokens get 429. The right token is always accepted:
-/// 256 bits cannot be guessed, so wrong tries must not lock out the person who holds the link.
-const STRIKES: usize = 10;
-
-/// The period in which wrong tokens are counted.
-const STRIKE_WINDOW: SignedDuration = SignedDuration::from_mins(1);
-
-/// The longest delay before a session's last use is saved. After a restart, a session may expire earlier by this time.
-const SAVE_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
 /// The file's name in the state directory.
 const FILE: &str = "sessions.json";
 
 /// The version of the file's format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A new secret. It is shown once and never stored.
 pub struct Token(String);
@@ -71,44 +50,15 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The SHA-256 of a secret in hexadecimal, which is stored instead of the secret.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Mark(Arc<str>);
-
-impl Mark {
-    fn of(secret: &str) -> Self {
-        Self(hex(&Sha256::digest(secret)).into())
-    }
-}
-
 /// A person who is signed in.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
-    /// The name and the inviter.
+    /// The name, the inviter and the right.
     pub(super) guest: Guest,
     /// The person's session.
     pub(super) session: Mark,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
-}
-
-/// The person whom a link signs in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Guest {
-    pub(super) name: String,
-    /// The person who made the link for another name; `None` for the person who started the server.
-    pub(super) invited_by: Option<String>,
-}
-
-impl Guest {
-    /// The name for the record of a run. It includes the inviter, because an inviter can choose any name for a guest.
-    pub(super) fn recorded(&self) -> String {
-        match &self.invited_by {
-            Some(inviter) => format!("{} (invited by {inviter})", self.name),
-            None => self.name.clone(),
-        }
-    }
 }
 
 /// A link that signs one browser in once.
@@ -138,12 +88,13 @@ pub struct LocalAccess {
 }
 
 impl LocalAccess {
-    /// Creates the access control for a listener at `address`, with the sessions stored in `state`, if given. Returns it
-    /// with the first link, which is for `name`.
+    /// Creates the access control for a listener at `address`, with the sessions stored in `state`, if given. No session
+    /// has more than the right `most`. Returns it with the first link, which is for `name` and has that right.
     pub fn open(
         address: SocketAddr,
         state: Option<&Path>,
         name: &str,
+        most: Right,
         now: Timestamp,
     ) -> (Self, Link) {
         let port = address.port();
@@ -158,11 +109,11 @@ impl LocalAccess {
             ],
             cookie: format!("unwind_{port}"),
             file,
-            ledger: Mutex::new(Ledger { sessions, ..Ledger::default() }),
+            ledger: Mutex::new(Ledger::of(sessions, most)),
         };
         let token = Token::mint();
-        let guest = Guest { name: name.to_owned(), invited_by: None };
-        access.with(|ledger| ledger.issue(Mark::of(&token.0), guest, None));
+        let guest = Guest { name: name.to_owned(), invited_by: None, right: most };
+        access.with(|ledger| ledger.print(Mark::of(&token.0), LinkId::mint(), guest, now));
         access.save(now);
         (access, Link { address, path: "/".to_owned(), token, expires: None })
     }
@@ -185,7 +136,7 @@ impl LocalAccess {
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, id.0);
         let mut cookie = HeaderValue::try_from(cookie).map_err(|_| Failure::Internal)?;
         cookie.set_sensitive(true);
-        Ok((Person { guest: open.guest, session, ended: open.ended }, cookie))
+        Ok((Person { guest: open.grant.guest, session, ended: open.ended }, cookie))
     }
 
     /// Ends a session and its streams. Returns the cookie that clears the browser's cookie.
@@ -196,12 +147,36 @@ impl LocalAccess {
         HeaderValue::try_from(cookie).map_err(|_| Failure::Internal)
     }
 
-    /// Makes a link that signs `guest` in and then shows `path`.
-    pub(super) fn link(&self, guest: Guest, path: String, now: Timestamp) -> Link {
+    /// Makes a link with a session. The link signs `guest` in and then shows `path`.
+    pub(super) fn link(
+        &self,
+        maker: &Mark,
+        guest: Guest,
+        path: String,
+        now: Timestamp,
+    ) -> Result<Link, Failure> {
         let token = Token::mint();
+        let mark = Mark::of(&token.0);
         let expires = now.saturating_add(LINK_LIFE).ok();
-        self.with(|ledger| ledger.issue(Mark::of(&token.0), guest, expires));
-        Link { address: self.address, path, token, expires }
+        self.with(|ledger| ledger.invite(maker, mark, LinkId::mint(), guest, now, expires))?;
+        Ok(Link { address: self.address, path, token, expires })
+    }
+
+    /// The links and sessions that a session may take back.
+    pub(super) fn links(&self, session: &Mark, now: Timestamp) -> Vec<ListedLink> {
+        self.with(|ledger| ledger.list(session, now))
+    }
+
+    /// Takes a link back, and ends its session and the streams of it.
+    pub(super) fn take_back(
+        &self,
+        session: &Mark,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        self.with(|ledger| ledger.take_back(session, id))?;
+        self.save(now);
+        Ok(())
     }
 
     /// The person whose session these headers name, if signed in. The session counts as used.
@@ -224,7 +199,7 @@ impl LocalAccess {
     /// Counts a session as used.
     pub(super) fn touch(&self, session: &Mark, now: Timestamp) -> Option<Person> {
         let open = self.with(|ledger| ledger.touch(session, now))?;
-        Some(Person { guest: open.guest, session: session.clone(), ended: open.ended })
+        Some(Person { guest: open.grant.guest, session: session.clone(), ended: open.ended })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
@@ -236,8 +211,7 @@ impl LocalAccess {
         let Some(path) = &self.file else { return };
         // The lock is held during the write of a few kilobytes, so that two writes cannot interleave.
         let kept = self.with(|ledger| {
-            ledger.saved = Some(now);
-            let sessions = ledger.sessions.clone();
+            let sessions = ledger.save(now);
             store(path, &Kept { v: VERSION, port: self.address.port(), sessions })
         });
         if let Err(error) = kept {
@@ -249,106 +223,6 @@ impl LocalAccess {
 /// The port of the last start, to which open pages reconnect.
 pub(super) fn last_port(state: &Path) -> Option<u16> {
     Some(load(&state.join(FILE)).port).filter(|port| *port != 0)
-}
-
-/// Links, sessions and wrong attempts. Its methods take the time as an argument, so that tests need no clock.
-#[derive(Debug, Default)]
-struct Ledger {
-    links: Vec<(Mark, Guest, Option<Timestamp>)>,
-    sessions: BTreeMap<Mark, Session>,
-    strikes: Vec<Timestamp>,
-    saved: Option<Timestamp>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Session {
-    #[serde(flatten)]
-    guest: Guest,
-    used: Timestamp,
-    /// Cancelled when the session is removed, so that its streams end with it.
-    #[serde(skip)]
-    ended: CancellationToken,
-}
-
-impl Ledger {
-    fn issue(&mut self, link: Mark, guest: Guest, expires: Option<Timestamp>) {
-        if self.links.len() == LINKS {
-            self.links.remove(0);
-        }
-        self.links.push((link, guest, expires));
-    }
-
-    fn exchange(
-        &mut self,
-        token: &Mark,
-        session: Mark,
-        now: Timestamp,
-    ) -> Result<Session, Failure> {
-        self.links.retain(|(_, _, expires)| expires.is_none_or(|expires| now < expires));
-        // Every link is compared in constant time, so that the duration reveals nothing.
-        let same = |link: &Mark| bool::from(link.0.as_bytes().ct_eq(token.0.as_bytes()));
-        let found = (0..)
-            .zip(&self.links)
-            .fold(None, |found, (at, (link, ..))| if same(link) { Some(at) } else { found });
-        let Some(at) = found else {
-            self.strikes.retain(|strike| now.duration_since(*strike) < STRIKE_WINDOW);
-            if self.strikes.len() >= STRIKES {
-                return Err(Failure::TooManyAttempts {
-                    after: Duration::from_secs(STRIKE_WINDOW.as_secs().unsigned_abs()),
-                });
-            }
-            self.strikes.push(now);
-            return Err(Failure::WrongToken);
-        };
-        let (_, guest, _) = self.links.remove(at);
-        self.sessions.retain(|_, session| {
-            let good = session.is_good(now);
-            if !good {
-                session.ended.cancel();
-            }
-            good
-        });
-        if self.sessions.len() >= SESSIONS {
-            let oldest = self
-                .sessions
-                .iter()
-                .min_by_key(|(_, session)| session.used)
-                .map(|(mark, _)| mark.clone());
-            if let Some(mark) = oldest {
-                self.end(&mark);
-            }
-        }
-        let open = Session { guest, used: now, ended: CancellationToken::new() };
-        self.sessions.insert(session, open.clone());
-        Ok(open)
-    }
-
-    /// Removes a session and ends its streams.
-    fn end(&mut self, session: &Mark) {
-        if let Some(session) = self.sessions.remove(session) {
-            session.ended.cancel();
-        }
-    }
-
-    fn touch(&mut self, session: &Mark, now: Timestamp) -> Option<Session> {
-        let found = self.sessions.get_mut(session)?;
-        if !found.is_good(now) {
-            self.end(session);
-            return None;
-        }
-        found.used = now;
-        Some(found.clone())
-    }
-
-    fn is_due(&self, now: Timestamp) -> bool {
-        self.saved.is_none_or(|saved| now.duration_since(saved) >= SAVE_EVERY)
-    }
-}
-
-impl Session {
-    fn is_good(&self, now: Timestamp) -> bool {
-        now.duration_since(self.used) < IDLE
-    }
 }
 
 /// The content of the file.
@@ -411,92 +285,16 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
     }
 
-    fn mark(text: &str) -> Mark {
-        Mark::of(text)
-    }
-
     fn guest(name: &str) -> Guest {
-        Guest { name: name.to_owned(), invited_by: None }
-    }
-
-    fn exchange(
-        ledger: &mut Ledger,
-        token: &str,
-        session: &str,
-        now: Timestamp,
-    ) -> Result<String, Failure> {
-        ledger.exchange(&mark(token), mark(session), now).map(|open| open.guest.name)
-    }
-
-    fn ledger(links: &[(&str, Option<i64>)]) -> Ledger {
-        let mut ledger = Ledger::default();
-        for (token, expires) in links {
-            ledger.issue(mark(token), guest(&format!("holder of {token}")), expires.map(at));
-        }
-        ledger
-    }
-
-    #[test]
-    fn link_is_accepted_once() {
-        let mut ledger = ledger(&[("a", None), ("b", None)]);
-        assert_eq!(exchange(&mut ledger, "b", "1", at(0)), Ok("holder of b".into()));
-        assert_eq!(exchange(&mut ledger, "b", "2", at(0)), Err(Failure::WrongToken));
-        assert_eq!(ledger.touch(&mark("1"), at(0)).map(|it| it.guest), Some(guest("holder of b")));
-        assert!(ledger.touch(&mark("2"), at(0)).is_none());
-        assert_eq!(exchange(&mut ledger, "a", "3", at(9999)), Ok("holder of a".into()));
-    }
-
-    #[test]
-    fn link_expires_after_its_lifetime() {
-        let mut ledger = ledger(&[("a", Some(60))]);
-        assert_eq!(exchange(&mut ledger, "a", "1", at(60)), Err(Failure::WrongToken));
-    }
-
-    #[test]
-    fn unused_session_expires() {
-        let mut ledger = ledger(&[("a", None)]);
-        ledger.exchange(&mark("a"), mark("1"), at(0)).unwrap();
-        assert!(ledger.touch(&mark("1"), at(11 * 60)).is_some());
-        assert!(ledger.touch(&mark("1"), at(22 * 60)).is_some());
-        assert!(ledger.touch(&mark("1"), at(34 * 60)).is_none());
-        assert!(
-            ledger.touch(&mark("1"), at(34 * 60)).is_none(),
-            "looking at it does not revive it"
-        );
-    }
-
-    #[test]
-    fn many_wrong_tokens_get_429_and_the_right_one_is_accepted() {
-        let mut ledger = ledger(&[("a", None)]);
-        for _ in 0..STRIKES {
-            assert_eq!(exchange(&mut ledger, "x", "1", at(0)), Err(Failure::WrongToken));
-        }
-        let refused = exchange(&mut ledger, "x", "1", at(0));
-        assert!(matches!(refused, Err(Failure::TooManyAttempts { .. })));
-        assert!(exchange(&mut ledger, "a", "1", at(0)).is_ok(), "the right one is never refused");
-        assert_eq!(exchange(&mut ledger, "x", "1", at(1)), Err(Failure::WrongToken));
-    }
-
-    #[test]
-    fn number_of_links_and_sessions_is_limited() {
-        let mut ledger = Ledger::default();
-        for number in 0..LINKS + 3 {
-            ledger.issue(mark(&number.to_string()), guest(""), None);
-        }
-        assert_eq!(ledger.links.len(), LINKS);
-        assert_eq!(exchange(&mut ledger, "0", "s", at(0)), Err(Failure::WrongToken));
-
-        for number in 0..SESSIONS + 3 {
-            ledger.issue(mark("t"), guest(""), None);
-            ledger.exchange(&mark("t"), mark(&number.to_string()), at(number as i64)).unwrap();
-        }
-        assert_eq!(ledger.sessions.len(), SESSIONS);
-        assert!(ledger.touch(&mark("2"), at(70)).is_none());
-        assert!(ledger.touch(&mark("3"), at(70)).is_some());
+        Guest { name: name.to_owned(), invited_by: None, right: Right::Look }
     }
 
     fn open(state: &Path, now: Timestamp) -> (LocalAccess, Link) {
-        LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), Some(state), "Li", now)
+        open_with(state, Right::Act, now)
+    }
+
+    fn open_with(state: &Path, most: Right, now: Timestamp) -> (LocalAccess, Link) {
+        LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), Some(state), "Li", most, now)
     }
 
     fn token(link: &Link) -> String {
@@ -516,7 +314,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (access, link) = open(dir.path(), at(0));
         let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
-        let unused = access.link(guest("Wang"), "/".into(), at(0));
+        let unused = access.link(&person.session, guest("Wang"), "/".into(), at(0)).unwrap();
         drop(access);
 
         let (access, _) = open(dir.path(), at(1));
@@ -526,6 +324,33 @@ mod tests {
 
         let (access, _) = open(dir.path(), at(13 * 60));
         assert!(access.admit(&cookie(&value), at(13 * 60)).is_none());
+    }
+
+    #[test]
+    fn restart_that_allows_less_lowers_the_rights_of_saved_sessions() {
+        let dir = tempfile::tempdir().unwrap();
+        let right_after = |most, value: &HeaderValue| {
+            let (access, _) = open_with(dir.path(), most, at(0));
+            access.admit(&cookie(value), at(0)).map(|it| it.guest.right)
+        };
+        let (access, link) = open_with(dir.path(), Right::Force, at(0));
+        let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
+        assert_eq!(person.guest.right, Right::Force);
+        assert_eq!(right_after(Right::Force, &value), Some(Right::Force));
+        assert_eq!(right_after(Right::Act, &value), Some(Right::Act));
+        assert_eq!(right_after(Right::Force, &value), Some(Right::Act), "it does not grow again");
+    }
+
+    #[test]
+    fn file_of_another_version_counts_as_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let (access, link) = open(dir.path(), at(0));
+        let (_, value) = access.sign_in(&token(&link), at(0)).unwrap();
+        let path = dir.path().join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen("\"v\":3", "\"v\":2", 1)).unwrap();
+        let (access, _) = open(dir.path(), at(0));
+        assert!(access.admit(&cookie(&value), at(0)).is_none());
     }
 
     #[test]
@@ -562,8 +387,8 @@ mod tests {
 
     #[test]
     fn host_must_match_exactly() {
-        let (access, _) =
-            LocalAccess::open(SocketAddr::from(([127, 0, 0, 1], 7433)), None, "Li", at(0));
+        let address = SocketAddr::from(([127, 0, 0, 1], 7433));
+        let (access, _) = LocalAccess::open(address, None, "Li", Right::Act, at(0));
         for name in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {
             assert!(access.is_called(name), "{name}");
         }

@@ -12,7 +12,7 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::Failure;
+use super::{Failure, access::Person};
 
 /// The deadline for the body to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,6 +27,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let person = request.extensions().get::<Person>().cloned();
+        let read = Self::read(request, state).await;
+        // A body may take seconds, and the session may be taken back meanwhile.
+        if person.is_some_and(|person| person.ended.is_cancelled()) {
+            return Err(Failure::NotSignedIn);
+        }
+        read
+    }
+}
+
+impl<T: DeserializeOwned> Body<T> {
+    async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Self, Failure> {
         match tokio::time::timeout(PATIENCE, Json::<Object<T>>::from_request(request, state)).await
         {
             Ok(Ok(Json(Object(it)))) => Ok(Self(it)),

@@ -17,7 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::plan::PlanError;
+use teardown::{plan::PlanError, right::Right};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -40,6 +40,10 @@ pub enum Failure {
     ForeignOrigin,
     /// The request has no valid session.
     NotSignedIn,
+    /// The session has not the right that the request needs.
+    NotAllowed(Right),
+    /// The link does not exist, or is not the session's to take back.
+    UnknownLink,
     /// The link's token is unknown, used or expired.
     WrongToken,
     /// Too many wrong tokens.
@@ -118,6 +122,8 @@ impl Failure {
             Self::WrongHost => (S::MISDIRECTED_REQUEST, "wrongHost", refusal::WRONG_HOST),
             Self::ForeignOrigin => (S::FORBIDDEN, "foreignOrigin", refusal::FOREIGN_ORIGIN),
             Self::NotSignedIn => (S::UNAUTHORIZED, "notSignedIn", refusal::NOT_SIGNED_IN),
+            Self::NotAllowed(needed) => (S::FORBIDDEN, "notAllowed", refusal::not_allowed(*needed)),
+            Self::UnknownLink => (S::NOT_FOUND, "unknownLink", refusal::UNKNOWN_LINK),
             Self::WrongToken => (S::UNAUTHORIZED, "wrongToken", refusal::WRONG_TOKEN),
             Self::TooManyAttempts { .. } => {
                 (S::TOO_MANY_REQUESTS, "tooManyAttempts", refusal::TOO_MANY_ATTEMPTS)
@@ -169,6 +175,9 @@ impl Failure {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
             }
+            Self::NotAllowed(needed) => {
+                error.insert("needs".into(), json!(needed));
+            }
             _ => {}
         }
         error.insert("request".into(), request.into());
@@ -182,6 +191,9 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::UnknownUnit(unit) => (S::NOT_FOUND, "unknownUnit", refusal::unknown_unit(unit)),
         Refusal::UnknownPlan(plan) => (S::NOT_FOUND, "unknownPlan", refusal::unknown_plan(plan)),
         Refusal::UnknownRun(run) => (S::NOT_FOUND, "unknownRun", refusal::unknown_run(run)),
+        Refusal::UnknownDiagnosis(_) => {
+            (S::NOT_FOUND, "unknownDiagnosis", refusal::UNKNOWN_DIAGNOSIS)
+        }
         Refusal::UnknownStep(step) => (S::NOT_FOUND, "unknownStep", refusal::unknown_step(step)),
         Refusal::NotReady => (S::SERVICE_UNAVAILABLE, "notReady", refusal::NOT_READY),
         Refusal::Unplannable(PlanError::Empty) => {
@@ -314,6 +326,7 @@ mod tests {
             Refusal::UnknownUnit(UnitId::new("u")),
             Refusal::UnknownPlan(PlanId::new("p")),
             Refusal::UnknownRun(RunId::new("r")),
+            Refusal::UnknownDiagnosis("x".to_owned()),
             Refusal::UnknownStep(StepId(1)),
             Refusal::NotReady,
             Refusal::Unplannable(PlanError::Empty),
@@ -340,6 +353,8 @@ mod tests {
             Failure::WrongHost,
             Failure::ForeignOrigin,
             Failure::NotSignedIn,
+            Failure::NotAllowed(Right::Act),
+            Failure::UnknownLink,
             Failure::WrongToken,
             Failure::TooManyAttempts { after: Duration::ZERO },
             Failure::UnknownPath,
@@ -389,6 +404,8 @@ mod tests {
         421 wrongHost
         403 foreignOrigin
         401 notSignedIn
+        403 notAllowed
+        404 unknownLink
         401 wrongToken
         429 tooManyAttempts
         404 unknownPath
@@ -437,6 +454,7 @@ mod tests {
         let cycle = Failure::from(Refusal::Unplannable(PlanError::Cycle { path: vec![object()] }))
             .json("7f");
         assert_eq!(cycle["error"]["path"][0]["kind"], "Pod");
+        assert_eq!(Failure::NotAllowed(Right::Act).json("7f")["error"]["needs"], "act");
     }
 
     #[tokio::test]

@@ -1,16 +1,18 @@
 //! Checks each request before its handler: it must name this server as its host, must not come from another site's page,
-//! and needs a session except to sign in.
+//! and needs a session except to sign in, with the right that its route names.
 
 use axum::{
+    Extension,
     extract::{Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, Method, header};
 use jiff::Timestamp;
+use teardown::right::Right;
 use tower_http::csrf::ProtectionError;
 
-use super::{AppState, Failure};
+use super::{AppState, Failure, access::Person};
 
 /// The longest address. The page keeps its selection and its filters in the query.
 const ADDRESS_LIMIT: usize = 8 * 1024;
@@ -87,6 +89,20 @@ pub(super) async fn signed_in(
         state.access.admit(request.headers(), Timestamp::now()).ok_or(Failure::NotSignedIn)?;
     request.extensions_mut().insert(person);
     Ok(next.run(request).await)
+}
+
+/// Accepts requests of sessions that have the right `needed`.
+pub(super) async fn has_right(
+    needed: Right,
+    Extension(person): Extension<Person>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    if person.guest.right >= needed {
+        Ok(next.run(request).await)
+    } else {
+        Err(Failure::NotAllowed(needed))
+    }
 }
 
 /// Accepts reads, and writes that declare a JSON body, because a form on another site cannot declare one.

@@ -3,47 +3,48 @@
 //! one with `{unit}` that unit, or a new plan of it, `/trouble` every deletion that waits, any other the list of units
 //! and runs.
 
+use std::collections::BTreeMap;
+
 use any_spawner::Executor;
-use app::{App, Assets, PageSeed, navigation::address::TROUBLE, shell};
+use app::{Assets, PageSeed, navigation::address::TROUBLE, shell};
 use axum::{
-    Router,
+    Extension,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
     middleware::{Next, from_fn_with_state},
     response::Response,
-    routing::get,
+    routing::{MethodRouter, get},
 };
 use http::{HeaderValue, StatusCode, Uri, header, request::Parts};
 use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
-use leptos_axum::{ResponseOptions, generate_route_list};
+use leptos_axum::ResponseOptions;
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
     run::RunId,
     unit::UnitId,
+    way::Way,
 };
 
-use super::{AppState, Failure};
+use super::{AppState, Failure, access::Person, ways};
 use crate::hub::{HubClosed, HubHandle, Refusal};
 
-/// A route for every page that the app has.
-pub(super) fn routes(state: &AppState) -> Router<AppState> {
+/// The handler of every page that the app has.
+pub(super) fn handler(state: &AppState) -> MethodRouter<AppState> {
     // Tasks that a page starts while it is rendered run here. A second initialisation is refused and does no harm.
     let _ = Executor::init_tokio();
-    generate_route_list(App)
-        .iter()
-        .fold(Router::new(), |router, route| router.route(route.path(), get(render)))
-        .route_layer(from_fn_with_state(state.clone(), look))
+    get(render).layer(from_fn_with_state(state.clone(), look))
 }
 
 /// A page that the app does not have; it says so itself.
 pub(super) async fn unknown(
     State(state): State<AppState>,
+    Extension(person): Extension<Person>,
     mut request: Request,
 ) -> Result<Response, Failure> {
     let now = state.hub.time().await?;
     request.extensions_mut().insert(PageData {
-        seed: seed(&state, Sight::default(), Some(Failure::UnknownPath.code()), now),
+        seed: seed(&state, &person, Sight::default(), Some(Failure::UnknownPath.code()), now),
         assets: state.site.assets().clone(),
         status: Failure::UnknownPath.status(),
     });
@@ -53,6 +54,9 @@ pub(super) async fn unknown(
 async fn render(request: Request) -> Response {
     leptos_axum::render_app_to_stream_with_context(provide, shell)(request).await
 }
+
+/// The most diagnoses whose ways out come with a page.
+const WAYS: usize = 20;
 
 /// The data that a page is rendered with, found before rendering begins.
 #[derive(Clone)]
@@ -65,6 +69,7 @@ struct PageData {
 /// Finds what the request shows, for [`provide`].
 async fn look(
     State(state): State<AppState>,
+    Extension(person): Extension<Person>,
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
@@ -77,10 +82,11 @@ async fn look(
     }
     let now = state.hub.time().await?;
     let (seed, status) = match sight {
-        Ok(sight) => (seed(&state, sight, None, now), StatusCode::OK),
+        Ok(sight) => (seed(&state, &person, sight, None, now), StatusCode::OK),
         Err(refusal) => {
             let failure = Failure::from(refusal);
-            (seed(&state, Sight::default(), Some(failure.code()), now), failure.status())
+            let seed = seed(&state, &person, Sight::default(), Some(failure.code()), now);
+            (seed, failure.status())
         }
     };
     let assets = state.site.assets().clone();
@@ -144,6 +150,8 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
+    /// The ways out of the diagnoses in the message, by id.
+    ways: BTreeMap<String, Vec<Way>>,
 }
 
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
@@ -177,13 +185,36 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
     };
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
-        Ok(message) => Ok(Sight { message: Some(message), plan }),
+        Ok(message) => {
+            let ways = ways_out(&message, hub).await?;
+            Ok(Sight { message: Some(message), plan, ways })
+        }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan })
+            Ok(Sight { message: None, plan, ways: BTreeMap::new() })
         }
         Err(refusal) => Err(refusal),
     })
+}
+
+/// The ways out of the first diagnoses of a page, to be read without a script. A page asks for the others itself.
+async fn ways_out(
+    message: &Message,
+    hub: &HubHandle,
+) -> Result<BTreeMap<String, Vec<Way>>, HubClosed> {
+    let Message::Snapshot { records, .. } = message else { return Ok(BTreeMap::new()) };
+    let ids = records.iter().filter_map(|record| match record {
+        Record::Diagnosis(card) => Some(&card.diagnosis.id),
+        _ => None,
+    });
+    let mut found = BTreeMap::new();
+    for id in ids.take(WAYS) {
+        // The diagnosis may have ended since.
+        if let Ok(ways) = ways::ways(hub, id.clone()).await? {
+            found.insert(id.clone(), ways);
+        }
+    }
+    Ok(found)
 }
 
 /// The plan that the run in this snapshot performs.
@@ -197,7 +228,8 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 
 fn seed(
     state: &AppState,
-    Sight { message, plan }: Sight,
+    person: &Person,
+    Sight { message, plan, ways }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
 ) -> PageSeed {
@@ -206,7 +238,9 @@ fn seed(
         plan,
         refusal: refusal.map(str::to_owned),
         now,
+        ways,
         build: state.site.build().to_owned(),
         signed_in: true,
+        right: person.guest.right,
     }
 }

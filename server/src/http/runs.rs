@@ -3,7 +3,6 @@
 use axum::{
     Extension, Json,
     extract::{Path, State, rejection::PathRejection},
-    routing::{MethodRouter, post},
 };
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -48,15 +47,31 @@ pub(super) async fn read(
     Ok(Json(state.hub.query(Topic::Run(run)).await??))
 }
 
-/// Takes this command to a run.
-pub(super) fn command(command: RunCommand) -> MethodRouter<AppState> {
-    post(
-        async move |state: State<AppState>,
-                    person: Extension<Person>,
-                    run: Result<Path<RunId>, PathRejection>| {
-            send(state, person, run?.0, command).await
-        },
-    )
+/// Pauses a run.
+pub(super) async fn pause(
+    state: State<AppState>,
+    person: Extension<Person>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<StatusCode, Failure> {
+    send(state, person, run?.0, RunCommand::Pause).await
+}
+
+/// Resumes a run.
+pub(super) async fn resume(
+    state: State<AppState>,
+    person: Extension<Person>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<StatusCode, Failure> {
+    send(state, person, run?.0, RunCommand::Resume).await
+}
+
+/// Stops a run.
+pub(super) async fn stop(
+    state: State<AppState>,
+    person: Extension<Person>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<StatusCode, Failure> {
+    send(state, person, run?.0, RunCommand::Stop).await
 }
 
 /// Skips a step of a run.

@@ -1,17 +1,18 @@
-//! Signing in and out, and inviting another browser.
+//! Signing in and out, inviting another browser, and taking a link back.
 
 use axum::{
     Extension, Json,
-    extract::State,
+    extract::{Path, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header, uri::PathAndQuery};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use teardown::right::Right;
 
 use super::{
     AppState, Failure,
-    access::{Guest, Person},
+    access::{Guest, ListedLink, Person},
     body::Body,
 };
 use crate::args;
@@ -60,6 +61,8 @@ pub(super) async fn sign_out(
 pub(super) struct Invite {
     name: Option<String>,
     path: Option<String>,
+    #[serde(default)]
+    right: Right,
 }
 
 #[derive(Serialize)]
@@ -72,7 +75,7 @@ pub(super) struct Invitation {
 pub(super) async fn link(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Invite { name, path }): Body<Invite>,
+    Body(Invite { name, path, right }): Body<Invite>,
 ) -> Result<(StatusCode, Json<Invitation>), Failure> {
     let path = own_path(path.as_deref().unwrap_or("/"))?;
     let inviter = &person.guest;
@@ -80,12 +83,39 @@ pub(super) async fn link(
         Some(name) => Guest {
             name: args::name(&name).map_err(Failure::Shape)?,
             invited_by: Some(inviter.name.clone()),
+            right,
         },
-        None => inviter.clone(),
+        None => Guest { right, ..inviter.clone() },
     };
-    tracing::info!(person.name = %inviter.recorded(), invited.name = %guest.name, "made a link");
-    let link = state.access.link(guest, path.to_owned(), Timestamp::now());
+    let name = guest.name.clone();
+    let link = state.access.link(&person.session, guest, path.to_owned(), Timestamp::now())?;
+    tracing::info!(person.name = %inviter.recorded(), invited.name = %name, invited.right = %right, "made a link");
     Ok((StatusCode::CREATED, Json(Invitation { url: link.url(), expires: link.expires })))
+}
+
+#[derive(Serialize)]
+pub(super) struct Links {
+    links: Vec<ListedLink>,
+}
+
+/// The links that the session may take back, with the sessions that they signed in.
+pub(super) async fn links(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+) -> Json<Links> {
+    Json(Links { links: state.access.links(&person.session, Timestamp::now()) })
+}
+
+/// Takes a link back, and ends the session that it signed in.
+pub(super) async fn take_back(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    link: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, Failure> {
+    let Path(link) = link?;
+    state.access.take_back(&person.session, &link, Timestamp::now())?;
+    tracing::info!(person.name = %person.guest.recorded(), link.id = link, "took a link back");
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The longest path of a link, equal to the longest address.

@@ -8,13 +8,14 @@ use teardown::{
     graph::Graph,
     index::Index,
     observation::Observation,
+    remedy::remedies,
     run::Run,
     unit::{Unit, UnitId, units},
     world::World,
 };
 use tokio::time::Instant;
 
-use super::clock::Clock;
+use super::{clock::Clock, handle::Remedies};
 use crate::journal::ClusterId;
 
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
@@ -94,6 +95,14 @@ impl ClusterState {
     /// The instant of a time of the cluster; for a past time, the current instant.
     pub(super) fn instant(&self, at: Timestamp) -> Instant {
         self.clock.instant(at)
+    }
+
+    /// The ways out of a diagnosis; `None` if there is none of this id.
+    pub(super) fn remedies(&mut self, diagnosis: &str) -> Option<Remedies> {
+        let Current { name, index, graph, diagnoses, now, .. } = self.current();
+        let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
+        let remedies = remedies(diagnosis, index, graph, now);
+        Some(Remedies { cluster: name.to_owned(), remedies })
     }
 
     /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.

@@ -10,6 +10,7 @@ use teardown::{
     object::ObjectRef,
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
+    remedy::Remedy,
     run::{RunCommand, RunId},
     unit::UnitId,
     unknown_reason::UnknownReason,
@@ -68,6 +69,13 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
     },
+    /// A reader requests the ways out of a deletion that waits.
+    ReadRemedies {
+        /// The id of the diagnosis.
+        diagnosis: String,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<Remedies, Refusal>>,
+    },
     /// A reader requests a run's whole feed.
     ReadEventLog {
         /// The run.
@@ -108,6 +116,15 @@ pub enum Incoming {
     },
 }
 
+/// The ways out of a deletion that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedies {
+    /// The cluster's name in the kubeconfig, for the commands.
+    pub cluster: String,
+    /// The remedies, the least harmful first.
+    pub remedies: Vec<Remedy>,
+}
+
 /// A person's confirmation of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
@@ -130,6 +147,8 @@ pub enum Refusal {
     UnknownPlan(PlanId),
     /// No run with this id is known.
     UnknownRun(RunId),
+    /// Nothing waits for this cause any more.
+    UnknownDiagnosis(String),
     /// The run has no such step.
     UnknownStep(StepId),
     /// The first lists of the cluster are not complete yet.
@@ -267,6 +286,17 @@ impl HubHandle {
     /// [`Refusal::UnknownPlan`], [`HubClosed`] if the process is ending.
     pub async fn plan(&self, plan: PlanId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
         self.request(|reply| Incoming::ReadPlan { plan, reply }).await
+    }
+
+    /// Reads the ways out of a deletion that waits, by the id of its diagnosis.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownDiagnosis`], [`HubClosed`] if the process is ending.
+    pub async fn remedies(
+        &self,
+        diagnosis: String,
+    ) -> Result<Result<Remedies, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::ReadRemedies { diagnosis, reply }).await
     }
 
     /// Reads a run's feed from its first entry; a topic has only the last entries.

@@ -4,7 +4,8 @@
 //! Reading order: [`object`] has the known fields of one object, [`interner`] shares values between objects, [`index`]
 //! tracks the state of the cluster, [`relation`] finds the edges between two objects, [`graph`] has all edges,
 //! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`run`] executes a plan one
-//! decision at a time, [`diagnosis`] says why a deletion waits, and [`message`] has the messages to the browser.
+//! decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has the ways out of it, and [`message`] has the
+//! messages to the browser.
 #![warn(missing_docs)]
 
 pub mod millis;
@@ -13,6 +14,7 @@ pub mod selector;
 pub mod object;
 pub mod interner;
 pub mod demo;
+pub mod right;
 pub mod api_problem;
 pub mod observation;
 pub mod state;
@@ -24,11 +26,13 @@ pub mod graph;
 pub mod unit;
 pub mod deadlines;
 pub mod diagnosis;
+pub mod remedy;
 pub mod plan;
 pub mod action;
 pub mod run;
 pub mod message;
 pub mod fold;
+pub mod way;
 pub mod world;
 
 #[cfg(any(test, feature = "fixture"))]

@@ -25,7 +25,7 @@ async fn a_link_signs_one_browser_in_once() {
 #[tokio::test]
 async fn somebody_who_is_signed_in_lets_somebody_else_in() {
     let mut server = TestServer::new().await;
-    let answer = server.post("/api/session/link", r#"{"name":"Wang"}"#).await;
+    let answer = server.post("/api/session/link", r#"{"name":"Wang","right":"act"}"#).await;
     assert_eq!(answer.status, StatusCode::CREATED);
     let link = answer.json()["url"].as_str().unwrap().to_owned();
     let token = link.strip_prefix("http://127.0.0.1:7433/#k=").unwrap();
@@ -39,6 +39,79 @@ async fn somebody_who_is_signed_in_lets_somebody_else_in() {
         let answer = server.post("/api/session/link", &format!(r#"{{"name":"{name}"}}"#)).await;
         assert_eq!(answer.refusal(), "422 shape", "{name}");
     }
+}
+
+/// Invites somebody with a body such as `{"right":"act"}`. Returns the cookie of the new session.
+async fn invite(server: &TestServer, body: &str) -> String {
+    let answer = server.post("/api/session/link", body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let url = answer.json()["url"].as_str().unwrap().to_owned();
+    server.sign_in_elsewhere(url.split_once("#k=").unwrap().1).await
+}
+
+/// The ids of the links that a session may take back, the newest first, with the names of their guests.
+async fn links(server: &TestServer) -> Vec<(String, String)> {
+    let answer = server.get("/api/session/links").await.json();
+    let text = |link: &serde_json::Value, name: &str| link[name].as_str().unwrap().to_owned();
+    let links = answer["links"].as_array().unwrap().iter();
+    links.map(|link| (text(link, "id"), text(link, "name"))).collect()
+}
+
+#[tokio::test]
+async fn guest_may_look_alone_unless_the_inviter_chooses_more() {
+    let mut server = TestServer::new().await;
+    let answer = server.post("/api/session/link", r#"{"right":"force"}"#).await;
+    assert_eq!(answer.refusal(), "403 notAllowed", "the server was started without remedies");
+    assert_eq!(answer.json()["error"]["needs"], "force");
+    assert_eq!(server.post("/api/session/link", r#"{"right":"all"}"#).await.refusal(), "422 shape");
+
+    server.cookie = invite(&server, "{}").await;
+    assert_eq!(server.get("/api/runs/r1").await.status, StatusCode::OK);
+    assert_eq!(server.get("/u/shop").await.status, StatusCode::OK);
+    for path in ["/api/plans", "/api/runs", "/api/runs/r1/stop", "/api/runs/r1/steps/7/skip"] {
+        assert_eq!(server.post(path, "{}").await.refusal(), "403 notAllowed", "{path}");
+    }
+    let page = server.get("/u/shop/plan").await;
+    assert_eq!(page.status, StatusCode::FORBIDDEN);
+    assert!(page.text.contains("Ask whoever invited you for a link that may act."));
+    assert!(server.hub.received.lock().unwrap().is_empty(), "no plan was made");
+    let answer = server.post("/api/session/link", r#"{"right":"act"}"#).await;
+    assert_eq!(answer.refusal(), "403 notAllowed", "nobody gives more than they have");
+}
+
+#[tokio::test]
+async fn link_and_session_that_are_taken_back_end_at_once_with_their_streams() {
+    let mut server = TestServer::new().await;
+    let li = server.cookie.clone();
+    let wang = invite(&server, r#"{"name":"Wang"}"#).await;
+    let answer = server.post("/api/session/link", r#"{"name":"Sun"}"#).await.json();
+    let unused = answer["url"].as_str().unwrap().split_once("#k=").unwrap().1.to_owned();
+    let mut listed = links(&server).await;
+    listed.sort_by(|a, b| a.1.cmp(&b.1));
+    let names: Vec<&str> = listed.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["Sun", "Wang"]);
+
+    server.cookie = wang.clone();
+    let mut events = server.follow("topic=units", &[]).await;
+    assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
+    assert!(links(&server).await.is_empty(), "a guest sees what the guest made");
+    for (id, _) in &listed {
+        let answer = server.post(&format!("/api/session/links/{id}/end"), "").await;
+        assert_eq!(answer.refusal(), "404 unknownLink");
+    }
+
+    server.cookie = li;
+    for (id, _) in &listed {
+        let answer = server.post(&format!("/api/session/links/{id}/end"), "").await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    }
+    let said = tokio::time::timeout(Duration::from_secs(1), rest_of(&mut events)).await;
+    assert_eq!(said.expect("within a second"), [r#"bye {"reason":"notSignedIn"}"#]);
+    assert_eq!(get(&server, API, &[("cookie", &wang)]).await, StatusCode::UNAUTHORIZED);
+    let answer = server.post("/api/session", &format!(r#"{{"token":"{unused}"}}"#)).await;
+    assert_eq!(answer.refusal(), "401 wrongToken");
+    assert!(links(&server).await.is_empty());
+    assert_eq!(server.get(API).await.status, StatusCode::OK, "the inviter stays signed in");
 }
 
 #[tokio::test]

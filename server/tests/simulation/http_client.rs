@@ -19,6 +19,7 @@ use server::{
 use teardown::{
     message::{Revision, Topic},
     plan::Plan,
+    right::Right,
     run::RunId,
 };
 use tokio_util::sync::CancellationToken;
@@ -54,7 +55,7 @@ impl HttpClient {
     pub(crate) async fn open(hub: HubHandle) -> Result<Self, String> {
         let site = SITE.as_ref().map_err(ToString::to_string)?.clone();
         let address: SocketAddr = HOST.parse().map_err(|error| format!("{HOST}: {error}"))?;
-        let (access, link) = LocalAccess::open(address, None, "Li", Timestamp::now());
+        let (access, link) = LocalAccess::open(address, None, "Li", Right::Act, Timestamp::now());
         let state = AppState::new(hub, Arc::new(access), site, CancellationToken::new());
         let mut client = Self { router: router(state), cookie: String::new() };
         let url = link.url();

@@ -25,6 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     plan::{Difference, Plan, PlanId},
+    right::Right,
     run::{FeedEvent, RunId, RunState},
     unit::UnitId,
 };
@@ -129,6 +130,11 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                         _ => Ok(RunId::new("r1")),
                     };
                     let _ = reply.send(answer);
+                }
+                Incoming::ReadRemedies { diagnosis, reply } => {
+                    receive(format!("remedies of {diagnosis}"));
+                    let remedies = Remedies { cluster: "test".into(), remedies: vec![] };
+                    let _ = reply.send(Ok(remedies));
                 }
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));
@@ -283,7 +289,7 @@ impl TestServer {
     ) -> Self {
         let site = built_site();
         let drain = CancellationToken::new();
-        let (access, link) = LocalAccess::open(address, state, "Li", Timestamp::now());
+        let (access, link) = LocalAccess::open(address, state, "Li", Right::Act, Timestamp::now());
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
@@ -309,8 +315,20 @@ impl TestServer {
         server
     }
 
+    /// In the browser that has the cookie; its session ends.
     pub(crate) async fn sign_in(&self, token: &str) -> String {
-        let answer = self.post("/api/session", &format!(r#"{{"token":"{token}"}}"#)).await;
+        self.sign_in_with(&self.cookie, token).await
+    }
+
+    /// In a browser without a session.
+    pub(crate) async fn sign_in_elsewhere(&self, token: &str) -> String {
+        self.sign_in_with("", token).await
+    }
+
+    async fn sign_in_with(&self, cookie: &str, token: &str) -> String {
+        let headers = [("content-type", "application/json"), ("cookie", cookie)];
+        let body = format!(r#"{{"token":"{token}"}}"#);
+        let answer = self.ask(Method::POST, "/api/session", &headers, &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
         let cookie = answer.headers["set-cookie"].to_str().unwrap();
         cookie.split(';').next().unwrap().to_owned()

@@ -30,6 +30,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "server/src/http/error.rs",
             "server/src/http/error/refusal.rs",
             "server/src/http/feed.rs",
+            "server/src/http/ways.rs",
         ],
     ),
     ("redb", &["server/src/journal"]),
@@ -121,6 +122,20 @@ fn modules_of_the_server_depend_in_one_direction() {
         "a module of the server depends on the modules below it alone; see FORBIDDEN_IN_SERVER",
         &violations,
     );
+}
+
+/// A line of the table names the right that its route needs, so no route is without one.
+#[test]
+fn routes_are_added_by_their_table_alone() {
+    let mut violations = vec![];
+    for source in sources().iter().filter(|source| source.is_under("server/src")) {
+        let is_table = source.is_under("server/src/http/routes.rs");
+        let adds = source.without_tests().contains(".route(");
+        if adds && !source.for_tests && !is_table {
+            violations.push(source.path.clone());
+        }
+    }
+    check("add the route to the table in server/src/http/routes.rs", &violations);
 }
 
 #[test]

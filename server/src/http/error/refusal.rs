@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Display};
 
 use app::text::in_doubt;
-use teardown::{object::ObjectRef, plan::Choice, unknown_reason::UnknownReason};
+use teardown::{object::ObjectRef, plan::Choice, right::Right, unknown_reason::UnknownReason};
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,13 @@ pub(super) fn unknown_run(id: impl Display) -> Words {
         "Look at the list of runs.",
     )
 }
+
+/// Nothing waits for that cause.
+pub(super) const UNKNOWN_DIAGNOSIS: Words = words(
+    "Nothing waits for this cause any more",
+    "The deletion went on, or waits for something else now.",
+    "Look at the list of trouble.",
+);
 
 /// The run has fewer steps.
 pub(super) fn unknown_step(step: impl Display) -> Words {
@@ -193,13 +200,36 @@ pub(super) const FOREIGN_ORIGIN: Words = words(
 
 pub(super) const NOT_SIGNED_IN: Words = words(
     "You are not signed in",
-    "This browser has no session, or it was not used for 12 hours.",
+    "This browser has no session: it ended, was taken back, or was not used for 12 hours.",
     "Open the link that the server printed when it started, or ask somebody who is signed in for a new one.",
+);
+
+/// The session has not this right.
+pub(super) const fn not_allowed(needed: Right) -> Words {
+    match needed {
+        // Every session may look.
+        Right::Look | Right::Act => words(
+            "Your session may look, but not change anything",
+            "The link that signed this browser in gives the right to look alone. Nothing was changed.",
+            "Ask whoever invited you for a link that may act.",
+        ),
+        Right::Force => words(
+            "Your session may not force a deletion",
+            "Only a link that may force gives this right, and only a server that allows remedies makes such links. Nothing was changed.",
+            "Ask whoever invited you for a link that may force, or start the server with `--allow-remedies`.",
+        ),
+    }
+}
+
+pub(super) const UNKNOWN_LINK: Words = words(
+    "You have no such link to take back",
+    "The link has expired, was taken back before, or was made by somebody whom you did not invite.",
+    "Read the list of links again.",
 );
 
 pub(super) const WRONG_TOKEN: Words = words(
     "The link is not valid, or was used before",
-    "Each link signs in one browser, once; links made on the page expire after an hour.",
+    "Each link signs in one browser, once; links made on the page expire after an hour, and can be taken back.",
     "Ask somebody who is signed in for another link, or start the server again.",
 );
 

@@ -36,7 +36,7 @@ const NAMED: usize = 8;
 
 /// The inputs of a run.
 #[derive(Clone, Debug)]
-#[expect(
+#[allow(
     clippy::large_enum_variant,
     reason = "an input is made, decided and dropped, and none is stored"
 )]

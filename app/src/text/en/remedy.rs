@@ -1,0 +1,509 @@
+//! The ways out of a deletion that waits, for somebody who was woken by it.
+
+use teardown::{
+    object::ObjectRef,
+    remedy::{
+        Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Reach, Remedy,
+        RemedyAct, Undo, WaitReason, Withheld,
+    },
+    way::{Way, WayCommand, WayNeed},
+};
+
+use super::{
+    super::{absolute, isolated, named, some_of},
+    many, objects,
+};
+
+/// The most names in one sentence.
+const NAMED: usize = 3;
+
+/// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
+pub fn way(remedy: &Remedy, context: &str) -> Way {
+    let command = |(command, line): (&Command, String)| WayCommand {
+        what: command_purpose(command),
+        line,
+    };
+    let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
+    Way {
+        title: remedy_title(remedy),
+        harm: remedy.harm,
+        harms: harm_of(remedy.harm).to_owned(),
+        does: remedy_does(&remedy.act),
+        reaches: remedy_reaches(&remedy.reaches),
+        loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
+        needs: remedy.needs.iter().map(condition).collect(),
+        undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
+        withheld: remedy.withheld.as_ref().map(withheld),
+        commands: remedy.lines(context).into_iter().map(command).collect(),
+    }
+}
+
+/// The action, in a few words.
+fn remedy_title(remedy: &Remedy) -> String {
+    let target = target(remedy);
+    match &remedy.act {
+        RemedyAct::Wait { .. } => "Wait".to_owned(),
+        RemedyAct::Look => format!("Look at {target}"),
+        RemedyAct::StartNode { node, .. } => format!("Bring node {} back", isolated(node)),
+        RemedyAct::FreeMount { node } => {
+            format!("End what holds the mount on node {}", isolated(node))
+        }
+        RemedyAct::RestoreExport { .. } => "Bring back the storage behind the mount".to_owned(),
+        RemedyAct::EndProcess { node, .. } => {
+            format!("Find out on node {} why the container does not end", isolated(node))
+        }
+        RemedyAct::RepairNetwork { node } => {
+            format!("Repair the network agent on node {}", isolated(node))
+        }
+        RemedyAct::RepairDevices { node } => {
+            format!("Repair the device driver on node {}", isolated(node))
+        }
+        RemedyAct::RepairDriver { driver: Some(driver), .. } => {
+            format!("Repair the storage driver {}", isolated(driver))
+        }
+        RemedyAct::RepairDriver { driver: None, .. } => "Repair the storage driver".to_owned(),
+        RemedyAct::RestartKubelet { node } => {
+            format!("Restart the kubelet on node {}", isolated(node))
+        }
+        RemedyAct::RestartNode { node } => format!("Restart node {}", isolated(node)),
+        RemedyAct::RestoreFinisher { finalizer, .. } => {
+            format!("Install the program again that clears {}", isolated(finalizer))
+        }
+        RemedyAct::RepairFinisher { .. } => format!("Repair {target}"),
+        RemedyAct::RepairApi { group_version } => {
+            format!("Repair the API {}", isolated(group_version))
+        }
+        RemedyAct::RepairWebhook { webhook } => {
+            format!("Repair the webhook {}", isolated(webhook))
+        }
+        RemedyAct::RepairConverter { kind } => {
+            format!("Repair the conversion webhook for {}", isolated(kind))
+        }
+        RemedyAct::RepairController { controller } => format!("Repair {}", isolated(controller)),
+        RemedyAct::RepairLoadBalancer => "Let the cloud remove the load balancer".to_owned(),
+        RemedyAct::SatisfyPolicy { policy } => {
+            format!("Meet or change the rule {}", isolated(policy))
+        }
+        RemedyAct::MakeVisible { resource } => format!("Let Unwind see {}", isolated(resource)),
+        RemedyAct::Nudge => format!("Have {target} looked at again"),
+        RemedyAct::IgnoreWebhook { webhook } => {
+            format!("Let requests pass while {} is down", isolated(webhook))
+        }
+        RemedyAct::DeleteWebhookConfiguration
+        | RemedyAct::DeleteApiService { .. }
+        | RemedyAct::DeleteUser => format!("Delete {target}"),
+        RemedyAct::ScaleDown { .. } => format!("Scale {target} to 0"),
+        RemedyAct::DeleteAgain { .. } => {
+            format!("Delete {target} again, with its dependents in the background")
+        }
+        RemedyAct::RecreateNamespace { namespace } => {
+            format!("Create namespace {} again and delete it", isolated(namespace))
+        }
+        RemedyAct::RemoveFinalizer { finalizer } => {
+            format!("Remove the finalizer {} from {target}", isolated(finalizer))
+        }
+        RemedyAct::RemoveSpecFinalizer { finalizer } => {
+            format!("Remove {} from the spec of {target}", isolated(finalizer))
+        }
+        RemedyAct::FinalizeNamespace => format!("Finish {target} without its controller"),
+        RemedyAct::StopConversion => format!("Turn off conversion in {target}"),
+        RemedyAct::OutOfServiceTaint { node } => {
+            format!("Mark node {} as out of service", isolated(node))
+        }
+        RemedyAct::DeleteNode { node } => format!("Delete the Node object {}", isolated(node)),
+        RemedyAct::ForceDeletePod { .. } => format!("Remove {target} from the API by force"),
+    }
+}
+
+fn target(remedy: &Remedy) -> String {
+    remedy.target.as_ref().map_or_else(|| "the object".to_owned(), named)
+}
+
+/// The effect of an action, and the events that follow.
+fn remedy_does(act: &RemedyAct) -> String {
+    match act {
+        RemedyAct::Wait { reason, until } => {
+            let by = until.map_or_else(String::new, |at| format!(" That is at {}.", absolute(at)));
+            format!("{}{by}", wait(*reason))
+        }
+        RemedyAct::Look => "Nothing that Unwind knows fits. Look at its finalizers, its conditions and its Events.".to_owned(),
+        RemedyAct::StartNode { provider: Some(provider), .. } => format!(
+            "Start or reconnect the machine {}. Its kubelet then ends the Pods by itself, and nothing is lost.",
+            isolated(provider)
+        ),
+        RemedyAct::StartNode { provider: None, .. } => {
+            "Start or reconnect the machine. Its kubelet then ends the Pods by itself, and nothing is lost.".to_owned()
+        }
+        RemedyAct::FreeMount { .. } => {
+            "The kubelet names the mount and never its holder. The commands show both on the node: the mounts of this Pod, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.".to_owned()
+        }
+        RemedyAct::RestoreExport { claims, .. } => format!(
+            "{} went while the volume was mounted. Start its server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
+            claims_named(claims)
+        ),
+        RemedyAct::EndProcess { containers, .. } => format!(
+            "{} past the grace period. Most often a process waits for storage that does not answer, or the container runtime hangs. Repair that, and the kubelet goes on by itself.",
+            match containers.as_slice() {
+                [] => "A container runs".to_owned(),
+                [one] => format!("Container {} runs", isolated(one)),
+                many => format!("{} containers run", many.len()),
+            }
+        ),
+        RemedyAct::RepairNetwork { .. } => {
+            "The containers have ended, and the network of the Pod has not been removed. Check that the network agent’s Pod on this node is ready and reaches the API server.".to_owned()
+        }
+        RemedyAct::RepairDevices { .. } => {
+            "The containers have ended, and their devices have not been released. Check the Pod of the device driver on this node.".to_owned()
+        }
+        RemedyAct::RepairDriver { part, .. } => driver(*part).to_owned(),
+        RemedyAct::RestartKubelet { .. } => {
+            "Containers go on running while the kubelet restarts. It then reads the state of its Pods afresh.".to_owned()
+        }
+        RemedyAct::RestartNode { .. } => {
+            "The last resort that is safe for data: after a restart nothing holds a mount any more. Drain the node first if you can.".to_owned()
+        }
+        RemedyAct::RestoreFinisher { candidates, .. } => match candidates.as_slice() {
+            [] => "No program that clears this finalizer can be found. Install it in the version that set the finalizer, with its definitions and credentials, and let it finish.".to_owned(),
+            candidates => format!(
+                "It may have been {}. Install it again in the same version, with its definitions and credentials, and let it finish. It does its clean-up, and nothing is left over.",
+                list(candidates)
+            ),
+        },
+        RemedyAct::RepairFinisher { .. } => {
+            "This program clears the finalizer. Its log says why it has not. Once it works, the deletion goes on by itself.".to_owned()
+        }
+        RemedyAct::RepairApi { .. } => {
+            "Make the Pods behind its Service ready. While the API does not answer, nobody can say that a namespace is empty. After the repair namespaces go on within 150 s.".to_owned()
+        }
+        RemedyAct::RepairWebhook { .. } => {
+            "Make the Pods behind its Service ready. Until then the API server refuses every request that the webhook should check.".to_owned()
+        }
+        RemedyAct::RepairConverter { .. } => {
+            "Make the Pods behind its Service ready. Until then the API server cannot read these objects, and no namespace can finish.".to_owned()
+        }
+        RemedyAct::RepairController { .. } => {
+            "This controller of the control plane has not done its part. Check that kube-controller-manager runs and holds its lease, and that nothing refuses its requests.".to_owned()
+        }
+        RemedyAct::RepairLoadBalancer => {
+            "The Events of the Service say why the cloud refuses: most often credentials or a quota. If there are none, the cloud controller manager does not run.".to_owned()
+        }
+        RemedyAct::SatisfyPolicy { .. } => {
+            "It denies the request on purpose. Do what it asks for, or have it changed by whoever is responsible. Unwind never goes round it.".to_owned()
+        }
+        RemedyAct::MakeVisible { .. } => {
+            "The cause may be there. Grant Unwind get, list and watch on it, or restore its API. Nothing is offered by force until then.".to_owned()
+        }
+        RemedyAct::Nudge => {
+            "Writes an annotation, which does no harm. After a repair the controller then looks within seconds, and not after its back-off, which can be minutes.".to_owned()
+        }
+        RemedyAct::IgnoreWebhook { .. } => {
+            "Sets its failurePolicy to Ignore. Requests that it cannot check are accepted until you set it back.".to_owned()
+        }
+        RemedyAct::DeleteWebhookConfiguration => {
+            "Removes all webhooks of this configuration. No webhook can refuse that.".to_owned()
+        }
+        RemedyAct::DeleteApiService { .. } => {
+            "Takes the API away, so that nobody waits for it. Namespaces go on within 75 s.".to_owned()
+        }
+        RemedyAct::ScaleDown { replicas } => format!(
+            "Its Pods end in order and let go of the claim. It has {} now.",
+            many(usize::try_from(*replicas).unwrap_or_default(), "replica", "replicas")
+        ),
+        RemedyAct::DeleteUser => {
+            "It uses what you delete. Its deletion is an ordinary one, in order and with its grace period.".to_owned()
+        }
+        RemedyAct::DeleteAgain { instead_of } => format!(
+            "A second DELETE with policy Background takes {} off. Kubernetes supports this; removing the finalizer by hand would skip the garbage collector.",
+            isolated(instead_of)
+        ),
+        RemedyAct::RecreateNamespace { .. } => {
+            "Objects in a namespace that does not exist cannot be changed. Create it, with its old labels if you know them, and delete it at once: then their finalizers can be removed, and the rest goes with the namespace.".to_owned()
+        }
+        RemedyAct::RemoveFinalizer { .. } => {
+            "The object goes at once, and whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
+        }
+        RemedyAct::RemoveSpecFinalizer { .. } => {
+            "The namespace no longer waits for this program, and its clean-up is never done. The namespace loses its annotations with it: keep the copy.".to_owned()
+        }
+        RemedyAct::FinalizeNamespace => {
+            "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it.".to_owned()
+        }
+        RemedyAct::StopConversion => {
+            "Objects are then read as they are stored. This is right only if all of them have one version.".to_owned()
+        }
+        RemedyAct::OutOfServiceTaint { .. } => {
+            "Kubernetes then removes every Pod of the node that does not tolerate the taint, DaemonSets too, and detaches their volumes at once. Only for a machine that is off.".to_owned()
+        }
+        RemedyAct::DeleteNode { .. } => {
+            "Kubernetes then removes every Pod of the node, and detaches their volumes by force after 6 min. Only for a machine that is off.".to_owned()
+        }
+        RemedyAct::ForceDeletePod { .. } => {
+            "Only the record goes. Nobody checks that the node has let go, and its volumes are detached by force after 6 min.".to_owned()
+        }
+    }
+}
+
+fn wait(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::GracePeriod => "Its containers still have time to end.",
+        WaitReason::KubeletRetry => {
+            "The kubelet tries again by itself, at most 2 min 2 s after its last try. It writes no Event about that."
+        }
+        WaitReason::PodCollector => {
+            "The Pod garbage collector removes the Pod by itself, within about a minute."
+        }
+        WaitReason::Finisher => "The program that clears the finalizer runs and may need time.",
+        WaitReason::Detach => {
+            "The volume is detached once the node no longer reports it as in use."
+        }
+    }
+}
+
+fn driver(part: DriverPart) -> &'static str {
+    match part {
+        DriverPart::Node => {
+            "The driver is not registered on this node, so the kubelet cannot unmount. Install or restart its plugin there."
+        }
+        DriverPart::Attacher => {
+            "The attacher has not detached the volume. Check that it runs, holds its lease and reaches the storage system, and that the node no longer uses the volume."
+        }
+        DriverPart::Provisioner => {
+            "The storage behind the volume is not deleted. The Events of the volume say why: most often credentials, or a volume that is still attached."
+        }
+    }
+}
+
+fn claims_named(claims: &[std::sync::Arc<str>]) -> String {
+    match claims {
+        [one] => format!("The claim {}", isolated(one)),
+        _ => many(claims.len(), "claim", "claims"),
+    }
+}
+
+fn list(all: &[ObjectRef]) -> String {
+    let names: Vec<String> = all.iter().map(named).collect();
+    some_of(&names, NAMED)
+}
+
+/// The worst that a remedy does, as a heading.
+fn harm_of(harm: Harm) -> &'static str {
+    match harm {
+        Harm::None => "Changes nothing in the cluster",
+        Harm::Reversible => "Can be taken back",
+        Harm::Interruption => "Interrupts what runs",
+        Harm::Deletion => "Deletes more, in order",
+        Harm::Leftovers => "Leaves something behind",
+        Harm::DataLoss => "May lose or damage data",
+    }
+}
+
+/// The other objects that it hits; none if there are none.
+fn remedy_reaches(reach: &Reach) -> Option<String> {
+    if reach.is_none() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if reach.total > 0 {
+        let names: Vec<String> = reach.objects.iter().map(named).collect();
+        parts.push(format!("{}: {}", objects(reach.total), some_of(&names, NAMED)));
+    }
+    if !reach.resources.is_empty() {
+        let names: Vec<String> = reach.resources.iter().map(|it| isolated(it)).collect();
+        parts.push(format!("in the whole cluster: {}", some_of(&names, NAMED)));
+    }
+    Some(format!("Also hits {}.", parts.join("; ")))
+}
+
+/// Something that is lost, or may be.
+fn loss(loss: Loss) -> &'static str {
+    match loss {
+        Loss::SecondWriter => {
+            "If the node still runs the Pod, a second one writes to the same volume, and data is damaged."
+        }
+        Loss::PodsOnNode => {
+            "Every Pod on the node ends, with what it keeps on the node’s own disks."
+        }
+        Loss::Machine => {
+            "Karpenter, Cluster API or Gardener may destroy the machine with its disks."
+        }
+        Loss::Mount => "The mount stays on the node, and a later Pod may mount over it.",
+        Loss::Directory => "A directory or control group of the Pod may stay on the node.",
+        Loss::Network => "The Pod’s IP address and network interfaces stay reserved on the node.",
+        Loss::Device => "The device stays allocated, and no other Pod can use it.",
+        Loss::Workload => "The workload does not run until you scale it up again.",
+        Loss::Output => "The logs and exit codes of the completed Pod are lost.",
+        Loss::Data => "The data in the volume is destroyed.",
+        Loss::Checks => "Meanwhile nothing checks the requests that the webhook guards.",
+        Loss::Api => "Clients of this API get errors. Autoscalers that use it stop scaling.",
+        Loss::ComesBack => "An operator, GitOps or an addon manager may put it back.",
+        Loss::OwnerFirst => {
+            "The owner goes before its dependents, which follow if nothing holds them."
+        }
+        Loss::Dependents => "The dependents that were to be kept are deleted as well.",
+        Loss::WorkloadsStart => {
+            "Deployments and CronJobs that were left in the namespace start again for a moment."
+        }
+        Loss::Orphans => {
+            "Whatever is left in the namespace can be neither seen nor changed until the namespace exists again."
+        }
+        Loss::Fields => "Fields of objects that are stored in another version are misread.",
+        Loss::LoadBalancer => {
+            "The load balancer in the cloud stays, with its address, and costs money."
+        }
+        Loss::Storage => {
+            "The storage behind the volume stays and costs money. Note its handle first: with the object it is forgotten."
+        }
+        Loss::Attachment => {
+            "If the volume is attached after all, the next node attaches it too, and data is damaged."
+        }
+        Loss::Snapshot => "The snapshot in the storage system stays and costs money.",
+        Loss::Deployed => "Everything that the deployment tool created stays.",
+        Loss::Cloud => "The resource in the cloud stays and costs money.",
+        Loss::DnsRecords => "Records in the DNS stay.",
+        Loss::JobCount => "The Job never counts this Pod. That is harmless once the Job is gone.",
+        Loss::CleanUp => {
+            "Whatever the program would have cleaned up stays: databases, addresses, records elsewhere."
+        }
+    }
+}
+
+/// A precondition.
+fn need(code: &NeedCode) -> &'static str {
+    match code {
+        NeedCode::NodeSilent => "The node has stopped reporting.",
+        NeedCode::LeaseStill => "Its lease is not renewed while you watch.",
+        NeedCode::PoweredOff => {
+            "The machine is off. A broken network looks the same from here, so somebody has to check."
+        }
+        NeedCode::OnlySilentNode => "No other node is silent.",
+        NeedCode::NotControlPlane => "The node does not run the control plane.",
+        NeedCode::ContainersEnded => "The kubelet has reported that all containers have ended.",
+        NeedCode::MountsUnused => "On the node no process uses the Pod’s mounts.",
+        NeedCode::CauseRemoved => "The cause is repaired or removed. Otherwise it changes nothing.",
+        NeedCode::GroupStoresNothing => "The API answers from memory and stores no objects.",
+        NeedCode::NamespaceListable => "Every kind in the namespace can be listed.",
+        NeedCode::NoPodsInside => "No Pod is left in the namespace.",
+        NeedCode::FinisherCannotFinish => {
+            "The program cannot come back, or cannot do its work any more."
+        }
+        NeedCode::CleanedUpByHand => {
+            "What it would have cleaned up is cleaned up by hand, or may stay."
+        }
+        NeedCode::DetachChecked => "The storage system itself shows the volume as detached.",
+        NeedCode::NotAttached => "No node has the volume attached.",
+        NeedCode::OneStoredVersion => "storedVersions of the definition has one entry.",
+    }
+}
+
+/// Whether a precondition holds.
+pub fn holds(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Yes => "Yes",
+        Holds::No => "No",
+        Holds::Unknown => "Check this",
+    }
+}
+
+/// The way to take it back.
+fn undo(undo: Undo) -> &'static str {
+    match undo {
+        Undo::TakeAnnotationOff => "The annotation can stay, or be taken off.",
+        Undo::TakeTaintOff => {
+            "Take the taint off once the node is back. Pods that were removed do not come back by that."
+        }
+        Undo::CreateAgain => {
+            "Keep the copy, and create the object from it again, without its uid and resourceVersion."
+        }
+        Undo::SetBack => "Set the field back to its old value.",
+        Undo::RestartKubelet => {
+            "Restart the kubelet on the machine: it registers the Node again. The Pods do not come back by that."
+        }
+    }
+}
+
+/// The remark on a remedy that cannot be taken back; none for one that changes nothing.
+fn no_undo(remedy: &Remedy) -> Option<&'static str> {
+    let changes = remedy.undo.is_none() && remedy.harm > Harm::None;
+    changes.then_some("This cannot be taken back.")
+}
+
+/// The reason for which it cannot be chosen now.
+fn withheld(why: &Withheld) -> String {
+    match why {
+        Withheld::CannotSee { resource } => format!(
+            "Not now: Unwind cannot see {}, so there may be something that this would hit.",
+            isolated(resource)
+        ),
+        Withheld::NodeReports => "Not now: the node reports, so its kubelet can end its Pods. Repair it there.".to_owned(),
+        Withheld::ControlPlaneNode => "Not from here: the node runs the control plane.".to_owned(),
+        Withheld::SeveralNodesSilent { silent } => format!(
+            "Not now: {silent} nodes are silent at once. More likely the network is broken than all of them are off."
+        ),
+        Withheld::ContainersRun => "Not now: containers of the Pod run.".to_owned(),
+        Withheld::CannotList { resource } => format!(
+            "Not now: {} cannot be listed, so nobody knows what would be left in the namespace.",
+            isolated(resource)
+        ),
+        Withheld::PodsInside => "Not now: Pods are left in the namespace, and would run on without it. Solve the Pods.".to_owned(),
+        Withheld::GroupMayStoreObjects { group } => format!(
+            "Not now: {} may store objects in the namespace, which nobody can see while its API is down.",
+            isolated(group)
+        ),
+        Withheld::Attached { node } => {
+            format!("Not now: the volume is attached to node {}.", isolated(node))
+        }
+        Withheld::NamespaceGone => "Not now: its namespace does not exist, so the API server refuses every change. Create the namespace again first.".to_owned(),
+        Withheld::UnsafeName => "Not from here: a name in it has characters that do not belong in a command.".to_owned(),
+    }
+}
+
+/// The purpose of a command, and the place where it belongs.
+fn command_purpose(command: &Command) -> String {
+    let purpose = match command.purpose {
+        Purpose::Look => "To look",
+        Purpose::Copy => "To keep a copy",
+        Purpose::Act => "To do it",
+        Purpose::Undo => "To take it back",
+    };
+    match &command.place {
+        Place::Kubectl => purpose.to_owned(),
+        Place::Node(node) => format!("{purpose}, as root on node {}", isolated(node)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forced_pod_reads_as_a_warning_from_start_to_end() {
+        let object = |kind: &str, name: &str| ObjectRef {
+            group: "".into(),
+            kind: kind.into(),
+            namespace: Some("shop".into()),
+            name: name.into(),
+        };
+        let remedy = Remedy {
+            harm: Harm::DataLoss,
+            act: RemedyAct::ForceDeletePod { node: "n1".into() },
+            target: Some(object("Pod", "a\u{202e}")),
+            commands: vec![],
+            needs: vec![],
+            reaches: Reach {
+                objects: vec![object("PersistentVolumeClaim", "data")],
+                total: 1,
+                resources: vec![],
+            },
+            loses: vec![Loss::SecondWriter],
+            undo: None,
+            withheld: Some(Withheld::SeveralNodesSilent { silent: 2 }),
+        };
+        assert_eq!(remedy_title(&remedy), "Remove Pod shop/a⟨U+202E⟩ from the API by force");
+        assert_eq!(
+            remedy_reaches(&remedy.reaches).unwrap(),
+            "Also hits 1 object: PersistentVolumeClaim shop/data."
+        );
+        assert_eq!(no_undo(&remedy), Some("This cannot be taken back."));
+        assert!(withheld(remedy.withheld.as_ref().unwrap()).contains("2 nodes are silent"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The ways out of a deletion that waits, in the order of the harm they do: wait or look, repair, a supported way round,
+//! removal of the blocker, force.
+//!
+//! # Decisions
+//! - A family of causes is one plain function. The match in [`of_cause`] has them all.
+//! - A remedy is one change of one object. Nothing is done in bulk: for many objects the first few get a remedy each.
+//! - What must not be done now, but could be once its needs hold, is shown and withheld with the reason. What nobody does by
+//!   hand is not shown: finalizers that guard what is in use (`kubernetes.io/pvc-protection`, an attached volume's), those of
+//!   the garbage collector, and a definition's `customresourcecleanup.apiextensions.k8s.io`.
+//! - Where data may be lost, everything that the remedy could hit must be visible: Pods, nodes, claims, volumes, attachments.
+//! - A remedy says what the index shows at one moment. It is checked again when it is done: each command has its own guards.
+
+mod act;
+mod case;
+mod command;
+mod control_plane;
+mod finalizer;
+mod namespace;
+mod node;
+mod pod;
+mod storage;
+
+use jiff::Timestamp;
+
+use self::case::Case;
+pub use self::{
+    act::{
+        DriverPart, Harm, Holds, Loss, Need, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason,
+        Withheld,
+    },
+    command::{Command, Place, Purpose},
+};
+use crate::{
+    diagnosis::{Cause, Diagnosis},
+    graph::Graph,
+    index::Index,
+};
+
+/// The resources that a remedy that may lose data could hit.
+const AT_RISK: [&str; 5] = [
+    "pods",
+    "nodes",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "volumeattachments.storage.k8s.io",
+];
+
+/// The ways out of a diagnosis, the least harmful first. `now` is written into an annotation, so that it differs each time.
+pub fn remedies(
+    diagnosis: &Diagnosis,
+    index: &Index,
+    graph: &Graph,
+    now: Timestamp,
+) -> Vec<Remedy> {
+    let case = Case { diagnosis, index, graph, now };
+    let mut found = of_cause(&case);
+    found.extend(finalizer::owners_again(&case));
+    let mut found: Vec<Remedy> = found.into_iter().map(|remedy| guarded(&case, remedy)).collect();
+    found.sort_by_key(|remedy| remedy.harm);
+    found
+}
+
+/// The remedies of each cause.
+fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
+    let cause = &case.diagnosis.cause;
+    match cause {
+        Cause::WithinGrace { until, .. } => pod::within_grace(case, *until),
+        Cause::NodeSilent { node, control_plane, silent, .. } => {
+            node::silent(case, node, *control_plane, *silent)
+        }
+        Cause::NodeMissing { node } => node::missing(case, node),
+        Cause::ContainersRunning { .. } | Cause::SandboxLeft { .. } | Cause::DevicesLeft { .. } => {
+            pod::not_stopped(case, cause)
+        }
+        Cause::VolumesMounted { .. }
+        | Cause::ClaimGone { .. }
+        | Cause::DriverMissing { .. }
+        | Cause::PodDirectoryLeft { .. } => pod::not_unmounted(case, cause),
+        Cause::ClaimInUse { pods } => storage::claim_in_use(case, pods),
+        Cause::ClaimHeldByCompletedPods { pods } => storage::claim_held_by_completed(case, pods),
+        Cause::VolumeBound { claim } => storage::volume_bound(case, claim.as_ref()),
+        Cause::DetachFailed { attacher, node, .. } | Cause::VolumeAttached { attacher, node } => {
+            storage::attached(case, attacher, node)
+        }
+        Cause::BackendLeft { driver } => storage::backend_left(case, driver.as_ref()),
+        Cause::ApiDown { group_version, service } => {
+            namespace::api_down(case, group_version, service.as_ref())
+        }
+        Cause::WebhookDown { webhook, configurations } => {
+            namespace::webhook_down(case, webhook, configurations)
+        }
+        Cause::WebhookDenies { webhook: policy } | Cause::PolicyDenies { policy } => {
+            namespace::denied(case, policy)
+        }
+        Cause::ConversionDown { kind } => namespace::conversion_down(case, kind),
+        Cause::ContentRefused => namespace::content_refused(case),
+        Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
+        Cause::ControllerSilent { controller } => control_plane::silent(case, controller),
+        Cause::FinisherGone { .. }
+        | Cause::FinisherNotReady { .. }
+        | Cause::FinisherBusy { .. }
+        | Cause::FinisherUnknown { .. } => finalizer::finisher(case, cause),
+        Cause::LoadBalancerLeft => finalizer::load_balancer(case),
+        Cause::CannotSee { resource } => control_plane::cannot_see(case, resource),
+        Cause::Unknown => control_plane::unknown(case),
+    }
+}
+
+/// The guards of all remedies: nothing where data may be lost while something that it could hit is hidden, no change without
+/// a command, and no command for what is withheld.
+fn guarded(case: &Case<'_>, mut remedy: Remedy) -> Remedy {
+    if remedy.harm == Harm::DataLoss
+        && let Some(hidden) = case.hidden(&AT_RISK)
+    {
+        remedy.withheld = Some(hidden);
+    }
+    remedy.checked()
+}
+
+#[cfg(test)]
+mod tests;

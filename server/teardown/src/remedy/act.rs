@@ -1,0 +1,598 @@
+//! The parts of a remedy. Codes and parameters travel; a page makes the sentences.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::command::{Command, Purpose};
+use crate::object::{Object, ObjectRef};
+
+/// The most objects that a remedy lists.
+const LISTED: usize = 50;
+
+/// One way out of a deletion that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remedy {
+    /// The worst that it does if it works as intended. Remedies are listed in this order.
+    pub harm: Harm,
+    /// The action.
+    pub act: RemedyAct,
+    /// The object that it changes, or looks at.
+    pub target: Option<ObjectRef>,
+    /// The commands for it, those that look first.
+    pub commands: Vec<Command>,
+    /// The conditions that must hold before it is done.
+    pub needs: Vec<Need>,
+    /// The objects that it hits besides its target.
+    pub reaches: Reach,
+    /// The losses that come with it, or may.
+    pub loses: Vec<Loss>,
+    /// The way to take it back; none if there is none, or if it changes nothing.
+    pub undo: Option<Undo>,
+    /// The reason for which it is shown and cannot be chosen now.
+    pub withheld: Option<Withheld>,
+}
+
+/// The harm that a remedy does, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Harm {
+    /// It changes no object: wait, look, repair.
+    None,
+    /// It changes something that can be changed back.
+    Reversible,
+    /// It interrupts what runs.
+    Interruption,
+    /// It deletes what nobody has deleted, or ends a wait that had a reason; the cluster does the rest in order.
+    Deletion,
+    /// It leaves behind what the finalizer guarded.
+    Leftovers,
+    /// Data may be lost or damaged.
+    DataLoss,
+}
+
+/// The action of a remedy. The object that it concerns is its target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RemedyAct {
+    /// Wait: it is expected to end by itself.
+    Wait {
+        /// The event that ends it.
+        reason: WaitReason,
+        /// The time by which it ends, if it is known.
+        #[serde(with = "crate::millis::optional")]
+        until: Option<Timestamp>,
+    },
+    /// Look at the target.
+    Look,
+    /// Start the node again, or reconnect it.
+    StartNode {
+        /// The node.
+        node: Arc<str>,
+        /// `spec.providerID`, by which a cloud names the machine.
+        provider: Option<Arc<str>>,
+    },
+    /// End the process that holds a mount of the Pod.
+    FreeMount {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Bring back the directory or the server behind a volume whose claim is gone.
+    RestoreExport {
+        /// The node.
+        node: Arc<str>,
+        /// The claims that are gone.
+        claims: Vec<Arc<str>>,
+    },
+    /// Find out what a container that does not end waits for.
+    EndProcess {
+        /// The node.
+        node: Arc<str>,
+        /// The containers.
+        containers: Vec<Arc<str>>,
+    },
+    /// Repair the network agent of the node.
+    RepairNetwork {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Repair the device driver of the node.
+    RepairDevices {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Repair a storage driver.
+    RepairDriver {
+        /// The CSI driver; none for a volume without one.
+        driver: Option<Arc<str>>,
+        /// The part that has not done its work.
+        part: DriverPart,
+        /// The node, for the parts that work on one.
+        node: Option<Arc<str>>,
+    },
+    /// Restart the kubelet. Containers go on.
+    RestartKubelet {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Restart the node.
+    RestartNode {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Install the program again that clears the finalizer.
+    RestoreFinisher {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// Programs that it may be, the likeliest first.
+        candidates: Vec<ObjectRef>,
+    },
+    /// Repair the program that clears the finalizer, the target.
+    RepairFinisher {
+        /// The finalizer.
+        finalizer: Arc<str>,
+    },
+    /// Repair what serves an API group; the target is its Service.
+    RepairApi {
+        /// The group version.
+        group_version: Arc<str>,
+    },
+    /// Repair what serves a webhook.
+    RepairWebhook {
+        /// The webhook.
+        webhook: Arc<str>,
+    },
+    /// Repair the webhook that converts objects of a kind.
+    RepairConverter {
+        /// The kind, as the API server writes it.
+        kind: Arc<str>,
+    },
+    /// Repair a controller of the control plane.
+    RepairController {
+        /// The controller.
+        controller: Arc<str>,
+    },
+    /// Let the cloud's controller remove the load balancer.
+    RepairLoadBalancer,
+    /// Meet, or change, the rule that denies the request.
+    SatisfyPolicy {
+        /// The webhook or the policy.
+        policy: Arc<str>,
+    },
+    /// Make a resource visible to Unwind.
+    MakeVisible {
+        /// The resource, or the group version.
+        resource: Arc<str>,
+    },
+    /// Write an annotation, so that the controller looks again.
+    Nudge,
+    /// Set `failurePolicy` of a webhook to `Ignore`.
+    IgnoreWebhook {
+        /// The webhook.
+        webhook: Arc<str>,
+    },
+    /// Delete a webhook configuration.
+    DeleteWebhookConfiguration,
+    /// Delete an APIService.
+    DeleteApiService {
+        /// The group version.
+        group_version: Arc<str>,
+    },
+    /// Set the replicas of the workload to 0.
+    ScaleDown {
+        /// The replicas that it has.
+        replicas: i64,
+    },
+    /// Delete an object that uses the waiting one.
+    DeleteUser,
+    /// Send DELETE again, with propagation policy Background.
+    DeleteAgain {
+        /// The finalizer of the garbage collector that this removes.
+        instead_of: Arc<str>,
+    },
+    /// Create the namespace again and delete it at once, so that what was left in it can go.
+    RecreateNamespace {
+        /// The namespace.
+        namespace: Arc<str>,
+    },
+    /// Remove one finalizer.
+    RemoveFinalizer {
+        /// The finalizer.
+        finalizer: Arc<str>,
+    },
+    /// Remove one finalizer from the spec of a namespace.
+    RemoveSpecFinalizer {
+        /// The finalizer.
+        finalizer: Arc<str>,
+    },
+    /// Finish a namespace without its controller.
+    FinalizeNamespace,
+    /// Turn off the conversion of a definition's objects.
+    StopConversion,
+    /// Set the taint that says that the node is out of service.
+    OutOfServiceTaint {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Delete the Node object.
+    DeleteNode {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Remove the Pod from the API without the kubelet's confirmation.
+    ForceDeletePod {
+        /// The node.
+        node: Arc<str>,
+    },
+}
+
+impl RemedyAct {
+    /// The worst that it does if it works as intended.
+    fn harm(&self) -> Harm {
+        match self {
+            Self::Wait { .. }
+            | Self::Look
+            | Self::StartNode { .. }
+            | Self::FreeMount { .. }
+            | Self::RestoreExport { .. }
+            | Self::EndProcess { .. }
+            | Self::RepairNetwork { .. }
+            | Self::RepairDevices { .. }
+            | Self::RepairDriver { .. }
+            | Self::RestartKubelet { .. }
+            | Self::RestoreFinisher { .. }
+            | Self::RepairFinisher { .. }
+            | Self::RepairApi { .. }
+            | Self::RepairWebhook { .. }
+            | Self::RepairConverter { .. }
+            | Self::RepairController { .. }
+            | Self::RepairLoadBalancer
+            | Self::SatisfyPolicy { .. }
+            | Self::MakeVisible { .. } => Harm::None,
+            Self::Nudge
+            | Self::IgnoreWebhook { .. }
+            | Self::DeleteWebhookConfiguration
+            | Self::DeleteApiService { .. } => Harm::Reversible,
+            Self::ScaleDown { .. } | Self::RestartNode { .. } => Harm::Interruption,
+            Self::DeleteUser | Self::DeleteAgain { .. } | Self::RecreateNamespace { .. } => {
+                Harm::Deletion
+            }
+            Self::RemoveFinalizer { .. }
+            | Self::RemoveSpecFinalizer { .. }
+            | Self::FinalizeNamespace => Harm::Leftovers,
+            Self::StopConversion
+            | Self::OutOfServiceTaint { .. }
+            | Self::DeleteNode { .. }
+            | Self::ForceDeletePod { .. } => Harm::DataLoss,
+        }
+    }
+
+    /// Whether a person does it outside the API, so that it is complete without a command.
+    fn is_by_hand(&self) -> bool {
+        self.harm() == Harm::None || matches!(self, Self::RestartNode { .. })
+    }
+}
+
+/// The event that ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WaitReason {
+    /// The grace period ends.
+    GracePeriod,
+    /// The kubelet tries again to unmount.
+    KubeletRetry,
+    /// The Pod garbage collector removes the Pod.
+    PodCollector,
+    /// The program that runs clears its finalizer.
+    Finisher,
+    /// The driver detaches the volume.
+    Detach,
+}
+
+/// A part of a storage driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DriverPart {
+    /// The plugin on the node, which unmounts.
+    Node,
+    /// The attacher, which detaches.
+    Attacher,
+    /// The provisioner, which deletes the storage.
+    Provisioner,
+}
+
+/// Something that must hold before a remedy is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Need {
+    /// The condition.
+    pub code: NeedCode,
+    /// Whether it holds now.
+    pub holds: Holds,
+}
+
+/// Whether a need holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Holds {
+    /// It holds.
+    Yes,
+    /// It does not.
+    No,
+    /// The API does not show it: a person has to check.
+    Unknown,
+}
+
+impl From<bool> for Holds {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+/// A condition for a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NeedCode {
+    /// Condition Ready of the node is Unknown: its kubelet has stopped reporting.
+    NodeSilent,
+    /// The node's lease has not been renewed while somebody watched.
+    LeaseStill,
+    /// The machine is off, by the cloud's taint or by the word of somebody who has checked.
+    PoweredOff,
+    /// No other node is silent.
+    OnlySilentNode,
+    /// The node does not run the control plane.
+    NotControlPlane,
+    /// The kubelet has reported that all containers of the Pod have ended.
+    ContainersEnded,
+    /// Nothing on the node uses the volumes of the Pod any more.
+    MountsUnused,
+    /// The cause is repaired, or removed.
+    CauseRemoved,
+    /// The API group stores no objects.
+    GroupStoresNothing,
+    /// Every kind can be listed in the namespace.
+    NamespaceListable,
+    /// No Pod is left in the namespace.
+    NoPodsInside,
+    /// The program cannot come back, or cannot do its work any more.
+    FinisherCannotFinish,
+    /// The things that the finalizer guarded have been cleaned up by hand, or may stay.
+    CleanedUpByHand,
+    /// The storage system shows that the volume is not attached.
+    DetachChecked,
+    /// No node has the volume attached.
+    NotAttached,
+    /// All stored objects of the kind have one version.
+    OneStoredVersion,
+}
+
+/// The objects that a remedy hits besides its target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reach {
+    /// The objects; at most 50. Each Pod is followed by its claims.
+    pub objects: Vec<ObjectRef>,
+    /// The number of all of them.
+    pub total: usize,
+    /// Whole resources that it hits in the cluster, such as `configmaps` or `*.apps`.
+    pub resources: Vec<String>,
+}
+
+impl Reach {
+    /// These objects.
+    pub(super) fn of(objects: impl IntoIterator<Item = ObjectRef>) -> Self {
+        let mut reach = Self::default();
+        for object in objects {
+            reach.total += 1;
+            if reach.objects.len() < LISTED {
+                reach.objects.push(object);
+            }
+        }
+        reach
+    }
+
+    /// Whether it hits nothing else.
+    pub fn is_none(&self) -> bool {
+        self.total == 0 && self.resources.is_empty()
+    }
+}
+
+/// Something that is lost with a remedy, or may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Loss {
+    /// The node may still run the Pod, so that two Pods write to one volume or claim to be one member.
+    SecondWriter,
+    /// Every Pod on the node ends.
+    PodsOnNode,
+    /// Cluster API, Karpenter or Gardener may destroy the machine with its disks.
+    Machine,
+    /// A mount stays on the node, and a later Pod may mount over it.
+    Mount,
+    /// The Pod's directory or control group stays on the node.
+    Directory,
+    /// The address and the network interfaces of the Pod stay reserved on the node.
+    Network,
+    /// The device stays allocated.
+    Device,
+    /// The workload does not run while it is scaled down.
+    Workload,
+    /// Logs and exit codes of completed Pods.
+    Output,
+    /// The data in the volume is destroyed.
+    Data,
+    /// The checks of the webhook are not made.
+    Checks,
+    /// Clients of the API get errors, autoscalers among them.
+    Api,
+    /// A GitOps controller or an addon manager may put it back.
+    ComesBack,
+    /// The owner goes before its dependents.
+    OwnerFirst,
+    /// The dependents that were to be kept are deleted.
+    Dependents,
+    /// Workloads that were left in the namespace start again for a moment.
+    WorkloadsStart,
+    /// Objects stay in a namespace that does not exist, where nothing can be changed.
+    Orphans,
+    /// Fields of objects in another stored version are misread.
+    Fields,
+    /// The load balancer in the cloud stays, and costs money.
+    LoadBalancer,
+    /// The storage behind the volume stays, and costs money.
+    Storage,
+    /// The volume may stay attached to its node, and a second node may write to it.
+    Attachment,
+    /// The snapshot in the storage system stays.
+    Snapshot,
+    /// Objects that the deployment tool created stay.
+    Deployed,
+    /// Resources in the cloud stay, and cost money.
+    Cloud,
+    /// Records in the DNS stay.
+    DnsRecords,
+    /// The Job does not count the Pod.
+    JobCount,
+    /// The things that the program would have cleaned up elsewhere stay.
+    CleanUp,
+}
+
+/// The way to take a remedy back. The commands with purpose [`Purpose::Undo`] do it where one can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Undo {
+    /// Take the annotation off; it does no harm.
+    TakeAnnotationOff,
+    /// Take the taint off once the node is back. It must not be forgotten.
+    TakeTaintOff,
+    /// Create the object again, from the copy.
+    CreateAgain,
+    /// Set the field back.
+    SetBack,
+    /// Restart the kubelet: it registers the Node again.
+    RestartKubelet,
+}
+
+/// The reason for which a remedy cannot be chosen now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Withheld {
+    /// A resource cannot be seen: there may be a Pod, a node or a volume that this would hit.
+    CannotSee {
+        /// The resource.
+        resource: String,
+    },
+    /// The node reports, so its kubelet can end the Pod.
+    NodeReports,
+    /// The node runs the control plane.
+    ControlPlaneNode,
+    /// Several nodes are silent at once: more likely the network is broken than all of them are off.
+    SeveralNodesSilent {
+        /// Their number.
+        silent: usize,
+    },
+    /// Containers of the Pod run.
+    ContainersRun,
+    /// The namespace cannot be listed whole: nobody knows what would be left in it.
+    CannotList {
+        /// The resource, or the group version.
+        resource: String,
+    },
+    /// Pods are left in the namespace. They would run on without it.
+    PodsInside,
+    /// The group may store objects, which nobody can see now.
+    GroupMayStoreObjects {
+        /// The group.
+        group: String,
+    },
+    /// A node has the volume attached.
+    Attached {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// The object's namespace does not exist, so the API server refuses every change of it.
+    NamespaceGone,
+    /// A name has characters that do not belong in a command.
+    UnsafeName,
+}
+
+impl Remedy {
+    pub(super) fn new(act: RemedyAct) -> Self {
+        Self {
+            harm: act.harm(),
+            act,
+            target: None,
+            commands: Vec::new(),
+            needs: Vec::new(),
+            reaches: Reach::default(),
+            loses: Vec::new(),
+            undo: None,
+            withheld: None,
+        }
+    }
+
+    /// The lines for a POSIX shell with the place where each belongs. A command that cannot be written for this context is
+    /// not among them.
+    pub fn lines(&self, context: &str) -> Vec<(&Command, String)> {
+        let line = |command: &Command| command.line(context);
+        self.commands.iter().filter_map(|it| Some((it, line(it)?))).collect()
+    }
+
+    pub(super) fn at(mut self, target: &Object) -> Self {
+        self.target = Some(target.reference());
+        self
+    }
+
+    pub(super) fn named(mut self, target: Option<ObjectRef>) -> Self {
+        self.target = target;
+        self
+    }
+
+    /// Adds commands. Without its acting command, a remedy that changes the API cannot be chosen.
+    pub(super) fn with(mut self, commands: impl IntoIterator<Item = Option<Command>>) -> Self {
+        self.commands.extend(commands.into_iter().flatten());
+        self.commands.sort_by_key(|command| command.purpose);
+        self
+    }
+
+    pub(super) fn need(mut self, code: NeedCode, holds: impl Into<Holds>) -> Self {
+        self.needs.push(Need { code, holds: holds.into() });
+        self
+    }
+
+    pub(super) fn reach(mut self, reaches: Reach) -> Self {
+        self.reaches = reaches;
+        self
+    }
+
+    pub(super) fn loss(mut self, loses: impl IntoIterator<Item = Loss>) -> Self {
+        self.loses.extend(loses);
+        self
+    }
+
+    pub(super) fn undo(mut self, undo: Undo) -> Self {
+        self.undo = Some(undo);
+        self
+    }
+
+    /// Keeps the first reason.
+    pub(super) fn withhold(mut self, why: Option<Withheld>) -> Self {
+        self.withheld = self.withheld.or(why);
+        self
+    }
+
+    /// The same with the commands that a person may use now: none that changes something while it is withheld, which it is
+    /// without a command for a change of the API.
+    pub(super) fn checked(self) -> Self {
+        let acts = |command: &Command| command.purpose == Purpose::Act;
+        let is_complete = self.act.is_by_hand() || self.commands.iter().any(acts);
+        let mut remedy = self.withhold((!is_complete).then_some(Withheld::UnsafeName));
+        if remedy.withheld.is_some() {
+            remedy.commands.retain(|command| command.purpose == Purpose::Look);
+        }
+        remedy
+    }
+}

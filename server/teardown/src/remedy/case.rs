@@ -1,0 +1,159 @@
+//! The facts that remedies ask for, and the guards that several of them share.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::act::{Holds, NeedCode, Reach, Remedy, Withheld};
+use crate::{
+    diagnosis::Diagnosis,
+    graph::Graph,
+    index::Index,
+    object::{
+        ConditionStatus, ContainerState, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind,
+    },
+    relation::EdgeKind,
+};
+
+/// The most objects of one diagnosis that get a remedy of their own. The others follow once these are solved.
+pub(super) const EACH: usize = 5;
+/// Set by a cloud's node controller once its API says that the machine is off
+/// (`staging/src/k8s.io/cloud-provider/api/well_known_taints.go`).
+const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+/// One diagnosis, and the cluster at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case<'a> {
+    pub(super) diagnosis: &'a Diagnosis,
+    pub(super) index: &'a Index,
+    pub(super) graph: &'a Graph,
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Case<'a> {
+    /// The object where the cause sits, if it exists.
+    pub(super) fn root(&self) -> Option<&'a Arc<Object>> {
+        self.index.named(&self.diagnosis.root)
+    }
+
+    /// The Pod where the cause sits.
+    pub(super) fn pod(&self) -> Option<(&'a Arc<Object>, &'a Pod)> {
+        let object = self.root()?;
+        match &object.facts {
+            Facts::Pod(pod) => Some((object, pod)),
+            _ => None,
+        }
+    }
+
+    /// The Node of this name.
+    pub(super) fn node(&self, name: &str) -> Option<(&'a Arc<Object>, &'a Node)> {
+        let object = self.index.find("", "Node", None, name)?;
+        match &object.facts {
+            Facts::Node(node) => Some((object, node)),
+            _ => None,
+        }
+    }
+
+    /// The objects that wait and still exist, by their UIDs.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.diagnosis.waiting.iter().filter_map(|waiting| self.index.get(&waiting.uid))
+    }
+
+    /// The namespaces that wait.
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.waiting().filter(|object| object.kind.is("", "Namespace")).take(EACH)
+    }
+
+    /// The objects at the other end of edges that point at this one.
+    pub(super) fn sources(
+        &self,
+        object: &Object,
+        kind: EdgeKind,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let index = self.index;
+        let edges = self.graph.to(&object.uid).filter(move |edge| edge.kind == kind);
+        edges.filter_map(move |edge| index.get(&edge.from))
+    }
+
+    /// The first of these resources that cannot be seen in the whole cluster.
+    pub(super) fn hidden(&self, resources: &[&str]) -> Option<Withheld> {
+        let hidden = self.index.hidden_kinds();
+        let is_hidden = |resource: &&&str| {
+            let whole = group_version(resource);
+            hidden.contains_key(**resource)
+                || hidden.contains_key(whole)
+                || self.index.check_visible(resource, None).is_err()
+        };
+        let resource = (*resources.iter().find(is_hidden)?).to_string();
+        Some(Withheld::CannotSee { resource })
+    }
+
+    /// Every Pod on a node, each followed by its claims.
+    pub(super) fn pods_on(&self, node: &str) -> Reach {
+        let is_here = |object: &&Arc<Object>| match &object.facts {
+            Facts::Pod(pod) => pod.node.as_deref() == Some(node),
+            _ => false,
+        };
+        let mut pods: Vec<&Arc<Object>> = self.index.of_resource("pods").filter(is_here).collect();
+        pods.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        Reach::of(pods.into_iter().flat_map(|pod| [pod.reference()].into_iter().chain(claims(pod))))
+    }
+}
+
+/// The version under which the whole group of a resource may be hidden.
+fn group_version(resource: &str) -> &str {
+    if resource.ends_with(".storage.k8s.io") { "storage.k8s.io/v1" } else { "v1" }
+}
+
+/// The claims that a Pod names.
+pub(super) fn claims(pod: &Object) -> Vec<ObjectRef> {
+    let Facts::Pod(facts) = &pod.facts else { return Vec::new() };
+    let claims = facts.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+    let named = claims.map(|used| ObjectRef {
+        group: "".into(),
+        kind: used.what.kind().into(),
+        namespace: pod.namespace.clone(),
+        name: used.name.clone(),
+    });
+    named.collect()
+}
+
+/// Whether the kubelet has reported that all containers of a Pod have ended.
+pub(super) fn has_ended(pod: &Object) -> bool {
+    let Facts::Pod(facts) = &pod.facts else { return false };
+    facts.ending.as_ref().is_some_and(|ending| {
+        !ending.containers.is_empty()
+            && ending.containers.iter().all(|it| it.state == ContainerState::Terminated)
+    })
+}
+
+/// The guard of everything that treats a silent node as dead: expired certificates of a kubelet and a broken network look
+/// the same from the API server, and then its Pods still run.
+///
+/// The index has no lease and no word of a person, so those two are for the person to check.
+pub(super) fn of_silent_node(
+    case: &Case<'_>,
+    name: &str,
+    control_plane: bool,
+    silent: usize,
+    remedy: Remedy,
+) -> Remedy {
+    let node = case.node(name).map(|(_, node)| node);
+    let is_silent = node.is_some_and(|node| {
+        node.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::Unknown)
+    });
+    let is_off = node.is_some_and(|node| node.taints.iter().any(|(key, _)| &**key == SHUT_DOWN));
+    let why = match () {
+        () if !is_silent => Some(Withheld::NodeReports),
+        () if control_plane => Some(Withheld::ControlPlaneNode),
+        () if silent > 1 => Some(Withheld::SeveralNodesSilent { silent }),
+        () => None,
+    };
+    remedy
+        .need(NeedCode::NodeSilent, is_silent)
+        .need(NeedCode::LeaseStill, Holds::Unknown)
+        .need(NeedCode::PoweredOff, if is_off { Holds::Yes } else { Holds::Unknown })
+        .need(NeedCode::OnlySilentNode, silent <= 1)
+        .need(NeedCode::NotControlPlane, !control_plane)
+        .withhold(why)
+}

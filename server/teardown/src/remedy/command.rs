@@ -1,0 +1,366 @@
+//! Commands that a person can paste into a shell. The names in them come from the cluster and are not trusted: each argument
+//! is quoted, a name has only the characters that the API allows in a path, and a text that a terminal could mistake for
+//! something else makes the command unavailable.
+//!
+//! # Decisions
+//! - A change carries its guards: the UID of the object, and for one entry of a list its place and its value. `kubectl
+//!   delete` has no option for a UID, so a DELETE goes through `--raw`, whose input is the body of the request.
+//! - A name stands behind its kind (`pods/web`), so that kubectl cannot take it for an option.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::object::{Object, ObjectRef, Uid};
+
+/// The longest name that the API allows for most kinds, a DNS subdomain (RFC 1123).
+const LONGEST: usize = 253;
+/// The annotation by which an object is changed so that its controller looks at it again.
+const LOOK_AGAIN: &str = "unwind/look-again";
+
+/// One command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Command {
+    /// Its part in the remedy.
+    pub purpose: Purpose,
+    /// The shell that it belongs in.
+    pub place: Place,
+    /// The program's arguments; for a node the program is the first.
+    pub args: Vec<String>,
+    /// The standard input.
+    pub input: Option<String>,
+}
+
+/// The part of a command in its remedy, in the order in which a person uses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// It shows something and changes nothing.
+    Look,
+    /// It shows the object that is about to go, so that a copy can be kept.
+    Copy,
+    /// It does what the remedy says.
+    Act,
+    /// It takes the remedy back.
+    Undo,
+}
+
+/// The shell that a command belongs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Place {
+    /// Anywhere: kubectl with the context of the cluster.
+    Kubectl,
+    /// On this node, as root.
+    Node(Arc<str>),
+}
+
+impl Command {
+    /// The line for a POSIX shell; `context` is the cluster's name in the kubeconfig. `None` where an argument has a
+    /// character that a shell or a terminal could act on.
+    pub fn line(&self, context: &str) -> Option<String> {
+        let mut words = Vec::with_capacity(self.args.len() + 2);
+        if self.place == Place::Kubectl {
+            words.extend(["kubectl".to_owned(), quoted(&format!("--context={context}"))?]);
+        }
+        for arg in &self.args {
+            words.push(quoted(arg)?);
+        }
+        let line = words.join(" ");
+        match &self.input {
+            None => Some(line),
+            Some(input) => Some(format!("printf %s {} | {line}", quoted(input)?)),
+        }
+    }
+
+    fn new(
+        purpose: Purpose,
+        place: Place,
+        args: Vec<String>,
+        input: Option<String>,
+    ) -> Option<Self> {
+        let command = Self { purpose, place, args, input };
+        command.line("").is_some().then_some(command)
+    }
+
+    /// The same command for another purpose.
+    pub(super) fn to(mut self, purpose: Purpose) -> Self {
+        self.purpose = purpose;
+        self
+    }
+}
+
+/// The word in single quotes, where a shell would read it differently without them. `None` for a text with a control
+/// character, or with one that a person cannot see or that turns the direction of writing.
+fn quoted(word: &str) -> Option<String> {
+    let is_shown =
+        |c: char| c == ' ' || c.is_ascii_graphic() || !c.is_ascii() && c.is_alphanumeric();
+    if !word.chars().all(is_shown) {
+        return None;
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+=".contains(c);
+    // zsh looks for a program where a word begins with `=`.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
+        return Some(word.to_owned());
+    }
+    Some(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// Whether the API can hold this as the name of an object, a namespace, a group or a resource, and no path or option can be
+/// made of it. RBAC allows more (`ValidatePathSegmentName` in `staging/src/k8s.io/apimachinery`); those objects have no
+/// command.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._:".contains(c))
+}
+
+/// A command of kubectl about one object: the verb, the object, the options.
+pub(super) fn about(
+    purpose: Purpose,
+    object: &Object,
+    verb: &str,
+    options: &[&str],
+) -> Option<Command> {
+    let resource = object.kind.resource();
+    let names = [&*resource, &*object.name].into_iter().chain(object.namespace.as_deref());
+    if !names.into_iter().all(is_name) {
+        return None;
+    }
+    let mut args: Vec<String> =
+        object.namespace.iter().map(|namespace| format!("--namespace={namespace}")).collect();
+    args.extend([verb.to_owned(), format!("{resource}/{}", object.name)]);
+    args.extend(options.iter().map(ToString::to_string));
+    Command::new(purpose, Place::Kubectl, args, None)
+}
+
+/// Another command of kubectl; the arguments must hold no name that [`is_name`] does not allow.
+pub(super) fn kubectl(purpose: Purpose, args: &[&str]) -> Option<Command> {
+    let args = args.iter().map(ToString::to_string).collect();
+    Command::new(purpose, Place::Kubectl, args, None)
+}
+
+/// Shows the object as the API server stores it.
+pub(super) fn look(object: &Object) -> Option<Command> {
+    about(Purpose::Look, object, "get", &["--output=yaml", "--show-managed-fields"])
+}
+
+/// Shows the object with its Events.
+pub(super) fn describe(object: &Object) -> Option<Command> {
+    about(Purpose::Look, object, "describe", &[])
+}
+
+/// Shows the object so that it can be created again.
+pub(super) fn copy(object: &Object) -> Option<Command> {
+    about(Purpose::Copy, object, "get", &["--output=yaml"])
+}
+
+/// Shows objects of one resource in a namespace, by an object that names them.
+pub(super) fn list(resource: &str, namespace: &str, options: &[&str]) -> Option<Command> {
+    if !is_name(namespace) {
+        return None;
+    }
+    let namespace = format!("--namespace={namespace}");
+    let args: Vec<&str> =
+        [&*namespace, "get", resource].into_iter().chain(options.iter().copied()).collect();
+    kubectl(Purpose::Look, &args)
+}
+
+/// The Service, its endpoints and its Pods.
+pub(super) fn look_at_service(service: &ObjectRef) -> Vec<Command> {
+    let namespace = service.namespace.as_deref().unwrap_or_default();
+    if !is_name(&service.name) {
+        return Vec::new();
+    }
+    let (named, label) = (
+        format!("services/{}", service.name),
+        format!("--selector=kubernetes.io/service-name={}", service.name),
+    );
+    [
+        list(&named, namespace, &["--output=wide"]),
+        list("endpointslices", namespace, &[&label]),
+        list("pods", namespace, &["--output=wide"]),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A JSON patch that the API server refuses unless the object still has this UID.
+pub(super) fn patch(object: &Object, operations: &[Value]) -> Option<Command> {
+    let mut patch = vec![test("/metadata/uid", object.uid.to_string())];
+    patch.extend_from_slice(operations);
+    let patch = Value::Array(patch).to_string();
+    about(Purpose::Act, object, "patch", &["--type=json", "-p", &patch])
+}
+
+/// The operation of a JSON patch that requires a value.
+pub(super) fn test(path: &str, value: impl Into<Value>) -> Value {
+    set("test", path, value)
+}
+
+/// The operation of a JSON patch that sets a value.
+pub(super) fn set(operation: &str, path: &str, value: impl Into<Value>) -> Value {
+    json!({ "op": operation, "path": path, "value": value.into() })
+}
+
+/// Removes one finalizer, if it is still at the same place of the list.
+pub(super) fn remove_finalizer(object: &Object, finalizer: &str) -> Option<Command> {
+    let place = object.finalizers.iter().position(|it| &**it == finalizer)?;
+    let path = format!("/metadata/finalizers/{place}");
+    patch(object, &[test(&path, finalizer), json!({ "op": "remove", "path": path })])
+}
+
+/// Writes an annotation with a value that it never had, because a patch that changes nothing wakes nobody. An object of the
+/// same name with another UID refuses it (`ValidateObjectMetaUpdate` in `staging/src/k8s.io/apimachinery`).
+pub(super) fn annotate(object: &Object, now: jiff::Timestamp) -> Option<Command> {
+    let patch = json!({ "metadata": {
+        "uid": object.uid,
+        "annotations": { LOOK_AGAIN: now.as_second().to_string() },
+    } });
+    about(Purpose::Act, object, "patch", &["--type=merge", "-p", &patch.to_string()])
+}
+
+/// Takes that annotation off.
+pub(super) fn take_annotation_off(object: &Object) -> Option<Command> {
+    about(Purpose::Undo, object, "annotate", &[&format!("{LOOK_AGAIN}-")])
+}
+
+/// A DELETE with the UID as precondition and these options (`DeleteOptions` of `meta/v1`).
+pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
+    let mut body = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": { "uid": object.uid },
+    });
+    for (name, value) in options.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    let args = ["delete".to_owned(), format!("--raw={}", path(object)?), "--filename=-".to_owned()];
+    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
+}
+
+/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. Its other finalizers and its labels are
+/// sent along, because a PUT removes what it does not name; annotations are not stored and get lost.
+pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command> {
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": namespace.name,
+            "uid": namespace.uid,
+            "labels": namespace.labels,
+            "finalizers": *namespace.finalizers,
+        },
+        "spec": { "finalizers": spec },
+    });
+    let raw = format!("--raw={}/finalize", path(namespace)?);
+    let args = ["replace".to_owned(), raw, "--filename=-".to_owned()];
+    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
+}
+
+/// The path of an object in the API.
+fn path(object: &Object) -> Option<String> {
+    let kind = &object.kind;
+    let group = (!kind.group.is_empty()).then_some(&*kind.group);
+    let namespace = object.namespace.as_deref();
+    let names =
+        [&*kind.version, &*kind.plural, &*object.name].into_iter().chain(group).chain(namespace);
+    if !names.into_iter().all(is_name) {
+        return None;
+    }
+    let root = group.map_or_else(|| "/api".to_owned(), |group| format!("/apis/{group}"));
+    let within = namespace.map_or_else(String::new, |it| format!("/namespaces/{it}"));
+    Some(format!("{root}/{}{within}/{}/{}", kind.version, kind.plural, object.name))
+}
+
+/// A command on a node, as root.
+pub(super) fn on_node(purpose: Purpose, node: &Arc<str>, args: &[&str]) -> Option<Command> {
+    let args = args.iter().map(ToString::to_string).collect();
+    Command::new(purpose, Place::Node(node.clone()), args, None)
+}
+
+/// The mounts of a Pod that are left on its node, the processes that use them, and the kubelet's errors about them.
+///
+/// The kubelet has the volumes of a Pod below its UID (`pkg/kubelet/kubelet_getters.go`). The list of mounts is read from
+/// the kernel and not with a program that visits them, because a mount of a dead server holds each visitor; so the search
+/// for processes ends after 20 s.
+pub(super) fn look_for_mounts(node: &Arc<str>, pod: &Uid, sub_paths: bool) -> Vec<Command> {
+    let uid = pod.to_string();
+    if !is_name(&uid) {
+        return Vec::new();
+    }
+    let pods = format!("/var/lib/kubelet/pods/{uid}");
+    let (volumes, parts) = (format!("{pods}/volumes"), format!("{pods}/volume-subpaths"));
+    let mut search = vec!["timeout", "--signal=KILL", "20", "find", &volumes];
+    if sub_paths {
+        search.push(&parts);
+    }
+    // `-xdev`: a mount is found, and what is in it is not searched.
+    search.extend(["-xdev", "-mindepth", "2", "-maxdepth", "3", "-exec"]);
+    search.extend(["fuser", "--verbose", "--ismountpoint", "--mount", "{}", ";"]);
+    let mounts = format!("/pods/{uid}/");
+    let grep = format!("--grep={uid}");
+    let log = ["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager", &grep];
+    [&["grep", "-F", &mounts, "/proc/self/mountinfo"][..], &search, &log]
+        .into_iter()
+        .filter_map(|args| on_node(Purpose::Look, node, args))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The words that a real shell makes of a line.
+    fn read_by_shell(line: &str) -> Vec<String> {
+        let script = format!("set -- {line}; for word; do printf '%s\\0' \"$word\"; done");
+        let output = process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let words = String::from_utf8(output.stdout).unwrap();
+        words.split_terminator('\0').map(str::to_owned).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn shell_reads_every_word_as_it_was(
+            words in prop::collection::vec("[ -~]{0,12}|[ '\"$`\\\\!*?~#;&|<>(){}=\\[\\]-]{0,8}|\\PC{0,6}", 1..5),
+        ) {
+            let quoted: Option<Vec<String>> = words.iter().map(|word| quoted(word)).collect();
+            if let Some(quoted) = quoted {
+                prop_assert_eq!(read_by_shell(&quoted.join(" ")), words);
+            }
+        }
+
+        #[test]
+        fn word_with_a_control_character_has_no_quotes_that_hold_it(
+            before in ".{0,4}", control in "[\\x00-\\x1f\\x7f\u{80}-\u{9f}\u{200b}\u{202e}\u{2028}\u{feff}]", after in ".{0,4}",
+        ) {
+            prop_assert_eq!(quoted(&format!("{before}{control}{after}")), None);
+        }
+
+        #[test]
+        fn name_never_leaves_its_segment_of_a_path(name in "[a-z./%?# -]{1,8}") {
+            let is_segment = !name.contains(['/', '%', '?', '#', ' ']) && !name.starts_with(['.', '-']);
+            prop_assert!(!is_name(&name) || is_segment);
+        }
+    }
+
+    #[test]
+    fn context_is_quoted_as_well() {
+        let command = kubectl(Purpose::Look, &["get", "nodes"]).unwrap();
+        assert_eq!(
+            command.line("it's; rm -rf /").unwrap(),
+            r"kubectl '--context=it'\''s; rm -rf /' get nodes"
+        );
+        assert_eq!(command.line("a\nb"), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! Controllers of the control plane that have not done their part, and causes that nobody can see.
+
+use std::sync::Arc;
+
+use super::{
+    act::{Remedy, RemedyAct},
+    case::Case,
+    command::{self, Purpose, is_name},
+    finalizer::{again, nudge, remove},
+};
+
+/// Set on the Pods of a Job until the Job has counted them.
+const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// Repair the controller; then change the object, so that it is looked at now and not after a back-off of up to 1000 s. The
+/// garbage collector is not woken by that, and gets the DELETE again.
+pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
+    let object = case.root();
+    let look = object.and_then(|object| command::look(object));
+    let lease = command::list("leases/kube-controller-manager", "kube-system", &["--output=yaml"]);
+    let act = RemedyAct::RepairController { controller: controller.into() };
+    let repair = Remedy::new(act).named(object.map(|it| it.reference())).with([look, lease]);
+    let mut found = vec![repair];
+    let Some(object) = object else { return found };
+    match controller {
+        "garbage-collector-controller" => found.extend(again(case, object)),
+        "job-controller" => {
+            found.push(nudge(case, object));
+            found.extend(remove(case, object, &JOB_TRACKING.into()));
+        }
+        _ => found.push(nudge(case, object)),
+    }
+    found
+}
+
+/// The kinds that would show the cause are hidden: nothing is offered that changes anything.
+pub(super) fn cannot_see(case: &Case<'_>, resource: &Arc<str>) -> Vec<Remedy> {
+    let look = match resource.split_once('/') {
+        Some((group, version)) if is_name(group) && is_name(version) => {
+            let path = format!("--raw=/apis/{group}/{version}");
+            command::kubectl(Purpose::Look, &["get", &path])
+        }
+        None if is_name(resource) => command::kubectl(
+            Purpose::Look,
+            &["auth", "can-i", "list", resource, "--all-namespaces"],
+        ),
+        _ => None,
+    };
+    let act = RemedyAct::MakeVisible { resource: resource.clone() };
+    vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
+}
+
+/// No known cause fits.
+pub(super) fn unknown(case: &Case<'_>) -> Vec<Remedy> {
+    let object = case.root();
+    let commands = object.map(|object| [command::look(object), command::describe(object)]);
+    let look = Remedy::new(RemedyAct::Look).named(Some(case.diagnosis.root.clone()));
+    vec![look.with(commands.into_iter().flatten())]
+}

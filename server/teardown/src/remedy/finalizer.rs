@@ -1,0 +1,259 @@
+//! Finalizers that a program clears, and those of the garbage collector.
+//!
+//! # Decisions
+//! - A finalizer is removed one at a time and from one object: nothing is done in bulk.
+//! - [`remove`] is the only way to remove one, and knows those that nobody removes by hand. Instead of those of the garbage
+//!   collector the DELETE is sent again.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    act::{Harm, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason, Withheld},
+    case::{Case, EACH, has_ended},
+    command::{self, Purpose, is_name},
+};
+use crate::{
+    diagnosis::{Cause, Link},
+    object::{Facts, Object, ObjectRef},
+    relation::{EdgeKind, is_built_in},
+};
+
+/// Finalizers of Kubernetes itself that may go by hand, with what then stays. Its others guard something that is still in
+/// use, or end with a DELETE that is sent again.
+const BUILT_IN: [(&str, Loss); 2] = [
+    ("batch.kubernetes.io/job-tracking", Loss::JobCount),
+    ("kubernetes.io/pv-controller", Loss::Storage),
+];
+
+/// The domains of finalizers, or the beginning of a finalizer, with what stays if nobody does its work; from the source of
+/// the projects.
+const LEAKS: &[(&str, Loss)] = &[
+    ("acme.cert-manager.io", Loss::DnsRecords),
+    ("argocd.argoproj.io", Loss::Deployed),
+    ("cloud.google.com", Loss::Cloud),
+    ("crossplane.io", Loss::Cloud),
+    ("elbv2.k8s.aws", Loss::LoadBalancer),
+    ("external-provisioner.volume.kubernetes.io", Loss::Storage),
+    ("external-attacher", Loss::Attachment),
+    ("finalizers.fluxcd.io", Loss::Deployed),
+    ("ingress.k8s.aws", Loss::LoadBalancer),
+    ("service.k8s.aws", Loss::LoadBalancer),
+    ("service.kubernetes.io", Loss::LoadBalancer),
+    ("serviceoperator.azure.com", Loss::Cloud),
+    ("snapshot.storage.kubernetes.io", Loss::Snapshot),
+];
+
+/// The program that clears the finalizer is gone, not ready, busy, or not known.
+pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
+    let (finalizer, mut found) = match cause {
+        Cause::FinisherGone { finalizer, deleted } => {
+            (finalizer, vec![restore(finalizer, deleted)])
+        }
+        Cause::FinisherUnknown { finalizer, possible } => {
+            (finalizer, vec![restore(finalizer, possible)])
+        }
+        Cause::FinisherNotReady { finalizer, finisher } => {
+            (finalizer, vec![repair(case, finalizer, finisher)])
+        }
+        Cause::FinisherBusy { finalizer, finisher } => {
+            let wait = RemedyAct::Wait { reason: WaitReason::Finisher, until: None };
+            let wait = Remedy::new(wait).named(Some(finisher.clone()));
+            (finalizer, vec![wait, repair(case, finalizer, finisher)])
+        }
+        _ => return Vec::new(),
+    };
+    found.extend(without(case, finalizer));
+    found
+}
+
+/// The cloud's load balancer is not removed.
+pub(super) fn load_balancer(case: &Case<'_>) -> Vec<Remedy> {
+    let Some(object) = case.root() else { return Vec::new() };
+    let mut found = vec![
+        Remedy::new(RemedyAct::RepairLoadBalancer).at(object).with([command::describe(object)]),
+    ];
+    let held = object.finalizers.iter().filter(|it| it.starts_with("service.kubernetes.io/"));
+    for finalizer in held {
+        found.extend(remove(case, object, finalizer).map(by_hand));
+    }
+    found
+}
+
+/// Removes the finalizer from each object that waits directly, or creates the namespace again where it is gone.
+fn without(case: &Case<'_>, finalizer: &Arc<str>) -> Vec<Remedy> {
+    let holds = |object: &&Arc<Object>| object.finalizers.contains(finalizer);
+    let mut found = Vec::new();
+    let mut namespaces: Vec<Arc<str>> = Vec::new();
+    for object in case.waiting().filter(holds).take(EACH) {
+        if let Some(namespace) = &object.namespace
+            && is_namespace_gone(case, namespace)
+            && !namespaces.contains(namespace)
+        {
+            found.push(recreate(case, namespace));
+            namespaces.push(namespace.clone());
+        }
+        found.extend(remove(case, object, finalizer).map(by_hand));
+    }
+    found
+}
+
+fn by_hand(remedy: Remedy) -> Remedy {
+    remedy
+        .need(NeedCode::FinisherCannotFinish, Holds::Unknown)
+        .need(NeedCode::CleanedUpByHand, Holds::Unknown)
+}
+
+fn restore(finalizer: &Arc<str>, candidates: &[ObjectRef]) -> Remedy {
+    let (finalizer, candidates) = (finalizer.clone(), candidates.to_vec());
+    let target = candidates.first().cloned();
+    Remedy::new(RemedyAct::RestoreFinisher { finalizer, candidates }).named(target)
+}
+
+fn repair(case: &Case<'_>, finalizer: &Arc<str>, finisher: &ObjectRef) -> Remedy {
+    let program = case.index.named(finisher);
+    let describe = program.and_then(|program| command::describe(program));
+    let log = program.and_then(|program| {
+        command::about(Purpose::Look, program, "logs", &["--all-containers", "--tail=200"])
+    });
+    Remedy::new(RemedyAct::RepairFinisher { finalizer: finalizer.clone() })
+        .named(Some(finisher.clone()))
+        .with([describe, log])
+}
+
+/// Removes one finalizer from one object. `None` for a finalizer that nobody removes by hand: one of Kubernetes itself that
+/// guards what is in use, one of an attachment whose volume is attached, one that keeps a volume until its attachments are
+/// gone, and any of an object that nobody deletes.
+pub(super) fn remove(
+    case: &Case<'_>,
+    object: &Arc<Object>,
+    finalizer: &Arc<str>,
+) -> Option<Remedy> {
+    let known = BUILT_IN.iter().find(|(known, _)| *known == &**finalizer);
+    let is_kept = match &object.facts {
+        Facts::Attachment(attachment) => attachment.attached,
+        _ => finalizer.starts_with("external-attacher/"),
+    };
+    if is_kept || object.deletion.is_none() || known.is_none() && is_built_in(finalizer) {
+        return None;
+    }
+    let loss = known.map_or_else(|| leak(finalizer), |(_, loss)| *loss);
+    let gone = object.namespace.as_deref().is_some_and(|it| is_namespace_gone(case, it));
+    let remedy = Remedy::new(RemedyAct::RemoveFinalizer { finalizer: finalizer.clone() })
+        .at(object)
+        .with([command::copy(object), command::remove_finalizer(object, finalizer)])
+        .loss([loss])
+        .withhold(gone.then_some(Withheld::NamespaceGone));
+    Some(match &object.facts {
+        Facts::Attachment(_) => Remedy { harm: Harm::DataLoss, ..remedy },
+        // Without a grace period only its finalizers keep the Pod in the API, whatever runs on its node.
+        Facts::Pod(pod) if pod.node.is_some() && is_forced(object) && !has_ended(object) => {
+            Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::SecondWriter]) }
+        }
+        Facts::Node(node) => of_node(case, object, node.is_ready(), remedy),
+        _ => remedy,
+    })
+}
+
+/// Whether somebody deleted a Pod with a grace period of 0, or its kubelet has ended it.
+fn is_forced(pod: &Object) -> bool {
+    pod.deletion.as_ref().is_some_and(|deletion| deletion.grace == 0)
+}
+
+/// Without its last finalizer a Node that is being deleted goes, and the Pod garbage collector removes its Pods from the API
+/// without asking its kubelet.
+fn of_node(case: &Case<'_>, object: &Object, is_ready: bool, remedy: Remedy) -> Remedy {
+    let reach = case.pods_on(&object.name);
+    let has_pods = reach.total > 0;
+    let remedy = remedy
+        .reach(reach)
+        .loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine])
+        .need(NeedCode::PoweredOff, Holds::Unknown)
+        .withhold((is_ready && has_pods).then_some(Withheld::NodeReports));
+    Remedy { harm: Harm::DataLoss, ..remedy }
+}
+
+/// The thing that stays if a finalizer is removed by hand.
+fn leak(finalizer: &str) -> Loss {
+    let domain = finalizer.split('/').next().unwrap_or_default();
+    let is_within = |known: &str| {
+        domain.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    LEAKS.iter().find(|(known, _)| is_within(known)).map_or(Loss::CleanUp, |(_, loss)| *loss)
+}
+
+/// Owners that the garbage collector holds for a dependent: once the dependent is solved they follow, and a second DELETE
+/// lets them go first.
+pub(super) fn owners_again(case: &Case<'_>) -> Vec<Remedy> {
+    let waits = case.diagnosis.waiting.iter();
+    let owners = waits.filter(|it| matches!(it.on, Some((_, Link::Dependent))));
+    let owners = owners.filter_map(|it| case.index.get(&it.uid)).take(EACH);
+    owners.filter_map(|owner| again(case, owner)).collect()
+}
+
+/// Sends DELETE again with Background, which takes `foregroundDeletion` and `orphan` off
+/// (`deletionFinalizersForGarbageCollection` in `staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
+pub(super) fn again(case: &Case<'_>, object: &Object) -> Option<Remedy> {
+    let is_collectors = |it: &&Arc<str>| ["foregroundDeletion", "orphan"].contains(&&***it);
+    let held = object.finalizers.iter().find(is_collectors)?.clone();
+    let orphans = &*held == "orphan";
+    let dependents = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
+    let mut remedy = Remedy::new(RemedyAct::DeleteAgain { instead_of: held })
+        .at(object)
+        .with([
+            command::copy(object),
+            command::delete(object, &json!({ "propagationPolicy": "Background" })),
+        ])
+        .reach(Reach::of(dependents))
+        .loss([if orphans { Loss::Dependents } else { Loss::OwnerFirst }]);
+    if orphans {
+        remedy.harm = Harm::DataLoss;
+    }
+    Some(remedy)
+}
+
+/// Changes an object so that its controller looks at it again.
+pub(super) fn nudge(case: &Case<'_>, object: &Object) -> Remedy {
+    Remedy::new(RemedyAct::Nudge)
+        .at(object)
+        .with([command::annotate(object, case.now), command::take_annotation_off(object)])
+        .need(NeedCode::CauseRemoved, Holds::Unknown)
+        .undo(Undo::TakeAnnotationOff)
+}
+
+fn is_namespace_gone(case: &Case<'_>, namespace: &str) -> bool {
+    case.index.check_visible("namespaces", None).is_ok()
+        && case.index.find("", "Namespace", None, namespace).is_none()
+}
+
+/// The namespace was finished by force. While it exists again its objects can be changed, and its deletion deletes them.
+fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
+    let is_inside = |object: &&Arc<Object>| object.namespace.as_ref() == Some(namespace);
+    let mut inside: Vec<ObjectRef> =
+        case.index.objects().filter(is_inside).map(|object| object.reference()).collect();
+    inside.sort();
+    let named = format!("namespaces/{namespace}");
+    let commands = is_name(namespace).then(|| {
+        [
+            command::kubectl(Purpose::Act, &["create", "namespace", namespace]),
+            command::kubectl(Purpose::Act, &["delete", &named, "--wait=false"]),
+        ]
+    });
+    let target = ObjectRef {
+        group: "".into(),
+        kind: "Namespace".into(),
+        namespace: None,
+        name: namespace.clone(),
+    };
+    let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim");
+    let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace: namespace.clone() })
+        .named(Some(target))
+        .with(commands.into_iter().flatten())
+        .reach(Reach::of(inside))
+        .loss([Loss::WorkloadsStart]);
+    if !has_claims {
+        return remedy;
+    }
+    Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::Data]) }
+}

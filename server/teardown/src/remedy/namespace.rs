@@ -1,0 +1,249 @@
+//! Namespaces, and the APIs and webhooks that hold them.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    act::{Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, Withheld},
+    case::{Case, EACH},
+    command,
+    finalizer::nudge,
+};
+use crate::{
+    object::{ConditionStatus, Facts, Guard, Object, ObjectRef, ServiceRef, Webhooks},
+    relation::EdgeKind,
+    unknown_reason::UnknownReason,
+};
+
+/// API groups that answer from memory: no object of theirs can be left in a namespace
+/// (<https://github.com/kubernetes/metrics>).
+const STORE_NOTHING: [&str; 3] =
+    ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// An aggregated API is down: repair it, else delete its APIService, then let the controller look again, else finish the
+/// namespace without it.
+pub(super) fn api_down(
+    case: &Case<'_>,
+    group_version: &Arc<str>,
+    service: Option<&ObjectRef>,
+) -> Vec<Remedy> {
+    let act = RemedyAct::RepairApi { group_version: group_version.clone() };
+    let root = case.root();
+    let look = root.and_then(|object| command::look(object));
+    let behind = service.map(command::look_at_service).unwrap_or_default();
+    let repair = Remedy::new(act).named(service.cloned());
+    let mut found = vec![repair.with([look].into_iter().chain(behind.into_iter().map(Some)))];
+    // The API server's own groups have no Service: it serves them again, or creates the APIService again.
+    if let Some(object) = root
+        && service.is_some()
+        && is_down(object)
+    {
+        found.push(delete_api_service(object, group_version));
+    }
+    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    found.extend(case.namespaces().map(|namespace| finalize(case, namespace, group_version)));
+    found
+}
+
+fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
+    let group = group_version.split_once('/').map_or("", |(group, _)| group);
+    let stores_nothing = STORE_NOTHING.contains(&group);
+    let may_store = Withheld::GroupMayStoreObjects { group: group.to_owned() };
+    let mut reach = Reach::default();
+    reach.resources.push(format!("*.{group}"));
+    Remedy::new(RemedyAct::DeleteApiService { group_version: group_version.clone() })
+        .at(object)
+        .with([command::copy(object), command::delete(object, &json!({}))])
+        .need(
+            NeedCode::GroupStoresNothing,
+            if stores_nothing { Holds::Yes } else { Holds::Unknown },
+        )
+        .reach(reach)
+        .loss([Loss::Api, Loss::ComesBack])
+        .undo(Undo::CreateAgain)
+        .withhold((!stores_nothing).then_some(may_store))
+}
+
+/// Finishes a namespace without its controller: every object left in it stays, where nobody can change it.
+fn finalize(case: &Case<'_>, namespace: &Object, group_version: &Arc<str>) -> Remedy {
+    let cannot_list = |resource: String| Withheld::CannotList { resource };
+    let unseen = match case.index.check_namespace_visible(&namespace.name) {
+        _ if case.root().is_some_and(|object| is_down(object)) => {
+            Some(cannot_list(group_version.to_string()))
+        }
+        Ok(()) => None,
+        Err(
+            UnknownReason::Hidden { resource, .. }
+            | UnknownReason::NotListed { resource }
+            | UnknownReason::NotServed { resource },
+        ) => Some(cannot_list(resource)),
+        Err(_) => Some(cannot_list(group_version.to_string())),
+    };
+    let mut inside: Vec<&Arc<Object>> = case.sources(namespace, EdgeKind::Contains).collect();
+    inside.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    let has_pods = inside.iter().any(|object| matches!(object.facts, Facts::Pod(_)));
+    Remedy::new(RemedyAct::FinalizeNamespace)
+        .at(namespace)
+        .with([command::copy(namespace), command::finalize(namespace, &[])])
+        .need(NeedCode::NamespaceListable, unseen.is_none())
+        .need(NeedCode::NoPodsInside, !has_pods)
+        .reach(Reach::of(inside.iter().map(|object| object.reference())))
+        .loss([Loss::Orphans])
+        .withhold(unseen)
+        .withhold(has_pods.then_some(Withheld::PodsInside))
+}
+
+/// Whether an APIService does not say that its API is available.
+fn is_down(object: &Object) -> bool {
+    let Facts::ApiService(api) = &object.facts else { return false };
+    api.available.as_ref().is_none_or(|available| available.status != ConditionStatus::True)
+}
+
+/// Another program keeps a finalizer in the spec of the namespace.
+pub(super) fn other_finalizer(case: &Case<'_>, finalizer: &Arc<str>) -> Vec<Remedy> {
+    let act = RemedyAct::RestoreFinisher { finalizer: finalizer.clone(), candidates: Vec::new() };
+    let mut found = vec![Remedy::new(act)];
+    let Some(namespace) = case.root() else { return found };
+    let Facts::Namespace(facts) = &namespace.facts else { return found };
+    let rest: Vec<&Arc<str>> = facts.finalizers.iter().filter(|it| *it != finalizer).collect();
+    let remove = Remedy::new(RemedyAct::RemoveSpecFinalizer { finalizer: finalizer.clone() })
+        .at(namespace)
+        .with([command::copy(namespace), command::finalize(namespace, &rest)])
+        .need(NeedCode::FinisherCannotFinish, Holds::Unknown)
+        .need(NeedCode::CleanedUpByHand, Holds::Unknown)
+        .loss([Loss::CleanUp]);
+    found.push(remove);
+    found
+}
+
+/// The controller was refused for a reason that only its own words say.
+pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
+    let object = case.root();
+    let look = object.and_then(|object| command::describe(object));
+    let look = Remedy::new(RemedyAct::Look).named(Some(case.diagnosis.root.clone())).with([look]);
+    let mut found = vec![look];
+    found.extend(object.map(|object| nudge(case, object)));
+    found
+}
+
+/// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.
+pub(super) fn webhook_down(
+    case: &Case<'_>,
+    webhook: &Arc<str>,
+    configurations: &[ObjectRef],
+) -> Vec<Remedy> {
+    let configurations: Vec<&Arc<Object>> =
+        configurations.iter().filter_map(|it| case.index.named(it)).take(EACH).collect();
+    let behind = configurations.iter().flat_map(|object| services(object, webhook));
+    let behind: Vec<_> = behind.flat_map(|service| command::look_at_service(&service)).collect();
+    let repair = Remedy::new(RemedyAct::RepairWebhook { webhook: webhook.clone() });
+    let repair = repair.named(Some(case.diagnosis.root.clone()));
+    let mut found = vec![repair.with(behind.into_iter().map(Some))];
+    for object in configurations {
+        let Facts::Webhooks(webhooks) = &object.facts else { continue };
+        found.extend(ignore(object, webhooks, webhook));
+        let delete = Remedy::new(RemedyAct::DeleteWebhookConfiguration)
+            .at(object)
+            .with([command::copy(object), command::delete(object, &json!({}))])
+            .reach(guarded(webhooks, None))
+            .loss([Loss::Checks, Loss::ComesBack])
+            .undo(Undo::CreateAgain);
+        found.push(delete);
+    }
+    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    found
+}
+
+/// Sets `failurePolicy` to `Ignore`, if the webhook is still at the same place of the list.
+fn ignore(object: &Object, webhooks: &Webhooks, webhook: &Arc<str>) -> Option<Remedy> {
+    let guard = webhooks.guards.iter().find(|it| it.webhook == *webhook && it.fails_closed)?;
+    let (place, _) = guard.field.strip_prefix("webhooks[")?.split_once(']')?;
+    let place: usize = place.parse().ok()?;
+    let is_named = command::test(&format!("/webhooks/{place}/name"), &**webhook);
+    let policy = format!("/webhooks/{place}/failurePolicy");
+    let to = |value: &str| command::set("replace", &policy, value);
+    let act = command::patch(object, &[is_named.clone(), to("Ignore")]);
+    let undo = command::patch(object, &[is_named, to("Fail")]);
+    let remedy = Remedy::new(RemedyAct::IgnoreWebhook { webhook: webhook.clone() })
+        .at(object)
+        .with([act, undo.map(|it| it.to(command::Purpose::Undo))])
+        .reach(guarded(webhooks, Some(webhook)))
+        .loss([Loss::Checks, Loss::ComesBack])
+        .undo(Undo::SetBack);
+    Some(remedy)
+}
+
+/// The resources that a configuration is asked about, for one of its webhooks or for all.
+fn guarded(webhooks: &Webhooks, webhook: Option<&Arc<str>>) -> Reach {
+    let mut reach = Reach::default();
+    let concerned = |it: &&Guard| webhook.is_none_or(|webhook| it.webhook == *webhook);
+    for guard in webhooks.guards.iter().filter(concerned) {
+        for group in &guard.covers.groups {
+            let suffix = if group.is_empty() { String::new() } else { format!(".{group}") };
+            let named = guard.covers.resources.iter().map(|it| format!("{it}{suffix}"));
+            reach.resources.extend(named);
+        }
+    }
+    reach.resources.sort();
+    reach.resources.dedup();
+    reach
+}
+
+fn services(object: &Object, webhook: &Arc<str>) -> Option<ObjectRef> {
+    let Facts::Webhooks(webhooks) = &object.facts else { return None };
+    let guard = webhooks.guards.iter().find(|guard| guard.webhook == *webhook)?;
+    guard.service.as_ref().map(service)
+}
+
+fn service(of: &ServiceRef) -> ObjectRef {
+    ObjectRef {
+        group: "".into(),
+        kind: "Service".into(),
+        namespace: Some(of.namespace.clone()),
+        name: of.name.clone(),
+    }
+}
+
+/// A rule denies the request. Nobody goes round it: a person meets it or changes it.
+pub(super) fn denied(case: &Case<'_>, policy: &Arc<str>) -> Vec<Remedy> {
+    let look = case.root().and_then(|object| command::look(object));
+    let act = RemedyAct::SatisfyPolicy { policy: policy.clone() };
+    vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
+}
+
+/// The webhook that converts objects of a kind does not answer. It holds every Terminating namespace, not only those with
+/// such objects.
+pub(super) fn conversion_down(case: &Case<'_>, kind: &Arc<str>) -> Vec<Remedy> {
+    let definition = case.root();
+    let converter = definition.and_then(|object| match &object.facts {
+        Facts::Definition(facts) => facts.converter.as_deref().map(service),
+        _ => None,
+    });
+    let behind = converter.as_ref().map(command::look_at_service).unwrap_or_default();
+    let repair = Remedy::new(RemedyAct::RepairConverter { kind: kind.clone() });
+    let mut found = vec![repair.named(converter).with(behind.into_iter().map(Some))];
+    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    found.extend(definition.map(|object| stop_conversion(object)));
+    found
+}
+
+/// Conversion by name alone is right where all stored objects have one version, which the status of the definition says.
+fn stop_conversion(object: &Object) -> Remedy {
+    let versions = "--output=jsonpath={.status.storedVersions}";
+    let strategy = "/spec/conversion/strategy";
+    let off = [
+        command::test(strategy, "Webhook"),
+        command::set("replace", "/spec/conversion", json!({ "strategy": "None" })),
+    ];
+    Remedy::new(RemedyAct::StopConversion)
+        .at(object)
+        .with([
+            command::about(command::Purpose::Look, object, "get", &[versions]),
+            command::copy(object),
+            command::patch(object, &off),
+        ])
+        .need(NeedCode::OneStoredVersion, Holds::Unknown)
+        .loss([Loss::Fields, Loss::ComesBack])
+        .undo(Undo::SetBack)
+}

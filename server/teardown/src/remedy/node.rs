@@ -1,0 +1,106 @@
+//! Nodes that are silent or gone.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{
+    act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason},
+    case::{Case, EACH, of_silent_node},
+    command::{self, Purpose, is_name},
+    pod::force,
+};
+use crate::object::{Facts, Node, Object};
+
+/// The taint by which an administrator says that a node is off for good, so that its Pods are removed and its volumes are
+/// detached at once (`pkg/controller/podgc/gc_controller.go`, KEP-2268).
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// The kubelet has stopped reporting: bring the node back, else say that it is out of service, else delete it, else remove
+/// single Pods.
+pub(super) fn silent(
+    case: &Case<'_>,
+    name: &Arc<str>,
+    control_plane: bool,
+    silent: usize,
+) -> Vec<Remedy> {
+    let Some((object, node)) = case.node(name) else { return Vec::new() };
+    let guarded = |remedy| of_silent_node(case, name, control_plane, silent, remedy);
+    let is_tainted = node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE);
+    let mut found = vec![start(object, node)];
+    if is_tainted {
+        found.push(Remedy::new(RemedyAct::Wait { reason: WaitReason::PodCollector, until: None }));
+    } else {
+        found.push(guarded(taint(case, object, node)));
+    }
+    found.push(guarded(delete(case, object)));
+    let is_here = |object: &&Arc<Object>| matches!(&object.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(name));
+    let pods = case.waiting().filter(is_here).take(EACH);
+    found.extend(pods.map(|pod| guarded(force(pod, name, [Loss::SecondWriter]))));
+    found
+}
+
+fn start(object: &Object, node: &Node) -> Remedy {
+    let name: Arc<str> = (*object.name).into();
+    let lease = format!("leases/{name}");
+    let lease = is_name(&name)
+        .then(|| command::list(&lease, "kube-node-lease", &["--output=yaml"]))
+        .flatten();
+    Remedy::new(RemedyAct::StartNode { node: name, provider: node.provider.clone() })
+        .at(object)
+        .with([command::describe(object), lease])
+}
+
+fn taint(case: &Case<'_>, object: &Object, node: &Node) -> Remedy {
+    let value = json!({ "key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute" });
+    let operations = if node.taints.is_empty() {
+        // Without the test the patch would replace taints that were set meanwhile.
+        vec![
+            command::test("/spec/taints", Value::Null),
+            command::set("add", "/spec/taints", vec![value]),
+        ]
+    } else {
+        vec![command::set("add", "/spec/taints/-", value)]
+    };
+    let name: Arc<str> = (*object.name).into();
+    let off = format!("{OUT_OF_SERVICE}=nodeshutdown:NoExecute-");
+    let off = is_name(&name)
+        .then(|| command::kubectl(Purpose::Undo, &["taint", "nodes", &name, &off]))
+        .flatten();
+    Remedy::new(RemedyAct::OutOfServiceTaint { node: name })
+        .at(object)
+        .with([command::patch(object, &operations), off])
+        .reach(case.pods_on(&object.name))
+        .loss([Loss::SecondWriter, Loss::PodsOnNode])
+        .undo(Undo::TakeTaintOff)
+}
+
+fn delete(case: &Case<'_>, object: &Object) -> Remedy {
+    Remedy::new(RemedyAct::DeleteNode { node: (*object.name).into() })
+        .at(object)
+        .with([command::copy(object), command::delete(object, &json!({}))])
+        .reach(case.pods_on(&object.name))
+        .loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine])
+        .undo(Undo::RestartKubelet)
+}
+
+/// The Node object is gone. The Pod garbage collector removes the Pod within about a minute: it waits 40 s and looks every
+/// 20 s (`pkg/controller/podgc/gc_controller.go`).
+pub(super) fn missing(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
+    let collector =
+        RemedyAct::RepairController { controller: "pod-garbage-collector-controller".into() };
+    let mut found = vec![
+        Remedy::new(RemedyAct::Wait { reason: WaitReason::PodCollector, until: None }),
+        Remedy::new(collector).with([command::list(
+            "leases/kube-controller-manager",
+            "kube-system",
+            &["--output=yaml"],
+        )]),
+    ];
+    let pods = case.waiting().filter(|object| matches!(object.facts, Facts::Pod(_))).take(EACH);
+    let forced = |pod: &Arc<Object>| {
+        force(pod, name, [Loss::SecondWriter]).need(NeedCode::PoweredOff, Holds::Unknown)
+    };
+    found.extend(pods.map(forced));
+    found
+}

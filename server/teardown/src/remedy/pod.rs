@@ -1,0 +1,140 @@
+//! Pods on a node that reports: the containers, then the volumes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{
+    act::{DriverPart, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, WaitReason, Withheld},
+    case::{Case, claims, has_ended},
+    command::{self, Purpose},
+};
+use crate::{diagnosis::Cause, object::Object};
+
+/// The grace period is not over.
+pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
+    let wait = RemedyAct::Wait { reason: WaitReason::GracePeriod, until: Some(until) };
+    vec![Remedy::new(wait).named(Some(case.diagnosis.root.clone()))]
+}
+
+/// Containers, the sandbox or devices are left.
+pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
+    let Some((object, _)) = case.pod() else { return Vec::new() };
+    let (repair, name, loss) = match cause {
+        Cause::ContainersRunning { node, containers, .. } => {
+            let (node, containers) = (node.clone(), containers.clone());
+            (RemedyAct::EndProcess { node: node.clone(), containers }, node, Loss::SecondWriter)
+        }
+        Cause::DevicesLeft { node } => {
+            (RemedyAct::RepairDevices { node: node.clone() }, node.clone(), Loss::Device)
+        }
+        Cause::SandboxLeft { node } => {
+            (RemedyAct::RepairNetwork { node: node.clone() }, node.clone(), Loss::Network)
+        }
+        _ => return Vec::new(),
+    };
+    let log = command::on_node(
+        Purpose::Look,
+        &name,
+        &["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager"],
+    );
+    let mut found = vec![
+        Remedy::new(repair).at(object).with([command::describe(object), log]),
+        restart_kubelet(case, &name),
+    ];
+    found.extend(restart_node(case, &name));
+    found.push(force_ended(object, &name, [loss]));
+    found
+}
+
+/// The containers have ended, and the kubelet has not unmounted the volumes or removed the directory of the Pod.
+///
+/// The kubelet tries again by itself, at first after 500 ms and at most after 2m2s
+/// (`pkg/util/goroutinemap/exponentialbackoff`), so nothing but the cause has to be removed.
+pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
+    let Some((object, _)) = case.pod() else { return Vec::new() };
+    let wait = RemedyAct::Wait { reason: WaitReason::KubeletRetry, until: None };
+    let mut found = vec![Remedy::new(wait).at(object)];
+    let name = match cause {
+        Cause::VolumesMounted { node, sub_paths } => {
+            found.push(free_mount(object, node, *sub_paths));
+            node
+        }
+        Cause::ClaimGone { node, claims, sub_paths } => {
+            let (node_name, claims) = (node.clone(), claims.clone());
+            let act = RemedyAct::RestoreExport { node: node_name, claims };
+            let look = command::look_for_mounts(node, &object.uid, *sub_paths);
+            found.push(Remedy::new(act).at(object).with(look.into_iter().map(Some)));
+            found.push(free_mount(object, node, *sub_paths));
+            node
+        }
+        Cause::DriverMissing { node, driver } => {
+            let (part, driver) = (DriverPart::Node, Some(driver.clone()));
+            let act = RemedyAct::RepairDriver { driver, part, node: Some(node.clone()) };
+            let drivers = case.index.find("storage.k8s.io", "CSINode", None, node);
+            let look = drivers.and_then(|drivers| command::look(drivers));
+            found.push(Remedy::new(act).at(object).with([look]));
+            node
+        }
+        Cause::PodDirectoryLeft { node } => node,
+        _ => return Vec::new(),
+    };
+    found.push(restart_kubelet(case, name));
+    found.extend(restart_node(case, name));
+    found.push(match cause {
+        Cause::PodDirectoryLeft { .. } => force_ended(object, name, [Loss::Directory]),
+        _ => force_ended(object, name, [Loss::SecondWriter, Loss::Mount])
+            .need(NeedCode::MountsUnused, Holds::Unknown),
+    });
+    found
+}
+
+fn free_mount(object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
+    let look = command::look_for_mounts(name, &object.uid, sub_paths);
+    Remedy::new(RemedyAct::FreeMount { node: name.clone() })
+        .at(object)
+        .with(look.into_iter().map(Some))
+}
+
+/// Containers go on while the kubelet restarts.
+fn restart_kubelet(case: &Case<'_>, name: &Arc<str>) -> Remedy {
+    let restart = command::on_node(Purpose::Act, name, &["systemctl", "restart", "kubelet"]);
+    Remedy::new(RemedyAct::RestartKubelet { node: name.clone() })
+        .named(case.node(name).map(|(node, _)| node.reference()))
+        .with([restart])
+}
+
+/// Restarts a node that reports, as the last resort before force. Every Pod on it ends in order, and nothing writes any more.
+fn restart_node(case: &Case<'_>, name: &Arc<str>) -> Option<Remedy> {
+    let (object, _) = case.node(name)?;
+    let remedy = Remedy::new(RemedyAct::RestartNode { node: name.clone() })
+        .at(object)
+        .with([command::on_node(Purpose::Act, name, &["systemctl", "reboot"])])
+        .reach(case.pods_on(name))
+        .loss([Loss::PodsOnNode]);
+    Some(remedy)
+}
+
+/// Removes a Pod from the API without the kubelet's confirmation. Its node may still have what belongs to it: that is the
+/// person's decision, after the losses.
+pub(super) fn force(
+    pod: &Object,
+    name: &Arc<str>,
+    loses: impl IntoIterator<Item = Loss>,
+) -> Remedy {
+    let at_once = json!({ "gracePeriodSeconds": 0 });
+    Remedy::new(RemedyAct::ForceDeletePod { node: name.clone() })
+        .at(pod)
+        .with([command::look(pod), command::delete(pod, &at_once)])
+        .reach(Reach::of(claims(pod)))
+        .loss(loses)
+}
+
+/// The same for a node that reports: never while a container runs.
+fn force_ended(pod: &Object, name: &Arc<str>, loses: impl IntoIterator<Item = Loss>) -> Remedy {
+    let has_ended = has_ended(pod);
+    force(pod, name, loses)
+        .need(NeedCode::ContainersEnded, has_ended)
+        .withhold((!has_ended).then_some(Withheld::ContainersRun))
+}

@@ -1,0 +1,164 @@
+//! Claims, volumes and their attachments.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    act::{
+        DriverPart, Harm, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason,
+        Withheld,
+    },
+    case::{Case, EACH},
+    command::{self, Purpose},
+    finalizer::{nudge, remove},
+};
+use crate::{
+    object::{Facts, Object, ObjectRef, Reclaim},
+    relation::EdgeKind,
+};
+
+/// Set on a volume by its CSI provisioner, and by the controller of volumes for in-tree ones.
+const PROVISIONERS: [&str; 2] =
+    ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
+
+/// Pods that nobody deletes use the claim: end their workload, or delete Pods that have none.
+pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
+    let mut owners: Vec<&Arc<Object>> = Vec::new();
+    for pod in pods.iter().filter_map(|pod| case.index.named(pod)) {
+        let owner = workload_of(case, pod);
+        if owners.iter().all(|known| known.uid != owner.uid) {
+            owners.push(owner);
+        }
+    }
+    let mut found = Vec::new();
+    for owner in owners.into_iter().take(EACH) {
+        found.extend(scale_down(owner));
+        // An operator creates the workload again.
+        found.push(delete_user(case, owner, owner.controller().map(|_| Loss::ComesBack)));
+    }
+    found
+}
+
+/// Only Pods that have run to completion use the claim: delete them.
+pub(super) fn claim_held_by_completed(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
+    let pods = pods.iter().filter_map(|pod| case.index.named(pod)).take(EACH);
+    pods.map(|pod| delete_user(case, pod, Some(Loss::Output))).collect()
+}
+
+/// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
+/// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
+fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
+    let mut top = pod;
+    // A chain of owners is short; the bound ends a cycle.
+    for _ in 0..8 {
+        let owner = top.controller().and_then(|owner| case.index.get(&owner.uid));
+        let is_workload = |owner: &&Arc<Object>| {
+            matches!(owner.facts, Facts::Workload(_)) && owner.deletion.is_none()
+        };
+        let Some(owner) = owner.filter(is_workload) else { break };
+        top = owner;
+    }
+    top
+}
+
+fn scale_down(owner: &Object) -> Option<Remedy> {
+    let Facts::Workload(workload) = &owner.facts else { return None };
+    let scales = ["Deployment", "ReplicaSet", "StatefulSet"].contains(&&*owner.kind.kind);
+    let replicas = workload.replicas.filter(|_| scales && &*owner.kind.group == "apps")?;
+    let to = |replicas: i64| command::set("replace", "/spec/replicas", replicas);
+    let remedy = Remedy::new(RemedyAct::ScaleDown { replicas })
+        .at(owner)
+        .with([
+            command::patch(owner, &[to(0)]),
+            command::patch(owner, &[to(replicas)]).map(|it| it.to(Purpose::Undo)),
+        ])
+        .loss([Loss::Workload, Loss::ComesBack])
+        .undo(Undo::SetBack);
+    Some(remedy)
+}
+
+fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
+    let dependents = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
+    let takes_claims =
+        matches!(&object.facts, Facts::Workload(workload) if workload.claims_go_with_it);
+    let remedy = Remedy::new(RemedyAct::DeleteUser)
+        .at(object)
+        .with([
+            command::copy(object),
+            command::delete(object, &json!({ "propagationPolicy": "Background" })),
+        ])
+        .reach(Reach::of(dependents))
+        .loss(loss);
+    if takes_claims { destroys_data(remedy) } else { remedy }
+}
+
+fn destroys_data(mut remedy: Remedy) -> Remedy {
+    remedy.harm = Harm::DataLoss;
+    remedy.loss([Loss::Data])
+}
+
+/// A claim that nobody deletes is bound to the volume: the claim is what has to go.
+pub(super) fn volume_bound(case: &Case<'_>, claim: Option<&ObjectRef>) -> Vec<Remedy> {
+    let Some(claim) = claim.and_then(|claim| case.index.named(claim)) else {
+        return super::control_plane::silent(case, "persistentvolume-binder");
+    };
+    let users = case.sources(claim, EdgeKind::Mounts).map(|user| user.reference());
+    let reach = Reach::of(users);
+    let remedy = delete_user(case, claim, None).reach(reach);
+    let destroys = case.root().is_some_and(
+        |object| matches!(&object.facts, Facts::Volume(volume) if volume.reclaim != Reclaim::Retain),
+    );
+    vec![if destroys { destroys_data(remedy) } else { remedy }]
+}
+
+/// The volume is attached, or its detach fails. The finalizer of the attachment goes by hand only where the attacher itself
+/// has reported that the volume is detached: with the finalizer gone, the next node attaches it.
+pub(super) fn attached(case: &Case<'_>, attacher: &Arc<str>, node: &Arc<str>) -> Vec<Remedy> {
+    let Some(object) = case.root() else { return Vec::new() };
+    let Facts::Attachment(attachment) = &object.facts else { return Vec::new() };
+    let driver = RemedyAct::RepairDriver {
+        driver: Some(attacher.clone()),
+        part: DriverPart::Attacher,
+        node: Some(node.clone()),
+    };
+    let on_node = case.node(node).map(|(node, _)| node);
+    let in_use = on_node.and_then(|node| {
+        let field = "--output=jsonpath={.status.volumesInUse}";
+        command::about(Purpose::Look, node, "get", &[field])
+    });
+    let mut found = Vec::new();
+    if attachment.detach_error.is_none() {
+        let wait = RemedyAct::Wait { reason: WaitReason::Detach, until: None };
+        found.push(Remedy::new(wait).at(object));
+    }
+    found.push(Remedy::new(driver).at(object).with([command::look(object), in_use]));
+    if object.deletion.is_some() && !attachment.attached {
+        for finalizer in object.finalizers.iter() {
+            let remedy = remove(case, object, finalizer);
+            found.extend(remedy.map(|it| it.need(NeedCode::DetachChecked, Holds::Unknown)));
+        }
+    }
+    found
+}
+
+/// The provisioner has not deleted the storage behind the volume.
+pub(super) fn backend_left(case: &Case<'_>, driver: Option<&Arc<str>>) -> Vec<Remedy> {
+    let Some(object) = case.root() else { return Vec::new() };
+    let repair = RemedyAct::RepairDriver {
+        driver: driver.cloned(),
+        part: DriverPart::Provisioner,
+        node: None,
+    };
+    let mut found = vec![Remedy::new(repair).at(object).with([command::describe(object)])];
+    let attached = case.index.attached_to(&object.name);
+    let held = object.finalizers.iter().filter(|it| PROVISIONERS.contains(&&***it));
+    for remedy in held.filter_map(|finalizer| remove(case, object, finalizer)) {
+        let why = attached.map(|node| Withheld::Attached { node: node.clone() });
+        let hidden = case.hidden(&["volumeattachments.storage.k8s.io"]);
+        let holds = if hidden.is_some() { Holds::Unknown } else { attached.is_none().into() };
+        found.push(remedy.need(NeedCode::NotAttached, holds).withhold(why).withhold(hidden));
+    }
+    found.push(nudge(case, object));
+    found
+}

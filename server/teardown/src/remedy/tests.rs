@@ -1,0 +1,380 @@
+//! Remedies as text. The never-list and the order of harm are tested over a cluster with everything in it.
+
+mod namespace;
+mod waiting;
+
+use std::fmt::Write;
+
+use super::*;
+use crate::{
+    diagnosis::diagnose,
+    fixture,
+    observation::{HiddenCause, Observation},
+};
+
+/// The remedies of every diagnosis of a fixture.
+fn found(index: &Index) -> Vec<(Diagnosis, Vec<Remedy>)> {
+    let graph = Graph::of(index);
+    let diagnoses = diagnose(index, &graph, fixture::now());
+    let with = |it: Diagnosis| {
+        let remedies = remedies(&it, index, &graph, fixture::now());
+        (it, remedies)
+    };
+    diagnoses.into_iter().map(with).collect()
+}
+
+/// The name of a value on the wire.
+fn code<T: serde::Serialize>(value: &T) -> String {
+    let json = serde_json::to_string(value).unwrap();
+    json.replace(['"', '{', '}'], "")
+}
+
+/// The remedies as text: harm and act, then needs, reach, losses, undo, then the commands.
+fn told(index: &Index) -> String {
+    let mut told = String::new();
+    for (diagnosis, remedies) in found(index) {
+        writeln!(told, "{} at {}", diagnosis.cause.name(), diagnosis.root).unwrap();
+        for it in remedies {
+            let target = it.target.as_ref().map(|target| format!(" → {target}"));
+            writeln!(told, "  {:?}: {}{}", it.harm, code(&it.act), target.unwrap_or_default())
+                .unwrap();
+            if let Some(why) = &it.withheld {
+                writeln!(told, "    withheld: {}", code(why)).unwrap();
+            }
+            for need in &it.needs {
+                writeln!(told, "    needs {} {:?}", code(&need.code), need.holds).unwrap();
+            }
+            let reaches = it.reaches.objects.iter().map(ToString::to_string);
+            for reached in reaches.chain(it.reaches.resources.iter().cloned()) {
+                writeln!(told, "    reaches {reached}").unwrap();
+            }
+            for loss in it.loses.iter().map(code) {
+                writeln!(told, "    loses {loss}").unwrap();
+            }
+            if let Some(undo) = it.undo {
+                writeln!(told, "    undo {}", code(&undo)).unwrap();
+            }
+            for (command, line) in it.lines("prod") {
+                let sign = match command.purpose {
+                    Purpose::Look => '?',
+                    Purpose::Copy => '=',
+                    Purpose::Act => '!',
+                    Purpose::Undo => '<',
+                };
+                let place = match &command.place {
+                    Place::Kubectl => String::new(),
+                    Place::Node(node) => format!("[{node}] "),
+                };
+                writeln!(told, "    {sign} {place}{line}").unwrap();
+            }
+        }
+    }
+    told
+}
+
+fn hide(index: &mut Index, resource: &str) {
+    let hidden = Observation::Hidden {
+        resource: resource.into(),
+        cause: HiddenCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    index.apply([hidden], fixture::now());
+}
+
+/// The acts of all remedies of a fixture with the reason why each is withheld.
+fn acts(index: &Index) -> Vec<String> {
+    let all = found(index).into_iter().flat_map(|(_, remedies)| remedies);
+    all.map(|it| {
+        let name = code(&it.act);
+        let name = name.split([':', ',']).next().unwrap_or_default().to_owned();
+        it.withheld.map_or(name.clone(), |why| format!("{name} withheld {}", code(&why)))
+    })
+    .collect()
+}
+
+const SILENT: &str = "
+    node n1 provider=aws:///i-1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped_posting_node_status. taints=node.kubernetes.io/unreachable:NoExecute
+    node n2
+    pod shop/one-1-a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+    pod shop/agent node=n1
+    pod shop/else node=n2
+    pvc shop/data
+";
+
+#[test]
+fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
+    insta::assert_snapshot!(told(&fixture::index(SILENT)), @r#"
+    nodeSilent at Node n1
+      None: startNode:node:n1,provider:aws:///i-1 → Node n1
+        ? kubectl --context=prod describe nodes/n1
+        ? kubectl --context=prod --namespace=kube-node-lease get leases/n1 --output=yaml
+      DataLoss: outOfServiceTaint:node:n1 → Node n1
+        needs nodeSilent Yes
+        needs leaseStill Unknown
+        needs poweredOff Unknown
+        needs onlySilentNode Yes
+        needs notControlPlane Yes
+        reaches Pod shop/agent
+        reaches Pod shop/one-1-a
+        reaches PersistentVolumeClaim shop/data
+        loses secondWriter
+        loses podsOnNode
+        undo takeTaintOff
+        ! kubectl --context=prod patch nodes/n1 --type=json -p '[{"op":"test","path":"/metadata/uid","value":"node:n1"},{"op":"add","path":"/spec/taints/-","value":{"effect":"NoExecute","key":"node.kubernetes.io/out-of-service","value":"nodeshutdown"}}]'
+        < kubectl --context=prod taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute-
+      DataLoss: deleteNode:node:n1 → Node n1
+        needs nodeSilent Yes
+        needs leaseStill Unknown
+        needs poweredOff Unknown
+        needs onlySilentNode Yes
+        needs notControlPlane Yes
+        reaches Pod shop/agent
+        reaches Pod shop/one-1-a
+        reaches PersistentVolumeClaim shop/data
+        loses secondWriter
+        loses podsOnNode
+        loses machine
+        undo restartKubelet
+        = kubectl --context=prod get nodes/n1 --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"node:n1"}}' | kubectl --context=prod delete --raw=/api/v1/nodes/n1 --filename=-
+      DataLoss: forceDeletePod:node:n1 → Pod shop/one-1-a
+        needs nodeSilent Yes
+        needs leaseStill Unknown
+        needs poweredOff Unknown
+        needs onlySilentNode Yes
+        needs notControlPlane Yes
+        reaches PersistentVolumeClaim shop/data
+        loses secondWriter
+        ? kubectl --context=prod --namespace=shop get pods/one-1-a --output=yaml --show-managed-fields
+        ! printf %s '{"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"pod:shop/one-1-a"}}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/one-1-a --filename=-
+    "#);
+}
+
+#[test]
+fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen() {
+    let node = "node n1";
+    insta::assert_debug_snapshot!(acts(&fixture::index(&SILENT.replace(
+        node,
+        "node n1 labels=node-role.kubernetes.io/control-plane:"
+    ))), @r#"
+    [
+        "startNode",
+        "outOfServiceTaint withheld controlPlaneNode",
+        "deleteNode withheld controlPlaneNode",
+        "forceDeletePod withheld controlPlaneNode",
+    ]
+    "#);
+    insta::assert_debug_snapshot!(acts(&fixture::index(&SILENT.replace(
+        "node n2",
+        "node n2 ready=Ready:Unknown:NodeStatusUnknown:600:"
+    ))), @r#"
+    [
+        "startNode",
+        "outOfServiceTaint withheld severalNodesSilent:silent:2",
+        "deleteNode withheld severalNodesSilent:silent:2",
+        "forceDeletePod withheld severalNodesSilent:silent:2",
+    ]
+    "#);
+    let mut index = fixture::index(SILENT);
+    hide(&mut index, "persistentvolumeclaims");
+    insta::assert_debug_snapshot!(acts(&index), @r#"
+    [
+        "startNode",
+        "outOfServiceTaint withheld cannotSee:resource:persistentvolumeclaims",
+        "deleteNode withheld cannotSee:resource:persistentvolumeclaims",
+        "forceDeletePod withheld cannotSee:resource:persistentvolumeclaims",
+    ]
+    "#);
+}
+
+#[test]
+fn node_that_is_tainted_already_only_waits_for_its_pods() {
+    let tainted = SILENT.replace("taints=", "taints=node.kubernetes.io/out-of-service:NoExecute,");
+    let acts = acts(&fixture::index(&tainted));
+    assert!(acts.iter().all(|act| act != "outOfServiceTaint"), "{acts:?}");
+    assert!(acts.contains(&"wait".to_owned()), "{acts:?}");
+}
+
+#[test]
+fn machine_that_the_cloud_says_is_off_counts_as_proof() {
+    let off =
+        SILENT.replace("taints=", "taints=node.cloudprovider.kubernetes.io/shutdown:NoSchedule,");
+    let (_, remedies) = found(&fixture::index(&off)).remove(0);
+    let needs = remedies.iter().flat_map(|it| &it.needs);
+    let proof: Vec<Holds> =
+        needs.filter(|it| it.code == NeedCode::PoweredOff).map(|it| it.holds).collect();
+    assert_eq!(proof, [Holds::Yes; 3]);
+}
+
+#[test]
+fn mount_is_freed_and_a_pod_is_forced_last() {
+    insta::assert_snapshot!(told(&fixture::index("
+        node n1
+        pvc shop/data volume=pv
+        pod shop/a uid=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pod shop/b uid=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:lost subPath=yes
+    ")), @r#"
+    claimGone at Pod shop/b
+      None: wait:reason:kubeletRetry,until:null → Pod shop/b
+      None: restoreExport:node:n1,claims:[lost] → Pod shop/b
+        ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
+      None: freeMount:node:n1 → Pod shop/b
+        ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
+      None: restartKubelet:node:n1 → Node n1
+        ! [n1] systemctl restart kubelet
+      Interruption: restartNode:node:n1 → Node n1
+        reaches Pod shop/a
+        reaches PersistentVolumeClaim shop/data
+        reaches Pod shop/b
+        reaches PersistentVolumeClaim shop/lost
+        loses podsOnNode
+        ! [n1] systemctl reboot
+      DataLoss: forceDeletePod:node:n1 → Pod shop/b
+        needs containersEnded Yes
+        needs mountsUnused Unknown
+        reaches PersistentVolumeClaim shop/lost
+        loses secondWriter
+        loses mount
+        ? kubectl --context=prod --namespace=shop get pods/b --output=yaml --show-managed-fields
+        ! printf %s '{"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10"}}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/b --filename=-
+    volumesMounted at Pod shop/a
+      None: wait:reason:kubeletRetry,until:null → Pod shop/a
+      None: freeMount:node:n1 → Pod shop/a
+        ? [n1] grep -F /pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
+        ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
+        ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
+      None: restartKubelet:node:n1 → Node n1
+        ! [n1] systemctl restart kubelet
+      Interruption: restartNode:node:n1 → Node n1
+        reaches Pod shop/a
+        reaches PersistentVolumeClaim shop/data
+        reaches Pod shop/b
+        reaches PersistentVolumeClaim shop/lost
+        loses podsOnNode
+        ! [n1] systemctl reboot
+      DataLoss: forceDeletePod:node:n1 → Pod shop/a
+        needs containersEnded Yes
+        needs mountsUnused Unknown
+        reaches PersistentVolumeClaim shop/data
+        loses secondWriter
+        loses mount
+        ? kubectl --context=prod --namespace=shop get pods/a --output=yaml --show-managed-fields
+        ! printf %s '{"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10"}}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/a --filename=-
+    "#);
+}
+
+#[test]
+fn pod_whose_containers_run_is_not_forced() {
+    insta::assert_debug_snapshot!(acts(&fixture::index("
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+        pod shop/b node=n1 deleted=400 grace=30
+    ")), @r#"
+    [
+        "endProcess",
+        "restartKubelet",
+        "restartNode",
+        "forceDeletePod withheld containersRun",
+        "endProcess",
+        "restartKubelet",
+        "restartNode",
+        "forceDeletePod withheld containersRun",
+    ]
+    "#);
+}
+
+const API_DOWN: &str = "
+    ns s3 deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:Discovery_failed_for_some_groups,_1_failing:_unable_to_retrieve_the_complete_list_of_server_APIs:_metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery:_metrics.k8s.io/v1beta1
+    apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:False:MissingEndpoints:210:no_addresses
+    cm s3/left
+";
+
+#[test]
+fn name_that_the_api_could_not_hold_makes_no_command() {
+    for name in ["--all", "a;reboot", "a'b", "a/../b", "a%2fb", "a\u{202e}b"] {
+        let text = format!(
+            "Topic.queue.example s4/{name} deleted=90 finalizers=queue.example/topic\nns s4"
+        );
+        let (_, remedies) = found(&fixture::index(&text)).remove(0);
+        let removal = remedies.last().unwrap();
+        assert_eq!(removal.withheld, Some(Withheld::UnsafeName), "{name}");
+        assert_eq!(removal.commands, [], "{name}");
+    }
+    let quotes = "Topic.queue.example s4/a deleted=90 finalizers=x'$(reboot)\nns s4";
+    let (_, remedies) = found(&fixture::index(quotes)).remove(0);
+    assert_eq!(remedies.last().unwrap().lines("a\nb"), []);
+    let lines = remedies.last().unwrap().lines("prod");
+    assert!(lines[1].1.contains(r#""value":"x'\''$(reboot)""#), "{lines:?}");
+}
+
+/// Every kind of cause at once.
+const EVERYTHING: &str = "
+    ns shop deleted=400 spec=kubernetes,example.com/keep
+    pvc shop/live deleted=300 finalizers=kubernetes.io/pvc-protection,example.com/a
+    pod shop/web node=n2 uses=claim:live
+    cm shop/parent deleted=400 finalizers=foregroundDeletion
+    cm shop/orphans deleted=400 finalizers=orphan
+    cm shop/child owner=cm/parent deleted=400 finalizers=example.com/x
+    pv bound deleted=400 finalizers=kubernetes.io/pv-protection claim=shop/live
+    pv old deleted=400 phase=Released finalizers=kubernetes.io/pv-protection,external-provisioner.volume.kubernetes.io/finalizer
+    attachment a1 volume=old node=n2 attacher=disk.example deleted=400 finalizers=external-attacher/disk-example
+    crd topics.queue.example defines=Topic.queue.example deleted=400 finalizers=customresourcecleanup.apiextensions.k8s.io
+    pod shop/counted node=n2 deleted=400 phase=Failed containers=web:terminated finalizers=batch.kubernetes.io/job-tracking
+    svc shop/front deleted=400 finalizers=service.kubernetes.io/load-balancer-cleanup
+";
+
+#[test]
+fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
+    const NEVER: [&str; 6] = [
+        "kubernetes.io/pvc-protection",
+        "kubernetes.io/pv-protection",
+        "foregroundDeletion",
+        "orphan",
+        "customresourcecleanup.apiextensions.k8s.io",
+        "external-attacher/disk-example",
+    ];
+    let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
+    let mut removed = 0;
+    for (diagnosis, remedies) in found(&fixture::index(&everything)) {
+        for remedy in remedies {
+            if let RemedyAct::RemoveFinalizer { finalizer } = &remedy.act {
+                removed += 1;
+                assert!(!NEVER.contains(&&**finalizer), "{finalizer} for {}", diagnosis.id);
+            }
+        }
+    }
+    assert!(removed >= 5, "{removed} finalizers were to be removed");
+}
+
+#[test]
+fn every_remedy_is_one_change_and_comes_in_order_of_harm() {
+    let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
+    for (diagnosis, remedies) in found(&fixture::index(&everything)) {
+        assert!(!remedies.is_empty(), "no remedy for {}", diagnosis.id);
+        assert!(remedies.is_sorted_by_key(|remedy| remedy.harm), "{}", diagnosis.id);
+        for remedy in &remedies {
+            let acting = remedy.commands.iter().filter(|it| it.purpose == Purpose::Act);
+            assert!(acting.count() <= 1, "{:?}", remedy.act);
+            let may_act = remedy.withheld.is_none();
+            assert!(may_act || remedy.commands.iter().all(|it| it.purpose == Purpose::Look));
+            let wire = serde_json::to_string(remedy).unwrap();
+            assert_eq!(*remedy, serde_json::from_str(&wire).unwrap());
+        }
+    }
+}
+
+#[test]
+fn nothing_that_may_lose_data_is_offered_while_pods_are_hidden() {
+    let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
+    for resource in ["pods", "nodes", "v1", "volumeattachments.storage.k8s.io"] {
+        let mut index = fixture::index(&everything);
+        hide(&mut index, resource);
+        for remedy in found(&index).into_iter().flat_map(|(_, remedies)| remedies) {
+            assert!(remedy.harm < Harm::DataLoss || remedy.withheld.is_some(), "{remedy:?}");
+        }
+    }
+}

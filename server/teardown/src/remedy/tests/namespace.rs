@@ -1,0 +1,197 @@
+//! Namespaces, with the APIs and webhooks that hold them.
+
+use super::*;
+
+#[test]
+fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
+    insta::assert_snapshot!(told(&fixture::index(API_DOWN)), @r#"
+    apiDown at APIService v1beta1.metrics.k8s.io
+      None: repairApi:groupVersion:metrics.k8s.io/v1beta1 → Service kube-system/metrics-server
+        ? kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml --show-managed-fields
+        ? kubectl --context=prod --namespace=kube-system get services/metrics-server --output=wide
+        ? kubectl --context=prod --namespace=kube-system get endpointslices --selector=kubernetes.io/service-name=metrics-server
+        ? kubectl --context=prod --namespace=kube-system get pods --output=wide
+      Reversible: deleteApiService:groupVersion:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
+        needs groupStoresNothing Yes
+        reaches *.metrics.k8s.io
+        loses api
+        loses comesBack
+        undo createAgain
+        = kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"apiservice:v1beta1.metrics.k8s.io"}}' | kubectl --context=prod delete --raw=/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io --filename=-
+      Reversible: nudge → Namespace s3
+        needs causeRemoved Unknown
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/s3 --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:s3"}}'
+        < kubectl --context=prod annotate namespaces/s3 unwind/look-again-
+      Leftovers: finalizeNamespace → Namespace s3
+        withheld: cannotList:resource:metrics.k8s.io/v1beta1
+        needs namespaceListable No
+        needs noPodsInside Yes
+        reaches ConfigMap s3/left
+        loses orphans
+    "#);
+}
+
+#[test]
+fn api_that_may_store_objects_is_never_removed() {
+    let stores = API_DOWN.replace("metrics.k8s.io", "apps.example.com");
+    insta::assert_debug_snapshot!(acts(&fixture::index(&stores)), @r#"
+    [
+        "repairApi",
+        "deleteApiService withheld groupMayStoreObjects:group:apps.example.com",
+        "nudge",
+        "finalizeNamespace withheld cannotList:resource:apps.example.com/v1beta1",
+    ]
+    "#);
+}
+
+#[test]
+fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
+    let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
+    insta::assert_debug_snapshot!(acts(&fixture::index(&up)), @r#"
+    [
+        "repairApi",
+        "nudge",
+        "finalizeNamespace",
+    ]
+    "#);
+    let mut index = fixture::index(&up);
+    hide(&mut index, "secrets");
+    insta::assert_debug_snapshot!(acts(&index), @r#"
+    [
+        "repairApi",
+        "nudge",
+        "finalizeNamespace withheld cannotList:resource:secrets",
+    ]
+    "#);
+    let with_pod = format!("{up}\npod s3/a node=n1\nnode n1");
+    insta::assert_debug_snapshot!(acts(&fixture::index(&with_pod)), @r#"
+    [
+        "repairApi",
+        "nudge",
+        "finalizeNamespace withheld podsInside",
+    ]
+    "#);
+}
+
+#[test]
+fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
+    insta::assert_snapshot!(told(&fixture::index("
+        Topic.queue.example gone/orders deleted=90 finalizers=queue.example/topic
+        cm gone/left
+    ")), @r#"
+    finisherGone at Topic 
+      None: restoreFinisher:finalizer:queue.example/topic,candidates:[]
+      Deletion: recreateNamespace:namespace:gone → Namespace gone
+        reaches ConfigMap gone/left
+        reaches Topic gone/orders
+        loses workloadsStart
+        ! kubectl --context=prod create namespace gone
+        ! kubectl --context=prod delete namespaces/gone --wait=false
+      Leftovers: removeFinalizer:finalizer:queue.example/topic → Topic gone/orders
+        withheld: namespaceGone
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses cleanUp
+    "#);
+}
+
+#[test]
+fn webhook_is_repaired_then_ignored_then_removed() {
+    insta::assert_snapshot!(told(&fixture::index(r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
+        webhook gate service=ops/gate guards=configmaps,deployments.apps
+        cm shop/c
+    "#)), @r#"
+    webhookDown at ValidatingWebhookConfiguration gate
+      None: repairWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
+        ? kubectl --context=prod --namespace=ops get services/gate --output=wide
+        ? kubectl --context=prod --namespace=ops get endpointslices --selector=kubernetes.io/service-name=gate
+        ? kubectl --context=prod --namespace=ops get pods --output=wide
+      Reversible: ignoreWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
+        reaches configmaps
+        reaches deployments.apps
+        loses checks
+        loses comesBack
+        undo setBack
+        ! kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'
+        < kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]'
+      Reversible: deleteWebhookConfiguration → ValidatingWebhookConfiguration gate
+        reaches configmaps
+        reaches deployments.apps
+        loses checks
+        loses comesBack
+        undo createAgain
+        = kubectl --context=prod get validatingwebhookconfigurations.admissionregistration.k8s.io/gate --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"webhook:gate"}}' | kubectl --context=prod delete --raw=/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gate --filename=-
+      Reversible: nudge → Namespace shop
+        needs causeRemoved Unknown
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
+        < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+    "#);
+}
+
+#[test]
+fn finalizer_in_the_spec_goes_alone() {
+    insta::assert_snapshot!(told(&fixture::index("
+        ns shop of=shop deleted=400 spec=kubernetes,example.com/keep finalizers=example.com/meta
+    ")), @r#"
+    finisherGone at Namespace 
+      None: restoreFinisher:finalizer:example.com/meta,candidates:[]
+      Leftovers: removeFinalizer:finalizer:example.com/meta → Namespace shop
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses cleanUp
+        = kubectl --context=prod get namespaces/shop --output=yaml
+        ! kubectl --context=prod patch namespaces/shop --type=json -p '[{"op":"test","path":"/metadata/uid","value":"ns:shop"},{"op":"test","path":"/metadata/finalizers/0","value":"example.com/meta"},{"op":"remove","path":"/metadata/finalizers/0"}]'
+    namespaceFinalizer at Namespace shop
+      None: restoreFinisher:finalizer:example.com/keep,candidates:[]
+      Leftovers: removeSpecFinalizer:finalizer:example.com/keep → Namespace shop
+        needs finisherCannotFinish Unknown
+        needs cleanedUpByHand Unknown
+        loses cleanUp
+        = kubectl --context=prod get namespaces/shop --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"finalizers":["example.com/meta"],"labels":{"app.kubernetes.io/part-of":"shop"},"name":"shop","uid":"ns:shop"},"spec":{"finalizers":["kubernetes"]}}' | kubectl --context=prod replace --raw=/api/v1/namespaces/shop/finalize --filename=-
+    "#);
+}
+
+#[test]
+fn converter_is_repaired_or_switched_off() {
+    insta::assert_snapshot!(told(&fixture::index("
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
+        crd topics.queue.example defines=Topic.queue.example service=s4/converter
+    ")), @r#"
+    conversionDown at CustomResourceDefinition topics.queue.example
+      None: repairConverter:kind:queue.example/v1, Kind=Topic → Service s4/converter
+        ? kubectl --context=prod --namespace=s4 get services/converter --output=wide
+        ? kubectl --context=prod --namespace=s4 get endpointslices --selector=kubernetes.io/service-name=converter
+        ? kubectl --context=prod --namespace=s4 get pods --output=wide
+      Reversible: nudge → Namespace shop
+        needs causeRemoved Unknown
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
+        < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+      DataLoss: stopConversion → CustomResourceDefinition topics.queue.example
+        needs oneStoredVersion Unknown
+        loses fields
+        loses comesBack
+        undo setBack
+        ? kubectl --context=prod get customresourcedefinitions.apiextensions.k8s.io/topics.queue.example '--output=jsonpath={.status.storedVersions}'
+        = kubectl --context=prod get customresourcedefinitions.apiextensions.k8s.io/topics.queue.example --output=yaml
+        ! kubectl --context=prod patch customresourcedefinitions.apiextensions.k8s.io/topics.queue.example --type=json -p '[{"op":"test","path":"/metadata/uid","value":"crd:topics.queue.example"},{"op":"test","path":"/spec/conversion/strategy","value":"Webhook"},{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'
+    "#);
+}
+
+#[test]
+fn hidden_kind_is_made_visible_and_nothing_else() {
+    let mut index =
+        fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");
+    hide(&mut index, "pods");
+    insta::assert_snapshot!(told(&index), @r#"
+    cannotSee at PersistentVolumeClaim shop/data
+      None: makeVisible:resource:pods → PersistentVolumeClaim shop/data
+        ? kubectl --context=prod auth can-i list pods --all-namespaces
+    "#);
+}

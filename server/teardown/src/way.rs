@@ -1,0 +1,54 @@
+//! A way out of a deletion that waits, in sentences: what a page shows of a [`Remedy`](crate::remedy::Remedy).
+//!
+//! # Decisions
+//! The server makes these sentences, and a page asks for those of the cards that are open. Everywhere else codes travel and a
+//! page makes the sentences. Thirty kinds of remedies with all that they reach, need and lose would cost each first load about
+//! 25 KB of Brotli, and most pages never show one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::remedy::{Harm, Holds};
+
+/// One way out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Way {
+    /// What to do, in a few words.
+    pub title: String,
+    /// The worst that it does, as a code for its look.
+    pub harm: Harm,
+    /// The same in words.
+    pub harms: String,
+    /// What it does, and what happens then.
+    pub does: String,
+    /// What else it hits, if anything.
+    pub reaches: Option<String>,
+    /// What is lost.
+    pub loses: Vec<String>,
+    /// What must hold before it is done.
+    pub needs: Vec<WayNeed>,
+    /// Whether it can be taken back, and how.
+    pub undo: Option<String>,
+    /// Why it cannot be chosen now.
+    pub withheld: Option<String>,
+    /// The commands.
+    pub commands: Vec<WayCommand>,
+}
+
+/// Something that must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayNeed {
+    /// The condition.
+    pub what: String,
+    /// Whether it holds now.
+    pub holds: Holds,
+}
+
+/// A command to copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayCommand {
+    /// Its part, and the shell that it belongs in.
+    pub what: String,
+    /// The line.
+    pub line: String,
+}
