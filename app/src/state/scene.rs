@@ -311,7 +311,7 @@ of_kind!(
 /// All diagnoses: those that do harm first, then those with the most objects.
 pub fn diagnoses_by_harm(records: &Records) -> Vec<DiagnosisCard> {
     let mut cards: Vec<DiagnosisCard> = diagnoses(records).cloned().collect();
-    cards.sort_by(|a, b| b.diagnosis.harm().cmp(&a.diagnosis.harm()));
+    cards.sort_by_key(|card| std::cmp::Reverse(card.diagnosis.harm()));
     cards
 }
 

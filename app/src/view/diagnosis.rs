@@ -71,7 +71,7 @@ fn row(
         }
     });
     let out = move || ways.of(&of_card).map(|ways| ways_out(&ways));
-    let inside = move || card.with(|card| card.as_ref().map(|card| body(card)));
+    let inside = move || card.with(|card| card.as_ref().map(body));
     let proof = move || card.with(|card| card.as_ref().map(|card| proof(card, scene, address)));
     let toggled = move |event: leptos::ev::Event| {
         is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));

@@ -254,8 +254,9 @@ mod tests {
         let routes = generate_route_list(App);
         let of_app: BTreeSet<&str> = routes.iter().map(|route| route.path()).collect();
         let pages = server.table.iter().map(|(_, path, _)| path.as_str());
-        let is_page =
-            |path: &&str| ["/", "/trouble"].contains(path) || path.starts_with("/u/") || path.starts_with("/r/");
+        let is_page = |path: &&str| {
+            ["/", "/trouble"].contains(path) || path.starts_with("/u/") || path.starts_with("/r/")
+        };
         let pages: BTreeSet<&str> =
             pages.filter(is_page).filter(|path| !path.ends_with(".txt")).collect();
         assert_eq!(pages, of_app);

@@ -69,9 +69,10 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
             node::silent(case, node, *control_plane, *silent)
         }
         Cause::NodeMissing { node } => node::missing(case, node),
-        Cause::ContainersRunning { .. } | Cause::SandboxLeft { .. } | Cause::DevicesLeft { .. } => {
-            pod::not_stopped(case, cause)
-        }
+        Cause::ContainersRunning { .. }
+        | Cause::NeverStarted { .. }
+        | Cause::SandboxLeft { .. }
+        | Cause::DevicesLeft { .. } => pod::not_stopped(case, cause),
         Cause::VolumesMounted { .. }
         | Cause::ClaimGone { .. }
         | Cause::DriverMissing { .. }
@@ -86,6 +87,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ApiDown { group_version, service } => {
             namespace::api_down(case, group_version, service.as_ref())
         }
+        Cause::LooksAgain { .. } => namespace::looks_again(case),
         Cause::WebhookDown { webhook, configurations } => {
             namespace::webhook_down(case, webhook, configurations)
         }

@@ -178,7 +178,7 @@ fn ended_by_force(case: &Case<'_>) -> Option<String> {
         let mut volumes = list(pod, "/spec/volumes").iter();
         let mounts =
             volumes.any(|it| text(it, "/persistentVolumeClaim/claimName") == name(case.object));
-        mounts && !(was_attached && !exists(text(pod, "/spec/nodeName")))
+        mounts && (!was_attached || exists(text(pod, "/spec/nodeName")))
     })?;
     Some(format!("{} was deleted by force", title(pod)))
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, router},
-    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
+    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Remedies, Subscription},
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},

@@ -19,10 +19,8 @@ const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub fn way(remedy: &Remedy, context: &str) -> Way {
-    let command = |(command, line): (&Command, String)| WayCommand {
-        what: command_purpose(command),
-        line,
-    };
+    let command =
+        |(command, line): (&Command, String)| WayCommand { what: command_purpose(command), line };
     let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
     Way {
         title: remedy_title(remedy),
@@ -51,6 +49,9 @@ fn remedy_title(remedy: &Remedy) -> String {
         RemedyAct::RestoreExport { .. } => "Bring back the storage behind the mount".to_owned(),
         RemedyAct::EndProcess { node, .. } => {
             format!("Find out on node {} why the container does not end", isolated(node))
+        }
+        RemedyAct::FindHang { node } => {
+            format!("Find out on node {} why the Pod has not started", isolated(node))
         }
         RemedyAct::RepairNetwork { node } => {
             format!("Repair the network agent on node {}", isolated(node))
@@ -149,6 +150,9 @@ fn remedy_does(act: &RemedyAct) -> String {
                 many => format!("{} containers run", many.len()),
             }
         ),
+        RemedyAct::FindHang { .. } => {
+            "Its Events and the kubelet’s log say what the kubelet waits for: most often a mount that hangs, an image or the network. Repair that, and the kubelet goes on by itself.".to_owned()
+        }
         RemedyAct::RepairNetwork { .. } => {
             "The containers have ended, and the network of the Pod has not been removed. Check that the network agent’s Pod on this node is ready and reaches the API server.".to_owned()
         }
@@ -251,6 +255,9 @@ fn wait(reason: WaitReason) -> &'static str {
         }
         WaitReason::PodCollector => {
             "The Pod garbage collector removes the Pod by itself, within about a minute."
+        }
+        WaitReason::ControllerRetry => {
+            "The controller looks again by itself: mostly within 150 s, at the latest after about 1000 s."
         }
         WaitReason::Finisher => "The program that clears the finalizer runs and may need time.",
         WaitReason::Detach => {

@@ -93,6 +93,11 @@ pub enum RemedyAct {
         /// The containers.
         containers: Vec<Arc<str>>,
     },
+    /// Find out what the kubelet waits for before it starts the Pod.
+    FindHang {
+        /// The node.
+        node: Arc<str>,
+    },
     /// Repair the network agent of the node.
     RepairNetwork {
         /// The node.
@@ -238,6 +243,7 @@ impl RemedyAct {
             | Self::FreeMount { .. }
             | Self::RestoreExport { .. }
             | Self::EndProcess { .. }
+            | Self::FindHang { .. }
             | Self::RepairNetwork { .. }
             | Self::RepairDevices { .. }
             | Self::RepairDriver { .. }
@@ -285,6 +291,8 @@ pub enum WaitReason {
     KubeletRetry,
     /// The Pod garbage collector removes the Pod.
     PodCollector,
+    /// The controller looks again after its back-off.
+    ControllerRetry,
     /// The program that runs clears its finalizer.
     Finisher,
     /// The driver detaches the volume.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, Withheld},
+    act::{Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH},
     command,
     finalizer::nudge,
@@ -125,6 +125,14 @@ pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
     let mut found = vec![look];
     found.extend(object.map(|object| nudge(case, object)));
     found
+}
+
+/// The cause is over: the controller looks again by itself, and a change of the namespace hurries it.
+pub(super) fn looks_again(case: &Case<'_>) -> Vec<Remedy> {
+    let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
+    let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
+    let hurry = case.namespaces().map(|namespace| nudge(case, namespace));
+    std::iter::once(wait).chain(hurry).collect()
 }
 
 /// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     act::{DriverPart, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, WaitReason, Withheld},
     case::{Case, claims, has_ended},
-    command::{self, Purpose},
+    command::{self, Command, Purpose},
 };
 use crate::{diagnosis::Cause, object::Object};
 
@@ -26,6 +26,7 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             let (node, containers) = (node.clone(), containers.clone());
             (RemedyAct::EndProcess { node: node.clone(), containers }, node, Loss::SecondWriter)
         }
+        Cause::NeverStarted { node } => return never_started(case, object, node),
         Cause::DevicesLeft { node } => {
             (RemedyAct::RepairDevices { node: node.clone() }, node.clone(), Loss::Device)
         }
@@ -34,18 +35,27 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         }
         _ => return Vec::new(),
     };
-    let log = command::on_node(
-        Purpose::Look,
-        &name,
-        &["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager"],
-    );
     let mut found = vec![
-        Remedy::new(repair).at(object).with([command::describe(object), log]),
+        Remedy::new(repair).at(object).with([command::describe(object), kubelet_log(&name)]),
         restart_kubelet(case, &name),
     ];
     found.extend(restart_node(case, &name));
     found.push(force_ended(object, &name, [loss]));
     found
+}
+
+/// No container has started. Force is not offered: what the kubelet waits for may start later and write.
+fn never_started(case: &Case<'_>, object: &Object, node: &Arc<str>) -> Vec<Remedy> {
+    let look = [command::describe(object), kubelet_log(node)];
+    let find = Remedy::new(RemedyAct::FindHang { node: node.clone() }).at(object).with(look);
+    let mut found = vec![find, restart_kubelet(case, node)];
+    found.extend(restart_node(case, node));
+    found
+}
+
+fn kubelet_log(node: &Arc<str>) -> Option<Command> {
+    let log = ["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager"];
+    command::on_node(Purpose::Look, node, &log)
 }
 
 /// The containers have ended, and the kubelet has not unmounted the volumes or removed the directory of the Pod.
