@@ -31,11 +31,11 @@ use leptos_router::{
 };
 pub use state::seed::PageSeed;
 use state::{
+    advice::KnownAdvice,
     clock,
     connection::Connection,
     live,
     seed::{InitialData, PackedSeed},
-    ways::Ways,
 };
 use view::frame::Frame;
 
@@ -91,7 +91,7 @@ pub fn App() -> impl IntoView {
     let seed = PageSeed::load();
     provide_context(clock::Clock::new(seed.now));
     provide_context(Connection::new(&seed));
-    provide_context(Ways::new(seed.ways.clone()));
+    provide_context(KnownAdvice::new(seed.advice.clone()));
     provide_context(InitialData::new(seed));
     clock::start();
     live::start();

@@ -16,10 +16,10 @@ use teardown::{
 
 use crate::{
     state::{
+        advice::KnownAdvice,
         clipboard, command, live,
         scene::{self, Scene},
         seed::InitialData,
-        ways::Ways,
     },
     view::{
         frame::Badge,
@@ -99,14 +99,14 @@ fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
     Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
 }
 
-/// Reads the ways out of a diagnosis anew.
-fn load_ways() -> Callback<String> {
-    let ways = expect_context::<Ways>();
+/// Reads the advice about a diagnosis anew.
+fn load_advice() -> Callback<String> {
+    let known = expect_context::<KnownAdvice>();
     Callback::new(move |id: String| {
         leptos::task::spawn_local(async move {
             // A diagnosis that is not known any more goes from the page by itself.
-            if let Ok(read) = command::read_ways(&id).await {
-                ways.put(id, read);
+            if let Ok(read) = command::read_advice(&id).await {
+                known.put(id, read);
             }
         });
     })

@@ -1,6 +1,7 @@
 //! The state behind what is seen: the records of a topic as signals, the connection that keeps them current, the clock,
 //! and the requests that a person sets off.
 
+pub mod advice;
 pub mod clipboard;
 pub mod clock;
 pub mod command;
@@ -16,4 +17,3 @@ pub mod progress;
 pub mod scene;
 pub mod seed;
 pub mod subscription;
-pub mod ways;

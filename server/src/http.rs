@@ -17,7 +17,7 @@
 //! | right | requests |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
-//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/ways`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
 //! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
 //! | act | `POST /api/plans`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
@@ -44,7 +44,7 @@
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
 //! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause and the facts behind it
-//! curl -b jar "$U/api/trouble/ways?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 200: the ways out of one, in sentences, the least harmful first
+//! curl -b jar "$U/api/trouble/advice?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 404: advice about one, in sentences, with the ways out; this node reports
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
 //! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
@@ -140,6 +140,7 @@
 //! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
 
 mod access;
+mod advice;
 mod body;
 mod demo;
 mod error;
@@ -160,7 +161,6 @@ mod session;
 mod site;
 mod trace;
 mod units;
-mod ways;
 
 use std::sync::Arc;
 

@@ -148,10 +148,10 @@ impl Drawing {
 
     fn into_layout(self, graph: &Graph, previous: &Layout) -> Layout {
         let placed = graph.nodes.iter().zip(self.places);
-        let nodes: BTreeMap<Arc<str>, Place> =
-            placed.filter_map(|(node, place)| Some((node.key.clone(), place?))).collect();
-        let known: BTreeMap<(&str, &str), &Route> =
-            previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)).collect();
+        let mut nodes: BTreeMap<Arc<str>, Place> = BTreeMap::new();
+        nodes.extend(placed.filter_map(|(node, place)| Some((node.key.clone(), place?))));
+        let mut known: BTreeMap<(&str, &str), &Route> = BTreeMap::new();
+        known.extend(previous.edges.iter().map(|route| ((&*route.from, &*route.to), route)));
         let edge = |(from, to): &(usize, usize)| {
             let (from, to) = (&graph.nodes[*from].key, &graph.nodes[*to].key);
             match known.get(&(&**from, &**to)) {

@@ -15,7 +15,8 @@ pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout
         };
         (shape.key.clone(), Place { area, rank: ordered.ranks[node] })
     };
-    let nodes: BTreeMap<Arc<str>, Place> = graph.nodes.iter().enumerate().map(place).collect();
+    let mut nodes: BTreeMap<Arc<str>, Place> = BTreeMap::new();
+    nodes.extend(graph.nodes.iter().enumerate().map(place));
     let edges = graph
         .edges
         .iter()

@@ -92,7 +92,7 @@ pub fn Run() -> impl IntoView {
             done(command::take_on(&id.get_untracked(), step, &confirm).await);
         });
     });
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_ways());
+    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let alarm = alarm(attention);

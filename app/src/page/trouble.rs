@@ -14,7 +14,7 @@ pub fn Trouble() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Trouble));
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_ways());
+    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {

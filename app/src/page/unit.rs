@@ -45,7 +45,7 @@ pub fn Unit() -> impl IntoView {
     });
     let empty =
         Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_ways());
+    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
     let tally = Memo::new(move |_| scene.read(Tally::of));
     let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
         let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());

@@ -1,16 +1,18 @@
 //! The requests that a person makes of the server, with types.
 
-use gloo_net::http::{Request, RequestBuilder, Response};
+use std::{future::Future, pin::Pin};
+
+use gloo_net::http::{Request, RequestBuilder};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
+    advice::Advice,
     demo::DemoCommand,
     message::DemoFault,
     plan::{Choices, Difference, Plan, PlanId, StepId},
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
-    way::Way,
 };
 
 use crate::{navigation::address::encoded, text};
@@ -67,19 +69,17 @@ pub async fn make_plan(unit: &UnitId, choices: &Choices) -> Result<Plan, Refusal
         unit: &'a UnitId,
         choices: &'a Choices,
     }
-    ask(Request::post("/api/plans"), &Body { unit, choices }).await
+    ask("/api/plans", &Body { unit, choices }).await
 }
 
 /// Reads a plan.
 pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
-    let request = Request::get(&format!("/api/plans/{}", encoded(&plan.to_string())));
-    answer(as_json(request).send().await).await
+    read(get(&format!("/api/plans/{}", encoded(&plan.to_string())))).await
 }
 
-/// Reads the ways out of a diagnosis.
-pub async fn read_ways(diagnosis: &str) -> Result<Vec<Way>, Refusal> {
-    let request = Request::get(&format!("/api/trouble/ways?id={}", encoded(diagnosis)));
-    answer(as_json(request).send().await).await
+/// Reads the advice about a diagnosis.
+pub async fn read_advice(diagnosis: &str) -> Result<Advice, Refusal> {
+    read(get(&format!("/api/trouble/advice?id={}", encoded(diagnosis)))).await
 }
 
 /// Starts a plan that was confirmed by its hash and the unit's name.
@@ -95,7 +95,7 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
         run: RunId,
     }
     let body = Body { plan: &plan.id, hash: &plan.hash, confirm };
-    ask(Request::post("/api/runs"), &body).await.map(|Started { run }| run)
+    ask("/api/runs", &body).await.map(|Started { run }| run)
 }
 
 /// Gives a run a command.
@@ -125,7 +125,7 @@ pub async fn session_link(name: &str, right: Right) -> Result<String, Refusal> {
         url: String,
     }
     let name = Some(name.trim()).filter(|name| !name.is_empty());
-    ask(Request::post("/api/session/link"), &Body { name, right }).await.map(|Made { url }| url)
+    ask("/api/session/link", &Body { name, right }).await.map(|Made { url }| url)
 }
 
 /// A link that this session may take back, or the session that it signed in.
@@ -157,8 +157,7 @@ pub async fn session_links() -> Result<Vec<LinkCard>, Refusal> {
     struct Links {
         links: Vec<LinkCard>,
     }
-    let request = Request::get("/api/session/links");
-    answer(as_json(request).send().await).await.map(|Links { links }| links)
+    read(get("/api/session/links")).await.map(|Links { links }| links)
 }
 
 /// Takes a link back, and ends the session that it signed in.
@@ -177,7 +176,8 @@ pub async fn status_of(topic: &str) -> Option<u16> {
         Some((kind, id)) => format!("/api/{kind}s/{}", encoded(id)),
         None => "/api/units".to_owned(),
     };
-    as_json(Request::get(&path)).send().await.ok().map(|response| response.status())
+    let request = Request::get(&path).header("Accept", "application/json");
+    request.send().await.ok().map(|response| response.status())
 }
 
 /// Changes the simulated cluster, where the cluster is one.
@@ -203,39 +203,46 @@ pub fn switch(what: DemoFault, subject: &str) -> impl Fn(bool) -> DemoCommand + 
 struct Nothing {}
 
 async fn send(path: &str, body: &impl Serialize) -> Result<(), Refusal> {
-    let Ok(request) = as_json(Request::post(path)).json(body) else {
-        return Err(Refusal::default());
-    };
-    let response = request.send().await.map_err(|_| Refusal::default())?;
-    if response.ok() { Ok(()) } else { Err(refusal(&response).await) }
+    post(path, body).await.map(drop)
 }
 
-async fn ask<T: DeserializeOwned>(
-    request: RequestBuilder,
-    body: &impl Serialize,
-) -> Result<T, Refusal> {
-    match as_json(request).json(body) {
-        Ok(request) => answer(request.send().await).await,
-        Err(_) => Err(Refusal::default()),
-    }
+async fn ask<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Result<T, Refusal> {
+    read(post(path, body)).await
 }
 
-fn as_json(request: RequestBuilder) -> RequestBuilder {
-    request.header("Accept", "application/json")
+fn post(path: &str, body: &impl Serialize) -> Answer {
+    // A body of names and numbers is always written.
+    exchange(Request::post(path), Some(serde_json::to_string(body).unwrap_or_default()))
 }
 
-async fn answer<T: DeserializeOwned>(
-    response: Result<Response, gloo_net::Error>,
-) -> Result<T, Refusal> {
-    let response = response.map_err(|_| Refusal::default())?;
-    if !response.ok() {
-        return Err(refusal(&response).await);
-    }
-    response.json().await.map_err(|_| Refusal::default())
+fn get(path: &str) -> Answer {
+    exchange(Request::get(path), None)
 }
 
-async fn refusal(response: &Response) -> Refusal {
-    response.json::<RefusalBody>().await.map(|body| body.error).unwrap_or_default()
+async fn read<T: DeserializeOwned>(answer: Answer) -> Result<T, Refusal> {
+    serde_json::from_str(&answer.await?).map_err(|_| Refusal::default())
+}
+
+/// The text of an answer. It is boxed, so that the code which sends a request is compiled once and not into each future that
+/// waits for one.
+type Answer = Pin<Box<dyn Future<Output = Result<String, Refusal>>>>;
+
+fn exchange(request: RequestBuilder, body: Option<String>) -> Answer {
+    Box::pin(async move {
+        let request = request.header("Accept", "application/json");
+        let request = match body {
+            Some(body) => request.header("Content-Type", "application/json").body(body),
+            None => request.build(),
+        };
+        let no_answer = |_| Refusal::default();
+        let response = request.map_err(no_answer)?.send().await.map_err(no_answer)?;
+        let text = response.text().await.map_err(no_answer)?;
+        if response.ok() { Ok(text) } else { Err(refusal(&text)) }
+    })
+}
+
+fn refusal(text: &str) -> Refusal {
+    serde_json::from_str::<RefusalBody>(text).map(|body| body.error).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use teardown::{message::Message, plan::Plan, right::Right, way::Way};
+use teardown::{advice::Advice, message::Message, plan::Plan, right::Right};
 
 /// The one value that travels inside the HTML.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,8 +19,8 @@ pub struct PageSeed {
     /// The cluster's time when the server rendered.
     #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
-    /// The ways out of the diagnoses that the page shows, by id.
-    pub ways: BTreeMap<String, Vec<Way>>,
+    /// Advice about the diagnoses that the page shows, by id.
+    pub advice: BTreeMap<String, Advice>,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,
     /// Whether the reader may ask the server to do something.
@@ -36,7 +36,7 @@ impl Default for PageSeed {
             plan: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
-            ways: BTreeMap::new(),
+            advice: BTreeMap::new(),
             build: String::new(),
             signed_in: false,
             right: Right::Look,

@@ -11,6 +11,7 @@ mod remedy;
 mod step_problem;
 mod cluster;
 mod diagnosis;
+mod advice;
 mod api_problem;
 mod demo;
 mod access;
@@ -19,6 +20,7 @@ use teardown::message::State;
 
 pub use self::{
     access::*,
+    advice::advice,
     api_problem::api_problem,
     cluster::*,
     demo::*,

@@ -3,13 +3,13 @@
 
 use leptos::prelude::*;
 use teardown::{
+    advice::Advice,
     diagnosis::{Diagnosis, Evidence},
     message::{DiagnosisCard, Key, Record},
     object::Uid,
 };
 
 use super::{
-    frame::Badge,
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name},
@@ -19,14 +19,14 @@ use super::{
 use crate::{
     navigation::address::{self, Address},
     state::{
+        advice::KnownAdvice,
         clipboard,
         scene::{self, Scene},
-        ways::Ways,
     },
     text,
 };
 
-/// The cards, the worst first. `open` shows them whole from the start; `load` reads the ways out of one.
+/// The cards, the worst first. `open` shows them whole from the start; `load` reads the advice about one.
 pub fn diagnoses(
     scene: Scene,
     address: Option<Address>,
@@ -53,7 +53,7 @@ fn row(
     load: Callback<String>,
 ) -> AnyView {
     let place = address::card_of(&id);
-    let ways = expect_context::<Ways>();
+    let known = expect_context::<KnownAdvice>();
     let (of_card, loaded) = (id.clone(), id.clone());
     let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
@@ -66,13 +66,15 @@ fn row(
     // What must hold before a remedy is done changes with the cluster.
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
-        if is_there && is_open.get() && (before.is_some() || !ways.has(&loaded)) {
+        if is_there && is_open.get() && (before.is_some() || !known.has(&loaded)) {
             load.run(loaded.clone());
         }
     });
-    let out = move || ways.of(&of_card).map(|ways| ways_out(&ways));
-    let inside = move || card.with(|card| card.as_ref().map(body));
-    let proof = move || card.with(|card| card.as_ref().map(|card| proof(card, scene, address)));
+    let advice = Memo::new(move |_| known.of(&of_card));
+    let out = move || advice.with(|advice| advice.as_ref().map(|advice| ways_out(&advice.ways)));
+    let inside = move || card.with(|card| card.as_ref().map(|card| body(card, advice)));
+    let proof =
+        move || card.with(|card| card.as_ref().map(|card| proof(card, advice, scene, address)));
     let toggled = move |event: leptos::ev::Event| {
         is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
     };
@@ -107,16 +109,20 @@ fn summary(diagnosis: &Diagnosis) -> AnyView {
 }
 
 /// What somebody needs first.
-fn body(card: &DiagnosisCard) -> AnyView {
+fn body(card: &DiagnosisCard, advice: Memo<Option<Advice>>) -> AnyView {
     let DiagnosisCard { diagnosis, contact } = card;
     let harm = text::harm(&diagnosis.impact)
         .into_iter()
         .map(|line| view! { <p>{line}</p> }.into_any())
         .collect_view();
-    let mistake = text::do_not(&diagnosis.cause).map(|mistake| {
-        view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
-            .into_any()
-    });
+    let next = move || advice.with(|advice| advice.as_ref().map(|it| it.if_nobody_acts.clone()));
+    let mistake = move || {
+        let mistake = advice.with(|advice| advice.as_ref()?.do_not.clone());
+        mistake.map(|mistake| {
+            view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
+                .into_any()
+        })
+    };
     let whose = (!contact.is_empty()).then(|| {
         let pairs = contact
             .iter()
@@ -130,8 +136,8 @@ fn body(card: &DiagnosisCard) -> AnyView {
     view! {
         <dl class="diagnosis-first">
             <div><dt>{text::HARM}</dt><dd>{harm}</dd></div>
-            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{text::if_nobody_acts(&diagnosis.cause)}</dd></div>
-            {mistake}
+            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{move || next()}</dd></div>
+            {move || mistake()}
             {whose}
         </dl>
     }
@@ -139,8 +145,14 @@ fn body(card: &DiagnosisCard) -> AnyView {
 }
 
 /// The chain and the evidence.
-fn proof(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyView {
+fn proof(
+    card: &DiagnosisCard,
+    advice: Memo<Option<Advice>>,
+    scene: Scene,
+    address: Option<Address>,
+) -> AnyView {
     let diagnosis = &card.diagnosis;
+    let sure = move || advice.with(|advice| advice.as_ref().map(|it| it.confidence.clone()));
     view! {
         <div class="diagnosis-proof">
             <section>
@@ -149,11 +161,11 @@ fn proof(card: &DiagnosisCard, scene: Scene, address: Option<Address>) -> AnyVie
             </section>
             <section>
                 <h3>{text::EVIDENCE}</h3>
-                <p>{text::confidence(diagnosis)}</p>
+                <p>{move || sure()}</p>
                 {evidence(&diagnosis.evidence)}
             </section>
         </div>
-        {tools(card)}
+        {tools(diagnosis, advice)}
     }
     .into_any()
 }
@@ -193,15 +205,14 @@ fn evidence(facts: &[Evidence]) -> AnyView {
     view! { <ul class="evidence">{lines}</ul> }.into_any()
 }
 
-fn tools(card: &DiagnosisCard) -> AnyView {
-    let (copied, badge) = (RwSignal::new(false), use_context::<Badge>());
-    let link = address::diagnosis(&card.diagnosis.id);
-    let (card, target) = (card.clone(), link.clone());
+fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {
+    let copied = RwSignal::new(false);
+    let link = address::diagnosis(&diagnosis.id);
+    let target = link.clone();
     let copy = move |_| {
-        let cluster = badge.and_then(Badge::name).unwrap_or_default();
+        let Some(advice) = advice.get_untracked() else { return };
         let origin = location().origin().unwrap_or_default();
-        let note = text::incident_note(&card, &cluster, &format!("{origin}{target}"));
-        clipboard::put(note, copied);
+        clipboard::put(format!("{}{origin}{target}\n", advice.note), copied);
     };
     view! {
         <div class="diagnosis-tools">

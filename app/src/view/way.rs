@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 use teardown::{
+    advice::{Way, WayCommand, WayNeed},
     remedy::{Harm, Holds},
-    way::{Way, WayCommand, WayNeed},
 };
 
 use super::icon::icon;

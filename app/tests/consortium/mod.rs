@@ -44,7 +44,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
         plan: None,
         refusal: None,
         now: now(),
-        ways: std::collections::BTreeMap::new(),
+        advice: std::collections::BTreeMap::new(),
         build: "abc123".to_owned(),
         signed_in: true,
         right: Right::Act,

@@ -19,14 +19,14 @@ use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
 use leptos_axum::ResponseOptions;
 use teardown::{
+    advice::Advice,
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
     run::RunId,
     unit::UnitId,
-    way::Way,
 };
 
-use super::{AppState, Failure, access::Person, ways};
+use super::{AppState, Failure, access::Person, advice};
 use crate::hub::{HubClosed, HubHandle, Refusal};
 
 /// The handler of every page that the app has.
@@ -55,8 +55,8 @@ async fn render(request: Request) -> Response {
     leptos_axum::render_app_to_stream_with_context(provide, shell)(request).await
 }
 
-/// The most diagnoses whose ways out come with a page.
-const WAYS: usize = 20;
+/// The most diagnoses about which advice comes with a page.
+const ADVISED: usize = 20;
 
 /// The data that a page is rendered with, found before rendering begins.
 #[derive(Clone)]
@@ -150,8 +150,8 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
-    /// The ways out of the diagnoses in the message, by id.
-    ways: BTreeMap<String, Vec<Way>>,
+    /// Advice about the diagnoses in the message, by id.
+    advice: BTreeMap<String, Advice>,
 }
 
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
@@ -186,32 +186,32 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
         Ok(message) => {
-            let ways = ways_out(&message, hub).await?;
-            Ok(Sight { message: Some(message), plan, ways })
+            let advice = advice_about(&message, hub).await?;
+            Ok(Sight { message: Some(message), plan, advice })
         }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan, ways: BTreeMap::new() })
+            Ok(Sight { message: None, plan, advice: BTreeMap::new() })
         }
         Err(refusal) => Err(refusal),
     })
 }
 
-/// The ways out of the first diagnoses of a page, to be read without a script. A page asks for the others itself.
-async fn ways_out(
+/// The advice about the first diagnoses of a page, to be read without a script. A page asks for the others itself.
+async fn advice_about(
     message: &Message,
     hub: &HubHandle,
-) -> Result<BTreeMap<String, Vec<Way>>, HubClosed> {
+) -> Result<BTreeMap<String, Advice>, HubClosed> {
     let Message::Snapshot { records, .. } = message else { return Ok(BTreeMap::new()) };
     let ids = records.iter().filter_map(|record| match record {
         Record::Diagnosis(card) => Some(&card.diagnosis.id),
         _ => None,
     });
     let mut found = BTreeMap::new();
-    for id in ids.take(WAYS) {
+    for id in ids.take(ADVISED) {
         // The diagnosis may have ended since.
-        if let Ok(ways) = ways::ways(hub, id.clone()).await? {
-            found.insert(id.clone(), ways);
+        if let Ok(advice) = advice::advice(hub, id.clone()).await? {
+            found.insert(id.clone(), advice);
         }
     }
     Ok(found)
@@ -229,7 +229,7 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 fn seed(
     state: &AppState,
     person: &Person,
-    Sight { message, plan, ways }: Sight,
+    Sight { message, plan, advice }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
 ) -> PageSeed {
@@ -238,7 +238,7 @@ fn seed(
         plan,
         refusal: refusal.map(str::to_owned),
         now,
-        ways,
+        advice,
         build: state.site.build().to_owned(),
         signed_in: true,
         right: person.guest.right,

@@ -11,8 +11,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, demo, events, feed, guard::has_right, health, page, plain, plans, runs, session,
-    units, ways,
+    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, runs,
+    session, units,
 };
 
 /// A line of the table.
@@ -65,7 +65,7 @@ pub(super) fn api() -> Vec<Route> {
         get("/units", Look, units::all),
         get("/units/{unit}", Look, units::one),
         get("/trouble", Look, units::trouble),
-        get("/trouble/ways", Look, ways::read),
+        get("/trouble/advice", Look, advice::read),
         post("/plans", Act, plans::make),
         get("/plans/{plan}", Look, plans::read),
         post("/runs", Act, runs::start),

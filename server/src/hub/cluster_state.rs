@@ -11,7 +11,7 @@ use teardown::{
     remedy::remedies,
     run::Run,
     unit::{Unit, UnitId, units},
-    world::World,
+    world::{World, diagnosis_card},
 };
 use tokio::time::Instant;
 
@@ -102,7 +102,8 @@ impl ClusterState {
         let Current { name, index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
         let remedies = remedies(diagnosis, index, graph, now);
-        Some(Remedies { cluster: name.to_owned(), remedies })
+        let card = diagnosis_card(index, diagnosis);
+        Some(Remedies { cluster: name.to_owned(), card, remedies })
     }
 
     /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.

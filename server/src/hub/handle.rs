@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
-    message::{FeedEntry, Message, Revision, Topic},
+    message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::ObjectRef,
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
@@ -121,6 +121,8 @@ pub enum Incoming {
 pub struct Remedies {
     /// The cluster's name in the kubeconfig, for the commands.
     pub cluster: String,
+    /// The diagnosis.
+    pub card: DiagnosisCard,
     /// The remedies, the least harmful first.
     pub remedies: Vec<Remedy>,
 }

@@ -29,10 +29,10 @@ pub mod diagnosis;
 pub mod remedy;
 pub mod plan;
 pub mod action;
+pub mod advice;
 pub mod run;
 pub mod message;
 pub mod fold;
-pub mod way;
 pub mod world;
 
 #[cfg(any(test, feature = "fixture"))]

@@ -1,7 +1,10 @@
 //! Reasons why it is unknown whether an object is gone, or whether another object still needs it.
 
+mod wire;
+
 use serde::{Deserialize, Serialize};
 
+use self::wire::FlatReason;
 use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
@@ -12,7 +15,7 @@ pub const ATTACHMENTS: &str = "volumeattachments.storage.k8s.io";
 
 /// A reason why a question has no answer yet. It never counts as "gone" or as "unused".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "FlatReason", into = "FlatReason")]
 pub enum UnknownReason {
     /// A kind is hidden.
     Hidden {

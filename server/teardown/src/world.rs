@@ -179,10 +179,8 @@ impl World<'_> {
     /// The diagnoses that hold one of these objects.
     fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
         let is_held = move |it: &&Diagnosis| it.waiting.iter().any(|held| concerns(&held.uid));
-        self.diagnoses.iter().filter(is_held).map(|diagnosis| {
-            let contact = contact(self.index, diagnosis);
-            Record::Diagnosis(DiagnosisCard { diagnosis: diagnosis.clone(), contact })
-        })
+        let held = self.diagnoses.iter().filter(is_held);
+        held.map(|diagnosis| Record::Diagnosis(diagnosis_card(self.index, diagnosis)))
     }
 
     fn open_run(&self, unit: &UnitId) -> Option<&Run> {
@@ -492,6 +490,11 @@ const CONTACT: [&str; 6] = [
     "owner",
     "topology.kubernetes.io/zone",
 ];
+
+/// The card of a diagnosis.
+pub fn diagnosis_card(index: &Index, diagnosis: &Diagnosis) -> DiagnosisCard {
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact: contact(index, diagnosis) }
+}
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
 fn contact(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {

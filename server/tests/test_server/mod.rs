@@ -19,7 +19,7 @@ use serde_json::Value;
 use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, router},
-    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Remedies, Subscription},
+    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
@@ -133,8 +133,7 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 }
                 Incoming::ReadRemedies { diagnosis, reply } => {
                     receive(format!("remedies of {diagnosis}"));
-                    let remedies = Remedies { cluster: "test".into(), remedies: vec![] };
-                    let _ = reply.send(Ok(remedies));
+                    let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));

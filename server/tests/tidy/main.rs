@@ -30,7 +30,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "server/src/http/error.rs",
             "server/src/http/error/refusal.rs",
             "server/src/http/feed.rs",
-            "server/src/http/ways.rs",
+            "server/src/http/advice.rs",
         ],
     ),
     ("redb", &["server/src/journal"]),

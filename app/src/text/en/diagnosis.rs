@@ -224,7 +224,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
 }
 
 /// What happens by itself, and by when.
-pub fn if_nobody_acts(cause: &Cause) -> &'static str {
+pub(super) fn if_nobody_acts(cause: &Cause) -> &'static str {
     match cause {
         Cause::WithinGrace { .. } => "The node kills the containers when the grace period ends.",
         Cause::NodeSilent { .. } => {
@@ -278,7 +278,7 @@ pub fn if_nobody_acts(cause: &Cause) -> &'static str {
 }
 
 /// The mistake that would make it worse, if there is a likely one.
-pub fn do_not(cause: &Cause) -> Option<&'static str> {
+pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
     Some(match cause {
         Cause::NodeSilent { .. } => {
             "force the deletion while the machine may still run: a second copy of the Pod could write to the same volume."
@@ -351,7 +351,7 @@ pub fn harm(impact: &Impact) -> Vec<String> {
 }
 
 /// How sure the cause is, and what would make it surer.
-pub fn confidence(diagnosis: &Diagnosis) -> String {
+pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
     match (diagnosis.confidence, node_of(&diagnosis.cause)) {
         (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
         (Confidence::Inferred, Some(node)) => format!(
@@ -420,7 +420,7 @@ pub fn and_more(count: usize) -> String {
 }
 
 /// The card as Markdown, to be pasted into an incident’s channel or ticket.
-pub fn incident_note(card: &DiagnosisCard, cluster: &str, page: &str) -> String {
+pub(super) fn incident_note(card: &DiagnosisCard, cluster: &str) -> String {
     let DiagnosisCard { diagnosis, contact } = card;
     let mut note = format!("**{}**\n\n", cause(diagnosis));
     let mut line = |name: &str, text: &str| note.push_str(&format!("- {name}: {text}\n"));
@@ -445,6 +445,5 @@ pub fn incident_note(card: &DiagnosisCard, cluster: &str, page: &str) -> String 
     if diagnosis.total > diagnosis.waiting.len() {
         note.push_str(&format!("  - {}\n", and_more(diagnosis.total - diagnosis.waiting.len())));
     }
-    note.push_str(page);
     note
 }

@@ -1,12 +1,12 @@
 //! The ways out of a deletion that waits, for somebody who was woken by it.
 
 use teardown::{
+    advice::{Way, WayCommand, WayNeed},
     object::ObjectRef,
     remedy::{
         Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Reach, Remedy,
         RemedyAct, Undo, WaitReason, Withheld,
     },
-    way::{Way, WayCommand, WayNeed},
 };
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
-pub fn way(remedy: &Remedy, context: &str) -> Way {
+pub(super) fn way(remedy: &Remedy, context: &str) -> Way {
     let command =
         |(command, line): (&Command, String)| WayCommand { what: command_purpose(command), line };
     let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };

@@ -172,7 +172,10 @@ pub struct Choices(BTreeSet<Choice>);
 
 impl FromIterator<Choice> for Choices {
     fn from_iter<I: IntoIterator<Item = Choice>>(choices: I) -> Self {
-        Self(choices.into_iter().collect())
+        // Put in one by one: `collect` would add the code that sorts them to the browser's half.
+        let mut all = BTreeSet::new();
+        all.extend(choices);
+        Self(all)
     }
 }
 

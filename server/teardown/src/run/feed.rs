@@ -1,8 +1,11 @@
 //! The feed of a run, as pages show it, and the problems of its steps.
 
+mod wire;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::wire::FlatEvent;
 use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
@@ -80,7 +83,7 @@ impl StepProblem {
 
 /// The events that a run's feed shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "FlatEvent", into = "FlatEvent")]
 pub enum FeedEvent {
     /// The run started.
     Started {
@@ -125,7 +128,6 @@ pub enum FeedEvent {
         /// The object's kind, namespace and name.
         object: ObjectRef,
         /// It is a Pod, and gone from the API alone.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unconfirmed: bool,
     },
     /// A person takes it on that no Pod writes to a claim's storage any more.

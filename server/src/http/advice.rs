@@ -1,4 +1,4 @@
-//! The ways out of a deletion that waits, in sentences.
+//! Advice about a deletion that waits, in sentences.
 
 use app::text;
 use axum::{
@@ -6,7 +6,7 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use serde::Deserialize;
-use teardown::way::Way;
+use teardown::advice::Advice;
 
 use super::{AppState, Failure};
 use crate::hub::{HubClosed, HubHandle, Refusal, Remedies};
@@ -16,22 +16,20 @@ pub(super) struct Of {
     id: String,
 }
 
-/// The ways out of one diagnosis, the least harmful first.
+/// The advice about one diagnosis.
 pub(super) async fn read(
     State(state): State<AppState>,
     of: Result<Query<Of>, QueryRejection>,
-) -> Result<Json<Vec<Way>>, Failure> {
+) -> Result<Json<Advice>, Failure> {
     let Query(Of { id }) = of?;
-    Ok(Json(ways(&state.hub, id).await??))
+    Ok(Json(advice(&state.hub, id).await??))
 }
 
-/// The ways out of a diagnosis.
-pub(super) async fn ways(
+/// The advice about a diagnosis.
+pub(super) async fn advice(
     hub: &HubHandle,
     diagnosis: String,
-) -> Result<Result<Vec<Way>, Refusal>, HubClosed> {
+) -> Result<Result<Advice, Refusal>, HubClosed> {
     let found = hub.remedies(diagnosis).await?;
-    Ok(found.map(|Remedies { cluster, remedies }| {
-        remedies.iter().map(|remedy| text::way(remedy, &cluster)).collect()
-    }))
+    Ok(found.map(|Remedies { cluster, card, remedies }| text::advice(&card, &remedies, &cluster)))
 }

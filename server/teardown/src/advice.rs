@@ -1,15 +1,31 @@
-//! A way out of a deletion that waits, in sentences: what a page shows of a [`Remedy`](crate::remedy::Remedy).
+//! Advice about a deletion that waits, in sentences: what an open card shows beyond the cause, the chain and the evidence.
 //!
 //! # Decisions
-//! The server makes these sentences, and a page asks for those of the cards that are open. Everywhere else codes travel and a
-//! page makes the sentences. Thirty kinds of remedies with all that they reach, need and lose would cost each first load about
-//! 25 KB of Brotli, and most pages never show one.
+//! - The server makes these sentences, and a page asks for those of the cards that are open. Everywhere else codes travel and
+//!   a page makes the sentences. Thirty causes, and as many kinds of remedies with all that they reach, need and lose, would
+//!   cost each first load about 30 KB of Brotli, and most pages never show one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::remedy::{Harm, Holds};
 
-/// One way out.
+/// What a person needs who acts on a diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Advice {
+    /// What happens by itself, and by when.
+    pub if_nobody_acts: String,
+    /// The mistake that would make it worse, if there is a likely one.
+    pub do_not: Option<String>,
+    /// How sure the cause is, and what would make it surer.
+    pub confidence: String,
+    /// The ways out, the least harmful first.
+    pub ways: Vec<Way>,
+    /// The card as Markdown, to be pasted into an incident's channel or ticket.
+    pub note: String,
+}
+
+/// One way out. It is what a page shows of a [`Remedy`](crate::remedy::Remedy).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Way {
