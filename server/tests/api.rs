@@ -24,7 +24,7 @@ async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
     let server = TestServer::new().await;
     let answer = server.get("/api/runs/r1/feed").await.json();
     let line = serde_json::json!({
-        "number": 0, "at": 0, "event": {"started": {"by": "Li"}},
+        "number": 0, "at": 0, "event": {"code": "started", "by": "Li"},
     });
     assert_eq!(answer, serde_json::json!({ "events": [line] }));
     let answer = server.get("/r/r1/feed.txt").await;

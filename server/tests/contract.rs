@@ -139,6 +139,7 @@ async fn every_line_of_the_documentation_works() {
     }
     let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
     insta::assert_snapshot!(heard, @r#"
+    remedies of nodeSilent//Node//n1/
     plan shop
     start p1 by Li
     Pause r1 by Li
@@ -199,6 +200,14 @@ fn gather(value: &Value, place: &str, shapes: &mut Shapes) {
         Value::Object(all) => {
             let field = place.rsplit(['.', ' ']).next().unwrap_or_default();
             let sorts = SORTS.iter().find(|(name, _)| place.contains('.') && *name == field);
+            if let (Some((_, sorts)), Some(Value::String(code))) = (sorts, all.get("code")) {
+                let place = format!("{sorts} {code}");
+                for (name, value) in all {
+                    shapes.entry(place.clone()).or_default().insert(name.clone());
+                    gather(value, &format!("{place}.{name}"), shapes);
+                }
+                return;
+            }
             if let Some((_, sorts)) = sorts {
                 all.iter().for_each(|(sort, it)| gather(it, &format!("{sorts} {sort}"), shapes));
                 return;
@@ -371,14 +380,14 @@ async fn no_field_is_renamed() {
     delta.delta.remove: edge
     difference added: object
     difference added.object: group kind name namespace
-    event gone: object step
+    event gone: code object step
     event gone.object: group kind name namespace
-    event problem: object problem step
+    event problem: code object problem step
     event problem.object: group kind name namespace
-    event requested: object step
+    event requested: code object step
     event requested.object: group kind name namespace
-    event started: by
-    event terminating: object step
+    event started: by code
+    event terminating: code object step
     event terminating.object: group kind name namespace
     link: expires url
     links: links
@@ -405,7 +414,7 @@ async fn no_field_is_renamed() {
     plan.steps.pods: expressions labels
     problem refused: code message
     problem refused.message: quoted
-    record cluster: kinds name objects synced unreachable version
+    record cluster: diagnoses kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
     record edge: from kind reason strength to

@@ -148,7 +148,7 @@ pub fn Confirm(
     };
     let lost =
         [lost(Fate::Destroyed, text::confirm_data), lost(Fate::Unknown, text::confirm_unseen_data)];
-    // What is ticked by its volume is not asked for twice.
+    // A claim that is ticked by its volume is not asked for twice.
     let is_ticked = |object: &&ObjectRef| {
         let of_it = |data: &&DataFate| data.claim.as_ref() == Some(*object);
         let is_lost = |data: &DataFate| matches!(data.fate, Fate::Destroyed | Fate::Unknown);

@@ -63,7 +63,7 @@ fn row(
         })
     });
     let head = move || card.with(|card| card.as_ref().map(|card| summary(&card.diagnosis)));
-    // What must hold before a remedy is done changes with the cluster.
+    // The preconditions of a remedy change with the cluster.
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
         if is_there && is_open.get() && (before.is_some() || !known.has(&loaded)) {
@@ -108,7 +108,7 @@ fn summary(diagnosis: &Diagnosis) -> AnyView {
     .into_any()
 }
 
-/// What somebody needs first.
+/// The part that somebody needs first.
 fn body(card: &DiagnosisCard, advice: Memo<Option<Advice>>) -> AnyView {
     let DiagnosisCard { diagnosis, contact } = card;
     let harm = text::harm(&diagnosis.impact)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    advice::{Advice, Way, WayCommand},
     api_problem::ProblemCode,
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     message::{
@@ -18,6 +19,7 @@ use teardown::{
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
+    remedy::Harm,
     right::Right,
     run::{FeedEvent, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
@@ -337,10 +339,32 @@ pub(crate) fn trouble() -> PageSeed {
     };
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    seed(vec![
-        Record::Cluster(ClusterCard { diagnoses: 1, ..card }),
-        Record::Diagnosis(DiagnosisCard { diagnosis, contact }),
-    ])
+    let shown = DiagnosisCard { diagnosis, contact };
+    let advice = Advice {
+        if_nobody_acts: "Nothing.".to_owned(),
+        do_not: Some("force the deletion while the machine may still run".to_owned()),
+        confidence: "Confirmed: the cluster says so itself.".to_owned(),
+        ways: vec![Way {
+            title: "Bring node worker-7 back".to_owned(),
+            harm: Harm::None,
+            harms: "Changes nothing in the cluster".to_owned(),
+            does: "Start the machine.".to_owned(),
+            reaches: None,
+            loses: vec![],
+            needs: vec![],
+            undo: None,
+            withheld: None,
+            commands: vec![WayCommand {
+                what: "To look".to_owned(),
+                line: "kubectl --context=staging-eu-1 get nodes/worker-7".to_owned(),
+            }],
+        }],
+        note: String::new(),
+    };
+    let id = shown.diagnosis.id.clone();
+    let records =
+        vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
+    PageSeed { advice: std::collections::BTreeMap::from([(id, advice)]), ..seed(records) }
 }
 
 /// A snapshot without anything.

@@ -383,6 +383,7 @@ mod tests {
         404 unknownUnit
         404 unknownPlan
         404 unknownRun
+        404 unknownDiagnosis
         404 unknownStep
         503 notReady
         422 emptyPlan

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::remedy::{Harm, Holds};
 
-/// What a person needs who acts on a diagnosis.
+/// Help for a person who acts on a diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
-    /// What happens by itself, and by when.
+    /// The course of things without anybody's help.
     pub if_nobody_acts: String,
     /// The mistake that would make it worse, if there is a likely one.
     pub do_not: Option<String>,
@@ -29,19 +29,19 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Way {
-    /// What to do, in a few words.
+    /// The action, in a few words.
     pub title: String,
     /// The worst that it does, as a code for its look.
     pub harm: Harm,
     /// The same in words.
     pub harms: String,
-    /// What it does, and what happens then.
+    /// The effect, and the events that follow.
     pub does: String,
-    /// What else it hits, if anything.
+    /// The other objects that it hits, if any.
     pub reaches: Option<String>,
-    /// What is lost.
+    /// The losses.
     pub loses: Vec<String>,
-    /// What must hold before it is done.
+    /// The preconditions.
     pub needs: Vec<WayNeed>,
     /// Whether it can be taken back, and how.
     pub undo: Option<String>,

@@ -17,7 +17,6 @@ mod namespace;
 mod owner;
 mod pod;
 mod storage;
-mod wire;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -223,7 +223,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// What happens by itself, and by when.
+/// The course of things without anybody’s help.
 pub(super) fn if_nobody_acts(cause: &Cause) -> &'static str {
     match cause {
         Cause::WithinGrace { .. } => "The node kills the containers when the grace period ends.",
@@ -394,7 +394,7 @@ pub fn fact(fact: &Evidence) -> String {
     }
 }
 
-/// What an object waits for: `waits for Pod shop/a, which mounts it`.
+/// The object that another waits for: `waits for Pod shop/a, which mounts it`.
 pub fn waits_for(on: &ObjectRef, link: Link) -> String {
     let how = match link {
         Link::Content => "which is in it",

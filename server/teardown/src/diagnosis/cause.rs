@@ -1,11 +1,13 @@
 //! The causes for which a deletion waits, and the evidence for them.
 
+mod wire;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::wire::FlatCause;
+use self::wire::FlatCause;
 use crate::object::{Object, ObjectRef};
 
 /// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
@@ -130,7 +132,7 @@ pub enum Cause {
         /// The Service that should serve it.
         service: Option<ObjectRef>,
     },
-    /// What a condition complains of is over, and the controller has not looked since.
+    /// The problem of a condition is over, and the controller has not looked since.
     LooksAgain {
         /// The controller, by the name that kube-controller-manager gives it.
         controller: Arc<str>,

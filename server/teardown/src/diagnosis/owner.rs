@@ -13,6 +13,7 @@ use crate::{
     deadlines::Overdue,
     object::{Facts, Object},
     relation::EdgeKind,
+    unknown_reason::UnknownReason,
 };
 
 /// The garbage collector looks at an object again within a second or so; a minute of silence means that it does not.
@@ -58,7 +59,7 @@ pub(super) fn instances<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let Facts::Definition(definition) = &object.facts else { return };
-    if let Err(why) = case.index.check_kind_visible(&object.name) {
+    if let Err(why @ UnknownReason::Hidden { .. }) = case.index.check_kind_visible(&object.name) {
         found.push(cannot_see(object, &why));
         return;
     }

@@ -10,7 +10,7 @@ use crate::{object::ObjectRef, plan::StepId};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct FlatEvent {
-    event: String,
+    code: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,16 +40,16 @@ pub(super) struct FlatEvent {
 }
 
 impl FlatEvent {
-    fn named(event: &str) -> Self {
-        Self { event: event.to_owned(), ..Self::default() }
+    fn named(code: &str) -> Self {
+        Self { code: code.to_owned(), ..Self::default() }
     }
 
-    fn by(event: &str, by: String) -> Self {
-        Self { by: Some(by), ..Self::named(event) }
+    fn by(code: &str, by: String) -> Self {
+        Self { by: Some(by), ..Self::named(code) }
     }
 
-    fn of(event: &str, step: StepId, object: ObjectRef) -> Self {
-        Self { step: Some(step), object: Some(object), ..Self::named(event) }
+    fn of(code: &str, step: StepId, object: ObjectRef) -> Self {
+        Self { step: Some(step), object: Some(object), ..Self::named(code) }
     }
 }
 
@@ -112,7 +112,7 @@ impl TryFrom<FlatEvent> for FeedEvent {
 
 fn read(flat: FlatEvent) -> Option<FeedEvent> {
     let FlatEvent { by, step, object, .. } = flat;
-    Some(match flat.event.as_str() {
+    Some(match flat.code.as_str() {
         "started" => FeedEvent::Started { by: by? },
         "recovered" => FeedEvent::Recovered,
         "paused" => FeedEvent::Paused { by: by? },
@@ -181,7 +181,7 @@ mod tests {
             let json = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<FeedEvent>(&json).unwrap(), event, "{json}");
         }
-        for text in [r#"{"event":"new"}"#, r#"{"event":"gone"}"#, "{}"] {
+        for text in [r#"{"code":"new"}"#, r#"{"code":"gone"}"#, "{}"] {
             assert!(serde_json::from_str::<FeedEvent>(text).is_err(), "{text}");
         }
     }
