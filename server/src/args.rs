@@ -49,9 +49,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "somebody", value_parser = name)]
     pub name: String,
 
-    /// Allow remedies: guarded single actions that force a stuck deletion
+    /// Change nothing in the cluster: every session may only look
     #[arg(long)]
-    pub allow_remedies: bool,
+    pub read_only: bool,
 
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
@@ -243,8 +243,8 @@ mod tests {
                   [env: USER]
                   [default: somebody]
 
-              --allow-remedies
-                  Allow remedies: guarded single actions that force a stuck deletion
+              --read-only
+                  Change nothing in the cluster: every session may only look
 
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! # Rights
-//! A session may `look`, `act` or `force`; each right includes those before it. The printed link gives the right to act, and
-//! to force if the server was started with `--allow-remedies`. A stream needs the right to look, whatever its topic. A
+//! A session may `look` or `act`, which includes looking. The printed link gives the right to act, unless the server was
+//! started with `--read-only`. A stream needs the right to look, whatever its topic. A
 //! request without the right is answered with 403 `notAllowed`, and `needs` names the right.
 //!
 //! | right | requests |

@@ -39,18 +39,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
-    let Args {
-        context,
-        kubeconfig,
-        sandbox,
-        address,
-        port,
-        state,
-        site,
-        name,
-        allow_remedies,
-        log,
-    } = args;
+    let Args { context, kubeconfig, sandbox, address, port, state, site, name, read_only, log } =
+        args;
     let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
@@ -85,7 +75,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
-    let most = if allow_remedies { Right::Force } else { Right::Act };
+    let most = if read_only { Right::Look } else { Right::Act };
     let (access, link) = LocalAccess::open(address, Some(&state), &name, most, Timestamp::now());
 
     let limits = Limits::of_process();

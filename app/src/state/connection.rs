@@ -116,7 +116,7 @@ impl Connection {
 
     /// Why the reader's session may never do what needs this right; `None` where it may.
     pub fn right_hindrance(self, needed: Right) -> Option<&'static str> {
-        (self.right < needed).then(|| text::not_allowed(needed))
+        (self.right < needed).then_some(text::NOT_ALLOWED)
     }
 
     /// Why nothing may be changed now; `None` where it may.

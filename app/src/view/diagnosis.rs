@@ -26,7 +26,7 @@ use crate::{
     text,
 };
 
-/// The cards, the worst first. `open` shows them whole from the start; `load` reads the advice about one.
+/// The cards, the worst first. `open` shows the first one whole from the start; `load` reads the advice about one.
 pub fn diagnoses(
     scene: Scene,
     address: Option<Address>,
@@ -39,7 +39,10 @@ pub fn diagnoses(
     });
     view! {
         <ul class="diagnosis-list">
-            {rows(ids, String::clone, move |id| Some(row(scene, id, address, open, load)))}
+            {rows(ids, String::clone, move |id| {
+                let is_first = ids.with_untracked(|ids| ids.first() == Some(&id));
+                Some(row(scene, id, address, open && is_first, load))
+            })}
         </ul>
     }
     .into_any()
@@ -93,7 +96,7 @@ fn row(
 
 fn summary(diagnosis: &Diagnosis) -> AnyView {
     let (symbol, class) =
-        if diagnosis.stuck { ("state-stuck", "stuck") } else { ("state-slow", "slow") };
+        if diagnosis.stuck { ("state-stuck", "state-stuck") } else { ("state-slow", "state-slow") };
     let harm = (!diagnosis.impact.is_none())
         .then(|| view! { <span class="diagnosis-harm">{text::HARM}</span> }.into_any());
     view! {

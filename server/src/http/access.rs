@@ -333,12 +333,12 @@ mod tests {
             let (access, _) = open_with(dir.path(), most, at(0));
             access.admit(&cookie(value), at(0)).map(|it| it.guest.right)
         };
-        let (access, link) = open_with(dir.path(), Right::Force, at(0));
+        let (access, link) = open_with(dir.path(), Right::Act, at(0));
         let (person, value) = access.sign_in(&token(&link), at(0)).unwrap();
-        assert_eq!(person.guest.right, Right::Force);
-        assert_eq!(right_after(Right::Force, &value), Some(Right::Force));
+        assert_eq!(person.guest.right, Right::Act);
         assert_eq!(right_after(Right::Act, &value), Some(Right::Act));
-        assert_eq!(right_after(Right::Force, &value), Some(Right::Act), "it does not grow again");
+        assert_eq!(right_after(Right::Look, &value), Some(Right::Look));
+        assert_eq!(right_after(Right::Act, &value), Some(Right::Look), "it does not grow again");
     }
 
     #[test]

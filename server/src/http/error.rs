@@ -122,7 +122,7 @@ impl Failure {
             Self::WrongHost => (S::MISDIRECTED_REQUEST, "wrongHost", refusal::WRONG_HOST),
             Self::ForeignOrigin => (S::FORBIDDEN, "foreignOrigin", refusal::FOREIGN_ORIGIN),
             Self::NotSignedIn => (S::UNAUTHORIZED, "notSignedIn", refusal::NOT_SIGNED_IN),
-            Self::NotAllowed(needed) => (S::FORBIDDEN, "notAllowed", refusal::not_allowed(*needed)),
+            Self::NotAllowed(_) => (S::FORBIDDEN, "notAllowed", refusal::NOT_ALLOWED),
             Self::UnknownLink => (S::NOT_FOUND, "unknownLink", refusal::UNKNOWN_LINK),
             Self::WrongToken => (S::UNAUTHORIZED, "wrongToken", refusal::WRONG_TOKEN),
             Self::TooManyAttempts { .. } => {

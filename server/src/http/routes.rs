@@ -216,7 +216,7 @@ mod tests {
 
     #[tokio::test]
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
-        let server = Server::new(Right::Force);
+        let server = Server::new(Right::Act);
         let maker = server.sign_in(&server.token).await;
         assert!(server.table.len() >= 26, "{}", server.table.len());
         for (method, path, needs) in &server.table {

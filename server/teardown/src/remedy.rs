@@ -87,7 +87,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ApiDown { group_version, service } => {
             namespace::api_down(case, group_version, service.as_ref())
         }
-        Cause::LooksAgain { .. } => namespace::looks_again(case),
+        Cause::LooksAgain { group_version, .. } => namespace::looks_again(case, group_version),
         Cause::WebhookDown { webhook, configurations } => {
             namespace::webhook_down(case, webhook, configurations)
         }

@@ -15,13 +15,11 @@ pub enum Right {
     Look,
     /// Make plans, and start, pause, resume and stop runs, and skip their steps.
     Act,
-    /// Force a stuck deletion with a remedy.
-    Force,
 }
 
 impl Right {
     /// All rights, the smallest first.
-    pub const ALL: [Self; 3] = [Self::Look, Self::Act, Self::Force];
+    pub const ALL: [Self; 2] = [Self::Look, Self::Act];
 }
 
 /// Writes the right as the API names it.
@@ -30,7 +28,6 @@ impl fmt::Display for Right {
         f.write_str(match self {
             Self::Look => "look",
             Self::Act => "act",
-            Self::Force => "force",
         })
     }
 }
@@ -41,7 +38,7 @@ mod tests {
 
     #[test]
     fn right_includes_the_smaller_ones_and_is_written_as_the_api_names_it() {
-        assert!(Right::Look < Right::Act && Right::Act < Right::Force);
+        assert!(Right::Look < Right::Act);
         for right in Right::ALL {
             assert_eq!(serde_json::to_string(&right).unwrap(), format!("\"{right}\""));
         }

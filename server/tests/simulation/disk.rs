@@ -250,6 +250,14 @@ impl JournalRecords {
         self.events.values().flatten().any(|event| names.contains(&event_name(event)))
     }
 
+    /// Whether any run has an event of this name for the object with this UID.
+    pub(crate) fn has_for(&self, name: &str, uid: &str) -> bool {
+        let is_about_it = |run: &str, event: &Value| {
+            event_name(event) == name && self.uid_of(run, &event["event"]["step"]) == uid
+        };
+        self.events.iter().any(|(run, events)| events.iter().any(|event| is_about_it(run, event)))
+    }
+
     fn uid_of(&self, run: &str, step: &Value) -> String {
         let plan = self.runs.iter().find(|(id, _)| id == run);
         let plan = plan.and_then(|(_, plan)| self.plans.get(plan));

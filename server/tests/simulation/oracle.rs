@@ -206,7 +206,7 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                             < decided
                 };
                 let unit = unit_of_teardown(&evidence.journal, object);
-                let is_taken_on = may_miss_pods || evidence.journal.has_any(&["takenOn"]);
+                let is_taken_on = may_miss_pods || evidence.journal.has_for("takenOn", uid(object));
                 let case =
                     Case { unit: &unit, state: &state, object, read, seen: &seen, is_taken_on };
                 for reason in order::violations(&case) {

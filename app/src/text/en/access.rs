@@ -10,15 +10,8 @@ pub const READ_ONLY: &str = "Read only";
 pub const NOT_SIGNED_IN: &str =
     "To make changes, sign in with the link that the server printed when it started.";
 
-/// The reason why a session without this right cannot use a button.
-pub fn not_allowed(needed: Right) -> &'static str {
-    match needed {
-        Right::Look | Right::Act => {
-            "You can look, but not change anything. Ask for a link that may act."
-        }
-        Right::Force => "You cannot force a deletion. Ask for a link that may force.",
-    }
-}
+/// The reason why a session that may only look cannot use a button.
+pub const NOT_ALLOWED: &str = "You can look, but not change anything. Ask for a link that may act.";
 
 pub const INVITE_LEAD: &str = "A link signs in one browser, once, within an hour.";
 pub const INVITE_RIGHT: &str = "The other browser may";
@@ -30,7 +23,6 @@ pub fn right(right: Right) -> &'static str {
     match right {
         Right::Look => "Look only",
         Right::Act => "Look and act",
-        Right::Force => "Look, act and force",
     }
 }
 
@@ -39,7 +31,6 @@ pub fn right_means(right: Right) -> &'static str {
     match right {
         Right::Look => "See everything, and change nothing",
         Right::Act => "Also plan, start, pause, stop and skip",
-        Right::Force => "Also force a stuck deletion",
     }
 }
 

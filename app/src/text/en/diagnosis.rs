@@ -339,13 +339,15 @@ pub fn harm(impact: &Impact) -> Vec<String> {
     }
     let mut said = Vec::new();
     if !impact.without_endpoints.is_empty() {
-        said.push(format!("{} has no ready Pod.", names(&impact.without_endpoints)));
+        let have = if impact.without_endpoints.len() == 1 { "has" } else { "have" };
+        said.push(format!("{} {have} no ready Pod.", names(&impact.without_endpoints)));
     }
     if !impact.replacements_blocked.is_empty() {
-        said.push(format!(
-            "{} starts no replacement until the Pod is gone.",
-            names(&impact.replacements_blocked)
-        ));
+        let until = match impact.replacements_blocked.len() {
+            1 => "starts no replacement until its Pod is gone.",
+            _ => "start no replacement until their Pods are gone.",
+        };
+        said.push(format!("{} {until}", names(&impact.replacements_blocked)));
     }
     said
 }

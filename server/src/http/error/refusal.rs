@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt::Display};
 
 use app::text::in_doubt;
-use teardown::{object::ObjectRef, plan::Choice, right::Right, unknown_reason::UnknownReason};
+use teardown::{object::ObjectRef, plan::Choice, unknown_reason::UnknownReason};
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,22 +204,12 @@ pub(super) const NOT_SIGNED_IN: Words = words(
     "Open the link that the server printed when it started, or ask somebody who is signed in for a new one.",
 );
 
-/// The session has not this right.
-pub(super) const fn not_allowed(needed: Right) -> Words {
-    match needed {
-        // Every session may look.
-        Right::Look | Right::Act => words(
-            "Your session may look, but not change anything",
-            "The link that signed this browser in gives the right to look alone. Nothing was changed.",
-            "Ask whoever invited you for a link that may act.",
-        ),
-        Right::Force => words(
-            "Your session may not force a deletion",
-            "Only a link that may force gives this right, and only a server that allows remedies makes such links. Nothing was changed.",
-            "Ask whoever invited you for a link that may force, or start the server with `--allow-remedies`.",
-        ),
-    }
-}
+/// The session may only look.
+pub(super) const NOT_ALLOWED: Words = words(
+    "Your session may look, but not change anything",
+    "The link that signed this browser in gives the right to look alone, or the server was started with `--read-only`. Nothing was changed.",
+    "Ask whoever invited you for a link that may act.",
+);
 
 pub(super) const UNKNOWN_LINK: Words = words(
     "You have no such link to take back",

@@ -128,7 +128,14 @@ impl<'a> Case<'a> {
         selected.filter(|object| matches!(object.facts, Facts::Pod(_)))
     }
 
-    /// The Services that select this Pod and have no ready Pod.
+    /// Whether an object, or its namespace, is being deleted: then nothing has to run for it.
+    pub(super) fn is_going(&self, object: &Object) -> bool {
+        let namespace = object.namespace.as_deref();
+        let namespace = namespace.and_then(|it| self.index.find("", "Namespace", None, it));
+        object.deletion.is_some() || namespace.is_some_and(|it| it.deletion.is_some())
+    }
+
+    /// The Services that select this Pod, have no ready Pod, and are to stay.
     pub(super) fn services_without_pods(
         &self,
         pod: &Object,
@@ -137,6 +144,7 @@ impl<'a> Case<'a> {
         let selecting = self.sources(pod, EdgeKind::Selects);
         selecting
             .filter(|object| matches!(object.facts, Facts::Service(_)))
+            .filter(move |service| !case.is_going(service))
             .filter(move |service| !case.sources_selected(service).any(|pod| is_ready(pod)))
     }
 }

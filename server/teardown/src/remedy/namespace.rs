@@ -127,12 +127,14 @@ pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
     found
 }
 
-/// The cause is over: the controller looks again by itself, and a change of the namespace hurries it.
-pub(super) fn looks_again(case: &Case<'_>) -> Vec<Remedy> {
+/// The cause is over: the controller looks again by itself, and a change of the namespace hurries it. The namespace is
+/// finished without it only where the controller is gone.
+pub(super) fn looks_again(case: &Case<'_>, group_version: &Arc<str>) -> Vec<Remedy> {
     let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
     let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
     let hurry = case.namespaces().map(|namespace| nudge(case, namespace));
-    std::iter::once(wait).chain(hurry).collect()
+    let finish = case.namespaces().map(|namespace| finalize(case, namespace, group_version));
+    std::iter::once(wait).chain(hurry).chain(finish).collect()
 }
 
 /// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.

@@ -147,10 +147,8 @@ fn inviter_gives_at_most_the_own_right() {
     for (maker, right, allowed) in [
         ("li", Right::Look, true),
         ("li", Right::Act, true),
-        ("li", Right::Force, false),
         ("ana", Right::Look, true),
         ("ana", Right::Act, false),
-        ("ana", Right::Force, false),
     ] {
         let made = invite(&mut ledger, maker, "new", right);
         let expected = if allowed { Ok(()) } else { Err(Failure::NotAllowed(right)) };

@@ -51,7 +51,7 @@ fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
     let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
     insta::assert_debug_snapshot!(acts(&fixture::index(&up)), @r#"
     [
-        "repairApi",
+        "wait",
         "nudge",
         "finalizeNamespace",
     ]
@@ -60,7 +60,7 @@ fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
     hide(&mut index, "secrets");
     insta::assert_debug_snapshot!(acts(&index), @r#"
     [
-        "repairApi",
+        "wait",
         "nudge",
         "finalizeNamespace withheld cannotList:resource:secrets",
     ]
@@ -68,7 +68,7 @@ fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
     let with_pod = format!("{up}\npod s3/a node=n1\nnode n1");
     insta::assert_debug_snapshot!(acts(&fixture::index(&with_pod)), @r#"
     [
-        "repairApi",
+        "wait",
         "nudge",
         "finalizeNamespace withheld podsInside",
     ]
