@@ -2,7 +2,7 @@
 //! there. Objects with one root are one diagnosis.
 //!
 //! # Decisions
-//! - A detector is one plain function for one cause or for a few that exclude each other. [`DETECTORS`] has them in the
+//! - A detector is one plain function for one cause or for a few that exclude each other. `DETECTORS` has them in the
 //!   order in which a person would look.
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.

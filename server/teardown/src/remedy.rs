@@ -2,7 +2,7 @@
 //! removal of the blocker, force.
 //!
 //! # Decisions
-//! - A family of causes is one plain function. The match in [`of_cause`] has them all.
+//! - A family of causes is one plain function. The match in `of_cause` has them all.
 //! - A remedy is one change of one object. Nothing is done in bulk: for many objects the first few get a remedy each.
 //! - What must not be done now, but could be once its needs hold, is shown and withheld with the reason. What nobody does by
 //!   hand is not shown: finalizers that guard what is in use (`kubernetes.io/pvc-protection`, an attached volume's), those of
