@@ -23,7 +23,11 @@ pub fn Trouble() -> impl IntoView {
             empty::empty("state-gone", text::NO_TROUBLE, text::NO_TROUBLE_MEANS, empty::to_units())
                 .into_any()
         }
-        (true, true) => diagnoses(scene, None, true, load),
+        (true, true) => view! {
+            <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
+            {diagnoses(scene, None, true, load)}
+        }
+        .into_any(),
     };
     view! {
         <div class="page">

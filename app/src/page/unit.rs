@@ -136,7 +136,10 @@ pub fn Unit() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::blind(&blind.get())}
-            {move || in_trouble.get().then(|| diagnoses(scene, Some(address), false, load))}
+            {move || in_trouble.get().then(|| view! {
+                <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
+                {diagnoses(scene, Some(address), false, load)}
+            }.into_any())}
             {move || body()}
         </div>
     }
