@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "somebody", value_parser = name)]
     pub name: String,
 
-    /// Change nothing in the cluster: every session may only look
+    /// Every session may only look; runs that are open go on
     #[arg(long)]
     pub read_only: bool,
 
@@ -244,7 +244,7 @@ mod tests {
                   [default: somebody]
 
               --read-only
-                  Change nothing in the cluster: every session may only look
+                  Every session may only look; runs that are open go on
 
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`

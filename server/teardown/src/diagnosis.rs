@@ -206,7 +206,8 @@ impl<'a> Root<'a> {
     fn add(&mut self, verdict: Verdict, object: &'a Arc<Object>) {
         self.confidence = self.confidence.max(verdict.confidence);
         self.evidence.extend(verdict.evidence);
-        if self.direct.iter().all(|known| known.uid != object.uid) {
+        // Objects come one after the other, each with all its findings.
+        if self.direct.last().is_none_or(|last| last.uid != object.uid) {
             self.direct.push(object);
         }
     }

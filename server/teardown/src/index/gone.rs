@@ -20,6 +20,9 @@ use crate::{
     proof::Proof,
 };
 
+/// The taint by which a person says that a node is off; its Pods are then removed without its kubelet.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 impl Index {
     /// The proof that an object is gone. A list proves it for an object that this process has never seen.
     pub fn proof_of(&self, uid: &Uid) -> Proof {
@@ -74,11 +77,23 @@ impl Index {
         node.is_some_and(|node| matches!(&node.facts, Facts::Node(node) if node.is_ready()))
     }
 
+    /// Whether the Pod garbage collector may have set the phase: it marks a Pod as Failed, without a condition that says so,
+    /// where its node is out of service (`pkg/controller/podgc/gc_controller.go`). The kubelet alone sets Succeeded.
+    fn is_ended_by_collector(&self, pod: &Pod, node: &str) -> bool {
+        let node = self.find("", "Node", None, node);
+        let is_out_of_service = node.is_some_and(|node| match &node.facts {
+            Facts::Node(node) => node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE),
+            _ => false,
+        });
+        pod.phase == Some(Phase::Failed) && is_out_of_service
+    }
+
     /// Whether nothing of an object that goes is left anywhere. Only a Pod may be.
     pub(super) fn is_confirmed(&self, object: &Object, proof: Proof) -> bool {
         let Facts::Pod(pod) = &object.facts else { return true };
         let Some(node) = &pod.node else { return true };
-        has_ended(pod) || proof != Proof::DeletedEvent && self.is_node_ready(node)
+        has_ended(pod) && !self.is_ended_by_collector(pod, node)
+            || proof != Proof::DeletedEvent && self.is_node_ready(node)
     }
 }
 

@@ -76,6 +76,17 @@ fn storage_opens_once_the_kubelet_reported_the_end_of_the_pod() {
 }
 
 #[test]
+fn pod_that_failed_on_a_node_out_of_service_may_have_been_ended_by_the_collector() {
+    for (phase, opens) in [("Failed", false), ("Succeeded", true)] {
+        let mut scenario = pod_requested();
+        scenario.applied("node n1 taints=node.kubernetes.io/out-of-service:NoExecute");
+        scenario.applied(&format!("{POD} deleted=1 phase={phase} containers=web:terminated"));
+        scenario.gone(POD);
+        assert_eq!(storage(&mut scenario).is_ok(), opens, "{phase}");
+    }
+}
+
+#[test]
 fn pod_that_never_had_a_node_has_ended() {
     let mut scenario = Scenario::of(&SHOP.replace(" node=n1", ""));
     scenario.reconcile();
