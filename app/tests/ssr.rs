@@ -76,7 +76,7 @@ fn check(html: &str) {
 
 #[test]
 fn trouble() {
-    let html = render("trouble", "/trouble", consortium::trouble());
+    let html = render("trouble", "/trouble", consortium::trouble::trouble());
     check(&html);
     for said in [
         "Node worker-7 stopped reporting, so nobody confirms that its Pods ended.",

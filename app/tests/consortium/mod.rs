@@ -2,24 +2,22 @@
 //! about seventy objects with their edges, a plan, and a run in its middle.
 
 mod plan;
+pub(crate) mod trouble;
 
 use std::sync::Arc;
 
 use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    advice::{Advice, Way, WayCommand},
     api_problem::ProblemCode,
-    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     message::{
-        AwayCause, ClusterCard, Counts, Detail, DetailName, DiagnosisCard, EdgeCard, FeedEntry,
-        HiddenCause, HiddenKindCard, Membership, Message, ObjectCard, Record, Revision, RunCard,
-        State, StepCard, UnitCard, Unreachable,
+        AwayCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
+        HiddenKindCard, Membership, Message, ObjectCard, Record, Revision, RunCard, State,
+        StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
-    remedy::Harm,
     right::Right,
     run::{FeedEvent, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
@@ -295,76 +293,6 @@ pub(crate) fn hostile() -> PageSeed {
     let mut world = World::default();
     world.add(Some("consortium"), "ConfigMap", "<script>alert(1)</script>\"'&", 1);
     seed(world.records())
-}
-
-/// A Pod on a silent node holds its claim; and a name that wants to be markup.
-pub(crate) fn trouble() -> PageSeed {
-    let object = |kind: &str, name: &str| ObjectRef {
-        group: "".into(),
-        kind: kind.into(),
-        namespace: (kind != "Node").then(|| "consortium".into()),
-        name: name.into(),
-    };
-    let (node, pod) = (object("Node", "worker-7"), object("Pod", "<b>peer-0</b>"));
-    let held = |uid: &str, object: &ObjectRef, on| Waiting {
-        uid: Uid::new(uid),
-        object: object.clone(),
-        since: before(600),
-        on,
-    };
-    let diagnosis = Diagnosis {
-        id: "nodeSilent//Node//worker-7/".into(),
-        cause: Cause::NodeSilent {
-            node: "worker-7".into(),
-            provider: Some("aws:///eu-1a/i-07".into()),
-            control_plane: false,
-            silent: 1,
-        },
-        root: node.clone(),
-        confidence: Confidence::Confirmed,
-        evidence: vec![Evidence {
-            of: node,
-            source: Source::Condition("Ready".into()),
-            said: "Unknown NodeStatusUnknown: Kubelet stopped posting node status.".into(),
-            at: Some(before(640)),
-        }],
-        waiting: vec![
-            held("u-1", &pod, None),
-            held("u-2", &object("PersistentVolumeClaim", "ledger"), Some((0, Link::Mount))),
-        ],
-        total: 2,
-        since: before(600),
-        stuck: true,
-        impact: Impact { without_endpoints: vec![object("Service", "peer")], ..Impact::default() },
-    };
-    let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
-    let Record::Cluster(card) = cluster() else { unreachable!() };
-    let shown = DiagnosisCard { diagnosis, contact };
-    let advice = Advice {
-        if_nobody_acts: "Nothing.".to_owned(),
-        do_not: Some("force the deletion while the machine may still run".to_owned()),
-        confidence: "Confirmed: the cluster says so itself.".to_owned(),
-        ways: vec![Way {
-            title: "Bring node worker-7 back".to_owned(),
-            harm: Harm::None,
-            harms: "Changes nothing in the cluster".to_owned(),
-            does: "Start the machine.".to_owned(),
-            reaches: None,
-            loses: vec![],
-            needs: vec![],
-            undo: None,
-            withheld: None,
-            commands: vec![WayCommand {
-                what: "To look".to_owned(),
-                line: "kubectl --context=staging-eu-1 get nodes/worker-7".to_owned(),
-            }],
-        }],
-        note: String::new(),
-    };
-    let id = shown.diagnosis.id.clone();
-    let records =
-        vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
-    PageSeed { advice: std::collections::BTreeMap::from([(id, advice)]), ..seed(records) }
 }
 
 /// A snapshot without anything.

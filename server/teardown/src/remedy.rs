@@ -18,6 +18,7 @@ mod finalizer;
 mod namespace;
 mod node;
 mod pod;
+mod reach;
 mod storage;
 
 use jiff::Timestamp;
@@ -25,10 +26,11 @@ use jiff::Timestamp;
 use self::case::Case;
 pub use self::{
     act::{
-        DriverPart, Harm, Holds, Loss, Need, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason,
+        DriverPart, Harm, Holds, Loss, Need, NeedCode, Remedy, RemedyAct, Undo, WaitReason,
         Withheld,
     },
     command::{Command, Place, Purpose},
+    reach::Reach,
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},

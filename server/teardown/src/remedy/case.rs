@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::act::{Holds, NeedCode, Reach, Remedy, Withheld};
+use super::{
+    act::{Holds, NeedCode, Remedy, Withheld},
+    reach::Reach,
+};
 use crate::{
     diagnosis::Diagnosis,
     graph::Graph,

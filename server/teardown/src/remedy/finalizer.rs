@@ -10,9 +10,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{Harm, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason, Withheld},
+    act::{Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH, has_ended},
     command::{self, Purpose, is_name},
+    reach::Reach,
 };
 use crate::{
     diagnosis::{Cause, Link},

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason, Withheld},
+    act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH},
     command,
     finalizer::nudge,
+    reach::Reach,
 };
 use crate::{
     object::{ConditionStatus, Facts, Guard, Object, ObjectRef, ServiceRef, Webhooks},

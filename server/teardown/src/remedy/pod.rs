@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    act::{DriverPart, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, WaitReason, Withheld},
+    act::{DriverPart, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason, Withheld},
     case::{Case, claims, has_ended},
     command::{self, Command, Purpose},
+    reach::Reach,
 };
 use crate::{diagnosis::Cause, object::Object};
 

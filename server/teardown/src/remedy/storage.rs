@@ -5,13 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{
-        DriverPart, Harm, Holds, Loss, NeedCode, Reach, Remedy, RemedyAct, Undo, WaitReason,
-        Withheld,
-    },
+    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH},
     command::{self, Purpose},
     finalizer::{nudge, remove},
+    reach::Reach,
 };
 use crate::{
     object::{Facts, Object, ObjectRef, Reclaim},

@@ -1,0 +1,84 @@
+//! The page of trouble.
+
+use std::collections::BTreeMap;
+
+use app::PageSeed;
+use teardown::{
+    advice::{Advice, Way, WayCommand},
+    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
+    message::{ClusterCard, DiagnosisCard, Record},
+    object::{ObjectRef, Uid},
+    remedy::Harm,
+};
+
+use super::{before, cluster, seed};
+
+/// A Pod on a silent node holds its claim; and a name that wants to be markup.
+pub(crate) fn trouble() -> PageSeed {
+    let object = |kind: &str, name: &str| ObjectRef {
+        group: "".into(),
+        kind: kind.into(),
+        namespace: (kind != "Node").then(|| "consortium".into()),
+        name: name.into(),
+    };
+    let (node, pod) = (object("Node", "worker-7"), object("Pod", "<b>peer-0</b>"));
+    let held = |uid: &str, object: &ObjectRef, on| Waiting {
+        uid: Uid::new(uid),
+        object: object.clone(),
+        since: before(600),
+        on,
+    };
+    let diagnosis = Diagnosis {
+        id: "nodeSilent//Node//worker-7/".into(),
+        cause: Cause::NodeSilent {
+            node: "worker-7".into(),
+            provider: Some("aws:///eu-1a/i-07".into()),
+            control_plane: false,
+            silent: 1,
+        },
+        root: node.clone(),
+        confidence: Confidence::Confirmed,
+        evidence: vec![Evidence {
+            of: node,
+            source: Source::Condition("Ready".into()),
+            said: "Unknown NodeStatusUnknown: Kubelet stopped posting node status.".into(),
+            at: Some(before(640)),
+        }],
+        waiting: vec![
+            held("u-1", &pod, None),
+            held("u-2", &object("PersistentVolumeClaim", "ledger"), Some((0, Link::Mount))),
+        ],
+        total: 2,
+        since: before(600),
+        stuck: true,
+        impact: Impact { without_endpoints: vec![object("Service", "peer")], ..Impact::default() },
+    };
+    let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
+    let Record::Cluster(card) = cluster() else { unreachable!() };
+    let shown = DiagnosisCard { diagnosis, contact };
+    let advice = Advice {
+        if_nobody_acts: "Nothing.".to_owned(),
+        do_not: Some("force the deletion while the machine may still run".to_owned()),
+        confidence: "Confirmed: the cluster says so itself.".to_owned(),
+        ways: vec![Way {
+            title: "Bring node worker-7 back".to_owned(),
+            harm: Harm::None,
+            harms: "Changes nothing in the cluster".to_owned(),
+            does: "Start the machine.".to_owned(),
+            reaches: None,
+            loses: vec![],
+            needs: vec![],
+            undo: None,
+            withheld: None,
+            commands: vec![WayCommand {
+                what: "To look".to_owned(),
+                line: "kubectl --context=staging-eu-1 get nodes/worker-7".to_owned(),
+            }],
+        }],
+        note: String::new(),
+    };
+    let id = shown.diagnosis.id.clone();
+    let records =
+        vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
+    PageSeed { advice: BTreeMap::from([(id, advice)]), ..seed(records) }
+}
