@@ -64,7 +64,7 @@
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/resume                                             # 204
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/stop                                               # 204
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
-//! curl -b jar -H "$J" -d '{"confirm":"data"}' $U/api/runs/k3f9/steps/7/take-on                   # 204
+//! curl -b jar -H "$J" -d '{"confirm":"data","pods":["8d1c…"]}' $U/api/runs/k3f9/steps/7/take-on   # 204
 //! ```
 //! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
@@ -125,7 +125,7 @@
 //! | 403 | `foreignOrigin`, `notAllowed` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
 //! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `shape` JSON of another shape |

@@ -39,7 +39,7 @@ use crate::{
 
 pub use self::handle::{
     CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, Start,
-    Subscription,
+    Subscription, TakenOn,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -184,8 +184,8 @@ impl Hub {
                 let accepted = self.runs.command(&run, command, by, &self.cluster)?;
                 send_reply(reply, accepted);
             }
-            Incoming::TakeOn { run, step, confirm, by, reply } => {
-                let accepted = self.runs.take_on(&run, step, &confirm, by, &self.cluster)?;
+            Incoming::TakeOn { run, step, answer, by, reply } => {
+                let accepted = self.runs.take_on(&run, step, answer, by, &self.cluster)?;
                 send_reply(reply, accepted);
             }
         }

@@ -146,7 +146,7 @@ async fn every_line_of_the_documentation_works() {
     Resume r1 by Li
     Stop r1 by Li
     Skip(StepId(7)) r1 by Li
-    TakeOn(StepId(7), "data") r1 by Li
+    take on 7 TakenOn { confirm: "data", pods: [Uid("8d1c…")] } r1 by Li
     plan shop without=Secret/shop/tls keep=data
     subscribe run:r1 after 5f3a:17
     "#);

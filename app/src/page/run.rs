@@ -5,6 +5,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use teardown::{
     message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
+    object::Uid,
     plan::KeptReason,
     plan::StepId,
     run::{RunCommand, RunId},
@@ -86,10 +87,10 @@ pub fn Run() -> impl IntoView {
             done(command::command_run(&id.get_untracked(), command).await);
         });
     });
-    let take_on = Callback::new(move |(step, confirm): (StepId, String)| {
+    let take_on = Callback::new(move |(step, confirm, pods): (StepId, String, Vec<Uid>)| {
         busy.set(true);
         leptos::task::spawn_local(async move {
-            done(command::take_on(&id.get_untracked(), step, &confirm).await);
+            done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
         });
     });
     let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());

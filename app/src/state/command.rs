@@ -9,6 +9,7 @@ use teardown::{
     advice::Advice,
     demo::DemoCommand,
     message::DemoFault,
+    object::Uid,
     plan::{Choices, Difference, Plan, PlanId, StepId},
     right::Right,
     run::{RunCommand, RunId},
@@ -104,13 +105,19 @@ pub async fn command_run(run: &RunId, command: RunCommand) -> Result<(), Refusal
 }
 
 /// Takes it on that no Pod writes to the storage of a step any more.
-pub async fn take_on(run: &RunId, step: StepId, confirm: &str) -> Result<(), Refusal> {
+pub async fn take_on(
+    run: &RunId,
+    step: StepId,
+    confirm: &str,
+    pods: &[Uid],
+) -> Result<(), Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         confirm: &'a str,
+        pods: &'a [Uid],
     }
-    let command = RunCommand::TakeOn(step);
-    send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Body { confirm }).await
+    let path = format!("/api/runs/{}/steps/{step}/take-on", encoded(run.as_str()));
+    send(&path, &Body { confirm, pods }).await
 }
 
 /// Makes a link that signs another browser in. Without a name it is for the same person.

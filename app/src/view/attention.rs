@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use teardown::{
     message::{State, StepCard},
+    object::Uid,
     plan::StepId,
     run::{RunCommand, StepProblem},
 };
@@ -51,8 +52,8 @@ pub fn Attention(
     busy: Signal<bool>,
     /// Sends the run a command.
     send: Callback<RunCommand>,
-    /// Takes it on that the Pods of a step have ended; gets the step and what was typed.
-    take_on: Callback<(StepId, String)>,
+    /// Takes it on that the Pods of a step have ended; gets the step, what was typed and the Pods that were shown.
+    take_on: Callback<(StepId, String, Vec<Uid>)>,
 ) -> impl IntoView {
     let asked = RwSignal::new(None);
     let open = RwSignal::new(false);
@@ -61,7 +62,7 @@ pub fn Attention(
         open.set(true);
     });
     let (claim, asks_claim) = (RwSignal::new(None), RwSignal::new(false));
-    let ask_claim = Callback::new(move |step: StepId| {
+    let ask_claim = Callback::new(move |step: StepCard| {
         claim.set(Some(step));
         asks_claim.set(true);
     });
@@ -82,7 +83,7 @@ pub fn Attention(
         </section>
         // Outside the section, which may vanish while the dialog is open.
         <Skip scene asked open busy send/>
-        <TakeOn scene asked=claim open=asks_claim busy take_on/>
+        <TakeOn asked=claim open=asks_claim busy take_on/>
     }
 }
 
@@ -106,7 +107,7 @@ fn card(
     address: Address,
     busy: Signal<bool>,
     ask: Callback<StepId>,
-    ask_claim: Callback<StepId>,
+    ask_claim: Callback<StepCard>,
 ) -> AnyView {
     let id = step.id;
     let waits_for_a_pod = matches!(
@@ -114,7 +115,8 @@ fn card(
         Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on()
     );
     let take_on = waits_for_a_pod.then(|| {
-        let act = Callback::new(move |()| ask_claim.run(id));
+        let asked = step.clone();
+        let act = Callback::new(move |()| ask_claim.run(asked.clone()));
         view! { <Guarded label=text::TAKE_ON busy act class="small danger"/> }.into_any()
     });
     // Of a deletion that takes long the step knows no more than that; its diagnosis knows why.

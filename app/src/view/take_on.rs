@@ -2,61 +2,55 @@
 //! because a second writer loses data that nothing brings back.
 
 use leptos::prelude::*;
-use teardown::plan::StepId;
+use teardown::{message::StepCard, object::Uid, plan::StepId, run::StepProblem};
 
 use super::{ask::Ask, object_name::object_name};
-use crate::{
-    state::scene::{self, Scene},
-    text,
-};
+use crate::text;
 
 /// The dialog.
 #[component]
 pub fn TakeOn(
-    /// The run's records.
-    scene: Scene,
-    /// The step of the claim.
-    asked: RwSignal<Option<StepId>>,
+    /// The step of the claim, as it was when the question was asked. A Pod that joins later is not in it, and the server
+    /// refuses the answer then.
+    asked: RwSignal<Option<StepCard>>,
     /// Whether the dialog is open.
     open: RwSignal<bool>,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Takes it on; gets the step and what was typed.
-    take_on: Callback<(StepId, String)>,
+    /// Takes it on; gets the step, what was typed and the Pods that were shown.
+    take_on: Callback<(StepId, String, Vec<Uid>)>,
 ) -> impl IntoView {
     let typed = RwSignal::new(String::new());
-    let claim = Memo::new(move |_| {
-        let id = asked.get()?;
-        scene.read(|records| {
-            scene::steps(records).find(|step| step.id == id).map(|step| step.object.clone())
-        })
-    });
-    let title = Signal::derive(move || {
-        claim.with(|claim| claim.as_ref().map(text::take_on_title).unwrap_or_default())
-    });
+    let claim = move || asked.with(|step| step.as_ref().map(|step| step.object.clone()));
+    let pods = move || {
+        let lines = asked.with(|step| step.as_ref()?.problem.as_ref().map(text::evidence));
+        let lines = lines.into_iter().flatten();
+        lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view()
+    };
+    let title =
+        Signal::derive(move || claim().as_ref().map(text::take_on_title).unwrap_or_default());
     let holds = Signal::derive(move || {
-        let is_typed = claim.with(|claim| {
-            claim.as_ref().is_some_and(|claim| typed.with(|typed| typed.trim() == &*claim.name))
-        });
+        let is_typed =
+            claim().is_some_and(|claim| typed.with(|typed| typed.trim() == &*claim.name));
         busy.get() || !is_typed
     });
     let act = Callback::new(move |()| {
         if let Some(step) = asked.get_untracked() {
-            take_on.run((step, typed.get_untracked()));
+            let pods = step.problem.as_ref().map(StepProblem::unconfirmed).unwrap_or_default();
+            take_on.run((step.id, typed.get_untracked(), pods));
             typed.set(String::new());
         }
     });
     let label = move || {
-        claim.with(|claim| {
-            let name = claim.as_ref().map(|claim| text::isolated(&claim.name));
-            name.map(|name| text::confirm_type(&name)).unwrap_or_default()
-        })
+        let name = claim().map(|claim| text::isolated(&claim.name));
+        name.map(|name| text::confirm_type(&name)).unwrap_or_default()
     };
     view! {
         <Ask open id="take-on-title" title label=text::TAKE_ON_NOW busy=holds act>
-            <p>{move || claim.with(|claim| claim.as_ref().map(object_name))}</p>
+            <p>{move || claim().as_ref().map(object_name)}</p>
             <p>{text::TAKE_ON_MEANS}</p>
+            <ul>{move || pods()}</ul>
             <p><strong>{text::TAKE_ON_DO}</strong></p>
             <label for="take-on-name">{move || label()}</label>
             <input

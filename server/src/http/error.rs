@@ -218,6 +218,7 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::NothingToTakeOn(step) => {
             (S::CONFLICT, "nothingToTakeOn", refusal::nothing_to_take_on(step))
         }
+        Refusal::OtherPods(step) => (S::CONFLICT, "otherPods", refusal::other_pods(step)),
         Refusal::WrongObjectName => {
             (S::UNPROCESSABLE_ENTITY, "wrongObjectName", refusal::WRONG_OBJECT_NAME)
         }
@@ -344,6 +345,7 @@ mod tests {
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),
             Refusal::NothingToTakeOn(StepId(7)),
+            Refusal::OtherPods(StepId(7)),
             Refusal::WrongObjectName,
             Refusal::Journal("no space left".into()),
         ];
@@ -398,6 +400,7 @@ mod tests {
         409 runEnded
         409 tooLate
         409 nothingToTakeOn
+        409 otherPods
         422 wrongObjectName
         503 journalUnwritable
         503 shuttingDown

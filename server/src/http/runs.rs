@@ -13,7 +13,7 @@ use teardown::{
 };
 
 use super::{AppState, Failure, access::Person, body::Body};
-use crate::hub::Start;
+use crate::hub::{Start, TakenOn};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,21 +84,15 @@ pub(super) async fn skip(
     send(state, person, run, RunCommand::Skip(step)).await
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TakenOn {
-    confirm: String,
-}
-
 /// Takes it on that no Pod writes to the storage of a step any more.
 pub(super) async fn take_on(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
     step: Result<Path<(RunId, StepId)>, PathRejection>,
-    Body(TakenOn { confirm }): Body<TakenOn>,
+    Body(answer): Body<TakenOn>,
 ) -> Result<StatusCode, Failure> {
     let Path((run, step)) = step?;
-    state.hub.take_on(run, step, confirm, person.guest.recorded()).await??;
+    state.hub.take_on(run, step, answer, person.guest.recorded()).await??;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::ObjectRef,
+    object::{ObjectRef, Uid},
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
     remedy::Remedy,
@@ -107,8 +107,8 @@ pub enum Incoming {
         run: RunId,
         /// The step.
         step: StepId,
-        /// The name of the step's object, as the person typed it.
-        confirm: String,
+        /// The person's answer.
+        answer: TakenOn,
         /// The person's name.
         by: String,
         /// The channel for the reply.
@@ -138,6 +138,16 @@ pub struct Start {
     pub confirm: String,
     /// The person's name.
     pub by: String,
+}
+
+/// A person's answer for Pods whose end nobody reported.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TakenOn {
+    /// The name of the step's object, as the person typed it.
+    pub confirm: String,
+    /// The UIDs of the Pods that the person saw.
+    pub pods: Vec<Uid>,
 }
 
 /// The reasons why the hub refuses a request. A person can act on each of them.
@@ -178,6 +188,8 @@ pub enum Refusal {
     TooLate(StepId),
     /// The step does not wait for the end of a Pod that nobody reported.
     NothingToTakeOn(StepId),
+    /// The step waits for other Pods than those that the person answered for.
+    OtherPods(StepId),
     /// The typed name is not that of the step's object.
     WrongObjectName,
     /// The journal cannot be written, so no call may be made.
@@ -330,20 +342,19 @@ impl HubHandle {
         self.request(|reply| Incoming::Command { run, command, by, reply }).await
     }
 
-    /// Takes it on that no Pod writes to the storage of a step any more. `confirm` is the name of the step's object, as the
-    /// person typed it.
+    /// Takes it on that no Pod writes to the storage of a step any more.
     ///
     /// # Errors
-    /// [`Refusal`] if the name is another one or the step waits for nothing of the kind, [`HubClosed`] if the process is
-    /// ending.
+    /// [`Refusal`] if the name is another one or the step waits for nothing of the kind or for other Pods, [`HubClosed`] if
+    /// the process is ending.
     pub async fn take_on(
         &self,
         run: RunId,
         step: StepId,
-        confirm: String,
+        answer: TakenOn,
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
-        self.request(|reply| Incoming::TakeOn { run, step, confirm, by, reply }).await
+        self.request(|reply| Incoming::TakeOn { run, step, answer, by, reply }).await
     }
 
     async fn request<T>(

@@ -15,8 +15,8 @@ use teardown::{
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::{
-    CallRequest, HubError, Refusal, Start, active_run::ActiveRun, cluster_state::ClusterState,
-    plans::plan_of,
+    CallRequest, HubError, Refusal, Start, TakenOn, active_run::ActiveRun,
+    cluster_state::ClusterState, plans::plan_of,
 };
 use crate::{chance::Chance, journal::Journal};
 
@@ -160,12 +160,23 @@ impl Runs {
         if let Err(refusal) = self.get(run, cluster) {
             return Ok(Err(refusal));
         }
-        Ok(match self.apply_input(run, &Input::Command { command, by }, cluster)? {
+        self.steer(run, &Input::Command { command, by }, cluster)
+    }
+
+    /// Gives a run a person's input.
+    fn steer(
+        &mut self,
+        run: &RunId,
+        input: &Input,
+        cluster: &ClusterState,
+    ) -> Result<Result<(), Refusal>, HubError> {
+        Ok(match self.apply_input(run, input, cluster)? {
             Ok(_) => Ok(()),
             Err(CommandError::Ended) => Err(Refusal::Ended),
             Err(CommandError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
             Err(CommandError::TooLate(step)) => Err(Refusal::TooLate(step)),
             Err(CommandError::NothingToTakeOn(step)) => Err(Refusal::NothingToTakeOn(step)),
+            Err(CommandError::OtherPods(step)) => Err(Refusal::OtherPods(step)),
         })
     }
 
@@ -174,7 +185,7 @@ impl Runs {
         &mut self,
         run: &RunId,
         step: StepId,
-        confirm: &str,
+        answer: TakenOn,
         by: String,
         cluster: &ClusterState,
     ) -> Result<Result<(), Refusal>, HubError> {
@@ -182,10 +193,10 @@ impl Runs {
             Ok(active) => active.run.plan.step(step),
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if object.is_some_and(|step| *step.object.name != *confirm.trim()) {
+        if object.is_some_and(|step| *step.object.name != *answer.confirm.trim()) {
             return Ok(Err(Refusal::WrongObjectName));
         }
-        self.command(run, RunCommand::TakeOn(step), by, cluster)
+        self.steer(run, &Input::TakeOn { step, pods: answer.pods, by }, cluster)
     }
 
     /// Reconciles every open run until none has anything left to do.

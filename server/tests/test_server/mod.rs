@@ -139,8 +139,8 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
-                Incoming::TakeOn { run, step, confirm, by, reply } => {
-                    receive(format!("TakeOn({step:?}, {confirm:?}) {run} by {by}"));
+                Incoming::TakeOn { run, step, answer, by, reply } => {
+                    receive(format!("take on {step} {answer:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
                 Incoming::Observed(_) | Incoming::CallCompleted { .. } => {

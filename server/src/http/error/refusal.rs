@@ -165,6 +165,15 @@ pub(super) fn nothing_to_take_on(step: impl Display) -> Words {
     )
 }
 
+/// A Pod joined those that the person saw, or left them.
+pub(super) fn other_pods(step: impl Display) -> Words {
+    filled(
+        format!("Step {step} waits for other Pods than those you were shown"),
+        "You would answer for a Pod that you have not seen. Nothing was deleted.",
+        "Open the question again and check each Pod in the list.",
+    )
+}
+
 pub(super) const WRONG_OBJECT_NAME: Words = words(
     "The typed name is not the claim’s",
     "Typing the name confirms that you mean this claim. Nothing was deleted.",

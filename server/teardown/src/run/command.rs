@@ -16,8 +16,6 @@ pub enum RunCommand {
     Stop,
     /// Skips a step, and every step that waits for it, because those must not go while its object stays.
     Skip(StepId),
-    /// Takes it on that no Pod writes to the storage of a step any more.
-    TakeOn(StepId),
 }
 
 impl fmt::Display for RunCommand {
@@ -27,7 +25,6 @@ impl fmt::Display for RunCommand {
             Self::Resume => f.write_str("resume"),
             Self::Stop => f.write_str("stop"),
             Self::Skip(step) => write!(f, "steps/{step}/skip"),
-            Self::TakeOn(step) => write!(f, "steps/{step}/take-on"),
         }
     }
 }
@@ -44,6 +41,9 @@ pub enum CommandError {
     /// The step does not wait for the end of a Pod that nobody reported.
     #[error("step {0} waits for nothing that a person could take on")]
     NothingToTakeOn(StepId),
+    /// The step waits for other Pods than those that the person answered for.
+    #[error("step {0} waits for other Pods now")]
+    OtherPods(StepId),
     /// The step is finished or skipped already, its call is in flight, or its object goes with one whose deletion was
     /// requested.
     #[error("step {0} can no longer be skipped")]

@@ -59,6 +59,15 @@ pub enum Input {
         /// The person's name.
         by: String,
     },
+    /// A person takes it on that no Pod writes to the storage of a step any more.
+    TakeOn {
+        /// The step.
+        step: StepId,
+        /// The Pods that the person answers for: all that the step waits for.
+        pods: Vec<Uid>,
+        /// The person's name.
+        by: String,
+    },
 }
 
 /// The result of a decision. The caller writes the events to the journal, applies them, and then executes the actions,
@@ -146,7 +155,7 @@ impl Run {
                 Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => {
                     Ok(Decision::default())
                 }
-                Input::Command { .. } => Err(CommandError::Ended),
+                Input::Command { .. } | Input::TakeOn { .. } => Err(CommandError::Ended),
             };
         }
         match input {
@@ -156,6 +165,7 @@ impl Run {
             }
             Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
             Input::Command { command, by } => self.command(*command, by, index),
+            Input::TakeOn { step, pods, by } => self.take_on(*step, pods, by.clone()),
         }
     }
 
@@ -171,7 +181,6 @@ impl Run {
             RunCommand::Resume => self.steer(RunState::Paused, RunEvent::Resumed { by }),
             RunCommand::Stop if self.state == RunState::Stopping => Ok(Decision::default()),
             RunCommand::Stop => Ok(Decision::event(RunEvent::Stopping { by })),
-            RunCommand::TakeOn(step) => self.take_on(step, by),
             RunCommand::Skip(step) => self.skip(step, &by, index),
         }
     }
@@ -185,22 +194,27 @@ impl Run {
         }
     }
 
-    /// Opens the storage of a step that waits for the end of a Pod which nobody reported.
-    fn take_on(&self, step: StepId, by: String) -> Result<Decision, CommandError> {
+    /// Opens the storage of a step that waits for the end of Pods which nobody reported, if the person answers for exactly
+    /// those: another Pod may have joined them since the person looked.
+    fn take_on(
+        &self,
+        step: StepId,
+        answered: &[Uid],
+        by: String,
+    ) -> Result<Decision, CommandError> {
         let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
-        let reason = match &progress.problem {
-            Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on() => reason,
+        let pods = match &progress.problem {
+            Some(problem @ StepProblem::Unknown { reason })
+                if progress.stage == Stage::Waiting && reason.can_be_taken_on() =>
+            {
+                problem.unconfirmed()
+            }
             _ => return Err(CommandError::NothingToTakeOn(step)),
         };
-        if progress.stage != Stage::Waiting {
-            return Err(CommandError::NothingToTakeOn(step));
+        let of = |pods: &[Uid]| pods.iter().cloned().collect::<HashSet<Uid>>();
+        if of(&pods) != of(answered) {
+            return Err(CommandError::OtherPods(step));
         }
-        let pods = match reason {
-            UnknownReason::PodsUnconfirmed { pods } => {
-                pods.iter().map(|it| it.uid.clone()).collect()
-            }
-            _ => Vec::new(),
-        };
         Ok(Decision::event(RunEvent::TakenOn { step, by, pods }))
     }
 

@@ -69,6 +69,16 @@ pub enum StepProblem {
 }
 
 impl StepProblem {
+    /// The Pods whose end nobody reported, if the step waits for those.
+    pub fn unconfirmed(&self) -> Vec<Uid> {
+        match self {
+            Self::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
+                pods.iter().map(|pod| pod.uid.clone()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether both are the same for a person: another attempt at the same call is not worth an entry.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {

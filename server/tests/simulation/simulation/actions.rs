@@ -1,6 +1,6 @@
 //! The scheduled faults and commands, their repair, and the clean-up at the end.
 
-use server::hub::{HubHandle, Start};
+use server::hub::{HubHandle, Start, TakenOn};
 use teardown::{
     message::{Message, Record, Topic},
     plan::{Choice, Choices, StepId},
@@ -64,8 +64,8 @@ impl Simulation {
                             .map(RunCommand::Skip),
                     );
                 }
-                for (step, name) in storage_to_take_on(&instance.hub, &run).await {
-                    let taken = instance.hub.take_on(run.clone(), step, name, "Li".to_owned());
+                for (step, answer) in storage_to_take_on(&instance.hub, &run).await {
+                    let taken = instance.hub.take_on(run.clone(), step, answer, "Li".to_owned());
                     _ = timeout(ANSWER_TIMEOUT, taken).await;
                 }
                 for command in commands {
@@ -207,8 +207,8 @@ async fn steps_losing_unplanned_data(hub: &HubHandle, run: &RunId) -> Vec<StepId
     steps_losing_unplanned_data.collect()
 }
 
-/// The steps whose storage waits for Pods that nobody reported as ended, with the name that a person has to type.
-async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, String)> {
+/// The steps whose storage waits for Pods that nobody reported as ended, with the answer that opens it.
+async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, TakenOn)> {
     let looked = timeout(ANSWER_TIMEOUT, hub.query(Topic::Run(run.clone()))).await;
     let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
     let waits = |problem: &Option<StepProblem>| {
@@ -218,7 +218,11 @@ async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, String
         )
     };
     let steps = records.into_iter().filter_map(|record| match record {
-        Record::Step(step) if waits(&step.problem) => Some((step.id, step.object.name.to_string())),
+        Record::Step(step) if waits(&step.problem) => {
+            let confirm = step.object.name.to_string();
+            let pods = step.problem.as_ref().map(StepProblem::unconfirmed).unwrap_or_default();
+            Some((step.id, TakenOn { confirm, pods }))
+        }
         _ => None,
     });
     steps.collect()

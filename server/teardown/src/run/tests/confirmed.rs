@@ -36,6 +36,12 @@ fn storage(scenario: &mut Scenario) -> Result<(), Option<UnknownReason>> {
     }
 }
 
+/// A person answers for the end of these Pods of the claim.
+fn take_on(scenario: &Scenario, pods: &[&str]) -> Input {
+    let pods = pods.iter().map(|pod| fixture::object(pod).uid).collect();
+    Input::TakeOn { step: scenario.id(CLAIM), pods, by: "Li".to_owned() }
+}
+
 fn unconfirmed() -> UnknownReason {
     let pod = fixture::object(POD);
     let (uid, pod) = (pod.uid.clone(), pod.reference());
@@ -123,7 +129,7 @@ fn pod_that_went_unwatched_has_ended_if_its_node_is_ready() {
 fn person_takes_on_that_a_pod_has_ended() {
     let mut scenario = pod_requested();
     let claim = scenario.id(CLAIM);
-    let take_on = command(RunCommand::TakeOn(claim));
+    let take_on = take_on(&scenario, &[POD]);
     let early = scenario.run.decide(&take_on, &scenario.index, scenario.now);
     assert_eq!(early, Err(CommandError::NothingToTakeOn(claim)));
     scenario.gone(POD);
@@ -214,7 +220,7 @@ fn storage_waits_while_attachments_are_hidden_until_a_person_answers_for_them() 
         matches!(&waits, Err(Some(UnknownReason::Hidden { resource, .. })) if resource == ATTACHMENTS),
         "{waits:?}"
     );
-    let take_on = command(RunCommand::TakeOn(scenario.id(CLAIM)));
+    let take_on = take_on(&scenario, &[]);
     scenario.steer(&take_on);
     assert_eq!(storage(&mut scenario), Ok(()));
 }
@@ -225,13 +231,32 @@ fn person_answers_for_the_pods_that_were_named_and_for_no_later_one() {
     let mut scenario = pod_requested();
     scenario.gone(POD);
     assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
-    let take_on = command(RunCommand::TakeOn(scenario.id(CLAIM)));
+    let take_on = take_on(&scenario, &[POD]);
     scenario.steer(&take_on);
     scenario.applied(late);
     scenario.gone(late);
     let waits = storage(&mut scenario);
     let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
     assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
+}
+
+#[test]
+fn person_who_looked_before_another_pod_joined_answers_for_none() {
+    let late = "pod shop/late node=n2 uses=claim:data";
+    let mut scenario = pod_requested();
+    scenario.gone(POD);
+    assert_eq!(storage(&mut scenario), Err(Some(unconfirmed())));
+    scenario.applied(late);
+    scenario.gone(late);
+    assert!(storage(&mut scenario).is_err());
+    let refused = Err(CommandError::OtherPods(scenario.id(CLAIM)));
+    for answered in [&[POD][..], &[late], &[]] {
+        let take_on = take_on(&scenario, answered);
+        assert_eq!(scenario.run.decide(&take_on, &scenario.index, scenario.now), refused);
+    }
+    let take_on = take_on(&scenario, &[late, POD]);
+    scenario.steer(&take_on);
+    assert_eq!(storage(&mut scenario), Ok(()));
 }
 
 #[test]
