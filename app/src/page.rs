@@ -7,6 +7,8 @@ pub mod trouble;
 pub mod unit;
 pub mod units;
 
+use std::collections::BTreeMap;
+
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 use teardown::{
@@ -22,6 +24,7 @@ use crate::{
         seed::InitialData,
     },
     view::{
+        adviser::{Adviser, RemedyOrder},
         frame::Badge,
         invite::{Invitations, InviteCommand},
     },
@@ -99,17 +102,53 @@ fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
     Memo::new(move |_| scene.read(|records| scene::cluster(records).cloned()))
 }
 
-/// Reads the advice about a diagnosis anew.
-fn load_advice() -> Callback<String> {
+/// The requests of the cards of diagnoses: for advice, and for a remedy.
+fn adviser() -> Adviser {
     let known = expect_context::<KnownAdvice>();
-    Callback::new(move |id: String| {
+    // The diagnosis that is read now, and whether to read it again then: a card may change faster than it can be read.
+    let reading = StoredValue::new(BTreeMap::<String, bool>::new());
+    let load = Callback::new(move |id: String| {
+        let is_read = reading.with_value(|reading| reading.contains_key(&id));
+        reading.update_value(|reading| _ = reading.insert(id.clone(), is_read));
+        if is_read {
+            return;
+        }
         leptos::task::spawn_local(async move {
-            // A diagnosis that is not known any more goes from the page by itself.
-            if let Ok(read) = command::read_advice(&id).await {
-                known.put(id, read);
+            loop {
+                let read = command::read_advice(&id).await.map_err(|refusal| refusal.what);
+                known.put(id.clone(), read);
+                let again = reading.try_update_value(|reading| {
+                    let again = reading.remove(&id) == Some(true);
+                    if again {
+                        reading.insert(id.clone(), false);
+                    }
+                    again
+                });
+                if again != Some(true) {
+                    break;
+                }
             }
         });
-    })
+    });
+    let (busy, refusal) = (RwSignal::new(false), RwSignal::new(None));
+    let act = Callback::new(move |order: RemedyOrder| {
+        busy.set(true);
+        leptos::task::spawn_local(async move {
+            let RemedyOrder { diagnosis, hash, name, statement } = &order;
+            let done = command::remedy(diagnosis, hash, name, statement).await;
+            busy.set(false);
+            refusal.set(done.err());
+            load.run(order.diagnosis);
+        });
+    });
+    Adviser { load, act, busy, refusal }
+}
+
+/// Takes back what a remedy switched off, and tells the refusal, if there is one.
+pub fn undo_remedy(attempt: String, refused: RwSignal<Option<command::Refusal>>) {
+    leptos::task::spawn_local(async move {
+        refused.set(command::undo_remedy(&attempt).await.err());
+    });
 }
 
 /// Whether a deletion waits.

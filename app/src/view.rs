@@ -1,5 +1,6 @@
 //! One file per thing seen. A view takes values and signals and returns what is seen; it asks the network for nothing.
 
+pub mod adviser;
 pub mod ask;
 pub mod attention;
 pub mod banner;
@@ -27,6 +28,7 @@ pub mod node;
 pub mod object_name;
 pub mod plan;
 pub mod demo;
+pub mod remedy;
 pub mod run_head;
 pub mod rows;
 pub mod run_row;
@@ -39,7 +41,9 @@ pub mod step;
 pub mod steps;
 pub mod stop;
 pub mod take_on;
+pub mod switched_off;
 pub mod theme;
+pub mod typed;
 pub mod unit_head;
 pub mod unit_row;
 pub mod wave;

@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long)]
     pub read_only: bool,
 
+    /// Persons with the right to force may have Unwind carry out remedies, such as removing a finalizer
+    #[arg(long, conflicts_with = "read_only")]
+    pub allow_remedies: bool,
+
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
         long,
@@ -245,6 +249,9 @@ mod tests {
 
               --read-only
                   Every session may only look; runs that are open go on
+
+              --allow-remedies
+                  Persons with the right to force may have Unwind carry out remedies, such as removing a finalizer
 
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`

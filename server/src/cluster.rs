@@ -22,6 +22,7 @@ mod health;
 mod interner;
 mod kinds;
 mod namespaces;
+mod remedy;
 mod report;
 mod request;
 mod status;
@@ -50,7 +51,7 @@ use self::{
 };
 use crate::{
     chance::Chance,
-    hub::{CallRequest, Incoming},
+    hub::{CallRequest, Incoming, RemedyCall},
 };
 
 /// Lists in flight at once. On connecting, each of the cluster's hundred kinds is listed.
@@ -68,6 +69,7 @@ pub struct Cluster {
     name: String,
     own_namespace: Option<Arc<str>>,
     chance: Chance,
+    remedies: Option<mpsc::Receiver<RemedyCall>>,
 }
 
 /// The reason why [`Cluster::run`] ended without being asked to.
@@ -92,7 +94,7 @@ impl Cluster {
     /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let Connection { client, name, own_namespace } = connect::connect(&access).await?;
-        Ok(Self { client, name, own_namespace, chance: Chance::default() })
+        Ok(Self { client, name, own_namespace, chance: Chance::default(), remedies: None })
     }
 
     /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
@@ -109,7 +111,13 @@ impl Cluster {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
         let client = Client::new(service, "default");
-        Self { client, name: name.into(), own_namespace: None, chance: Chance::default() }
+        let (name, chance) = (name.into(), Chance::default());
+        Self { client, name, own_namespace: None, chance, remedies: None }
+    }
+
+    /// Also sends the remedies that persons have confirmed.
+    pub fn with_remedies(self, remedies: mpsc::Receiver<RemedyCall>) -> Self {
+        Self { remedies: Some(remedies), ..self }
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -175,6 +183,15 @@ impl Cluster {
             }
         });
         let mut executing = JoinSet::new();
+        if let Some(remedies) = self.remedies {
+            executing.spawn(remedy::send(
+                self.client.clone(),
+                names.clone(),
+                mailbox.clone(),
+                remedies,
+                drain.clone(),
+            ));
+        }
         executing.spawn(execute::execute(self.client, names, mailbox, calls, drain.clone()));
 
         tokio::select! {
@@ -186,10 +203,10 @@ impl Cluster {
             }
         }
         // The watches continue until the last call is answered, so that its effects are still observed.
-        match executing.join_next().await {
-            Some(Err(error)) => Err(RunError::Failed(error)),
-            Some(Ok(())) | None => Ok(()),
+        while let Some(ended) = executing.join_next().await {
+            ended.map_err(RunError::Failed)?;
         }
+        Ok(())
     }
 }
 
@@ -206,7 +223,13 @@ mod tests {
             "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
             _ => now(404, ""),
         });
-        Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() }
+        Cluster {
+            client,
+            name: "fake".into(),
+            own_namespace: None,
+            chance: Chance::default(),
+            remedies: None,
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -280,8 +303,13 @@ mod tests {
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
         calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
-        let cluster =
-            Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() };
+        let cluster = Cluster {
+            client,
+            name: "fake".into(),
+            own_namespace: None,
+            chance: Chance::default(),
+            remedies: None,
+        };
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
         let awaited =

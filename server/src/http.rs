@@ -10,19 +10,20 @@
 //! ```
 //!
 //! # Rights
-//! A session may `look` or `act`, which includes looking. The printed link gives the right to act, unless the server was
-//! started with `--read-only`. A stream needs the right to look, whatever its topic. A
-//! request without the right is answered with 403 `notAllowed`, and `needs` names the right.
+//! A session may `look`, `act` or `force`; each includes the ones before. The printed link gives the right to act. With
+//! `--allow-remedies` it also gives the right to force, with `--read-only` only the right to look. A stream needs the right to
+//! look, whatever its topic. A request without the right is answered with 403 `notAllowed`, and `needs` names the right.
 //!
 //! | right | requests |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
-//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
 //! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
 //! | act | `POST /api/plans`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//! | force | `POST /api/remedies`, `POST /api/remedies/{attempt}/undo` |
 //!
 //! # Inviting
 //! ```sh
@@ -73,6 +74,13 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
 //! ```
+//! A remedy is confirmed by the `hash` of its `offer` in the advice, by the name of its object, and by a statement where the
+//! offer asks for one. Its outcome follows in the list of remedies and in the advice:
+//! ```sh
+//! curl -b jar $U/api/remedies                                                                     # 200: all, the latest first
+//! curl -b jar -H "$J" -d '{"diagnosis":"nodeSilent//Node//n1/","remedy":"0123…","confirm":"n1","statement":"i-1 is off, Li saw it"}' $U/api/remedies # 404: this node reports
+//! curl -b jar -H "$J" -X POST $U/api/remedies/0123456789abcdef/undo                               # 404
+//! ```
 //! The page `/u/shop/plan?keep=data&without=Secret/shop/tls` makes the same plan.
 //!
 //! # Following
@@ -122,13 +130,13 @@
 //! |---|---|
 //! | 400 | `malformed` a path or a query, `syntax` a body that is no JSON |
 //! | 401 | `notSignedIn`, `wrongToken` |
-//! | 403 | `foreignOrigin`, `notAllowed` |
-//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath` |
+//! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff` |
+//! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |
@@ -153,6 +161,7 @@ mod hex;
 mod page;
 mod plain;
 mod plans;
+mod remedies;
 mod printable;
 mod routes;
 mod runs;

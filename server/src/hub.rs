@@ -17,6 +17,7 @@ mod clock;
 mod handle;
 mod topic_channel;
 mod active_run;
+mod attempts;
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ use crate::{
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, Start,
-    Subscription, TakenOn,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, RemedyCall,
+    Start, Subscription, TakenOn,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -48,6 +49,8 @@ pub const MAILBOX: usize = 1024;
 /// The most calls in the queue to the cluster. A step has at most one call in flight, so this is the number of steps
 /// that can run at the same time. A call that does not fit counts as unanswered and is retried.
 pub const CALLS: usize = 16 * 1024;
+/// The most remedies in the queue to the cluster.
+pub const REMEDIES: usize = 16;
 /// The most messages processed as one batch.
 const BATCH: usize = 512;
 
@@ -109,6 +112,12 @@ impl Hub {
         Ok(self)
     }
 
+    /// Lets persons with the right to do so have remedies done; their requests leave through `calls`.
+    pub fn allow_remedies(mut self, calls: mpsc::Sender<RemedyCall>) -> Self {
+        self.runs.attempts_mut().0.allow(calls);
+        self
+    }
+
     /// Runs until the drain token is cancelled or all handles are dropped.
     ///
     /// # Errors
@@ -167,8 +176,29 @@ impl Hub {
                 send_reply(reply, self.plans.make(&unit, &choices, &mut self.cluster));
             }
             Incoming::ReadPlan { plan, reply } => send_reply(reply, self.read_plan(&plan)),
+            Incoming::Remedy { given, by, reply } => {
+                let (attempts, journal) = self.runs.attempts_mut();
+                let begun = attempts.begin(&given, by, &mut self.cluster, journal, &self.chance)?;
+                send_reply(reply, begun);
+            }
+            Incoming::UndoRemedy { attempt, by, reply } => {
+                let (attempts, journal) = self.runs.attempts_mut();
+                let begun = attempts.undo(&attempt, by, &self.cluster, journal, &self.chance)?;
+                send_reply(reply, begun);
+            }
+            Incoming::RemedyCompleted { attempt, outcome, copy } => {
+                let (attempts, journal) = self.runs.attempts_mut();
+                attempts.complete(&attempt, outcome, copy.as_ref(), &self.cluster, journal)?;
+            }
+            Incoming::ReadAttempts { reply } => {
+                let attempts = self.runs.attempts().latest_first(&self.cluster);
+                send_reply(reply, attempts.into_iter().cloned().collect());
+            }
             Incoming::ReadRemedies { diagnosis, reply } => {
-                let remedies = self.cluster.remedies(&diagnosis);
+                let attempts = self.runs.attempts();
+                let are_allowed = attempts.are_allowed();
+                let attempts = attempts.latest_first(&self.cluster).into_iter().cloned().collect();
+                let remedies = self.cluster.remedies(&diagnosis, attempts, are_allowed);
                 send_reply(reply, remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
             }
             Incoming::ReadEventLog { run, reply } => {

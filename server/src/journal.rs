@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     object::Uid,
     plan::{Plan, PlanId},
+    remedy::Attempt,
     run::RunId,
 };
 
@@ -69,6 +70,8 @@ pub enum Shelf {
     Runs,
     /// The number of records that a run should have, by the run's id.
     Counts,
+    /// Remedies that persons had done, by the attempt's id.
+    Attempts,
 }
 
 /// One write.
@@ -185,6 +188,15 @@ pub struct RunHead {
     pub cluster: ClusterId,
 }
 
+/// A remedy that a person had done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The cluster that it changes.
+    pub cluster: ClusterId,
+}
+
 /// The identity of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterId {
@@ -283,6 +295,25 @@ impl Journal {
         events: &[E],
     ) -> Result<(), JournalError> {
         Ok(self.store.write(&records(run, first, events)?)?)
+    }
+
+    /// Stores an attempt in place of its earlier state. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`JournalError`]; then nothing was written, and the request of the attempt must not be sent.
+    pub fn put_attempt(&mut self, record: &AttemptRecord) -> Result<(), JournalError> {
+        let name = record.attempt.id.clone();
+        let bytes = encode(record, &format!("remedy {name}"))?;
+        Ok(self.store.write(&[Put::Named { shelf: Shelf::Attempts, name, bytes }])?)
+    }
+
+    /// All attempts, by id.
+    ///
+    /// # Errors
+    /// [`JournalError`] if one cannot be read.
+    pub fn attempts(&self) -> Result<Vec<AttemptRecord>, JournalError> {
+        let kept = self.store.list(Shelf::Attempts)?;
+        kept.iter().map(|(name, bytes)| decode(bytes, &format!("remedy {name}"))).collect()
     }
 
     /// All runs, by id.

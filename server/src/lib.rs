@@ -39,8 +39,19 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
-    let Args { context, kubeconfig, sandbox, address, port, state, site, name, read_only, log } =
-        args;
+    let Args {
+        context,
+        kubeconfig,
+        sandbox,
+        address,
+        port,
+        state,
+        site,
+        name,
+        read_only,
+        allow_remedies,
+        log,
+    } = args;
     let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
@@ -75,7 +86,11 @@ async fn start(args: Args) -> anyhow::Result<()> {
     };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
-    let most = if read_only { Right::Look } else { Right::Act };
+    let most = match (read_only, allow_remedies) {
+        (true, _) => Right::Look,
+        (false, false) => Right::Act,
+        (false, true) => Right::Force,
+    };
     let (access, link) = LocalAccess::open(address, Some(&state), &name, most, Timestamp::now());
 
     let limits = Limits::of_process();
@@ -87,6 +102,12 @@ async fn start(args: Args) -> anyhow::Result<()> {
         "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
          Only if the file itself is damaged, move it away to start without these runs",
     )?;
+    let (cluster, hub) = if allow_remedies {
+        let (out, remedies) = mpsc::channel(hub::REMEDIES);
+        (cluster.with_remedies(remedies), hub.allow_remedies(out))
+    } else {
+        (cluster, hub)
+    };
     if let Some(demo) = demo.clone() {
         asides.spawn(demo.tell(mailbox.clone()));
     }

@@ -93,7 +93,7 @@ pub fn Run() -> impl IntoView {
             done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
         });
     });
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
+    let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let alarm = alarm(attention);
@@ -121,7 +121,7 @@ pub fn Run() -> impl IntoView {
                     {move || in_trouble.get().then(|| view! {
                         <section aria-labelledby="why-title">
                             <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
-                            {diagnoses(scene, Some(address), true, load)}
+                            {diagnoses(scene, Some(address), true, adviser)}
                         </section>
                     }.into_any())}
                     <Attention scene address steps=troubled busy send take_on/>

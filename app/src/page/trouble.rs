@@ -14,7 +14,7 @@ pub fn Trouble() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Trouble));
     let cluster = super::cluster(scene);
     let blind = super::blind(scene);
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
+    let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
@@ -25,7 +25,7 @@ pub fn Trouble() -> impl IntoView {
         }
         (true, true) => view! {
             <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
-            {diagnoses(scene, None, true, load)}
+            {diagnoses(scene, None, true, adviser)}
         }
         .into_any(),
     };

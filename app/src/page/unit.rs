@@ -45,7 +45,7 @@ pub fn Unit() -> impl IntoView {
     });
     let empty =
         Memo::new(move |_| scene.read_members(|records| scene::objects(records).next().is_none()));
-    let (in_trouble, load) = (super::is_in_trouble(scene), super::load_advice());
+    let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let tally = Memo::new(move |_| scene.read(Tally::of));
     let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
         let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
@@ -138,7 +138,7 @@ pub fn Unit() -> impl IntoView {
             {move || banner::blind(&blind.get())}
             {move || in_trouble.get().then(|| view! {
                 <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
-                {diagnoses(scene, Some(address), false, load)}
+                {diagnoses(scene, Some(address), false, adviser)}
             }.into_any())}
             {move || body()}
         </div>

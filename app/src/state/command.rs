@@ -83,6 +83,28 @@ pub async fn read_advice(diagnosis: &str) -> Result<Advice, Refusal> {
     read(get(&format!("/api/trouble/advice?id={}", encoded(diagnosis)))).await
 }
 
+/// Has the server do a remedy that was confirmed by its hash, the name of its target and a statement.
+pub async fn remedy(
+    diagnosis: &str,
+    remedy: &str,
+    confirm: &str,
+    statement: &str,
+) -> Result<(), Refusal> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        diagnosis: &'a str,
+        remedy: &'a str,
+        confirm: &'a str,
+        statement: &'a str,
+    }
+    send("/api/remedies", &Body { diagnosis, remedy, confirm, statement }).await
+}
+
+/// Takes back what a remedy switched off.
+pub async fn undo_remedy(attempt: &str) -> Result<(), Refusal> {
+    send(&format!("/api/remedies/{}/undo", encoded(attempt)), &Nothing {}).await
+}
+
 /// Starts a plan that was confirmed by its hash and the unit's name.
 pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     #[derive(Serialize)]

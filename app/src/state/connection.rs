@@ -116,7 +116,10 @@ impl Connection {
 
     /// Why the reader's session may never do what needs this right; `None` where it may.
     pub fn right_hindrance(self, needed: Right) -> Option<&'static str> {
-        (self.right < needed).then_some(text::NOT_ALLOWED)
+        (self.right < needed).then_some(match needed {
+            Right::Force => text::NO_FORCE,
+            Right::Look | Right::Act => text::NOT_ALLOWED,
+        })
     }
 
     /// Why nothing may be changed now; `None` where it may.

@@ -12,6 +12,7 @@ mod step_problem;
 mod cluster;
 mod diagnosis;
 mod advice;
+mod attempt;
 mod api_problem;
 mod demo;
 mod access;
@@ -22,6 +23,7 @@ pub use self::{
     access::*,
     advice::advice,
     api_problem::api_problem,
+    attempt::attempt,
     cluster::*,
     demo::*,
     diagnosis::*,

@@ -1,6 +1,7 @@
 //! A dialog that asks before something that cannot be taken back, and says what that comes to.
 
 use leptos::{html, prelude::*};
+use teardown::right::Right;
 
 use super::guard::Guarded;
 use crate::text;
@@ -20,6 +21,9 @@ pub fn Ask(
     /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
+    /// The right that it needs.
+    #[prop(default = Right::Act)]
+    needs: Right,
     /// The action of that button.
     act: Callback<()>,
     /// The consequences.
@@ -46,7 +50,7 @@ pub fn Ask(
             {children()}
             <div class="dialog-buttons">
                 <button type="button" class="button" autofocus=true on:click=move |_| open.set(false)>{text::CANCEL}</button>
-                <Guarded label busy act=yes class="danger"/>
+                <Guarded label busy needs act=yes class="danger"/>
             </div>
         </dialog>
     }

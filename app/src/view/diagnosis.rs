@@ -3,16 +3,19 @@
 
 use leptos::prelude::*;
 use teardown::{
-    advice::Advice,
+    advice::{Advice, Way},
     diagnosis::{Diagnosis, Evidence},
     message::{DiagnosisCard, Key, Record},
     object::Uid,
 };
 
 use super::{
+    adviser::Adviser,
+    banner,
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name},
+    remedy::RemedyDialog,
     rows::rows,
     way::ways_out,
 };
@@ -26,24 +29,26 @@ use crate::{
     text,
 };
 
-/// The cards, the worst first. `open` shows the first one whole from the start; `load` reads the advice about one.
-pub fn diagnoses(
-    scene: Scene,
-    address: Option<Address>,
-    open: bool,
-    load: Callback<String>,
-) -> AnyView {
+/// The cards, the worst first. `open` shows the first one whole from the start.
+pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool, adviser: Adviser) -> AnyView {
+    let (asked, asks) = (RwSignal::new(None), RwSignal::new(false));
+    let ask = Callback::new(move |question: (String, Way)| {
+        asked.set(Some(question));
+        asks.set(true);
+    });
     let ids = Memo::new(move |_| {
         let cards = scene.read(scene::diagnoses_by_harm);
         cards.into_iter().map(|card| card.diagnosis.id).collect::<Vec<String>>()
     });
     view! {
+        {move || adviser.refusal.get().map(|refusal| banner::refusal(&refusal))}
         <ul class="diagnosis-list">
             {rows(ids, String::clone, move |id| {
                 let is_first = ids.with_untracked(|ids| ids.first() == Some(&id));
-                Some(row(scene, id, address, open && is_first, load))
+                Some(row(scene, id, address, open && is_first, (adviser.load, ask)))
             })}
         </ul>
+        <RemedyDialog asked open=asks adviser/>
     }
     .into_any()
 }
@@ -53,11 +58,11 @@ fn row(
     id: String,
     address: Option<Address>,
     open: bool,
-    load: Callback<String>,
+    (load, ask): (Callback<String>, Callback<(String, Way)>),
 ) -> AnyView {
     let place = address::card_of(&id);
     let known = expect_context::<KnownAdvice>();
-    let (of_card, loaded) = (id.clone(), id.clone());
+    let (of_card, loaded, asked) = (id.clone(), id.clone(), id.clone());
     let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
         scene.read(|records| match records.get(&Key::Diagnosis(id.clone())) {
@@ -69,17 +74,28 @@ fn row(
     // The preconditions of a remedy change with the cluster.
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
-        if is_there && is_open.get() && (before.is_some() || !known.has(&loaded)) {
+        if is_there && is_open.get() && (before.is_some() || !known.take_fresh(&loaded)) {
             load.run(loaded.clone());
         }
     });
-    let advice = Memo::new(move |_| known.of(&of_card));
-    let out = move || advice.with(|advice| advice.as_ref().map(|advice| ways_out(&advice.ways)));
+    let read = Memo::new(move |_| known.of(&of_card));
+    let advice = Memo::new(move |_| read.with(|read| read.as_ref()?.as_ref().ok().cloned()));
+    let opened = StoredValue::new(None);
+    let ask = Callback::new(move |way: Way| ask.run((asked.clone(), way)));
+    let out = move || {
+        read.with(|read| match read.as_ref()? {
+            Ok(advice) => Some(ways_out(advice, opened, ask)),
+            Err(why) => Some(view! { <p class="quiet">{why.clone()}</p> }.into_any()),
+        })
+    };
     let inside = move || card.with(|card| card.as_ref().map(|card| body(card, advice)));
     let proof =
         move || card.with(|card| card.as_ref().map(|card| proof(card, advice, scene, address)));
     let toggled = move |event: leptos::ev::Event| {
-        is_open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
+        let now = event_target::<web_sys::Element>(&event).has_attribute("open");
+        if is_open.get_untracked() != now {
+            is_open.set(now);
+        }
     };
     view! {
         <li>
@@ -113,7 +129,7 @@ fn summary(diagnosis: &Diagnosis) -> AnyView {
 
 /// The part that somebody needs first.
 fn body(card: &DiagnosisCard, advice: Memo<Option<Advice>>) -> AnyView {
-    let DiagnosisCard { diagnosis, contact } = card;
+    let DiagnosisCard { diagnosis, contact, .. } = card;
     let harm = text::harm(&diagnosis.impact)
         .into_iter()
         .map(|line| view! { <p>{line}</p> }.into_any())

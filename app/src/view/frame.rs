@@ -19,11 +19,15 @@ use super::{
     icon::icon,
     invite::{Invitations, Invite, InviteCommand},
     keys::Keys,
+    switched_off::switched_off,
     theme::ThemeButton,
 };
 use crate::{
     navigation::address::TROUBLE,
-    state::{clock, connection::Connection, production::is_production, seed::InitialData},
+    state::{
+        clock, command::Refusal, connection::Connection, production::is_production,
+        seed::InitialData,
+    },
     text,
 };
 
@@ -54,6 +58,8 @@ pub fn Frame(
     play: fn(DemoCommand),
     /// Ends the session of this browser.
     sign_out: fn(),
+    /// Takes back what a remedy switched off.
+    undo: fn(String, RwSignal<Option<Refusal>>),
     /// The page.
     children: Children,
 ) -> impl IntoView {
@@ -105,6 +111,9 @@ pub fn Frame(
             }.into_any()
         })
     };
+    let off = Memo::new(move |_| {
+        badge.0.with(|card| card.as_ref().map(|it| it.switched_off.clone()).unwrap_or_default())
+    });
     let troubles = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
@@ -150,6 +159,7 @@ pub fn Frame(
                     <div class="frame-notes">
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
+                        {switched_off(off, undo)}
                     </div>
                     {children()}
                 </main>

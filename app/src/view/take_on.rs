@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use teardown::{message::StepCard, object::Uid, plan::StepId, run::StepProblem};
 
-use super::{ask::Ask, object_name::object_name};
+use super::{object_name::object_name, typed::Typed};
 use crate::text;
 
 /// The dialog.
@@ -21,7 +21,6 @@ pub fn TakeOn(
     /// Takes it on; gets the step, what was typed and the Pods that were shown.
     take_on: Callback<(StepId, String, Vec<Uid>)>,
 ) -> impl IntoView {
-    let typed = RwSignal::new(String::new());
     let claim = move || asked.with(|step| step.as_ref().map(|step| step.object.clone()));
     let pods = move || {
         let lines = asked.with(|step| step.as_ref()?.problem.as_ref().map(text::evidence));
@@ -30,38 +29,19 @@ pub fn TakeOn(
     };
     let title =
         Signal::derive(move || claim().as_ref().map(text::take_on_title).unwrap_or_default());
-    let holds = Signal::derive(move || {
-        let is_typed =
-            claim().is_some_and(|claim| typed.with(|typed| typed.trim() == &*claim.name));
-        busy.get() || !is_typed
-    });
-    let act = Callback::new(move |()| {
+    let name = Signal::derive(move || claim().map(|it| it.name.to_string()).unwrap_or_default());
+    let act = Callback::new(move |typed: String| {
         if let Some(step) = asked.get_untracked() {
             let pods = step.problem.as_ref().map(StepProblem::unconfirmed).unwrap_or_default();
-            take_on.run((step.id, typed.get_untracked(), pods));
-            typed.set(String::new());
+            take_on.run((step.id, typed, pods));
         }
     });
-    let label = move || {
-        let name = claim().map(|claim| text::isolated(&claim.name));
-        name.map(|name| text::confirm_type(&name)).unwrap_or_default()
-    };
     view! {
-        <Ask open id="take-on-title" title label=text::TAKE_ON_NOW busy=holds act>
+        <Typed open id="take-on" title label=text::TAKE_ON_NOW name busy act>
             <p>{move || claim().as_ref().map(object_name)}</p>
             <p>{text::TAKE_ON_MEANS}</p>
             <ul>{move || pods()}</ul>
             <p><strong>{text::TAKE_ON_DO}</strong></p>
-            <label for="take-on-name">{move || label()}</label>
-            <input
-                id="take-on-name"
-                type="text"
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck="false"
-                prop:value=move || typed.get()
-                on:input:target=move |event| typed.set(event.target().value())
-            />
-        </Ask>
+        </Typed>
     }
 }

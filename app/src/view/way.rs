@@ -1,27 +1,48 @@
-//! The ways out of a deletion that waits, the least harmful first and open, each with its commands to copy.
+//! The ways out of a deletion that waits, the least harmful first and open, each with its commands to copy and, where the
+//! server does it, the button to have it done.
 
 use leptos::prelude::*;
 use teardown::{
-    advice::{Way, WayCommand, WayNeed},
+    advice::{Advice, Way, WayCommand, WayNeed},
     remedy::{Harm, Holds},
+    right::Right,
 };
 
-use super::icon::icon;
+use super::{guard::Guarded, icon::icon};
 use crate::{state::clipboard, text};
 
-/// The list.
-pub fn ways_out(ways: &[Way]) -> AnyView {
-    let rows = ways.iter().enumerate().map(|(place, way)| row(way, place == 0)).collect_view();
+/// The list. `opened` has the titles of those that the reader opened, so that they stay open when the list is drawn again;
+/// `ask` asks before one is done.
+pub fn ways_out(
+    advice: &Advice,
+    opened: StoredValue<Option<Vec<String>>>,
+    ask: Callback<Way>,
+) -> AnyView {
+    if opened.with_value(Option::is_none) {
+        let first = advice.ways.first().map(|way| way.title.clone());
+        opened.set_value(Some(first.into_iter().collect()));
+    }
+    let rows = advice.ways.iter().map(|way| row(way, opened, ask)).collect_view();
+    let done = advice.attempts.iter();
+    let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
     view! {
         <section class="ways">
             <h3>{text::WAYS_OUT}</h3>
+            <ul class="way-attempts" role="status">{done}</ul>
             <ol>{rows}</ol>
         </section>
     }
     .into_any()
 }
 
-fn row(way: &Way, is_first: bool) -> AnyView {
+/// The objects that it hits, its losses, and whether it can be taken back.
+pub fn warnings(way: &Way) -> AnyView {
+    let lines = way.reaches.iter().chain(&way.loses).chain(&way.undo).cloned();
+    let lines = lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view();
+    view! { <ul class="way-warnings">{lines}</ul> }.into_any()
+}
+
+fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Callback<Way>) -> AnyView {
     let class = match way.harm {
         Harm::None => "way-harm none",
         Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
@@ -34,17 +55,27 @@ fn row(way: &Way, is_first: bool) -> AnyView {
         let needs = way.needs.iter().map(need).collect_view();
         view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
     });
-    let warnings: Vec<String> =
-        way.reaches.iter().chain(&way.loses).chain(&way.undo).cloned().collect();
-    let warnings = (!warnings.is_empty()).then(|| {
-        let lines =
-            warnings.into_iter().map(|line| view! { <li>{line}</li> }.into_any()).collect_view();
-        view! { <ul class="way-warnings">{lines}</ul> }.into_any()
+    let title = way.title.clone();
+    let is_open = opened.with_value(|opened| opened.iter().flatten().any(|it| *it == title));
+    let toggled = move |event: leptos::ev::Event| {
+        let is_open = event_target::<web_sys::Element>(&event).has_attribute("open");
+        opened.update_value(|opened| {
+            let opened = opened.get_or_insert_default();
+            opened.retain(|it| *it != title);
+            if is_open {
+                opened.push(title.clone());
+            }
+        });
+    };
+    let offer = way.offer.is_some().then(|| {
+        let asked = way.clone();
+        let act = Callback::new(move |()| ask.run(asked.clone()));
+        view! { <Guarded label=text::ASK_REMEDY busy=false needs=Right::Force act class="small danger"/> }.into_any()
     });
     let commands = way.commands.iter().map(command).collect_view();
     view! {
         <li>
-            <details class="way" open=is_first>
+            <details class="way" open=is_open on:toggle=toggled>
                 <summary>
                     <span class="way-title">{way.title.clone()}</span>
                     " " <span class=class>{way.harms.clone()}</span>
@@ -52,8 +83,9 @@ fn row(way: &Way, is_first: bool) -> AnyView {
                 <p>{way.does.clone()}</p>
                 {withheld}
                 {needs}
-                {warnings}
+                {warnings(way)}
                 {commands}
+                {offer}
             </details>
         </li>
     }

@@ -53,6 +53,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
 
 fn cluster() -> Record {
     Record::Cluster(ClusterCard {
+        switched_off: vec![],
         name: "staging-eu-1".to_owned(),
         version: Some("v1.36.3".to_owned()),
         synced: true,

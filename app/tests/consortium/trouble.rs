@@ -55,7 +55,7 @@ pub(crate) fn trouble() -> PageSeed {
     };
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    let shown = DiagnosisCard { diagnosis, contact };
+    let shown = DiagnosisCard { diagnosis, contact, tried: 0 };
     let advice = Advice {
         if_nobody_acts: "Nothing.".to_owned(),
         do_not: Some("force the deletion while the machine may still run".to_owned()),
@@ -74,7 +74,9 @@ pub(crate) fn trouble() -> PageSeed {
                 what: "To look".to_owned(),
                 line: "kubectl --context=staging-eu-1 get nodes/worker-7".to_owned(),
             }],
+            offer: None,
         }],
+        attempts: vec![],
         note: String::new(),
     };
     let id = shown.diagnosis.id.clone();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
@@ -77,6 +77,21 @@ pub(super) fn get(path: &str, accept: &str) -> Result<Request<Body>, Failure> {
 /// A DELETE of `path` with a JSON body that accepts this media type, because the answer may hold the object.
 pub(super) fn delete(path: &str, accept: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
     build(Method::DELETE, path, accept, Body::from(body))
+}
+
+/// A request with a JSON body of this media type, if it has one; the answer is JSON.
+pub(super) fn with_body(
+    method: Method,
+    path: &str,
+    body: Option<(&'static str, &serde_json::Value)>,
+) -> Result<Request<Body>, Failure> {
+    let (content, body) = match body {
+        Some((content, body)) => (content, Body::from(body.to_string().into_bytes())),
+        None => (JSON, Body::empty()),
+    };
+    let mut request = build(method, path, JSON, body)?;
+    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
+    Ok(request)
 }
 
 /// Plain JSON.

@@ -31,5 +31,8 @@ pub(super) async fn advice(
     diagnosis: String,
 ) -> Result<Result<Advice, Refusal>, HubClosed> {
     let found = hub.remedies(diagnosis).await?;
-    Ok(found.map(|Remedies { cluster, card, remedies }| text::advice(&card, &remedies, &cluster)))
+    let advice = |Remedies { cluster, card, remedies, attempts, are_allowed }| {
+        text::advice(&card, &remedies, &attempts, &cluster, are_allowed)
+    };
+    Ok(found.map(advice))
 }

@@ -17,7 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::{plan::PlanError, right::Right};
+use teardown::{plan::PlanError, remedy::RemedyRefusal, right::Right};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -222,9 +222,38 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::WrongObjectName => {
             (S::UNPROCESSABLE_ENTITY, "wrongObjectName", refusal::WRONG_OBJECT_NAME)
         }
+        Refusal::Remedy(why) => {
+            let status = match why {
+                RemedyRefusal::WrongName | RemedyRefusal::NoStatement | RemedyRefusal::ByHand => {
+                    S::UNPROCESSABLE_ENTITY
+                }
+                RemedyRefusal::Changed
+                | RemedyRefusal::Withheld(_)
+                | RemedyRefusal::NeedFails(_)
+                | RemedyRefusal::Busy => S::CONFLICT,
+            };
+            (status, remedy_code(why), refusal::remedy(why))
+        }
+        Refusal::RemediesOff => (S::FORBIDDEN, "remediesOff", refusal::REMEDIES_OFF),
+        Refusal::UnknownAttempt(id) => {
+            (S::NOT_FOUND, "unknownRemedy", refusal::unknown_attempt(id))
+        }
+        Refusal::NothingToUndo => (S::CONFLICT, "nothingToUndo", refusal::NOTHING_TO_UNDO),
         Refusal::Journal(why) => {
             (S::SERVICE_UNAVAILABLE, "journalUnwritable", refusal::journal_unwritable(why))
         }
+    }
+}
+
+fn remedy_code(why: &RemedyRefusal) -> &'static str {
+    match why {
+        RemedyRefusal::Changed => "remedyChanged",
+        RemedyRefusal::ByHand => "byHand",
+        RemedyRefusal::Withheld(_) => "withheld",
+        RemedyRefusal::NeedFails(_) => "needFails",
+        RemedyRefusal::WrongName => "wrongTarget",
+        RemedyRefusal::NoStatement => "noStatement",
+        RemedyRefusal::Busy => "remedyBusy",
     }
 }
 
@@ -304,6 +333,7 @@ mod tests {
     use teardown::{
         object::ObjectRef,
         plan::{Choice, Difference, PlanId, StepId},
+        remedy::{NeedCode, Withheld},
         run::RunId,
         unit::UnitId,
         unknown_reason::UnknownReason,
@@ -347,6 +377,16 @@ mod tests {
             Refusal::NothingToTakeOn(StepId(7)),
             Refusal::OtherPods(StepId(7)),
             Refusal::WrongObjectName,
+            Refusal::Remedy(RemedyRefusal::Changed),
+            Refusal::Remedy(RemedyRefusal::ByHand),
+            Refusal::Remedy(RemedyRefusal::Withheld(Withheld::NodeReports)),
+            Refusal::Remedy(RemedyRefusal::NeedFails(NeedCode::NodeSilent)),
+            Refusal::Remedy(RemedyRefusal::WrongName),
+            Refusal::Remedy(RemedyRefusal::NoStatement),
+            Refusal::Remedy(RemedyRefusal::Busy),
+            Refusal::RemediesOff,
+            Refusal::UnknownAttempt("a1".into()),
+            Refusal::NothingToUndo,
             Refusal::Journal("no space left".into()),
         ];
         let failures = refusals.into_iter().map(Failure::from).chain([
@@ -402,6 +442,16 @@ mod tests {
         409 nothingToTakeOn
         409 otherPods
         422 wrongObjectName
+        409 remedyChanged
+        422 byHand
+        409 withheld
+        409 needFails
+        422 wrongTarget
+        422 noStatement
+        409 remedyBusy
+        403 remediesOff
+        404 unknownRemedy
+        409 nothingToUndo
         503 journalUnwritable
         503 shuttingDown
         503 tooManyConnections

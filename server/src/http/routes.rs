@@ -11,8 +11,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, runs,
-    session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, remedies,
+    runs, session, units,
 };
 
 /// A line of the table.
@@ -60,12 +60,15 @@ impl Route {
 
 /// The routes of the API, below `/api`. A stream needs the right to look, whatever its topic.
 pub(super) fn api() -> Vec<Route> {
-    use Right::{Act, Look};
+    use Right::{Act, Force, Look};
     vec![
         get("/units", Look, units::all),
         get("/units/{unit}", Look, units::one),
         get("/trouble", Look, units::trouble),
         get("/trouble/advice", Look, advice::read),
+        post("/remedies", Force, remedies::begin),
+        get("/remedies", Look, remedies::list),
+        post("/remedies/{attempt}/undo", Force, remedies::undo),
         post("/plans", Act, plans::make),
         get("/plans/{plan}", Look, plans::read),
         post("/runs", Act, runs::start),
@@ -216,12 +219,13 @@ mod tests {
 
     #[tokio::test]
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
-        let server = Server::new(Right::Act);
+        let server = Server::new(Right::Force);
         let maker = server.sign_in(&server.token).await;
-        assert!(server.table.len() >= 26, "{}", server.table.len());
+        assert!(server.table.len() >= 29, "{}", server.table.len());
         for (method, path, needs) in &server.table {
             let known = [("{unit}", "shop"), ("{run}", "r1"), ("{plan}", "p1"), ("{step}", "7")];
-            let known = known.into_iter().chain([("{link}", "0123456789abcdef")]);
+            let known =
+                known.into_iter().chain([("{link}", "0123456789abcdef"), ("{attempt}", "a1")]);
             let real = known.fold(path.clone(), |path, (name, value)| path.replace(name, value));
             let sessions = [None].into_iter().chain(Right::ALL.map(Some));
             for has in sessions {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     diagnosis::{Diagnosis, diagnose},
     graph::Graph,
     index::Index,
     observation::Observation,
-    remedy::remedies,
+    remedy::{Attempt, Remedy, remedies},
     run::Run,
     unit::{Unit, UnitId, units},
     world::{World, diagnosis_card},
@@ -97,13 +97,28 @@ impl ClusterState {
         self.clock.instant(at)
     }
 
-    /// The ways out of a diagnosis; `None` if there is none of this id.
-    pub(super) fn remedies(&mut self, diagnosis: &str) -> Option<Remedies> {
+    /// The ways out of a diagnosis as a person reads them, with the attempts at them; `None` if there is none of this id.
+    pub(super) fn remedies(
+        &mut self,
+        diagnosis: &str,
+        mut attempts: Vec<Attempt>,
+        are_allowed: bool,
+    ) -> Option<Remedies> {
+        attempts.retain(|attempt| attempt.diagnosis == diagnosis);
         let Current { name, index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
-        let remedies = remedies(diagnosis, index, graph, now);
-        let card = diagnosis_card(index, diagnosis);
-        Some(Remedies { cluster: name.to_owned(), card, remedies })
+        // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
+        let minute = now.round(TimeUnit::Minute).unwrap_or(now);
+        let remedies = remedies(diagnosis, index, graph, minute);
+        let card = diagnosis_card(index, diagnosis, &attempts);
+        Some(Remedies { cluster: name.to_owned(), card, remedies, attempts, are_allowed })
+    }
+
+    /// A diagnosis with its ways out at this moment; `None` if there is none of this id.
+    pub(super) fn ways_out(&mut self, diagnosis: &str) -> Option<(Diagnosis, Vec<Remedy>)> {
+        let Current { index, graph, diagnoses, now, .. } = self.current();
+        let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
+        Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
     }
 
     /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
@@ -130,8 +145,8 @@ impl ClusterState {
 
 impl<'a> Current<'a> {
     /// The cluster with these runs, for the views of the topics.
-    pub(super) fn world(self, runs: &'a [&'a Run]) -> World<'a> {
+    pub(super) fn world(self, runs: &'a [&'a Run], attempts: &'a [&'a Attempt]) -> World<'a> {
         let Self { name: cluster, index, graph, units, diagnoses, now } = self;
-        World { cluster, index, graph, units, runs, diagnoses, now }
+        World { cluster, index, graph, units, runs, attempts, diagnoses, now }
     }
 }

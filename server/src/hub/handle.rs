@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::{ObjectRef, Uid},
+    object::{Object, ObjectRef, Uid},
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
-    remedy::Remedy,
+    remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request},
     run::{RunCommand, RunId},
     unit::UnitId,
     unknown_reason::UnknownReason,
@@ -76,6 +76,38 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Remedies, Refusal>>,
     },
+    /// A person has confirmed a remedy.
+    Remedy {
+        /// The person's confirmation.
+        given: Confirmation,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply: the id of the attempt.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// A person takes back what a remedy switched off.
+    UndoRemedy {
+        /// The id of the attempt.
+        attempt: String,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply: the id of the new attempt.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// The request of a remedy has ended.
+    RemedyCompleted {
+        /// The id of the attempt.
+        attempt: String,
+        /// The outcome.
+        outcome: AttemptOutcome,
+        /// The target as it was read in the moment before, where it is kept.
+        copy: Option<serde_json::Value>,
+    },
+    /// A reader requests all remedies that persons had done, the latest first.
+    ReadAttempts {
+        /// The channel for the reply.
+        reply: oneshot::Sender<Vec<Attempt>>,
+    },
     /// A reader requests a run's whole feed.
     ReadEventLog {
         /// The run.
@@ -125,6 +157,25 @@ pub struct Remedies {
     pub card: DiagnosisCard,
     /// The remedies, the least harmful first.
     pub remedies: Vec<Remedy>,
+    /// The attempts at them, the latest first.
+    pub attempts: Vec<Attempt>,
+    /// Whether Unwind does them if a person confirms it.
+    pub are_allowed: bool,
+}
+
+/// The request of a remedy, with its guards.
+#[derive(Clone, Debug)]
+pub struct RemedyCall {
+    /// The id of the attempt.
+    pub attempt: String,
+    /// The request.
+    pub request: Request,
+    /// The objects that must still be exactly so.
+    pub premises: Vec<Arc<Object>>,
+    /// Whether the request may be dry-run first.
+    pub is_dry_run_safe: bool,
+    /// Whether the target is read whole before, so that it can be put back.
+    pub keeps_copy: bool,
 }
 
 /// A person's confirmation of a plan.
@@ -192,6 +243,14 @@ pub enum Refusal {
     OtherPods(StepId),
     /// The typed name is not that of the step's object.
     WrongObjectName,
+    /// The remedy is not done.
+    Remedy(RemedyRefusal),
+    /// This server does no remedies.
+    RemediesOff,
+    /// No attempt with this id is known.
+    UnknownAttempt(String),
+    /// The thing that the attempt switched off is on again, or nothing can put it back.
+    NothingToUndo,
     /// The journal cannot be written, so no call may be made.
     Journal(String),
 }
@@ -311,6 +370,38 @@ impl HubHandle {
         diagnosis: String,
     ) -> Result<Result<Remedies, Refusal>, HubClosed> {
         self.request(|reply| Incoming::ReadRemedies { diagnosis, reply }).await
+    }
+
+    /// Has Unwind do a remedy that a person has confirmed. The reply is the id of the attempt; its outcome follows.
+    ///
+    /// # Errors
+    /// [`Refusal`] if it is not done, [`HubClosed`] if the process is ending.
+    pub async fn remedy(
+        &self,
+        given: Confirmation,
+        by: String,
+    ) -> Result<Result<String, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::Remedy { given, by, reply }).await
+    }
+
+    /// Takes back what a remedy switched off.
+    ///
+    /// # Errors
+    /// [`Refusal`] if nothing is to be taken back, [`HubClosed`] if the process is ending.
+    pub async fn undo_remedy(
+        &self,
+        attempt: String,
+        by: String,
+    ) -> Result<Result<String, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::UndoRemedy { attempt, by, reply }).await
+    }
+
+    /// All remedies that persons had done on this cluster, the latest first.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn attempts(&self) -> Result<Vec<Attempt>, HubClosed> {
+        self.request(|reply| Incoming::ReadAttempts { reply }).await
     }
 
     /// Reads a run's feed from its first entry; a topic has only the last entries.

@@ -15,7 +15,7 @@ use teardown::{
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::{
-    CallRequest, HubError, Refusal, Start, TakenOn, active_run::ActiveRun,
+    CallRequest, HubError, Refusal, Start, TakenOn, active_run::ActiveRun, attempts::Attempts,
     cluster_state::ClusterState, plans::plan_of,
 };
 use crate::{chance::Chance, journal::Journal};
@@ -26,6 +26,8 @@ const MAX_DECISIONS: usize = 10_000;
 /// All runs of the journal, also those of other clusters.
 pub(super) struct Runs {
     by_id: BTreeMap<RunId, ActiveRun>,
+    /// The remedies, which are in the same journal.
+    attempts: Attempts,
     journal: Journal,
     calls: mpsc::Sender<CallRequest>,
     changed: bool,
@@ -34,20 +36,31 @@ pub(super) struct Runs {
 impl Runs {
     /// Restores the runs from the journal.
     pub(super) fn open(
-        journal: Journal,
+        mut journal: Journal,
         calls: mpsc::Sender<CallRequest>,
     ) -> Result<Self, HubError> {
+        let attempts = Attempts::open(&mut journal, Timestamp::now())?;
         let mut by_id = BTreeMap::new();
         for head in journal.runs()? {
             let active = ActiveRun::replay(&journal, &head)?;
             by_id.insert(head.run, active);
         }
-        Ok(Self { by_id, journal, calls, changed: false })
+        Ok(Self { by_id, attempts, journal, calls, changed: false })
     }
 
     /// Whether a run has changed since this was last asked.
     pub(super) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.changed)
+        std::mem::take(&mut self.changed) | self.attempts.take_changed()
+    }
+
+    /// The remedies that persons had done.
+    pub(super) fn attempts(&self) -> &Attempts {
+        &self.attempts
+    }
+
+    /// The remedies, to be changed, and the journal that they are kept in.
+    pub(super) fn attempts_mut(&mut self) -> (&mut Attempts, &mut Journal) {
+        (&mut self.attempts, &mut self.journal)
     }
 
     /// The run with this id, if it belongs to this cluster.

@@ -3,6 +3,7 @@
 mod runs;
 mod commands;
 mod plans;
+mod remedies;
 mod recovery;
 mod topics;
 

@@ -121,19 +121,20 @@ impl Topics {
 /// The records of a topic in the current state.
 fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
     let latest = runs.latest_first(cluster);
+    let attempts = runs.attempts().latest_first(cluster);
     match topic {
-        Topic::Units => Ok(cluster.current().world(&latest).overview()),
-        Topic::Trouble => Ok(cluster.current().world(&latest).trouble()),
+        Topic::Units => Ok(cluster.current().world(&latest, &attempts).overview()),
+        Topic::Trouble => Ok(cluster.current().world(&latest, &attempts).trouble()),
         Topic::Unit(id) => {
             let is_synced = cluster.index().is_synced();
-            cluster.current().world(&latest).unit(id).ok_or_else(|| {
+            cluster.current().world(&latest, &attempts).unit(id).ok_or_else(|| {
                 // Before the first lists are complete, a topic that is not found may still exist.
                 if is_synced { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
             })
         }
         Topic::Run(id) => {
             let active = runs.get(id, cluster)?;
-            Ok(cluster.current().world(&latest).run(&active.run))
+            Ok(cluster.current().world(&latest, &attempts).run(&active.run))
         }
     }
 }

@@ -16,6 +16,7 @@ use super::{Put, Shelf, Store, StoreError};
 const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
 const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
 const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
+const ATTEMPTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("attempts");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
 
 /// The cache for pages of the file. It is small because everything is read only once, at the start.
@@ -50,7 +51,7 @@ pub enum OpenError {
     },
 }
 
-/// A store with five tables in one file.
+/// A store with its tables in one file.
 #[derive(Debug)]
 pub struct FileStore {
     /// `Some` until the store is dropped.
@@ -119,7 +120,7 @@ fn catch_damage<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, re
 
 fn make_tables(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for table in [PLANS, RUNS, COUNTS] {
+    for table in [PLANS, RUNS, COUNTS, ATTEMPTS] {
         transaction.open_table(table)?;
     }
     transaction.open_table(RECORDS)?;
@@ -132,6 +133,7 @@ fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> 
         Shelf::Plans => PLANS,
         Shelf::Runs => RUNS,
         Shelf::Counts => COUNTS,
+        Shelf::Attempts => ATTEMPTS,
     }
 }
 

@@ -128,6 +128,7 @@ fn rules(criterion: &mut Criterion) {
         units: &found,
         runs: &[],
         diagnoses: &[],
+        attempts: &[],
         now,
     };
     group.bench_function("view of a unit", |b| b.iter(|| world.unit(&id)));

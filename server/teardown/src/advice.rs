@@ -21,6 +21,8 @@ pub struct Advice {
     pub confidence: String,
     /// The ways out, the least harmful first.
     pub ways: Vec<Way>,
+    /// The ways that persons had Unwind do, the latest first, each with its outcome.
+    pub attempts: Vec<String>,
     /// The card as Markdown, to be pasted into an incident's channel or ticket.
     pub note: String,
 }
@@ -49,6 +51,19 @@ pub struct Way {
     pub withheld: Option<String>,
     /// The commands.
     pub commands: Vec<WayCommand>,
+    /// The form in which a person has Unwind do it; none if it does not.
+    pub offer: Option<WayOffer>,
+}
+
+/// The things to confirm before Unwind does a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayOffer {
+    /// The hash of the remedy, so that no other is done.
+    pub hash: String,
+    /// The name to type.
+    pub name: String,
+    /// Whether a person answers for needs that the API does not show.
+    pub statement: bool,
 }
 
 /// Something that must hold.

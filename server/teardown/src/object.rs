@@ -166,7 +166,15 @@ pub struct Object {
     pub facts: Facts,
 }
 
+/// The label that kubeadm and most distributions put on nodes of the control plane.
+const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
 impl Object {
+    /// Whether a Node runs the control plane, by its label.
+    pub fn is_control_plane(&self) -> bool {
+        self.labels.get(CONTROL_PLANE).is_some()
+    }
+
     /// The name a person uses for it.
     pub fn reference(&self) -> ObjectRef {
         ObjectRef {

@@ -8,9 +8,11 @@
 //!   hand is not shown: finalizers that guard what is in use (`kubernetes.io/pvc-protection`, an attached volume's), those of
 //!   the garbage collector, and a definition's `customresourcecleanup.apiextensions.k8s.io`.
 //! - Where data may be lost, everything that the remedy could hit must be visible: Pods, nodes, claims, volumes, attachments.
-//! - A remedy says what the index shows at one moment. It is checked again when it is done: each command has its own guards.
+//! - A remedy says what the index shows at one moment. It is checked again when it is done: each command has its own guards,
+//!   and the server computes it anew before it sends the same request (`attempt`).
 
 mod act;
+mod attempt;
 mod case;
 mod command;
 mod control_plane;
@@ -19,6 +21,7 @@ mod namespace;
 mod node;
 mod pod;
 mod reach;
+mod request;
 mod storage;
 
 use jiff::Timestamp;
@@ -29,8 +32,13 @@ pub use self::{
         DriverPart, Harm, Holds, Loss, Need, NeedCode, Remedy, RemedyAct, Undo, WaitReason,
         Withheld,
     },
+    attempt::{
+        Attempt, AttemptOutcome, Confirmation, LONGEST_STATEMENT, RemedyRefusal,
+        SHORTEST_STATEMENT, SwitchedOff,
+    },
     command::{Command, Place, Purpose},
     reach::Reach,
+    request::{Request, Verb},
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},
@@ -67,9 +75,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
     let cause = &case.diagnosis.cause;
     match cause {
         Cause::WithinGrace { until, .. } => pod::within_grace(case, *until),
-        Cause::NodeSilent { node, control_plane, silent, .. } => {
-            node::silent(case, node, *control_plane, *silent)
-        }
+        Cause::NodeSilent { node, .. } => node::silent(case, node),
         Cause::NodeMissing { node } => node::missing(case, node),
         Cause::ContainersRunning { .. }
         | Cause::NeverStarted { .. }

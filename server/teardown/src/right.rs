@@ -15,11 +15,13 @@ pub enum Right {
     Look,
     /// Make plans, and start, pause, resume and stop runs, and skip their steps.
     Act,
+    /// Have Unwind do a remedy: remove a finalizer, force a Pod, switch something off.
+    Force,
 }
 
 impl Right {
     /// All rights, the smallest first.
-    pub const ALL: [Self; 2] = [Self::Look, Self::Act];
+    pub const ALL: [Self; 3] = [Self::Look, Self::Act, Self::Force];
 }
 
 /// Writes the right as the API names it.
@@ -28,6 +30,7 @@ impl fmt::Display for Right {
         f.write_str(match self {
             Self::Look => "look",
             Self::Act => "act",
+            Self::Force => "force",
         })
     }
 }
@@ -38,7 +41,7 @@ mod tests {
 
     #[test]
     fn right_includes_the_smaller_ones_and_is_written_as_the_api_names_it() {
-        assert!(Right::Look < Right::Act);
+        assert!(Right::Look < Right::Act && Right::Act < Right::Force);
         for right in Right::ALL {
             assert_eq!(serde_json::to_string(&right).unwrap(), format!("\"{right}\""));
         }

@@ -11,11 +11,12 @@ use crate::{
     index::{HiddenKind, Index, Presence},
     message::{
         ClusterCard, Counts, Detail, DetailName, DiagnosisCard, EdgeCard, HiddenKindCard,
-        Membership, ObjectCard, Record, RunCard, State, StepCard, UnitCard,
+        Membership, ObjectCard, Record, RunCard, State, StepCard, SwitchedOffCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
+    remedy::Attempt,
     run::Run,
     unit::{Unit, UnitId, UnitOrigin},
 };
@@ -38,6 +39,8 @@ pub struct World<'a> {
     pub units: &'a BTreeMap<UnitId, Unit>,
     /// Runs of this server, newest first.
     pub runs: &'a [&'a Run],
+    /// Remedies that persons had done, newest first.
+    pub attempts: &'a [&'a Attempt],
     /// Why deletions wait, the worst first.
     pub diagnoses: &'a [Diagnosis],
     /// The time of the view.
@@ -167,6 +170,7 @@ impl World<'_> {
             diagnoses: self.diagnoses.len(),
             unreachable: self.index.unreachable().cloned(),
             demo: self.index.demo().cloned(),
+            switched_off: self.switched_off(),
         };
         let hidden = self.index.hidden_kinds().into_iter().map(
             |(resource, HiddenKind { cause, message, since })| {
@@ -176,11 +180,29 @@ impl World<'_> {
         std::iter::once(Record::Cluster(cluster)).chain(hidden).collect()
     }
 
+    /// The things that remedies switched off, each once, by the latest of them.
+    fn switched_off(&self) -> Vec<SwitchedOffCard> {
+        let mut cards: Vec<SwitchedOffCard> = Vec::new();
+        for attempt in self.attempts {
+            let Some(what) = attempt.switched_off(self.index) else { continue };
+            let object = attempt.request.object.clone();
+            if cards.iter().all(|card| card.object != object || card.what != what) {
+                let undo = attempt.undo_now(self.index).is_some();
+                let (since, attempt) = (attempt.asked, attempt.id.clone());
+                cards.push(SwitchedOffCard { what, object, since, attempt, undo });
+            }
+        }
+        cards
+    }
+
     /// The diagnoses that hold one of these objects.
     fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
         let is_held = move |it: &&Diagnosis| it.waiting.iter().any(|held| concerns(&held.uid));
         let held = self.diagnoses.iter().filter(is_held);
-        held.map(|diagnosis| Record::Diagnosis(diagnosis_card(self.index, diagnosis)))
+        held.map(|diagnosis| {
+            let attempts = self.attempts.iter().copied();
+            Record::Diagnosis(diagnosis_card(self.index, diagnosis, attempts))
+        })
     }
 
     fn open_run(&self, unit: &UnitId) -> Option<&Run> {
@@ -492,8 +514,14 @@ const CONTACT: [&str; 6] = [
 ];
 
 /// The card of a diagnosis.
-pub fn diagnosis_card(index: &Index, diagnosis: &Diagnosis) -> DiagnosisCard {
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact: contact(index, diagnosis) }
+pub fn diagnosis_card<'a>(
+    index: &Index,
+    diagnosis: &Diagnosis,
+    attempts: impl IntoIterator<Item = &'a Attempt>,
+) -> DiagnosisCard {
+    let of_it = attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id);
+    let tried = of_it.map(|attempt| if attempt.is_open() { 1 } else { 2 }).sum();
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact: contact(index, diagnosis), tried }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.

@@ -143,8 +143,24 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("take on {step} {answer:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
-                Incoming::Observed(_) | Incoming::CallCompleted { .. } => {
-                    unreachable!("http sends neither")
+                Incoming::Remedy { given, by, reply } => {
+                    receive(format!(
+                        "remedy {} of {} for {} by {by}",
+                        given.remedy, given.diagnosis, given.confirm
+                    ));
+                    let _ = reply.send(Err(Refusal::UnknownDiagnosis(given.diagnosis)));
+                }
+                Incoming::UndoRemedy { attempt, by, reply } => {
+                    receive(format!("undo remedy {attempt} by {by}"));
+                    let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));
+                }
+                Incoming::ReadAttempts { reply } => {
+                    let _ = reply.send(vec![]);
+                }
+                Incoming::Observed(_)
+                | Incoming::CallCompleted { .. }
+                | Incoming::RemedyCompleted { .. } => {
+                    unreachable!("http sends none of them")
                 }
             }
         }
@@ -288,7 +304,8 @@ impl TestServer {
     ) -> Self {
         let site = built_site();
         let drain = CancellationToken::new();
-        let (access, link) = LocalAccess::open(address, state, "Li", Right::Act, Timestamp::now());
+        let (access, link) =
+            LocalAccess::open(address, state, "Li", Right::Force, Timestamp::now());
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());

@@ -12,6 +12,8 @@ pub const NOT_SIGNED_IN: &str =
 
 /// The reason why a session that may only look cannot use a button.
 pub const NOT_ALLOWED: &str = "You can look, but not change anything. Ask for a link that may act.";
+/// The reason why a session cannot have a remedy done.
+pub const NO_FORCE: &str = "Your link does not allow remedies. Ask for one that may force.";
 
 pub const INVITE_LEAD: &str = "A link signs in one browser, once, within an hour.";
 pub const INVITE_RIGHT: &str = "The other browser may";
@@ -23,6 +25,7 @@ pub fn right(right: Right) -> &'static str {
     match right {
         Right::Look => "Look only",
         Right::Act => "Look and act",
+        Right::Force => "Look, act and force",
     }
 }
 
@@ -31,6 +34,7 @@ pub fn right_means(right: Right) -> &'static str {
     match right {
         Right::Look => "See everything, and change nothing",
         Right::Act => "Also plan, start, pause, stop and skip",
+        Right::Force => "Also have Unwind carry out remedies",
     }
 }
 

@@ -1,6 +1,9 @@
 //! The texts of the state of the cluster, and of the kinds that cannot be seen.
 
-use teardown::message::{AwayCause, HiddenCause, HiddenKindCard};
+use teardown::{
+    message::{AwayCause, HiddenCause, HiddenKindCard},
+    remedy::SwitchedOff,
+};
 
 use super::super::visible;
 
@@ -62,5 +65,20 @@ pub fn blind_cause(cause: HiddenCause) -> &'static str {
         HiddenCause::Forbidden => "not allowed to list or watch it",
         HiddenCause::Discovery => "its API is down",
         HiddenCause::Failing => "the API server fails to list or watch it",
+    }
+}
+
+/// The heading of what remedies switched off.
+pub const SWITCHED_OFF: &str = "Switched off by a remedy";
+pub const PUT_BACK: &str = "Put it back";
+
+/// The state of a thing that is off.
+pub fn switched_off(what: SwitchedOff) -> &'static str {
+    match what {
+        SwitchedOff::Node => "marked out of service",
+        SwitchedOff::Webhook => "lets requests pass that it cannot check",
+        SwitchedOff::Configuration | SwitchedOff::Api => "deleted",
+        SwitchedOff::Conversion => "does not convert",
+        SwitchedOff::Workload => "scaled to 0",
     }
 }

@@ -26,6 +26,10 @@ pub const WAITING: &str = "What waits";
 pub const EVIDENCE: &str = "Evidence";
 pub const WAYS_OUT: &str = "Ways out, the least harmful first";
 pub const NEEDS: &str = "Before you do it";
+pub const ASK_REMEDY: &str = "Have Unwind do it…";
+pub const DO_REMEDY: &str = "Do it";
+pub const STATEMENT: &str =
+    "Who checked what the cluster does not show, and how? It is kept with your name.";
 pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
@@ -423,7 +427,7 @@ pub fn and_more(count: usize) -> String {
 
 /// The card as Markdown, to be pasted into an incident’s channel or ticket.
 pub(super) fn incident_note(card: &DiagnosisCard, cluster: &str) -> String {
-    let DiagnosisCard { diagnosis, contact } = card;
+    let DiagnosisCard { diagnosis, contact, .. } = card;
     let mut note = format!("**{}**\n\n", cause(diagnosis));
     let mut line = |name: &str, text: &str| note.push_str(&format!("- {name}: {text}\n"));
     line("Cluster", &visible(cluster));

@@ -1,7 +1,7 @@
 //! The ways out of a deletion that waits, for somebody who was woken by it.
 
 use teardown::{
-    advice::{Way, WayCommand, WayNeed},
+    advice::{Way, WayCommand, WayNeed, WayOffer},
     object::ObjectRef,
     remedy::{
         Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Reach, Remedy,
@@ -18,12 +18,12 @@ use super::{
 const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
-pub(super) fn way(remedy: &Remedy, context: &str) -> Way {
+pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
     let command =
         |(command, line): (&Command, String)| WayCommand { what: command_purpose(command), line };
     let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
     Way {
-        title: remedy_title(remedy),
+        title: remedy_title(&remedy.act, remedy.target.as_ref()),
         harm: remedy.harm,
         harms: harm_of(remedy.harm).to_owned(),
         does: remedy_does(&remedy.act),
@@ -33,13 +33,14 @@ pub(super) fn way(remedy: &Remedy, context: &str) -> Way {
         undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
         withheld: remedy.withheld.as_ref().map(withheld),
         commands: remedy.lines(context).into_iter().map(command).collect(),
+        offer,
     }
 }
 
 /// The action, in a few words.
-fn remedy_title(remedy: &Remedy) -> String {
-    let target = target(remedy);
-    match &remedy.act {
+pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> String {
+    let target = target.map_or_else(|| "the object".to_owned(), named);
+    match act {
         RemedyAct::Wait { .. } => "Wait".to_owned(),
         RemedyAct::Look => format!("Look at {target}"),
         RemedyAct::StartNode { node, .. } => format!("Bring node {} back", isolated(node)),
@@ -114,10 +115,6 @@ fn remedy_title(remedy: &Remedy) -> String {
         RemedyAct::DeleteNode { node } => format!("Delete the Node object {}", isolated(node)),
         RemedyAct::ForceDeletePod { .. } => format!("Remove {target} from the API by force"),
     }
-}
-
-fn target(remedy: &Remedy) -> String {
-    remedy.target.as_ref().map_or_else(|| "the object".to_owned(), named)
 }
 
 /// The effect of an action, and the events that follow.
@@ -505,7 +502,10 @@ mod tests {
             undo: None,
             withheld: Some(Withheld::SeveralNodesSilent { silent: 2 }),
         };
-        assert_eq!(remedy_title(&remedy), "Remove Pod shop/a⟨U+202E⟩ from the API by force");
+        assert_eq!(
+            remedy_title(&remedy.act, remedy.target.as_ref()),
+            "Remove Pod shop/a⟨U+202E⟩ from the API by force"
+        );
         assert_eq!(
             remedy_reaches(&remedy.reaches).unwrap(),
             "Also hits 1 object: PersistentVolumeClaim shop/data."

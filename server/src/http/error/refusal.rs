@@ -3,7 +3,9 @@
 use std::{borrow::Cow, fmt::Display};
 
 use app::text::in_doubt;
-use teardown::{object::ObjectRef, plan::Choice, unknown_reason::UnknownReason};
+use teardown::{
+    object::ObjectRef, plan::Choice, remedy::RemedyRefusal, unknown_reason::UnknownReason,
+};
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,6 +180,63 @@ pub(super) const WRONG_OBJECT_NAME: Words = words(
     "The typed name is not the claim’s",
     "Typing the name confirms that you mean this claim. Nothing was deleted.",
     "Type the claim’s name exactly as it is shown.",
+);
+
+/// A remedy that was confirmed is not done.
+pub(super) fn remedy(why: &RemedyRefusal) -> Words {
+    match why {
+        RemedyRefusal::Changed => words(
+            "The cluster has changed since this remedy was shown",
+            "You confirmed something that is not true any more. Nothing was sent.",
+            "Read the card again, and decide anew.",
+        ),
+        RemedyRefusal::ByHand => words(
+            "Unwind cannot do this",
+            "It is work outside the API of the cluster. Nothing was sent.",
+            "Use the commands on the card. The page notices by itself when it is done.",
+        ),
+        RemedyRefusal::Withheld(_) | RemedyRefusal::NeedFails(_) => words(
+            "This remedy cannot be done now",
+            "Something that it needs does not hold; the card says what. Nothing was sent.",
+            "Use a way out that is less harmful, or see to what is missing first.",
+        ),
+        RemedyRefusal::WrongName => words(
+            "The typed name is not the object’s",
+            "Typing the name confirms that you mean this object. Nothing was sent.",
+            "Type the name exactly as it is shown.",
+        ),
+        RemedyRefusal::NoStatement => words(
+            "Nobody has answered for what the cluster does not show",
+            "The remedy needs something that only a person can check. Nothing was sent.",
+            "Say who checked what, and how. It is kept with your name.",
+        ),
+        RemedyRefusal::Busy => words(
+            "Another remedy for the same cause is on its way",
+            "Its effect must be known first. Nothing was sent.",
+            "Wait for its outcome on the card, then look again.",
+        ),
+    }
+}
+
+pub(super) const REMEDIES_OFF: Words = words(
+    "This server carries out no remedies",
+    "It was started without --allow-remedies. Nothing was sent.",
+    "Use the commands on the card, or start the server with --allow-remedies.",
+);
+
+/// No attempt has this id.
+pub(super) fn unknown_attempt(id: impl Display) -> Words {
+    filled(
+        format!("There is no remedy {id}"),
+        "It may belong to another cluster.",
+        "Take one from the list of things that are switched off.",
+    )
+}
+
+pub(super) const NOTHING_TO_UNDO: Words = words(
+    "There is nothing to put back",
+    "It is on again already, or Unwind has no copy of it. Nothing was sent.",
+    "If it is still off, create it again from your own copy.",
 );
 
 /// The journal’s disk is full or read-only.

@@ -16,8 +16,6 @@ use crate::{
 
 /// The most objects that one cause names.
 pub(super) const NAMED: usize = 5;
-/// The label that kubeadm and most distributions put on nodes of the control plane.
-const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 /// The cluster at one moment, with the questions that detectors ask.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +84,8 @@ impl<'a> Case<'a> {
         let cause = Cause::NodeSilent {
             node: name.into(),
             provider: node.provider.clone(),
-            control_plane: object.labels.get(CONTROL_PLANE).is_some(),
-            silent: self.index.of_resource("nodes").filter(|node| is_silent(node)).count(),
+            control_plane: object.is_control_plane(),
+            silent: self.index.silent_nodes(),
         };
         let taints = node
             .taints
@@ -147,12 +145,6 @@ impl<'a> Case<'a> {
             .filter(move |service| !case.is_going(service))
             .filter(move |service| !case.sources_selected(service).any(|pod| is_ready(pod)))
     }
-}
-
-/// Whether condition Ready of a Node is Unknown.
-fn is_silent(object: &Object) -> bool {
-    let Facts::Node(node) = &object.facts else { return false };
-    node.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::Unknown)
 }
 
 fn is_ready(object: &Object) -> bool {

@@ -62,6 +62,13 @@ impl Index {
         })
     }
 
+    /// The number of Nodes whose kubelets have stopped reporting.
+    pub fn silent_nodes(&self) -> usize {
+        let is_silent =
+            |object: &&Arc<Object>| matches!(&object.facts, Facts::Node(node) if node.is_silent());
+        self.of_resource("nodes").filter(is_silent).count()
+    }
+
     /// Whether it is proven that there is no Node of this name.
     pub fn is_missing_node(&self, name: &str) -> bool {
         self.find("", "Node", None, name).is_none() && self.check_visible("nodes", None).is_ok()

@@ -52,6 +52,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether condition Ready is Unknown: the kubelet has stopped reporting.
+    pub fn is_silent(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::Unknown)
+    }
+
     /// Whether condition Ready is True.
     pub fn is_ready(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)

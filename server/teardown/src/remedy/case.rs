@@ -12,9 +12,7 @@ use crate::{
     diagnosis::Diagnosis,
     graph::Graph,
     index::Index,
-    object::{
-        ConditionStatus, ContainerState, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind,
-    },
+    object::{ContainerState, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind},
     relation::EdgeKind,
 };
 
@@ -134,17 +132,11 @@ pub(super) fn has_ended(pod: &Object) -> bool {
 /// the same from the API server, and then its Pods still run.
 ///
 /// The index has no lease and no word of a person, so those two are for the person to check.
-pub(super) fn of_silent_node(
-    case: &Case<'_>,
-    name: &str,
-    control_plane: bool,
-    silent: usize,
-    remedy: Remedy,
-) -> Remedy {
+pub(super) fn of_silent_node(case: &Case<'_>, name: &str, remedy: Remedy) -> Remedy {
+    let silent = case.index.silent_nodes();
+    let control_plane = case.node(name).is_some_and(|(object, _)| object.is_control_plane());
     let node = case.node(name).map(|(_, node)| node);
-    let is_silent = node.is_some_and(|node| {
-        node.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::Unknown)
-    });
+    let is_silent = node.is_some_and(Node::is_silent);
     let is_off = node.is_some_and(|node| node.taints.iter().any(|(key, _)| &**key == SHUT_DOWN));
     let why = match () {
         () if !is_silent => Some(Withheld::NodeReports),

@@ -12,12 +12,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::request::{Request, Verb};
 use crate::object::{Object, ObjectRef, Uid};
 
 /// The longest name that the API allows for most kinds, a DNS subdomain (RFC 1123).
 const LONGEST: usize = 253;
 /// The annotation by which an object is changed so that its controller looks at it again.
 const LOOK_AGAIN: &str = "unwind/look-again";
+/// The label of a namespace that is created only to be deleted.
+const RECREATED: &str = "unwind/recreated";
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +34,8 @@ pub struct Command {
     pub args: Vec<String>,
     /// The standard input.
     pub input: Option<String>,
+    /// The same as a request, where it is one change of one object.
+    pub request: Option<Request>,
 }
 
 /// The part of a command in its remedy, in the order in which a person uses them.
@@ -81,8 +86,12 @@ impl Command {
         args: Vec<String>,
         input: Option<String>,
     ) -> Option<Self> {
-        let command = Self { purpose, place, args, input };
+        let command = Self { purpose, place, args, input, request: None };
         command.line("").is_some().then_some(command)
+    }
+
+    fn with_request(self, request: Request) -> Self {
+        Self { request: Some(request), ..self }
     }
 
     /// The same command for another purpose.
@@ -192,8 +201,9 @@ pub(super) fn look_at_service(service: &ObjectRef) -> Vec<Command> {
 pub(super) fn patch(object: &Object, operations: &[Value]) -> Option<Command> {
     let mut patch = vec![test("/metadata/uid", object.uid.to_string())];
     patch.extend_from_slice(operations);
-    let patch = Value::Array(patch).to_string();
-    about(Purpose::Act, object, "patch", &["--type=json", "-p", &patch])
+    let patch = Value::Array(patch);
+    let command = about(Purpose::Act, object, "patch", &["--type=json", "-p", &patch.to_string()])?;
+    Some(command.with_request(Request::about(object, Verb::JsonPatch, path(object)?, patch)))
 }
 
 /// The operation of a JSON patch that requires a value.
@@ -220,7 +230,9 @@ pub(super) fn annotate(object: &Object, now: jiff::Timestamp) -> Option<Command>
         "uid": object.uid,
         "annotations": { LOOK_AGAIN: now.as_second().to_string() },
     } });
-    about(Purpose::Act, object, "patch", &["--type=merge", "-p", &patch.to_string()])
+    let command =
+        about(Purpose::Act, object, "patch", &["--type=merge", "-p", &patch.to_string()])?;
+    Some(command.with_request(Request::about(object, Verb::MergePatch, path(object)?, patch)))
 }
 
 /// Takes that annotation off.
@@ -238,8 +250,10 @@ pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
     for (name, value) in options.as_object().into_iter().flatten() {
         body[name] = value.clone();
     }
-    let args = ["delete".to_owned(), format!("--raw={}", path(object)?), "--filename=-".to_owned()];
-    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
+    let path = path(object)?;
+    let args = ["delete".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
+    let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
+    Some(command.with_request(Request::about(object, Verb::Delete, path, body)))
 }
 
 /// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. Its other finalizers and its labels are
@@ -256,9 +270,38 @@ pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command
         },
         "spec": { "finalizers": spec },
     });
-    let raw = format!("--raw={}/finalize", path(namespace)?);
-    let args = ["replace".to_owned(), raw, "--filename=-".to_owned()];
-    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
+    let path = format!("{}/finalize", path(namespace)?);
+    let args = ["replace".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
+    let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
+    Some(command.with_request(Request::about(namespace, Verb::Put, path, body)))
+}
+
+/// Creates a namespace and deletes it at once, so that its controller deletes what was left in it. The DELETE takes only
+/// the namespace that the first line made: it alone has the label.
+pub(super) fn recreate(namespace: &ObjectRef, now: jiff::Timestamp) -> Vec<Command> {
+    let name = &*namespace.name;
+    if !is_name(name) {
+        return Vec::new();
+    }
+    let mark = now.as_second().to_string();
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": name, "labels": { RECREATED: mark } },
+    });
+    let create = ["create", "--filename=-"].map(str::to_owned).into();
+    let create = Command::new(Purpose::Act, Place::Kubectl, create, Some(body.to_string()));
+    let selector = format!("--selector={RECREATED}={mark}");
+    let delete = kubectl(Purpose::Act, &["delete", "namespaces", &selector, "--wait=false"]);
+    let request = Request {
+        verb: Verb::CreateAndDelete,
+        path: "/api/v1/namespaces".to_owned(),
+        body,
+        object: namespace.clone(),
+        uid: None,
+    };
+    let create = create.map(|command| command.with_request(request));
+    create.into_iter().chain(delete).collect()
 }
 
 /// The path of an object in the API.

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::{
     act::{Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
-    case::{Case, EACH, has_ended},
-    command::{self, Purpose, is_name},
+    case::{Case, EACH, has_ended, of_silent_node},
+    command::{self, Purpose},
     reach::Reach,
 };
 use crate::{
@@ -152,7 +152,7 @@ pub(super) fn remove(
         Facts::Pod(pod) if pod.node.is_some() && is_forced(object) && !has_ended(object) => {
             Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::SecondWriter]) }
         }
-        Facts::Node(node) => of_node(case, object, node.is_ready(), remedy),
+        Facts::Node(_) => of_node(case, object, remedy),
         _ => remedy,
     })
 }
@@ -163,16 +163,16 @@ fn is_forced(pod: &Object) -> bool {
 }
 
 /// Without its last finalizer a Node that is being deleted goes, and the Pod garbage collector removes its Pods from the API
-/// without asking its kubelet.
-fn of_node(case: &Case<'_>, object: &Object, is_ready: bool, remedy: Remedy) -> Remedy {
+/// without asking its kubelet. So it is guarded as the deletion of the Node is, as long as a Pod is on it.
+fn of_node(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
     let reach = case.pods_on(&object.name);
     let has_pods = reach.total > 0;
-    let remedy = remedy
-        .reach(reach)
-        .loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine])
-        .need(NeedCode::PoweredOff, Holds::Unknown)
-        .withhold((is_ready && has_pods).then_some(Withheld::NodeReports));
-    Remedy { harm: Harm::DataLoss, ..remedy }
+    let remedy = remedy.reach(reach).loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine]);
+    let remedy = Remedy { harm: Harm::DataLoss, ..remedy };
+    if !has_pods {
+        return remedy.need(NeedCode::PoweredOff, Holds::Unknown);
+    }
+    of_silent_node(case, &object.name, remedy)
 }
 
 /// The thing that stays if a finalizer is removed by hand.
@@ -234,23 +234,17 @@ fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
     let mut inside: Vec<ObjectRef> =
         case.index.objects().filter(is_inside).map(|object| object.reference()).collect();
     inside.sort();
-    let named = format!("namespaces/{namespace}");
-    let commands = is_name(namespace).then(|| {
-        [
-            command::kubectl(Purpose::Act, &["create", "namespace", namespace]),
-            command::kubectl(Purpose::Act, &["delete", &named, "--wait=false"]),
-        ]
-    });
     let target = ObjectRef {
         group: "".into(),
         kind: "Namespace".into(),
         namespace: None,
         name: namespace.clone(),
     };
+    let commands = command::recreate(&target, case.now);
     let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim");
     let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace: namespace.clone() })
         .named(Some(target))
-        .with(commands.into_iter().flatten())
+        .with(commands.into_iter().map(Some))
         .reach(Reach::of(inside))
         .loss([Loss::WorkloadsStart]);
     if !has_claims {

@@ -9,6 +9,7 @@ use super::{
     case::{Case, EACH, of_silent_node},
     command::{self, Purpose, is_name},
     pod::force,
+    request::Request,
 };
 use crate::object::{Facts, Node, Object};
 
@@ -16,19 +17,27 @@ use crate::object::{Facts, Node, Object};
 /// detached at once (`pkg/controller/podgc/gc_controller.go`, KEP-2268).
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
+/// Whether a node has the taint.
+pub(super) fn is_out_of_service(node: &Node) -> bool {
+    node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE)
+}
+
+/// Takes the taint off, if it is still at the same place of the list.
+pub(super) fn take_taint_off(object: &Object) -> Option<Request> {
+    let Facts::Node(node) = &object.facts else { return None };
+    let place = node.taints.iter().position(|(key, _)| &**key == OUT_OF_SERVICE)?;
+    let path = format!("/spec/taints/{place}");
+    let is_it = command::test(&format!("{path}/key"), OUT_OF_SERVICE);
+    command::patch(object, &[is_it, json!({ "op": "remove", "path": path })])?.request
+}
+
 /// The kubelet has stopped reporting: bring the node back, else say that it is out of service, else delete it, else remove
 /// single Pods.
-pub(super) fn silent(
-    case: &Case<'_>,
-    name: &Arc<str>,
-    control_plane: bool,
-    silent: usize,
-) -> Vec<Remedy> {
+pub(super) fn silent(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     let Some((object, node)) = case.node(name) else { return Vec::new() };
-    let guarded = |remedy| of_silent_node(case, name, control_plane, silent, remedy);
-    let is_tainted = node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE);
+    let guarded = |remedy| of_silent_node(case, name, remedy);
     let mut found = vec![start(object, node)];
-    if is_tainted {
+    if is_out_of_service(node) {
         found.push(Remedy::new(RemedyAct::Wait { reason: WaitReason::PodCollector, until: None }));
     } else {
         found.push(guarded(taint(case, object, node)));

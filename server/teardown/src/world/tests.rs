@@ -30,6 +30,7 @@ fn unit_card_is_the_same_in_overview_and_unit_page() {
         units: &units,
         runs: &[],
         diagnoses: &[],
+        attempts: &[],
         now: fixture::now(),
     };
     let cards = |records: Vec<Record>| -> Vec<UnitCard> {
@@ -59,6 +60,7 @@ fn run_page(run: &Run, index: &Index) -> Vec<Record> {
         units: &units,
         runs: &[run],
         diagnoses: &[],
+        attempts: &[],
         now: fixture::now(),
     };
     world.run(run)
@@ -197,7 +199,16 @@ fn world_of<'a>(
     units: &'a BTreeMap<UnitId, Unit>,
     runs: &'a [&'a Run],
 ) -> World<'a> {
-    World { cluster: "test", index, graph, units, runs, diagnoses: &[], now: fixture::now() }
+    World {
+        cluster: "test",
+        index,
+        graph,
+        units,
+        runs,
+        attempts: &[],
+        diagnoses: &[],
+        now: fixture::now(),
+    }
 }
 
 #[test]

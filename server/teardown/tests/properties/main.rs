@@ -219,6 +219,7 @@ fn records(index: &Index) -> Vec<Record> {
         units: &units,
         runs: &[],
         diagnoses: &[],
+        attempts: &[],
         now: fixture::now(),
     };
     world.unit(&UnitId::new("shop")).unwrap_or_default()

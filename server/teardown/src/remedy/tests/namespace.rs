@@ -87,8 +87,8 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
         reaches ConfigMap gone/left
         reaches Topic gone/orders
         loses workloadsStart
-        ! kubectl --context=prod create namespace gone
-        ! kubectl --context=prod delete namespaces/gone --wait=false
+        ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"labels":{"unwind/recreated":"1800000000"},"name":"gone"}}' | kubectl --context=prod create --filename=-
+        ! kubectl --context=prod delete namespaces --selector=unwind/recreated=1800000000 --wait=false
       Leftovers: removeFinalizer:finalizer:queue.example/topic → Topic gone/orders
         withheld: namespaceGone
         needs finisherCannotFinish Unknown

@@ -209,3 +209,26 @@ fn node_that_reports_keeps_the_finalizer_that_drains_it() {
     ]
     "#);
 }
+
+#[test]
+fn finalizer_of_a_node_with_pods_is_withheld_like_its_deletion() {
+    let silent = "ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped";
+    let withheld = |nodes: &str| {
+        let index = fixture::index(&format!("{nodes}\n pod shop/a node=n1 containers=web:running"));
+        let acts = acts(&index);
+        let mut found = acts.iter().filter(|act| act.starts_with("removeFinalizer"));
+        found.next().unwrap_or_else(|| panic!("{acts:?}")).clone()
+    };
+    let held = "deleted=400 finalizers=karpenter.sh/termination";
+    assert_eq!(withheld(&format!("node n1 {held} {silent}")), "removeFinalizer");
+    assert_eq!(withheld(&format!("node n1 {held}")), "removeFinalizer withheld nodeReports");
+    let label = "labels=node-role.kubernetes.io/control-plane:true";
+    assert_eq!(
+        withheld(&format!("node n1 {held} {silent} {label}")),
+        "removeFinalizer withheld controlPlaneNode"
+    );
+    assert_eq!(
+        withheld(&format!("node n1 {held} {silent}\n node n2 {silent}")),
+        "removeFinalizer withheld severalNodesSilent:silent:2"
+    );
+}

@@ -1,0 +1,262 @@
+//! Sends the request of a remedy that a person has confirmed, as one guarded sequence: try the request where that is
+//! safe, read everything that the decision rests on, send it, and read again. It never retries.
+//!
+//! # Decisions
+//! - The reads and the request are less than [`FRESH`] apart. If the reads took longer, nothing is sent.
+//! - An object that is not exactly as the index had it when the person confirmed ends the sequence: the decision was about
+//!   another cluster.
+//! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::join_all;
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use teardown::{
+    api_problem::{ApiProblem, ProblemCode},
+    object::{Object, ObjectRef},
+    remedy::{AttemptOutcome, Request, Verb},
+};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    convert,
+    interner::Interner,
+    request::{self, Answer, Failure},
+    text::chain,
+};
+use crate::hub::{Incoming, RemedyCall};
+
+/// The deadline of each request.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// The longest time between the start of the reads and the request.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Sends remedies until `drain` is cancelled or the hub is gone. Those on their way are awaited.
+pub(super) async fn send(
+    client: Client,
+    names: Arc<Interner>,
+    mailbox: mpsc::Sender<Incoming>,
+    mut calls: mpsc::Receiver<RemedyCall>,
+    drain: CancellationToken,
+) {
+    let mut under_way = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = drain.cancelled() => break,
+            Some(done) = under_way.join_next() => propagate(done),
+            call = calls.recv() => match call {
+                Some(call) => {
+                    under_way.spawn(send_one(client.clone(), names.clone(), mailbox.clone(), call));
+                }
+                None => break,
+            },
+        }
+    }
+    while let Some(done) = under_way.join_next().await {
+        propagate(done);
+    }
+}
+
+fn propagate(done: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = done
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+async fn send_one(
+    client: Client,
+    names: Arc<Interner>,
+    mailbox: mpsc::Sender<Incoming>,
+    call: RemedyCall,
+) {
+    let mut copy = None;
+    let outcome =
+        guarded(&client, &names, &call, &mut copy).await.unwrap_or_else(|outcome| outcome);
+    tracing::info!(attempt.id = %call.attempt, outcome = name(&outcome), "remedy ended");
+    // A closed mailbox means that the process ends; the next one counts the effect as unknown.
+    let _ = mailbox.send(Incoming::RemedyCompleted { attempt: call.attempt, outcome, copy }).await;
+}
+
+/// The name of an outcome; no other part of it is logged.
+fn name(outcome: &AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Sending => "sending",
+        AttemptOutcome::Changed { .. } => "changed",
+        AttemptOutcome::NotSent { .. } => "not sent",
+        AttemptOutcome::Refused { .. } => "refused",
+        AttemptOutcome::Accepted { .. } => "accepted",
+        AttemptOutcome::Unknown { .. } => "unknown",
+    }
+}
+
+/// The sequence. An `Err` ends it before its last part.
+async fn guarded(
+    client: &Client,
+    names: &Interner,
+    call: &RemedyCall,
+    copy: &mut Option<Value>,
+) -> Result<AttemptOutcome, AttemptOutcome> {
+    let RemedyCall { request, premises, .. } = call;
+    if call.is_dry_run_safe {
+        let tried = perform(client, request, "?dryRun=All").await;
+        if let Err(message) = tried.map_err(Problem::message)
+            && !predicts_nothing(&message)
+        {
+            return Err(AttemptOutcome::NotSent { message });
+        }
+    }
+    let began = Instant::now();
+    let reads = join_all(premises.iter().map(|premise| is_same(client, names, premise))).await;
+    for (premise, read) in premises.iter().zip(reads) {
+        match read {
+            Ok(true) => {}
+            Ok(false) => return Err(AttemptOutcome::Changed { object: premise.reference() }),
+            Err(message) => return Err(AttemptOutcome::NotSent { message }),
+        }
+    }
+    if call.keeps_copy {
+        let answer = ask(client, Method::GET, &request.path, None).await;
+        *copy = Some(read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?);
+    }
+    if began.elapsed() > FRESH {
+        let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
+        return Err(AttemptOutcome::NotSent { message });
+    }
+    match perform(client, request, "").await {
+        Err(Problem::Refused(message)) => return Err(AttemptOutcome::Refused { message }),
+        Err(Problem::Unknown(message)) => {
+            return Err(AttemptOutcome::Unknown { message: Some(message) });
+        }
+        Ok(()) => {}
+    }
+    let others = premises.iter().filter(|it| Some(&it.uid) != request.uid.as_ref());
+    let mut meanwhile: Option<ObjectRef> = None;
+    for premise in others {
+        if is_same(client, names, premise).await == Ok(false) {
+            meanwhile = Some(premise.reference());
+        }
+    }
+    Ok(AttemptOutcome::Accepted { meanwhile })
+}
+
+/// Whether the object is still exactly as it was. An object that is gone is not.
+async fn is_same(client: &Client, names: &Interner, object: &Object) -> Result<bool, ApiProblem> {
+    let kind = &object.kind;
+    let namespace = object.namespace.as_deref();
+    let path = request::path(kind, namespace).zip(request::segment(&object.name));
+    let Some((list, name)) = path else { return Err(ProblemCode::NoPath.into()) };
+    let sent = match request::get(&format!("{list}/{name}"), convert::media_type(kind)) {
+        Ok(request) => request::ask(client, request, FRESH).await,
+        Err(failure) => Err(failure),
+    };
+    let answer = sent.map_err(|failure| ApiProblem::from(&failure))?;
+    if answer.code == 404 {
+        return Ok(false);
+    }
+    if !answer.is_success() {
+        return Err(answer.message());
+    }
+    let unreadable = |why: String| -> ApiProblem { ProblemCode::Unreadable { why }.into() };
+    let text = std::str::from_utf8(&answer.body).map_err(|error| unreadable(chain(&error)))?;
+    let now = convert::object(kind, text, names).map_err(|error| unreadable(chain(&error)))?;
+    Ok(now.is_some_and(|now| now == *object))
+}
+
+fn read_copy(answer: Result<Answer, Failure>) -> Result<Value, ApiProblem> {
+    let answer = answer.map_err(|failure| ApiProblem::from(&failure))?;
+    if !answer.is_success() {
+        return Err(answer.message());
+    }
+    serde_json::from_slice(&answer.body)
+        .map_err(|error| ProblemCode::Unreadable { why: chain(&error) }.into())
+}
+
+/// Whether the answer to a dry run says nothing about the request itself: a webhook with side effects is not asked
+/// (`staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go`).
+fn predicts_nothing(message: &ApiProblem) -> bool {
+    matches!(message, ApiProblem::Quoted(text) if text.contains("does not support dry run"))
+}
+
+/// The reason why a request is not known to have succeeded.
+enum Problem {
+    /// The API server refused, so there was no effect.
+    Refused(ApiProblem),
+    /// The effect is unknown.
+    Unknown(ApiProblem),
+}
+
+impl Problem {
+    fn message(self) -> ApiProblem {
+        match self {
+            Self::Refused(message) | Self::Unknown(message) => message,
+        }
+    }
+}
+
+/// Sends the request with this query.
+async fn perform(client: &Client, request: &Request, query: &str) -> Result<(), Problem> {
+    let method = match request.verb {
+        Verb::JsonPatch | Verb::MergePatch => Method::PATCH,
+        Verb::Delete => Method::DELETE,
+        Verb::Put => Method::PUT,
+        Verb::Create | Verb::CreateAndDelete => Method::POST,
+    };
+    let content = match request.verb {
+        Verb::JsonPatch => "application/json-patch+json",
+        Verb::MergePatch => "application/merge-patch+json",
+        Verb::Delete | Verb::Put | Verb::Create | Verb::CreateAndDelete => request::JSON,
+    };
+    let path = format!("{}{query}", request.path);
+    let answer = judged(ask(client, method, &path, Some((content, &request.body))).await)?;
+    if request.verb != Verb::CreateAndDelete || !query.is_empty() {
+        return Ok(());
+    }
+    let created: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let Some(uid) = created.pointer("/metadata/uid").and_then(Value::as_str) else {
+        return Err(Problem::Unknown(ProblemCode::NoUid.into()));
+    };
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": { "uid": uid },
+    });
+    let Some(name) = request::segment(&request.object.name) else {
+        return Err(Problem::Unknown(ProblemCode::NoPath.into()));
+    };
+    let path = format!("{}/{name}", request.path);
+    let deleted = judged(ask(client, Method::DELETE, &path, Some((request::JSON, &options))).await);
+    // It was created: the namespace stays, and a person has to know.
+    deleted.map(drop).map_err(|problem| Problem::Unknown(problem.message()))
+}
+
+fn judged(answer: Result<Answer, Failure>) -> Result<Answer, Problem> {
+    match answer {
+        Ok(answer) if answer.is_success() => Ok(answer),
+        // Nothing below 500 was done, except that 408 says only that the API server stopped waiting.
+        Ok(answer) if answer.code < 500 && answer.code != 408 => {
+            Err(Problem::Refused(answer.message()))
+        }
+        Ok(answer) => Err(Problem::Unknown(answer.message())),
+        // The request was never sent.
+        Err(failure @ Failure::Credentials) => Err(Problem::Refused((&failure).into())),
+        Err(failure) => Err(Problem::Unknown((&failure).into())),
+    }
+}
+
+async fn ask(
+    client: &Client,
+    method: Method,
+    path: &str,
+    body: Option<(&'static str, &Value)>,
+) -> Result<Answer, Failure> {
+    request::ask(client, request::with_body(method, path, body)?, DEADLINE).await
+}
+
+#[cfg(test)]
+mod tests;

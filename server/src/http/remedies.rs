@@ -1,0 +1,78 @@
+//! Remedies that a person has Unwind do: to confirm one, to take one back, and the list of all.
+
+use app::text;
+use axum::{
+    Extension, Json,
+    extract::{Path, State, rejection::PathRejection},
+};
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::Serialize;
+use teardown::{
+    object::ObjectRef,
+    remedy::{Attempt, AttemptOutcome, Confirmation, Request},
+};
+
+use super::{AppState, Failure, access::Person, body::Body};
+
+#[derive(Serialize)]
+pub(super) struct Begun {
+    attempt: String,
+}
+
+/// Has a remedy done.
+pub(super) async fn begin(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    Body(given): Body<Confirmation>,
+) -> Result<(StatusCode, Json<Begun>), Failure> {
+    let attempt = state.hub.remedy(given, person.guest.recorded()).await??;
+    Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
+}
+
+/// Takes back what a remedy switched off.
+pub(super) async fn undo(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    attempt: Result<Path<String>, PathRejection>,
+) -> Result<(StatusCode, Json<Begun>), Failure> {
+    let Path(attempt) = attempt?;
+    let attempt = state.hub.undo_remedy(attempt, person.guest.recorded()).await??;
+    Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
+}
+
+/// An attempt as the list has it. The copies of deleted objects stay in the journal.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line {
+    id: String,
+    undoes: Option<String>,
+    diagnosis: String,
+    root: ObjectRef,
+    by: String,
+    statement: String,
+    asked: Timestamp,
+    ended: Option<Timestamp>,
+    request: Request,
+    outcome: AttemptOutcome,
+    text: String,
+}
+
+/// All remedies that persons had done on this cluster, the latest first.
+pub(super) async fn list(State(state): State<AppState>) -> Result<Json<Vec<Line>>, Failure> {
+    let attempts = state.hub.attempts().await?;
+    let line = |attempt: Attempt| Line {
+        text: text::attempt(&attempt),
+        id: attempt.id,
+        undoes: attempt.undoes,
+        diagnosis: attempt.diagnosis,
+        root: attempt.root,
+        by: attempt.by,
+        statement: attempt.statement,
+        asked: attempt.asked,
+        ended: attempt.ended,
+        request: attempt.request,
+        outcome: attempt.outcome,
+    };
+    Ok(Json(attempts.into_iter().map(line).collect()))
+}

@@ -1,0 +1,168 @@
+//! The remedies that persons have Unwind do. Each is in the journal before its request leaves, and its outcome is as soon as it
+//! is known.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use teardown::{
+    object::Object,
+    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal},
+};
+use tokio::sync::mpsc;
+
+use super::{HubError, Refusal, RemedyCall, cluster_state::ClusterState};
+use crate::{
+    chance::Chance,
+    journal::{AttemptRecord, Journal},
+};
+
+/// All attempts of the journal, also those on other clusters.
+pub(super) struct Attempts {
+    by_id: BTreeMap<String, AttemptRecord>,
+    /// The way to the cluster, if the server does remedies.
+    calls: Option<mpsc::Sender<RemedyCall>>,
+    changed: bool,
+}
+
+impl Attempts {
+    /// Restores the attempts from the journal. Nobody waits any more for the answer to one that was on its way.
+    pub(super) fn open(journal: &mut Journal, now: Timestamp) -> Result<Self, HubError> {
+        let mut by_id = BTreeMap::new();
+        for mut record in journal.attempts()? {
+            if record.attempt.is_open() {
+                record.attempt.interrupt(now);
+                journal.put_attempt(&record)?;
+            }
+            by_id.insert(record.attempt.id.clone(), record);
+        }
+        Ok(Self { by_id, calls: None, changed: false })
+    }
+
+    /// Lets the server do remedies.
+    pub(super) fn allow(&mut self, calls: mpsc::Sender<RemedyCall>) {
+        self.calls = Some(calls);
+    }
+
+    pub(super) fn are_allowed(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// Whether an attempt has changed since this was last asked.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// The attempts on this cluster, the latest first.
+    pub(super) fn latest_first(&self, cluster: &ClusterState) -> Vec<&Attempt> {
+        let id = cluster.id();
+        let ours = self.by_id.values().filter(|record| record.cluster.is(&id));
+        let mut ours: Vec<&Attempt> = ours.map(|record| &record.attempt).collect();
+        ours.sort_by(|a, b| (b.asked, &b.id).cmp(&(a.asked, &a.id)));
+        ours
+    }
+
+    /// Begins a remedy that a person has confirmed. The remedies are computed anew, and the hash says whether the person saw
+    /// the same one.
+    pub(super) fn begin(
+        &mut self,
+        given: &Confirmation,
+        by: String,
+        cluster: &mut ClusterState,
+        journal: &mut Journal,
+        chance: &Chance,
+    ) -> Result<Result<String, Refusal>, HubError> {
+        if self.calls.is_none() {
+            return Ok(Err(Refusal::RemediesOff));
+        }
+        let Some((diagnosis, remedies)) = cluster.ways_out(&given.diagnosis) else {
+            return Ok(Err(Refusal::UnknownDiagnosis(given.diagnosis.clone())));
+        };
+        let shown = remedies.iter().find(|remedy| remedy.hash(&diagnosis) == given.remedy);
+        let Some(remedy) = shown else {
+            return Ok(Err(Refusal::Remedy(RemedyRefusal::Changed)));
+        };
+        let request = match remedy.check_confirmed(given) {
+            Ok(request) => request.clone(),
+            Err(refusal) => return Ok(Err(Refusal::Remedy(refusal))),
+        };
+        let premises = remedy.premises(cluster.index());
+        let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
+        let (id, now) = (new_id(chance)?, cluster.now());
+        let attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
+        Ok(self.send(attempt, premises, is_dry_run_safe, cluster, journal))
+    }
+
+    /// Begins to take back what an attempt switched off.
+    pub(super) fn undo(
+        &mut self,
+        attempt: &str,
+        by: String,
+        cluster: &ClusterState,
+        journal: &mut Journal,
+        chance: &Chance,
+    ) -> Result<Result<String, Refusal>, HubError> {
+        let id = cluster.id();
+        let known = self.by_id.get(attempt).filter(|record| record.cluster.is(&id));
+        let Some(AttemptRecord { attempt, .. }) = known else {
+            return Ok(Err(Refusal::UnknownAttempt(attempt.to_owned())));
+        };
+        let Some(undo) = attempt.undo_now(cluster.index()) else {
+            return Ok(Err(Refusal::NothingToUndo));
+        };
+        let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
+        let premises = target.cloned().into_iter().collect();
+        let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
+        Ok(self.send(undoing, premises, false, cluster, journal))
+    }
+
+    /// Keeps an attempt, and then sends its request. One root gets one remedy at a time.
+    fn send(
+        &mut self,
+        attempt: Attempt,
+        premises: Vec<Arc<Object>>,
+        is_dry_run_safe: bool,
+        cluster: &ClusterState,
+        journal: &mut Journal,
+    ) -> Result<String, Refusal> {
+        let mut here = self.latest_first(cluster).into_iter();
+        if here.any(|other| other.is_open() && other.root == attempt.root) {
+            return Err(Refusal::Remedy(RemedyRefusal::Busy));
+        }
+        let calls = self.calls.as_ref().ok_or(Refusal::RemediesOff)?;
+        let permit = calls.try_reserve().map_err(|_| Refusal::Remedy(RemedyRefusal::Busy))?;
+        let call = RemedyCall {
+            attempt: attempt.id.clone(),
+            request: attempt.request.clone(),
+            premises,
+            is_dry_run_safe,
+            keeps_copy: attempt.keeps_copy() && attempt.undoes.is_none(),
+        };
+        let id = attempt.id.clone();
+        let record = AttemptRecord { attempt, cluster: cluster.id() };
+        journal.put_attempt(&record).map_err(|error| Refusal::Journal(error.to_string()))?;
+        permit.send(call);
+        self.by_id.insert(id.clone(), record);
+        self.changed = true;
+        Ok(id)
+    }
+
+    /// Keeps the outcome of an attempt.
+    pub(super) fn complete(
+        &mut self,
+        id: &str,
+        outcome: AttemptOutcome,
+        copy: Option<&Value>,
+        cluster: &ClusterState,
+        journal: &mut Journal,
+    ) -> Result<(), HubError> {
+        let Some(record) = self.by_id.get_mut(id) else { return Ok(()) };
+        record.attempt.end(outcome, copy, cluster.now());
+        self.changed = true;
+        Ok(journal.put_attempt(record)?)
+    }
+}
+
+fn new_id(chance: &Chance) -> Result<String, HubError> {
+    Ok(format!("{:016x}", chance.number()?))
+}

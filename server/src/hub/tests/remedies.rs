@@ -1,0 +1,167 @@
+//! Remedies that a person has the server do.
+
+use teardown::remedy::{AttemptOutcome, Confirmation, Harm, Remedy, RemedyAct, RemedyRefusal};
+
+use super::*;
+use crate::hub::{Remedies, RemedyCall};
+
+/// A custom resource whose operator is gone.
+const STUCK: &str = "
+    ns s4
+    crd topics.queue.example defines=Topic.queue.example
+    Topic.queue.example s4/orders deleted=400 finalizers=queue.example/topic
+";
+const WORD: &str = "Li checked that no queue is left";
+
+struct Cluster {
+    hub: HubHandle,
+    mailbox: mpsc::Sender<Incoming>,
+    remedies: mpsc::Receiver<RemedyCall>,
+    _calls: mpsc::Receiver<CallRequest>,
+}
+
+impl Cluster {
+    async fn start(disk: &Disk) -> Self {
+        let (mailbox, inbox) = mpsc::channel(MAILBOX);
+        let (out, calls) = mpsc::channel(CALLS);
+        let (remedies_out, remedies) = mpsc::channel(REMEDIES);
+        let hub = Hub::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let hub = hub.repeatable(fixture::now(), Chance::default()).unwrap();
+        tokio::spawn(hub.allow_remedies(remedies_out).run(CancellationToken::new()));
+        let cluster =
+            Self { hub: HubHandle::new(mailbox.clone()), mailbox, remedies, _calls: calls };
+        cluster.see(fixture::listing(&fixture::objects(STUCK))).await;
+        cluster
+    }
+
+    async fn see(&self, observations: Vec<Observation>) {
+        self.mailbox.send(Incoming::Observed(observations)).await.unwrap();
+    }
+
+    async fn diagnosis(&self) -> String {
+        let Message::Snapshot { records, .. } =
+            self.hub.query(Topic::Trouble).await.unwrap().unwrap()
+        else {
+            panic!("a query returns a snapshot")
+        };
+        let id = records.iter().find_map(|record| match record {
+            Record::Diagnosis(card) => Some(card.diagnosis.id.clone()),
+            _ => None,
+        });
+        id.expect("a diagnosis")
+    }
+
+    async fn remedies(&self) -> Remedies {
+        self.hub.remedies(self.diagnosis().await).await.unwrap().unwrap()
+    }
+
+    /// A person's confirmation of the removal of the finalizer.
+    async fn confirmation(&self) -> Confirmation {
+        let Remedies { card, remedies, .. } = self.remedies().await;
+        let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::RemoveFinalizer { .. });
+        let remedy = remedies.iter().find(is_removal).expect("a removal");
+        assert_eq!(remedy.harm, Harm::Leftovers);
+        Confirmation {
+            diagnosis: card.diagnosis.id.clone(),
+            remedy: remedy.hash(&card.diagnosis),
+            confirm: "orders".into(),
+            statement: WORD.into(),
+        }
+    }
+
+    async fn order(&self, given: &Confirmation) -> Result<String, Refusal> {
+        self.hub.remedy(given.clone(), "Li".into()).await.unwrap()
+    }
+
+    async fn outcomes(&self) -> Vec<(AttemptOutcome, String)> {
+        let attempts = self.hub.attempts().await.unwrap();
+        attempts.into_iter().map(|it| (it.outcome, it.statement)).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn remedy_is_in_the_journal_before_its_request_leaves_and_its_outcome_after() {
+    let disk = Disk::default();
+    let mut cluster = Cluster::start(&disk).await;
+    let id = cluster.order(&cluster.confirmation().await).await.unwrap();
+    let kept = disk.list(Shelf::Attempts).unwrap();
+    assert_eq!(kept.iter().map(|(name, _)| name).collect::<Vec<_>>(), [&id]);
+    let call = cluster.remedies.recv().await.unwrap();
+    assert_eq!(call.attempt, id);
+    assert_eq!(call.request.path, "/apis/queue.example/v1/namespaces/s4/topics/orders");
+    assert_eq!(call.premises.len(), 1);
+    assert_eq!(cluster.outcomes().await, [(AttemptOutcome::Sending, WORD.to_owned())]);
+    let outcome = AttemptOutcome::Accepted { meanwhile: None };
+    let completed = Incoming::RemedyCompleted { attempt: id, outcome: outcome.clone(), copy: None };
+    cluster.mailbox.send(completed).await.unwrap();
+    assert_eq!(cluster.outcomes().await, [(outcome.clone(), WORD.to_owned())]);
+    let again = Cluster::start(&disk).await;
+    assert_eq!(again.outcomes().await, [(outcome, WORD.to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn remedy_without_an_answer_is_not_sent_again_after_a_restart() {
+    let disk = Disk::default();
+    let cluster = Cluster::start(&disk).await;
+    cluster.order(&cluster.confirmation().await).await.unwrap();
+    drop(cluster);
+    let mut again = Cluster::start(&disk).await;
+    let unknown = AttemptOutcome::Unknown { message: None };
+    assert_eq!(again.outcomes().await, [(unknown, WORD.to_owned())]);
+    assert!(again.remedies.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_root_gets_one_remedy_at_a_time() {
+    let cluster = Cluster::start(&Disk::default()).await;
+    let given = cluster.confirmation().await;
+    let id = cluster.order(&given).await.unwrap();
+    assert_eq!(cluster.order(&given).await, Err(Refusal::Remedy(RemedyRefusal::Busy)));
+    let outcome =
+        AttemptOutcome::Refused { message: teardown::api_problem::ApiProblem::Quoted("no".into()) };
+    let completed = Incoming::RemedyCompleted { attempt: id, outcome, copy: None };
+    cluster.mailbox.send(completed).await.unwrap();
+    assert!(cluster.order(&given).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn confirmation_of_what_has_changed_sends_nothing() {
+    let mut cluster = Cluster::start(&Disk::default()).await;
+    let given = cluster.confirmation().await;
+    let renewed =
+        "Topic.queue.example s4/orders uid=other deleted=400 finalizers=queue.example/topic";
+    let Object { kind, uid, .. } =
+        fixture::object("Topic.queue.example s4/orders finalizers=queue.example/topic");
+    cluster
+        .see(vec![
+            Observation::Deleted { kind, uid },
+            Observation::Applied(Box::new(fixture::object(renewed))),
+        ])
+        .await;
+    assert_eq!(cluster.order(&given).await, Err(Refusal::Remedy(RemedyRefusal::Changed)));
+    for (change, expected) in [
+        (
+            Confirmation { confirm: "order".into(), ..cluster.confirmation().await },
+            RemedyRefusal::WrongName,
+        ),
+        (
+            Confirmation { statement: String::new(), ..cluster.confirmation().await },
+            RemedyRefusal::NoStatement,
+        ),
+    ] {
+        assert_eq!(cluster.order(&change).await, Err(Refusal::Remedy(expected)));
+    }
+    assert!(cluster.remedies.try_recv().is_err());
+    assert_eq!(cluster.outcomes().await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_without_the_flag_does_no_remedy() {
+    let disk = Disk::default();
+    let given = Cluster::start(&Disk::default()).await.confirmation().await;
+    let process = Process::start(&disk);
+    process.list(STUCK).await;
+    let refused = process.hub.remedy(given, "Li".into()).await.unwrap();
+    assert_eq!(refused, Err(Refusal::RemediesOff));
+    assert_eq!(disk.list(Shelf::Attempts).unwrap(), []);
+}

@@ -1,0 +1,625 @@
+//! A remedy that a person has Unwind do: the offer that was confirmed, the request, and its outcome. It is a plan of one step
+//! with a hash, a journal entry and a confirmation of its own.
+//!
+//! # Decisions
+//! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses and
+//!   the conditions. If any of it has changed, the confirmation is for another remedy.
+//! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept.
+//! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
+//!   says so, and a new diagnosis offers what is right then.
+
+use std::{fmt::Write, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{
+    act::{Holds, NeedCode, Remedy, RemedyAct, Undo, Withheld},
+    command::Purpose,
+    node,
+    request::Request,
+};
+use crate::{
+    api_problem::ApiProblem,
+    diagnosis::Diagnosis,
+    index::Index,
+    object::{Facts, Object, ObjectRef},
+};
+
+/// The longest statement of a person that is kept, in characters.
+pub const LONGEST_STATEMENT: usize = 500;
+/// The shortest statement that can say who checked what, in characters.
+pub const SHORTEST_STATEMENT: usize = 10;
+
+/// A person's confirmation of a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmation {
+    /// The id of the diagnosis.
+    pub diagnosis: String,
+    /// The hash of the remedy, as the page showed it.
+    pub remedy: String,
+    /// The name of the target, as the person typed it.
+    pub confirm: String,
+    /// The person's word for the conditions that the API does not show: who checked what.
+    #[serde(default)]
+    pub statement: String,
+}
+
+/// The reasons why a remedy is not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemedyRefusal {
+    /// The diagnosis has no remedy with this hash any more.
+    #[error("the remedy is not what was shown")]
+    Changed,
+    /// Unwind cannot do it: it is not a change of the API.
+    #[error("a person has to do it")]
+    ByHand,
+    /// It is withheld.
+    #[error("it is withheld")]
+    Withheld(Withheld),
+    /// A condition does not hold.
+    #[error("a condition does not hold")]
+    NeedFails(NeedCode),
+    /// The typed name is not the target's.
+    #[error("the typed name is another one")]
+    WrongName,
+    /// Nobody has answered for the conditions that the API does not show.
+    #[error("a statement is missing")]
+    NoStatement,
+    /// Another remedy for the same root is on its way.
+    #[error("another remedy for the same root is on its way")]
+    Busy,
+}
+
+/// One attempt. It is kept for as long as the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// Its identity.
+    pub id: String,
+    /// The attempt that this one takes back.
+    pub undoes: Option<String>,
+    /// The id of the diagnosis.
+    pub diagnosis: String,
+    /// The object where the cause sits.
+    pub root: ObjectRef,
+    /// The action.
+    pub act: RemedyAct,
+    /// The request.
+    pub request: Request,
+    /// The request that takes it back, once it can be taken back.
+    pub undo: Option<Request>,
+    /// The person's name.
+    pub by: String,
+    /// The person's word for what the API does not show.
+    pub statement: String,
+    /// The time of the confirmation.
+    #[serde(with = "crate::millis::required")]
+    pub asked: Timestamp,
+    /// The time of the answer.
+    #[serde(with = "crate::millis::optional")]
+    pub ended: Option<Timestamp>,
+    /// The outcome.
+    pub outcome: AttemptOutcome,
+}
+
+/// The outcome of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum AttemptOutcome {
+    /// The request is on its way.
+    Sending,
+    /// Nothing was sent: an object that the remedy depends on is not as it was when the remedy was shown.
+    Changed {
+        /// The object.
+        object: ObjectRef,
+    },
+    /// Nothing was sent, because the look or the dry run before it failed.
+    NotSent {
+        /// The problem.
+        message: ApiProblem,
+    },
+    /// The API server refused.
+    Refused {
+        /// The problem that the server reported.
+        message: ApiProblem,
+    },
+    /// The API server accepted the request. That does not say that the deletion will end.
+    Accepted {
+        /// An object that the remedy depends on and that changed while the request was on its way.
+        meanwhile: Option<ObjectRef>,
+    },
+    /// The effect is unknown: no answer, or the server ended before it came.
+    Unknown {
+        /// The problem, if one is known.
+        message: Option<ApiProblem>,
+    },
+}
+
+impl Remedy {
+    /// The hash of everything that a person reads before the decision.
+    pub fn hash(&self, diagnosis: &Diagnosis) -> String {
+        let needs: Vec<&NeedCode> = self.needs.iter().map(|need| &need.code).collect();
+        let uid = self.request().and_then(|request| request.uid.as_ref());
+        let shown = serde_json::json!([
+            diagnosis.id,
+            self.act,
+            self.harm,
+            self.target,
+            uid,
+            needs,
+            self.reaches,
+            self.loses,
+            self.withheld,
+        ]);
+        let mut text = String::new();
+        for byte in &Sha256::digest(shown.to_string())[..8] {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
+    /// The request that does it; none if a person has to do it.
+    pub fn request(&self) -> Option<&Request> {
+        self.commands
+            .iter()
+            .filter(|command| command.purpose == Purpose::Act)
+            .find_map(|command| command.request.as_ref())
+    }
+
+    /// Whether a condition is for a person to answer, because the API does not show it.
+    pub fn needs_statement(&self) -> bool {
+        self.needs.iter().any(|need| need.holds == Holds::Unknown)
+    }
+
+    /// Whether Unwind could do it now, if a person confirms it.
+    ///
+    /// # Errors
+    /// [`RemedyRefusal`] with the reason.
+    pub fn check_offered(&self) -> Result<&Request, RemedyRefusal> {
+        if let Some(why) = &self.withheld {
+            return Err(RemedyRefusal::Withheld(why.clone()));
+        }
+        if let Some(need) = self.needs.iter().find(|need| need.holds == Holds::No) {
+            return Err(RemedyRefusal::NeedFails(need.code.clone()));
+        }
+        self.request().ok_or(RemedyRefusal::ByHand)
+    }
+
+    /// The request, if the person has confirmed it.
+    ///
+    /// # Errors
+    /// [`RemedyRefusal`] with the reason why nothing may be sent.
+    pub fn check_confirmed(&self, given: &Confirmation) -> Result<&Request, RemedyRefusal> {
+        let request = self.check_offered()?;
+        if given.confirm.trim() != &*request.object.name {
+            return Err(RemedyRefusal::WrongName);
+        }
+        let said = given.statement.trim().chars().count();
+        if self.needs_statement() && said < SHORTEST_STATEMENT {
+            return Err(RemedyRefusal::NoStatement);
+        }
+        Ok(request)
+    }
+
+    /// The objects whose state the decision rests on. Each is read again in the moment before the request.
+    pub fn premises(&self, index: &Index) -> Vec<Arc<Object>> {
+        let node = match &self.act {
+            RemedyAct::ForceDeletePod { node } => index.find("", "Node", None, node),
+            _ => None,
+        };
+        let target = self.request().and_then(|request| index.get(request.uid.as_ref()?));
+        target.into_iter().chain(node).cloned().collect()
+    }
+
+    /// Whether the request is dry-run first. A server behind the aggregation layer may ignore `dryRun` and do it for real, so
+    /// only kinds are asked of which the index shows that the API server itself stores them.
+    pub fn is_dry_run_safe(&self, index: &Index) -> bool {
+        let Some(target) = self.request().and_then(|request| index.get(request.uid.as_ref()?))
+        else {
+            return false;
+        };
+        let kind = &target.kind;
+        if kind.group.is_empty() {
+            return true;
+        }
+        let name = format!("{}.{}", kind.version, kind.group);
+        let serves = index.find("apiregistration.k8s.io", "APIService", None, &name);
+        serves
+            .is_some_and(|it| matches!(&it.facts, Facts::ApiService(api) if api.service.is_none()))
+    }
+
+    /// Begins an attempt. The caller keeps it before the request leaves.
+    pub fn begin(
+        &self,
+        id: String,
+        diagnosis: &Diagnosis,
+        request: Request,
+        by: String,
+        statement: &str,
+        now: Timestamp,
+    ) -> Attempt {
+        Attempt {
+            id,
+            undoes: None,
+            diagnosis: diagnosis.id.clone(),
+            root: diagnosis.root.clone(),
+            act: self.act.clone(),
+            request,
+            undo: known_undo(self),
+            by,
+            statement: statement.trim().chars().take(LONGEST_STATEMENT).collect(),
+            asked: now,
+            ended: None,
+            outcome: AttemptOutcome::Sending,
+        }
+    }
+}
+
+impl Attempt {
+    /// The request that takes it back now, if one can.
+    pub fn undo_now(&self, index: &Index) -> Option<Request> {
+        self.switched_off(index)?;
+        match &self.act {
+            RemedyAct::OutOfServiceTaint { .. } => {
+                node::take_taint_off(index.named(&self.request.object)?)
+            }
+            _ => self.undo.clone(),
+        }
+    }
+
+    /// Whether the target's copy is kept, because it is needed to put it back.
+    pub fn keeps_copy(&self) -> bool {
+        matches!(
+            self.act,
+            RemedyAct::DeleteWebhookConfiguration
+                | RemedyAct::DeleteApiService { .. }
+                | RemedyAct::StopConversion
+        )
+    }
+
+    /// An attempt to take this one back.
+    pub fn undoing(&self, id: String, undo: Request, by: String, now: Timestamp) -> Self {
+        Self {
+            id,
+            undoes: Some(self.id.clone()),
+            request: undo,
+            undo: None,
+            by,
+            statement: String::new(),
+            asked: now,
+            ended: None,
+            outcome: AttemptOutcome::Sending,
+            ..self.clone()
+        }
+    }
+
+    /// Whether its request is on its way.
+    pub fn is_open(&self) -> bool {
+        self.outcome == AttemptOutcome::Sending
+    }
+
+    /// Whether the API server accepted it, or may have.
+    pub fn may_have_effect(&self) -> bool {
+        matches!(self.outcome, AttemptOutcome::Accepted { .. } | AttemptOutcome::Unknown { .. })
+    }
+
+    /// Ends it. `copy` is the target as it was read in the moment before.
+    pub fn end(&mut self, outcome: AttemptOutcome, copy: Option<&Value>, now: Timestamp) {
+        self.outcome = outcome;
+        self.ended = Some(now);
+        if !self.may_have_effect() {
+            self.undo = None;
+        } else if let (None, Some(copy)) = (&self.undo, copy) {
+            self.undo = match &self.act {
+                RemedyAct::DeleteWebhookConfiguration | RemedyAct::DeleteApiService { .. } => {
+                    self.request.create_again(copy)
+                }
+                RemedyAct::StopConversion => self.request.set_back(copy, "/spec/conversion"),
+                _ => None,
+            };
+        }
+    }
+
+    /// Ends it after a restart: nobody waits for the answer any more.
+    pub fn interrupt(&mut self, now: Timestamp) {
+        if self.is_open() {
+            self.end(AttemptOutcome::Unknown { message: None }, None, now);
+        }
+    }
+
+    /// The thing that it switched off and that is still off, by the index.
+    pub fn switched_off(&self, index: &Index) -> Option<SwitchedOff> {
+        if !self.may_have_effect() || self.undoes.is_some() {
+            return None;
+        }
+        let target = index.named(&self.request.object);
+        let (what, is_off) = match &self.act {
+            RemedyAct::OutOfServiceTaint { .. } => {
+                let is_tainted = target.is_some_and(|it| match &it.facts {
+                    Facts::Node(node) => node::is_out_of_service(node),
+                    _ => false,
+                });
+                (SwitchedOff::Node, is_tainted)
+            }
+            RemedyAct::IgnoreWebhook { webhook } => {
+                let is_ignored = target.is_some_and(|it| match &it.facts {
+                    Facts::Webhooks(webhooks) => {
+                        let mut of_it =
+                            webhooks.guards.iter().filter(|guard| guard.webhook == *webhook);
+                        of_it.any(|guard| !guard.fails_closed)
+                    }
+                    _ => false,
+                });
+                (SwitchedOff::Webhook, is_ignored)
+            }
+            RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, target.is_none()),
+            RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, target.is_none()),
+            RemedyAct::StopConversion => {
+                let is_off = target.is_some_and(
+                    |it| matches!(&it.facts, Facts::Definition(facts) if facts.converter.is_none()),
+                );
+                (SwitchedOff::Conversion, is_off)
+            }
+            RemedyAct::ScaleDown { .. } => {
+                let is_down = target.is_some_and(
+                    |it| matches!(&it.facts, Facts::Workload(workload) if workload.replicas == Some(0)),
+                );
+                (SwitchedOff::Workload, is_down)
+            }
+            _ => return None,
+        };
+        is_off.then_some(what)
+    }
+}
+
+/// A thing that a remedy switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SwitchedOff {
+    /// A node has the taint that says that it is out of service.
+    Node,
+    /// A webhook lets requests pass that it cannot check.
+    Webhook,
+    /// A webhook configuration is deleted.
+    Configuration,
+    /// An APIService is deleted.
+    Api,
+    /// The conversion of a definition's objects is off.
+    Conversion,
+    /// A workload has no replicas.
+    Workload,
+}
+
+/// The request that takes a remedy back, where it is known before the remedy is done.
+fn known_undo(remedy: &Remedy) -> Option<Request> {
+    remedy.undo.filter(|undo| *undo != Undo::TakeAnnotationOff)?;
+    let undo = remedy.commands.iter().find(|command| command.purpose == Purpose::Undo)?;
+    undo.request.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        diagnosis::diagnose, fixture, graph::Graph, observation::Observation, remedy::remedies,
+    };
+
+    const API: &str = "
+        ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
+        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server conditions=Available:False:MissingEndpoints:500:no_endpoints
+    ";
+    const HOOK: &str = r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
+        webhook gate service=ops/gate guards=configmaps,deployments.apps
+        cm shop/c
+    "#;
+
+    fn all(index: &Index) -> Vec<(Diagnosis, Remedy)> {
+        let graph = Graph::of(index);
+        let with = |it: Diagnosis| {
+            let found = remedies(&it, index, &graph, fixture::now());
+            found.into_iter().map(|remedy| (it.clone(), remedy)).collect::<Vec<_>>()
+        };
+        diagnose(index, &graph, fixture::now()).into_iter().flat_map(with).collect()
+    }
+
+    fn confirmation(name: &str, statement: &str) -> Confirmation {
+        let (diagnosis, remedy) = (String::new(), String::new());
+        Confirmation { diagnosis, remedy, confirm: name.into(), statement: statement.into() }
+    }
+
+    fn silent_node() -> Index {
+        fixture::index(
+            "
+            node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+            pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+            pvc shop/data
+            ",
+        )
+    }
+
+    fn find(index: &Index, wanted: impl Fn(&RemedyAct) -> bool) -> (Diagnosis, Remedy) {
+        let found = all(index).into_iter().find(|(_, remedy)| wanted(&remedy.act));
+        found.expect("a remedy")
+    }
+
+    #[test]
+    fn person_types_the_name_and_answers_for_what_the_api_does_not_show() {
+        let index = silent_node();
+        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
+        let (_, remedy) = find(&index, is_taint);
+        let word = "i-1 is stopped, Li looked at the console";
+        for (name, statement, expected) in [
+            ("n2", word, Err(RemedyRefusal::WrongName)),
+            ("n1", "", Err(RemedyRefusal::NoStatement)),
+            ("n1", "   ok    ", Err(RemedyRefusal::NoStatement)),
+            (" n1 ", word, Ok(())),
+        ] {
+            let checked = remedy.check_confirmed(&confirmation(name, statement));
+            assert_eq!(checked.map(drop), expected, "{name} {statement}");
+        }
+        let two = fixture::index(
+            "
+            node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+            node n2 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+            pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+            ",
+        );
+        let (_, remedy) = find(&two, is_taint);
+        let refused = remedy.check_confirmed(&confirmation("n1", word));
+        assert!(matches!(refused, Err(RemedyRefusal::Withheld(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn work_of_a_person_is_not_offered() {
+        let (_, remedy) = find(&silent_node(), |act| matches!(act, RemedyAct::StartNode { .. }));
+        assert_eq!(remedy.check_offered(), Err(RemedyRefusal::ByHand));
+    }
+
+    #[test]
+    fn hash_changes_with_the_blast_radius_and_not_with_time() {
+        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
+        let mut index = silent_node();
+        let hash = |index: &Index| {
+            let (diagnosis, remedy) = find(index, is_taint);
+            remedy.hash(&diagnosis)
+        };
+        let before = hash(&index);
+        let (diagnosis, _) = find(&index, is_taint);
+        let later = fixture::now() + jiff::SignedDuration::from_secs(70);
+        let again = remedies(&diagnosis, &index, &Graph::of(&index), later);
+        let again = again.iter().find(|it| is_taint(&it.act)).unwrap();
+        assert_eq!(again.hash(&diagnosis), before);
+        index.apply([Observation::Applied(Box::new(fixture::object("pod shop/b node=n1")))], later);
+        assert_ne!(hash(&index), before);
+    }
+
+    #[test]
+    fn every_hash_of_one_cluster_is_another() {
+        let index = fixture::index(HOOK);
+        let mut hashes: Vec<String> =
+            all(&index).iter().map(|(diagnosis, remedy)| remedy.hash(diagnosis)).collect();
+        assert!(hashes.len() > 3, "{}", hashes.len());
+        hashes.sort();
+        let total = hashes.len();
+        hashes.dedup();
+        assert_eq!(hashes.len(), total);
+    }
+
+    #[test]
+    fn force_rests_on_the_pod_and_its_node() {
+        let index = silent_node();
+        let (_, remedy) = find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
+        let names: Vec<String> =
+            remedy.premises(&index).iter().map(|it| it.reference().to_string()).collect();
+        assert_eq!(names, ["Pod shop/a", "Node n1"]);
+    }
+
+    #[test]
+    fn only_kinds_of_the_api_server_itself_are_dry_run() {
+        let index = fixture::index(
+            "
+            ns shop
+            apiservice v1.own.example service=ops/own
+            Thing.own.example shop/a deleted=400 finalizers=own.example/x
+            pod shop/b deleted=400 node=n2 grace=30 containers=web:terminated
+            node n2
+            ",
+        );
+        let safe: Vec<(String, bool)> = all(&index)
+            .iter()
+            .filter_map(|(_, it)| {
+                Some((it.request()?.object.to_string(), it.is_dry_run_safe(&index)))
+            })
+            .collect();
+        assert!(safe.iter().any(|(name, safe)| name.starts_with("Pod") && *safe), "{safe:?}");
+        assert!(safe.iter().any(|(name, safe)| name.starts_with("Thing") && !*safe), "{safe:?}");
+    }
+
+    #[test]
+    fn taint_is_switched_off_until_it_is_taken_off() {
+        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
+        let mut index = silent_node();
+        let (diagnosis, remedy) = find(&index, is_taint);
+        let request = remedy.check_offered().unwrap().clone();
+        let (id, by) = ("1".to_owned(), "Li".to_owned());
+        let mut attempt = remedy.begin(id, &diagnosis, request, by, "", fixture::now());
+        assert!(attempt.is_open());
+        assert_eq!(attempt.switched_off(&index), None);
+        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, None, fixture::now());
+        assert_eq!(attempt.switched_off(&index), None);
+        let tainted = "node n1 taints=a/b:NoSchedule,node.kubernetes.io/out-of-service:NoExecute";
+        index.apply([Observation::Applied(Box::new(fixture::object(tainted)))], fixture::now());
+        assert_eq!(attempt.switched_off(&index), Some(SwitchedOff::Node));
+        let undo = attempt.undo_now(&index).unwrap();
+        assert_eq!(
+            undo.body.to_string(),
+            format!(
+                r#"[{{"op":"test","path":"/metadata/uid","value":"{}"}},{{"op":"test","path":"/spec/taints/1/key","value":"node.kubernetes.io/out-of-service"}},{{"op":"remove","path":"/spec/taints/1"}}]"#,
+                undo.uid.as_ref().unwrap()
+            )
+        );
+        index.apply([Observation::Applied(Box::new(fixture::object("node n1")))], fixture::now());
+        assert_eq!((attempt.switched_off(&index), attempt.undo_now(&index)), (None, None));
+    }
+
+    #[test]
+    fn deleted_apiservice_is_created_again_from_its_copy() {
+        let mut index = fixture::index(API);
+        let (diagnosis, remedy) =
+            find(&index, |act| matches!(act, RemedyAct::DeleteApiService { .. }));
+        let request = remedy.request().unwrap().clone();
+        let mut attempt =
+            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+        let copy =
+            serde_json::json!({ "metadata": { "name": "v1beta1.metrics.k8s.io", "uid": "u" } });
+        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, Some(&copy), fixture::now());
+        assert_eq!(attempt.undo_now(&index), None, "it is still there");
+        let uid = attempt.request.uid.clone().unwrap();
+        let kind = fixture::object("apiservice v1beta1.metrics.k8s.io").kind.clone();
+        index.apply([Observation::Deleted { kind, uid }], fixture::now());
+        let undo = attempt.undo_now(&index).unwrap();
+        assert_eq!(undo.path, "/apis/apiregistration.k8s.io/v1/apiservices");
+        let again = attempt.undoing("2".into(), undo, "Wu".into(), fixture::now());
+        assert_eq!((again.undoes.as_deref(), again.is_open()), (Some("1"), true));
+    }
+
+    #[test]
+    fn refused_attempt_leaves_nothing_to_take_back() {
+        let index = fixture::index(HOOK);
+        let (diagnosis, remedy) =
+            find(&index, |act| matches!(act, RemedyAct::IgnoreWebhook { .. }));
+        let request = remedy.request().unwrap().clone();
+        let mut attempt =
+            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+        assert!(attempt.undo.is_some());
+        attempt.end(
+            AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) },
+            None,
+            fixture::now(),
+        );
+        assert_eq!(
+            (attempt.undo, attempt.outcome),
+            (None, AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) })
+        );
+    }
+
+    #[test]
+    fn attempt_without_an_answer_is_unknown_after_a_restart() {
+        let index = silent_node();
+        let (diagnosis, remedy) =
+            find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
+        let request = remedy.request().unwrap().clone();
+        let mut attempt =
+            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "word", fixture::now());
+        let json = serde_json::to_string(&attempt).unwrap();
+        assert_eq!(serde_json::from_str::<Attempt>(&json).unwrap(), attempt);
+        attempt.interrupt(fixture::now());
+        assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    }
+}

@@ -1,0 +1,129 @@
+//! The change that a remedy makes, as one request to the API server. The command that a person can paste and the request that
+//! Unwind sends are made from the same values, so their guards are the same.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::object::{Object, ObjectRef, Uid};
+
+/// A change of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// The kind of the change.
+    pub verb: Verb,
+    /// The path in the API, without a query.
+    pub path: String,
+    /// The body as JSON. Its guards, the UID among them, are in it.
+    pub body: Value,
+    /// The object.
+    pub object: ObjectRef,
+    /// Its UID; none for an object that the request creates.
+    pub uid: Option<Uid>,
+}
+
+/// The kinds of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verb {
+    /// A PATCH with a JSON patch (RFC 6902), whose `test` operations refuse it on another object.
+    JsonPatch,
+    /// A PATCH with a JSON merge patch (RFC 7396).
+    MergePatch,
+    /// A DELETE with `DeleteOptions`.
+    Delete,
+    /// A PUT.
+    Put,
+    /// A POST to the list of the kind.
+    Create,
+    /// A POST to the list of the kind, and at once a DELETE of exactly the object that it created.
+    CreateAndDelete,
+}
+
+impl Request {
+    /// A request about an existing object.
+    pub(super) fn about(object: &Object, verb: Verb, path: String, body: Value) -> Self {
+        let (uid, object) = (Some(object.uid.clone()), object.reference());
+        Self { verb, path, body, object, uid }
+    }
+
+    /// Creates an object again from a copy that was read before it was deleted. `None` if the copy is not of this request's
+    /// object. The fields that the API server sets are left out
+    /// (`staging/src/k8s.io/apiserver/pkg/registry/rest/create.go`).
+    pub fn create_again(&self, copy: &Value) -> Option<Self> {
+        let mut body = copy.as_object()?.clone();
+        body.remove("status");
+        let metadata = body.get_mut("metadata")?.as_object_mut()?;
+        if metadata.get("name")?.as_str()? != &*self.object.name {
+            return None;
+        }
+        for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"]
+        {
+            metadata.remove(field);
+        }
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            metadata.remove(field);
+        }
+        let (path, _) = self.path.rsplit_once('/')?;
+        Some(Self {
+            verb: Verb::Create,
+            path: path.to_owned(),
+            body: Value::Object(body),
+            object: self.object.clone(),
+            uid: None,
+        })
+    }
+
+    /// Sets one field of the same object back to its value in a copy that was read before the change.
+    pub fn set_back(&self, copy: &Value, field: &str) -> Option<Self> {
+        let uid = self.uid.as_ref()?.to_string();
+        let old = copy.pointer(field)?;
+        let body = json!([
+            { "op": "test", "path": "/metadata/uid", "value": uid },
+            { "op": "replace", "path": field, "value": old },
+        ]);
+        Some(Self { verb: Verb::JsonPatch, body, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn request(verb: Verb) -> Request {
+        let object = fixture::object("apiservice v1.m service=shop/m");
+        let path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.m".to_owned();
+        Request::about(&object, verb, path, json!({}))
+    }
+
+    #[test]
+    fn object_is_created_again_without_the_fields_of_the_server() {
+        let copy = json!({
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": { "name": "v1.m", "uid": "u", "resourceVersion": "7", "labels": { "a": "b" } },
+            "spec": { "group": "m" },
+            "status": { "conditions": [] },
+        });
+        let again = request(Verb::Delete).create_again(&copy).unwrap();
+        assert_eq!(again.path, "/apis/apiregistration.k8s.io/v1/apiservices");
+        assert_eq!(
+            again.body.to_string(),
+            r#"{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"labels":{"a":"b"},"name":"v1.m"},"spec":{"group":"m"}}"#
+        );
+        let other = json!({ "metadata": { "name": "v1.other" } });
+        assert_eq!(request(Verb::Delete).create_again(&other), None);
+        assert_eq!(request(Verb::Delete).create_again(&json!([])), None);
+    }
+
+    #[test]
+    fn field_is_set_back_on_the_same_object_only() {
+        let copy = json!({ "spec": { "replicas": 3 } });
+        let request = request(Verb::JsonPatch);
+        let back = request.set_back(&copy, "/spec/replicas").unwrap();
+        assert_eq!(back.body[0]["value"], request.uid.as_ref().unwrap().to_string());
+        assert_eq!(back.body[1]["value"], 3);
+        assert_eq!(request.set_back(&copy, "/spec/paused"), None);
+    }
+}
