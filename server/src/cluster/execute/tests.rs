@@ -1,3 +1,5 @@
+mod fairness;
+
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
