@@ -29,8 +29,9 @@ const BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(20), SignedDuration::from_mins(10));
 /// The shortest time between two tries of different steps whose delay is the longest.
 const TURN: SignedDuration = SignedDuration::from_mins(2);
-/// The first and the longest time between a refusal and an early try.
-const EARLIEST: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(5), BACKOFF.1);
+/// The first and the longest time between a refusal and an early try. Past the delay itself, no try is early.
+const EARLIEST: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(5), SignedDuration::from_hours(1));
 
 impl Run {
     /// The events that follow from a refusal.
