@@ -62,7 +62,7 @@
 //! curl -b jar -H "$J" -d '{"unit":"shop"}' $U/api/plans                                           # 201: the plan
 //! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop"}' $U/api/runs           # 201 {"run":"k3f9"}
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/pause                                              # 204
-//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/resume                                             # 204
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/resume                                             # 204; also tries refused calls at once
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/stop                                               # 204
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
 //! curl -b jar -H "$J" -d '{"confirm":"data","pods":["8d1c…"]}' $U/api/runs/k3f9/steps/7/take-on   # 204

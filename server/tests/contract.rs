@@ -414,8 +414,9 @@ async fn no_field_is_renamed() {
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
-    problem refused: code message
+    problem refused: code message refusals
     problem refused.message: quoted
+    problem refused.refusals: count next since
     record cluster: diagnoses kinds name objects synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted

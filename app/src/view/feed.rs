@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::{
     message::{FeedEntry, State},
-    run::{FeedEvent, RunId},
+    run::{FeedEvent, RunId, StepProblem},
 };
 
 use super::{moment::time_of_day, rows::rows};
@@ -44,10 +44,21 @@ pub fn Feed(
             </div>
             {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }.into_any())}
             <ol reversed=true tabindex="0" aria-labelledby="feed-title">
-                {rows(lines, |card| card.number.to_string(), move |card| Some(line(&card, untrack(skipped))))}
+                {rows(lines, key, move |card| Some(line(&card, untrack(skipped))))}
             </ol>
             {move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }.into_any())}
         </section>
+    }
+}
+
+/// The line of a refusal is drawn again when its count changes.
+fn key(card: &FeedEntry) -> String {
+    match &card.event {
+        FeedEvent::Problem {
+            problem: StepProblem::Refused { refusals: Some(refusals), .. },
+            ..
+        } => format!("{} {}", card.number, refusals.count),
+        _ => card.number.to_string(),
     }
 }
 

@@ -19,7 +19,7 @@ use teardown::{
     plan::{KeptReason, Plan, PlanId},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     right::Right,
-    run::{FeedEvent, RunId, RunState, StepProblem},
+    run::{FeedEvent, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::UnknownReason,
 };
@@ -438,6 +438,7 @@ pub(crate) fn run() -> PageSeed {
                 code: 403,
                 message: "admission webhook \"guard.example\" denied the request: <b>protected</b>"
                     .into(),
+                refusals: Some(Refusals { count: 7, since: before(200), next: before(-400) }),
             },
         ),
         (

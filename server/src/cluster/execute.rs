@@ -1,22 +1,23 @@
-//! Executes the API calls that runs request, as many at once as [`ConcurrencyLimit`] allows. This module never retries
+//! Executes the API calls that runs request, as many at once as [`Limits`] allows. This module never retries
 //! and never decides: it translates each answer to an [`Outcome`] ([`outcome`]) and sends that to the hub.
 //!
 //! ```text
-//! hub ──CallRequest──► queue ──(concurrency limit)──► call ──► API server
-//!  ▲                                                   │
-//!  └───────────── Incoming::CallCompleted ◄────────────┘
+//! hub ──CallRequest──► CallQueue ──(Limits)──► call ──► API server
+//!  ▲                                            │
+//!  └────────── Incoming::CallCompleted ◄────────┘
 //! ```
 //!
-//! The queue accepts every request at once, so that the hub never waits for the cluster. Queued calls can be recalled:
-//! no call is sent after its run was paused or stopped. The DELETE of a PersistentVolumeClaim follows a read of Pods that
-//! has already passed the limit. It goes to the front of the queue and ignores the number of calls in flight; otherwise
-//! reads could delay each other's DELETEs for ever. If it has to wait nevertheless, because the API server answered with
-//! `Retry-After`, it is sent back and Pods are read again. On drain, queued calls are dropped (their intents are in the
-//! journal, and the next process observes the objects) and the calls in flight are awaited.
+//! The queue accepts every request at once, so that the hub never waits for the cluster, and it is fair between runs and
+//! between resources. Queued calls can be recalled: no call is sent after its run was paused or stopped. The DELETE of a
+//! PersistentVolumeClaim follows a read of Pods that has already passed the limits. It goes to the front of the queue and
+//! ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
+//! nevertheless, because the API server answered with `Retry-After`, it is sent back and Pods are read again. On drain,
+//! queued calls are dropped (their intents are in the journal, and the next process observes the objects) and the calls in
+//! flight are awaited.
 
 mod outcome;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use kube::Client;
@@ -36,7 +37,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    concurrency::ConcurrencyLimit,
+    call_queue::{CallQueue, Queued},
+    concurrency::{Limits, Load, Target},
     convert::{self, Page},
     interner::Interner,
     request::{self, Failure},
@@ -62,95 +64,53 @@ pub(super) async fn execute(
     drain: CancellationToken,
 ) {
     let start = Instant::now();
-    let mut concurrency = ConcurrencyLimit::new();
-    let mut queue = VecDeque::new();
+    let mut limits = Limits::new();
+    let mut queue = CallQueue::default();
     let mut in_flight = JoinSet::new();
     loop {
-        let mut hold = None;
-        send_back_recalled(&mut queue, &mailbox).await;
-        while !queue.is_empty() {
-            let follows = queue.front().is_some_and(|next| follows_pod_read(&next.call.action));
-            let under_way = if follows { 0 } else { in_flight.len() };
-            match concurrency.wait(under_way, start.elapsed()) {
-                Some(Duration::ZERO) => {
-                    if let Some(Queued { call, since }) = queue.pop_front() {
-                        let is_stale =
-                            follows_pod_read(&call.action) && since.elapsed() > MAX_READ_AGE;
-                        if call.recall.is_cancelled() || is_stale {
-                            send_back(&mailbox, call).await;
-                            continue;
-                        }
-                        in_flight.spawn(execute_call(
-                            client.clone(),
-                            names.clone(),
-                            mailbox.clone(),
-                            call,
-                            start,
-                        ));
-                    }
-                }
-                wait => {
-                    hold = wait;
-                    break;
-                }
-            }
+        for call in queue.take_recalled() {
+            send_back(&mailbox, call).await;
         }
+        let hold = loop {
+            let now = start.elapsed();
+            match queue.pop(|target, is_urgent| limits.wait(target, is_urgent, now)) {
+                Ok(Queued { call, target, is_urgent, since }) => {
+                    let is_stale = is_urgent && since.elapsed() > MAX_READ_AGE;
+                    if call.recall.is_cancelled() || is_stale {
+                        send_back(&mailbox, call).await;
+                        continue;
+                    }
+                    limits.started(&target);
+                    let (client, names, mailbox) = (client.clone(), names.clone(), mailbox.clone());
+                    in_flight.spawn(execute_call(client, names, mailbox, call, target, start));
+                }
+                Err(hold) => break hold,
+            }
+        };
         tokio::select! {
             biased;
             () = drain.cancelled() => break,
-            Some(done) = in_flight.join_next() => adjust(&mut concurrency, done),
+            Some(done) = in_flight.join_next() => adjust(&mut limits, done),
             call = calls.recv() => match call {
-                Some(call) => enqueue(&mut queue, call),
+                Some(call) => queue.push(Queued {
+                    target: Target::of(&call.action),
+                    is_urgent: follows_pod_read(&call.action),
+                    since: Instant::now(),
+                    call,
+                }),
                 None => break,
             },
-            () = first_recall(&queue), if !queue.is_empty() => {}
+            () = queue.recalled() => {}
             () = sleep(hold.unwrap_or_default()), if hold.is_some() => {}
         }
     }
     while let Some(done) = in_flight.join_next().await {
-        adjust(&mut concurrency, done);
+        adjust(&mut limits, done);
     }
-}
-
-/// A call that has not been sent.
-struct Queued {
-    call: CallRequest,
-    since: Instant,
-}
-
-fn enqueue(queue: &mut VecDeque<Queued>, call: CallRequest) {
-    let place = if follows_pod_read(&call.action) {
-        queue.iter().take_while(|queued| follows_pod_read(&queued.call.action)).count()
-    } else {
-        queue.len()
-    };
-    queue.insert(place, Queued { call, since: Instant::now() });
 }
 
 fn follows_pod_read(action: &Action) -> bool {
     matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
-}
-
-/// Waits until the first call of the queue is recalled.
-async fn first_recall(queue: &VecDeque<Queued>) {
-    match queue.front() {
-        Some(queued) => queued.call.recall.cancelled().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Answers every recalled call. It searches the queue only once the first call is recalled, because the others wait
-/// anyway.
-async fn send_back_recalled(queue: &mut VecDeque<Queued>, mailbox: &mpsc::Sender<Incoming>) {
-    let is_recalled = |queued: &Queued| queued.call.recall.is_cancelled();
-    if !queue.front().is_some_and(is_recalled) {
-        return;
-    }
-    let (recalled, left): (VecDeque<_>, VecDeque<_>) = queue.drain(..).partition(is_recalled);
-    *queue = left;
-    for queued in recalled {
-        send_back(mailbox, queued.call).await;
-    }
 }
 
 async fn send_back(
@@ -161,32 +121,19 @@ async fn send_back(
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
 }
 
-/// The API server's load, as far as the outcome of a call shows it.
-enum Load {
-    /// An answer without a server error, to a call whose latency can be compared with that of others.
-    Normal,
-    /// 429, or another answer with `Retry-After`.
-    Throttled(Option<Duration>),
-    /// No answer, or 5xx.
-    Unanswered,
-    /// The latency shows nothing, because it depends on the size of the list.
-    Unknown,
+/// A completed call.
+struct Completed {
+    target: Target,
+    load: Load,
+    began: Duration,
+    ended: Duration,
 }
 
-/// A completed call: the load, the start and the end.
-type Completed = (Load, Duration, Duration);
-
-fn adjust(concurrency: &mut ConcurrencyLimit, done: Result<Completed, tokio::task::JoinError>) {
-    let (load, began, ended) = match done {
-        Ok(done) => done,
+fn adjust(limits: &mut Limits, done: Result<Completed, tokio::task::JoinError>) {
+    match done {
+        Ok(Completed { target, load, began, ended }) => limits.ended(&target, load, began, ended),
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => return,
-    };
-    match load {
-        Load::Normal => concurrency.answered(began, ended),
-        Load::Throttled(after) => concurrency.throttled(began, ended, after),
-        Load::Unanswered => concurrency.unanswered(began, ended),
-        Load::Unknown => {}
+        Err(_) => {}
     }
 }
 
@@ -195,23 +142,25 @@ async fn execute_call(
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
+    target: Target,
     start: Instant,
 ) -> Completed {
     let began = start.elapsed();
     let outcome = call_api(&client, &names, &action).await;
     let ended = start.elapsed();
     tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
+    let to_std = |after: &SignedDuration| Duration::try_from(*after).ok();
     let load = match (&outcome, &action) {
-        (Outcome::Throttled { after } | Outcome::Unanswered { after: after @ Some(_), .. }, _) => {
-            Load::Throttled(after.and_then(|after| Duration::try_from(after).ok()))
+        (Outcome::Throttled { after }, _) => Load::Throttled(after.as_ref().and_then(to_std)),
+        (Outcome::Unanswered { after, .. }, _) => {
+            after.as_ref().and_then(to_std).map_or(Load::Unanswered, Load::Unavailable)
         }
-        (Outcome::Unanswered { .. }, _) => Load::Unanswered,
         (_, Action::ReadPods { .. }) => Load::Unknown,
         (_, Action::Delete { .. } | Action::Read { .. }) => Load::Normal,
     };
     // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
-    (load, began, ended)
+    Completed { target, load, began, ended }
 }
 
 /// Makes the API call of one action.

@@ -46,6 +46,20 @@ impl Status {
         self.message.starts_with("admission webhook ")
             || self.message.contains("ValidatingAdmissionPolicy '")
     }
+
+    /// Whether a webhook with `failurePolicy: Fail` could not be asked, so that the request had no effect. The text is that
+    /// of `ErrCallingWebhook` (`k8s.io/apiserver/pkg/util/webhook/error.go`) in `errors.NewInternalError`.
+    pub(super) fn is_webhook_failure(&self) -> bool {
+        self.message.starts_with("Internal error occurred: failed calling webhook ")
+    }
+
+    /// Whether the request met another write of the object, or the object's deletion that has begun already: the reasons for
+    /// a 409 that the same request may not meet again.
+    pub(super) fn is_passing_conflict(&self) -> bool {
+        ["the object has been modified", "The system is ensuring all content is removed"]
+            .iter()
+            .any(|mark| self.message.contains(mark))
+    }
 }
 
 /// The message of an answer: the Status' message, else the start of the body, else only the code.

@@ -56,7 +56,7 @@ pub(super) async fn pause(
     send(state, person, run?.0, RunCommand::Pause).await
 }
 
-/// Resumes a run.
+/// Resumes a run, or lets a running one repeat refused calls at once.
 pub(super) async fn resume(
     state: State<AppState>,
     person: Extension<Person>,

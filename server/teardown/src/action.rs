@@ -86,7 +86,8 @@ pub enum Outcome {
         /// The unit that its labels and annotations name.
         named: Option<UnitId>,
     },
-    /// The API server refused, and would refuse again: 400, 403, 405, 422, or a webhook's denial.
+    /// The API server refused, and would refuse again: 400, 403, 405, 409 for another reason than the UID, the version or a
+    /// write at the same time, 422, or a webhook that denies or cannot be asked. The call had no effect.
     Refused {
         /// HTTP status code.
         code: u16,

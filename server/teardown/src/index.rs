@@ -6,6 +6,7 @@
 //! objects, and every query about them returns "unknown". If a kind is hidden in some namespaces only, this holds for
 //! queries about those namespaces.
 
+mod changed;
 mod controller;
 mod departures;
 mod gone;
@@ -24,6 +25,7 @@ use jiff::Timestamp;
 
 pub use self::departures::Departure;
 use self::{
+    changed::{Kept, Rules},
     departures::Departures,
     key::{ByName, ByUid, Name},
 };
@@ -47,7 +49,7 @@ const MAX_TOMBSTONES: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     kinds: BTreeMap<String, Watch>,
-    objects: HashSet<ByUid>,
+    objects: HashSet<Kept>,
     names: NameSet<ByName, RandomState>,
     hidden: BTreeMap<String, HiddenKind>,
     tombstones: HashMap<Uid, Tombstone>,
@@ -57,6 +59,7 @@ pub struct Index {
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
     /// Group and kind of the definitions that were deleted.
@@ -189,7 +192,7 @@ impl Index {
                     part.hidden = None;
                 }
             }
-            Observation::Applied(object) => self.put(*object),
+            Observation::Applied(object) => self.put(*object, true),
             Observation::Deleted { kind, uid } => {
                 if let Some(watch) = self.kinds.get_mut(&kind.resource()) {
                     watch.objects.remove(&uid);
@@ -256,7 +259,7 @@ impl Index {
             .collect();
         self.remove_all(&resource, &missing, Proof::List);
         for object in objects {
-            self.put(object);
+            self.put(object, false);
         }
         if kind.is("", "Namespace") {
             self.remove_with_namespaces();
@@ -331,8 +334,14 @@ impl Index {
         }
     }
 
-    fn put(&mut self, object: Object) {
+    /// Keeps an object. An event is a change even if no stored field differs, because most fields are not stored.
+    fn put(&mut self, object: Object, is_event: bool) {
         let object = Arc::new(object);
+        let before = self.objects.get(&object.uid);
+        let changed = match before.filter(|before| !is_event && *before.object == *object) {
+            Some(before) => before.changed,
+            None => self.rules.note(&object.kind, self.now),
+        };
         let resource = object.kind.resource();
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.remove(&(definition.group.clone(), definition.kind.clone()));
@@ -349,11 +358,12 @@ impl Index {
             watch.objects.replace(ByUid(object.clone()));
         }
         self.names.replace(ByName(object.clone()));
-        self.objects.replace(ByUid(object));
+        self.objects.replace(Kept { object, changed });
     }
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
-        let Some(ByUid(object)) = self.objects.take(uid) else { return };
+        let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
+        self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
             self.unconfirmed.insert(uid.clone(), object.clone());
         }
@@ -384,7 +394,7 @@ impl Index {
 
     /// All objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.objects.iter().map(|ByUid(object)| object)
+        self.objects.iter().map(|kept| &kept.object)
     }
 
     /// Workloads that were deleted in the last half hour, oldest first.
@@ -409,7 +419,7 @@ impl Index {
 
     /// The object of that UID.
     pub fn get(&self, uid: &Uid) -> Option<&Arc<Object>> {
-        self.objects.get(uid).map(|ByUid(object)| object)
+        self.objects.get(uid).map(|kept| &kept.object)
     }
 
     /// The object that has this name now.

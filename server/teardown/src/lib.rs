@@ -16,6 +16,7 @@ pub mod interner;
 pub mod demo;
 pub mod right;
 pub mod api_problem;
+mod refusal;
 pub mod observation;
 pub mod state;
 pub mod unknown_reason;

@@ -18,7 +18,7 @@
 //! - Everything that waits for a Pod also waits for the Pod's owners: a custom resource has no template that names what its
 //!   Pods use, and its operator would create another Pod.
 //! - `Retry-After` is honoured for the step that it answered, up to an hour, or up to two minutes if a DELETE may have had
-//!   its effect. Resuming a run retries at once. Other steps are held back for at most 30 s, because a proxy may mean one
+//!   its effect. Resuming a run retries at once. Refused calls have a delay of their own (`decide/refusal.rs`). Other steps are held back for at most 30 s, because a proxy may mean one
 //!   request only.
 //! - A skipped object stays: its owner is then deleted with `Orphan`, and a volume is skipped with its claim.
 //! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
@@ -44,6 +44,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     deadlines::Overdue,
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
+    refusal::RefusalCause,
     relation::EdgeKind,
     state::State,
 };
@@ -52,7 +53,7 @@ pub use self::{
     command::{CommandError, RunCommand},
     decide::{Decision, Input},
     event::{Call, RunEvent},
-    feed::{FeedEntry, FeedEvent, StepProblem},
+    feed::{FeedEntry, FeedEvent, Refusals, StepProblem},
     progress::{Progress, Skip, Stage},
 };
 
@@ -272,7 +273,8 @@ impl Run {
         }
     }
 
-    /// Applies an event; nothing else changes a run. A problem that is the same as before adds no entry to the feed.
+    /// Applies an event; nothing else changes a run. A problem that is the same as before adds no entry to the feed, nor
+    /// does another try at the same call: the entry of a refusal counts them.
     ///
     /// # Errors
     /// [`ReplayError`] if the event names a step that the plan does not have.
@@ -284,15 +286,51 @@ impl Run {
         }
         let known = event.step().and_then(|step| self.progress(step)?.problem.clone());
         self.take(at, event);
-        let news = self.event(event).filter(|event| match (event, &known) {
-            (FeedEvent::Problem { problem, .. }, Some(known)) => !problem.is_like(known),
-            _ => true,
-        });
-        if let Some(event) = news {
-            let number = self.event_log.len() as u64;
-            self.event_log.push(FeedEntry { number, at, event });
+        if let (RunEvent::Accepted { .. }, Some(StepProblem::Refused { message, .. })) =
+            (event, &known)
+        {
+            self.retry_refused_by(RefusalCause::of(message));
+        }
+        match (self.event(event), known) {
+            (None, _) => {}
+            (Some(FeedEvent::Problem { step, problem, .. }), Some(known))
+                if problem.is_like(&known) =>
+            {
+                self.count_in_feed(step, problem);
+            }
+            (
+                Some(FeedEvent::Requested { .. }),
+                Some(StepProblem::Refused { .. } | StepProblem::Retrying { .. }),
+            ) => {}
+            (Some(event), _) => {
+                let number = self.event_log.len() as u64;
+                self.event_log.push(FeedEntry { number, at, event });
+            }
         }
         Ok(())
+    }
+
+    /// Brings the feed's entry of a step's refusal up to date.
+    fn count_in_feed(&mut self, step: StepId, refused: StepProblem) {
+        let mut latest_first = self.event_log.iter_mut().rev().map(|entry| &mut entry.event);
+        let entry = latest_first.find_map(|event| match event {
+            FeedEvent::Problem { step: of, problem, .. } if *of == step => Some(problem),
+            _ => None,
+        });
+        if let (Some(entry), StepProblem::Refused { .. }) = (entry, &refused) {
+            *entry = refused;
+        }
+    }
+
+    /// Lets every step that was refused for this cause be retried at once: a call that it refused was accepted.
+    fn retry_refused_by(&mut self, cause: RefusalCause<'_>) {
+        let is_refused_by_it = |progress: &&mut Progress| match &progress.problem {
+            Some(StepProblem::Refused { message, .. }) => RefusalCause::of(message) == cause,
+            _ => false,
+        };
+        if cause.is_shared() {
+            self.steps.iter_mut().filter(is_refused_by_it).for_each(Progress::retry_at_once);
+        }
     }
 
     fn take(&mut self, at: Timestamp, event: &RunEvent) {
@@ -309,7 +347,7 @@ impl Run {
             RunEvent::Resumed { .. } => {
                 self.state = RunState::Running;
                 // A person who resumes a run wants the next try now, even before `Retry-After` has passed.
-                self.steps.iter_mut().for_each(|progress| progress.retry_window = None);
+                self.steps.iter_mut().for_each(Progress::retry_at_once);
             }
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
             RunEvent::DataChecked { .. } => {}
@@ -324,6 +362,7 @@ impl Run {
             RunEvent::CallStarted { step, .. }
             | RunEvent::Accepted { step }
             | RunEvent::Postponed { step, .. }
+            | RunEvent::RefusedAgain { step, .. }
             | RunEvent::NoEffect { step }
             | RunEvent::Recalled { step }
             | RunEvent::BecameUnknown { step, .. }
@@ -360,7 +399,9 @@ impl Run {
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }
             | RunEvent::BecameKnown { .. } => None,
-            RunEvent::Postponed { step, problem: what, .. } => problem(step, what.clone()),
+            RunEvent::Postponed { step, .. } | RunEvent::RefusedAgain { step, .. } => {
+                problem(step, self.progress(*step)?.problem.clone()?)
+            }
             RunEvent::BecameUnknown { step, reason } => {
                 problem(step, StepProblem::Unknown { reason: reason.clone() })
             }

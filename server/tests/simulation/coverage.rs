@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 30] = [
+pub(crate) const EFFECTS: [&str; 31] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -37,6 +37,7 @@ pub(crate) const EFFECTS: [&str; 30] = [
     "callStarted",
     "accepted",
     "postponed",
+    "refusedAgain",
     "noEffect",
     "recalled",
     "becameUnknown",

@@ -1,12 +1,12 @@
 //! Why a step does not get on, what to do about it, and the cluster’s own words.
 
 use teardown::{
-    run::StepProblem,
+    run::{Refusals, StepProblem},
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
 
 use super::{
-    super::{absolute, isolated, named, visible},
+    super::{absolute, isolated, named, time_of_day, visible},
     api_problem, many,
 };
 
@@ -18,7 +18,16 @@ pub fn step_problem(problem: &StepProblem) -> String {
             [one] => format!("The finalizer {} is not removed yet.", isolated(one)),
             many => format!("{} finalizers are not removed yet.", many.len()),
         },
-        StepProblem::Refused { code, .. } => format!("The API server refused with {code}."),
+        StepProblem::Refused { code, refusals, .. } => {
+            let mut said = format!("The API server refused with {code}.");
+            if let Some(Refusals { count, since, next }) = refusals
+                && *count > 1
+            {
+                let (since, next) = (absolute(*since), time_of_day(*next));
+                said += &format!(" {count} times since {since}, next try at {next}.");
+            }
+            said
+        }
         StepProblem::CameBack { .. } => {
             "Something created it again under the same name. This run does not touch the new object.".to_owned()
         }
@@ -68,7 +77,7 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
     match problem {
         StepProblem::Late { finalizers, .. } => late_do(finalizers),
         StepProblem::Refused { .. } => {
-            "Grant the permission, or change the policy that refused: the DELETE is tried again every 20 s. Or stop waiting for it."
+            "Grant the permission, or change the policy that refused: the DELETE is then tried again at once. Or stop waiting for it."
         }
         StepProblem::CameBack { .. } => {
             "Stop what creates it, such as a GitOps controller or an operator, and make a new plan."
@@ -139,7 +148,7 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
             );
             lines
         }
-        StepProblem::Refused { code, message } => {
+        StepProblem::Refused { code, message, .. } => {
             vec![format!("HTTP {code}: {}", visible(&api_problem(message)))]
         }
         StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
@@ -194,6 +203,21 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_are_counted_from_the_second_on() {
+        let at = |seconds: i64| jiff::Timestamp::from_second(1_800_000_000 + seconds).unwrap();
+        let refused = |count| StepProblem::Refused {
+            code: 403,
+            message: "no".into(),
+            refusals: Some(Refusals { count, since: at(0), next: at(1_680) }),
+        };
+        assert_eq!(step_problem(&refused(1)), "The API server refused with 403.");
+        assert_eq!(
+            step_problem(&refused(7)),
+            "The API server refused with 403. 7 times since 2027-01-15 08:00:00 UTC, next try at 08:28:00 UTC."
+        );
+    }
 
     #[test]
     fn definition_that_waits_for_its_instances_is_not_blamed_on_a_controller() {

@@ -22,8 +22,9 @@ use crate::cluster::{
 pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> Outcome {
     let message = answer.message();
     let status = Status::read(&answer.body);
-    if status.as_ref().is_some_and(Status::is_denial) {
-        // A webhook chooses its code freely. Even 404 or 409 only means that it denied the request.
+    if status.as_ref().is_some_and(|status| status.is_denial() || status.is_webhook_failure()) {
+        // A webhook chooses its code freely. Even 404 or 409 only means that it denied the request. One that cannot be asked
+        // refuses with 500, until it is repaired.
         return Outcome::Refused { code: answer.code, message };
     }
     let after = || {
@@ -40,11 +41,13 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
         },
         409 => match status.as_ref().and_then(|status| other_uid(&status.message)) {
             Some(uid) => Outcome::OtherUid { uid },
-            // The object changed while it was being deleted, or its storage was busy. The same call may succeed.
-            None if status.is_some_and(|status| is_about_version(&status.message)) => {
-                Outcome::Changed { message }
-            }
-            None => Outcome::Unanswered { message, after: None },
+            None => match status {
+                Some(status) if is_about_version(&status.message) => Outcome::Changed { message },
+                Some(status) if !status.is_passing_conflict() => {
+                    Outcome::Refused { code: answer.code, message }
+                }
+                _ => Outcome::Unanswered { message, after: None },
+            },
         },
         429 => Outcome::Throttled { after },
         // 410 means that a page of a list has expired; a new list succeeds.

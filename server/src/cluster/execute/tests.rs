@@ -1,3 +1,5 @@
+mod fairness;
+
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
@@ -169,6 +171,11 @@ async fn answer_409_for_the_uid_returns_the_new_uid() {
     assert_eq!(check(empty).await, Outcome::OtherUid { uid: None });
     let other = check("the object has been modified; please apply your changes to the latest version and try again").await;
     assert!(matches!(other, Outcome::Unanswered { .. }), "{other:?}");
+    let going = check("Operation cannot be fulfilled on namespaces \"shop\": The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.").await;
+    assert!(matches!(going, Outcome::Unanswered { .. }), "the deletion has begun: {going:?}");
+    let last =
+        check("Operation cannot be fulfilled on priorityclasses \"low\": it is in use").await;
+    assert!(matches!(last, Outcome::Refused { code: 409, .. }), "{last:?}");
     let denied = check("admission webhook \"keep.example.com\" denied the request: no").await;
     assert_eq!(
         denied,
@@ -199,6 +206,10 @@ async fn status_code_decides_the_outcome() {
             Outcome::Unknown { message: ProblemCode::Status { code, said: String::new() }.into() }
         );
     }
+    let failing = r#"Internal error occurred: failed calling webhook "w": failed to call webhook: Post "https://w.guard.svc:443/?timeout=10s": context deadline exceeded"#;
+    let outcome =
+        answered(delete_action(), 500, &status(500, "InternalError", failing, "{}")).await;
+    assert_eq!(outcome, Outcome::Refused { code: 500, message: failing.into() });
     let webhook = status(
         404,
         "NotFound",

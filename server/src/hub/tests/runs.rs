@@ -126,6 +126,33 @@ async fn refused_step_is_retried_without_a_busy_loop() {
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
 }
 
+/// The run sleeps until the early try is due, and no message wakes it.
+#[tokio::test(start_paused = true)]
+async fn refused_step_is_retried_soon_after_its_webhook_changed() {
+    const GATE: &str = "webhook gate guards=deployments.apps service=guard/gate";
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process.list(&format!("{SHOP}\n {GATE}")).await;
+    let run = process.start_run("shop").await;
+    let message = r#"Internal error occurred: failed calling webhook "gate.example.com": failed to call webhook: no endpoints available"#;
+    let refused = || Outcome::Refused { code: 500, message: message.into() };
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    for delay in [0, 20, 40, 80, 160] {
+        let began = Instant::now();
+        process.expect("DELETE Deployment shop/web", refused()).await;
+        assert_eq!(began.elapsed().as_secs(), delay);
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    process.see(vec![Observation::Applied(Box::new(fixture::object(GATE)))]).await;
+    process.quiet().await;
+    let began = Instant::now();
+    process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    assert_eq!(began.elapsed().as_secs(), 3);
+    let journal = disk.journal(&run);
+    assert_eq!(journal.matches("failed calling webhook").count(), 1, "{journal}");
+    assert_eq!(journal.matches(r#""event":"refusedAgain""#).count(), 4, "{journal}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn call_without_answer_is_read_before_it_is_repeated() {
     let mut process = Process::start(&Disk::default());

@@ -8,39 +8,45 @@ use super::{
     case::{Case, Serving, names},
     cause::{Cause, Confidence, Evidence, Verdict},
 };
-use crate::object::{Facts, Object, ObjectRef};
+use crate::{
+    object::{Facts, Object, ObjectRef},
+    refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
+};
 
 /// The verdict on a refusal that is known; `None` for another text.
 pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
-    if let Some(webhook) = quoted_after(message, "failed calling webhook ") {
-        let configurations = configurations(case, webhook);
-        let cause =
-            Cause::WebhookDown { webhook: webhook.into(), configurations: names(&configurations) };
-        let evidence: Vec<Evidence> =
-            configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
-        // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
-        let confidence =
-            if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
-        let verdict = Verdict::at(cause, root(&configurations, webhook), confidence);
-        return Some(verdict.part(&webhook.into()).with(evidence));
-    }
-    if let Some((before, _)) = message.split_once(" denied the request")
-        && let Some(webhook) = quoted_after(before, "admission webhook ")
-    {
-        let found = configurations(case, webhook);
-        let cause = Cause::WebhookDenies { webhook: webhook.into() };
-        let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
-        return Some(verdict.part(&webhook.into()));
-    }
-    if let Some((_, rest)) = message.split_once("ValidatingAdmissionPolicy '") {
-        let policy: Arc<str> = rest.split('\'').next().unwrap_or_default().into();
-        let root = ObjectRef {
-            group: "admissionregistration.k8s.io".into(),
-            kind: "ValidatingAdmissionPolicy".into(),
-            namespace: None,
-            name: policy.clone(),
-        };
-        return Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed));
+    match RefusalCause::in_text(message) {
+        RefusalCause::WebhookDown { webhook } => {
+            let configurations = configurations(case, webhook);
+            let cause = Cause::WebhookDown {
+                webhook: webhook.into(),
+                configurations: names(&configurations),
+            };
+            let evidence: Vec<Evidence> =
+                configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
+            // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
+            let confidence =
+                if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
+            let verdict = Verdict::at(cause, root(&configurations, webhook), confidence);
+            return Some(verdict.part(&webhook.into()).with(evidence));
+        }
+        RefusalCause::WebhookDenies { webhook } => {
+            let found = configurations(case, webhook);
+            let cause = Cause::WebhookDenies { webhook: webhook.into() };
+            let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
+            return Some(verdict.part(&webhook.into()));
+        }
+        RefusalCause::PolicyDenies { policy } => {
+            let policy: Arc<str> = policy.into();
+            let root = ObjectRef {
+                group: "admissionregistration.k8s.io".into(),
+                kind: "ValidatingAdmissionPolicy".into(),
+                namespace: None,
+                name: policy.clone(),
+            };
+            return Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed));
+        }
+        RefusalCause::Forbidden { .. } | RefusalCause::Other => {}
     }
     let (_, rest) = message.split_once("conversion webhook for ")?;
     let (kind, _) = rest.split_once(" failed").or_else(|| rest.split_once(" returned"))?;
@@ -51,19 +57,9 @@ pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
     ))
 }
 
-/// The text between quotes after a word: `word "text" …`.
-fn quoted_after<'m>(message: &'m str, word: &str) -> Option<&'m str> {
-    let (_, rest) = message.split_once(word)?;
-    rest.strip_prefix('"')?.split('"').next().filter(|name| !name.is_empty())
-}
-
 /// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration.
 fn configurations<'a>(case: &Case<'a>, webhook: &str) -> Vec<&'a Arc<Object>> {
-    let resources = [
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    ];
-    let all = resources.iter().flat_map(|resource| case.index.of_resource(resource));
+    let all = WEBHOOK_CONFIGURATIONS.iter().flat_map(|resource| case.index.of_resource(resource));
     let mut found: Vec<&Arc<Object>> = all
         .filter(|object| match &object.facts {
             Facts::Webhooks(webhooks) => {

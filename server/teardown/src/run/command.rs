@@ -10,7 +10,7 @@ use crate::plan::StepId;
 pub enum RunCommand {
     /// No more calls until the run is resumed.
     Pause,
-    /// The run continues.
+    /// The run continues. In a run that is not paused, refused calls are tried again at once.
     Resume,
     /// No more calls.
     Stop,

@@ -2,8 +2,9 @@
 
 mod answer;
 mod kept_data;
-mod ready;
 mod late_objects;
+mod ready;
+mod refusal;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -12,7 +13,11 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::{answer::gone, late_objects::LateObjects};
+use self::{
+    answer::gone,
+    late_objects::LateObjects,
+    refusal::{BackendsChanged, earliest_try},
+};
 use super::{
     Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, Stage, StepProblem,
 };
@@ -135,6 +140,7 @@ struct ReconcileContext<'a> {
     /// By owner: the objects whose `ownerReferences` name it.
     owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
     late_objects: Option<LateObjects<'a>>,
+    backends_changed: BackendsChanged,
     decision: Decision,
 }
 
@@ -178,6 +184,13 @@ impl Run {
         let by = by.to_owned();
         match command {
             RunCommand::Pause => self.steer(RunState::Running, RunEvent::Paused { by }),
+            // Nothing else asks for the next try of what was refused, so a run need not be paused for it.
+            RunCommand::Resume
+                if self.state == RunState::Running
+                    && self.steps.iter().any(|it| earliest_try(it).is_some()) =>
+            {
+                Ok(Decision::event(RunEvent::Resumed { by }))
+            }
             RunCommand::Resume => self.steer(RunState::Paused, RunEvent::Resumed { by }),
             RunCommand::Stop if self.state == RunState::Stopping => Ok(Decision::default()),
             RunCommand::Stop => Ok(Decision::event(RunEvent::Stopping { by })),
@@ -291,7 +304,7 @@ impl Run {
             .filter(|(_, progress)| !progress.is_settled())
             .flat_map(|(step, progress)| {
                 let again = progress.retry_window.as_ref().map(|span| span.end);
-                [again, self.overdue_at(step, progress)]
+                [again, earliest_try(progress), self.overdue_at(step, progress)]
             })
             .flatten()
             .filter(|at| *at > now)
@@ -401,7 +414,9 @@ impl Run {
                 .events
                 .push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
         }
-        if is_postponed(progress, context.index, context.now) {
+        if is_postponed(progress, context.index, context.now)
+            && !context.is_cause_changed(step, progress)
+        {
             return;
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
@@ -505,6 +520,7 @@ impl<'a> ReconcileContext<'a> {
             users: HashMap::new(),
             owned: None,
             late_objects: None,
+            backends_changed: HashMap::new(),
             decision: Decision::default(),
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepProblem;
 use crate::{
+    api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::StepId,
     proof::Proof,
@@ -59,6 +60,18 @@ pub enum RunEvent {
         effect_unknown: bool,
         /// The problem.
         problem: StepProblem,
+    },
+    /// The call was refused for the same cause as the call before it; it is retried, but not before `until`. A run that is
+    /// refused for days writes little else, so the event is short.
+    RefusedAgain {
+        /// The step.
+        step: StepId,
+        /// The earliest time of the next try, unless the cause changes before.
+        #[serde(with = "crate::millis::required")]
+        until: Timestamp,
+        /// The reason that the API server gave, if it gave another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<ApiProblem>,
     },
     /// A read showed the planned object still untouched: the DELETE had no effect.
     NoEffect {
@@ -169,6 +182,7 @@ impl RunEvent {
             Self::CallStarted { step, .. }
             | Self::Accepted { step }
             | Self::Postponed { step, .. }
+            | Self::RefusedAgain { step, .. }
             | Self::NoEffect { step }
             | Self::Recalled { step }
             | Self::BecameUnknown { step, .. }

@@ -10,6 +10,7 @@ use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::StepId,
+    refusal::RefusalCause,
     unknown_reason::UnknownReason,
 };
 
@@ -43,6 +44,9 @@ pub enum StepProblem {
         code: u16,
         /// The reason that the API server gave.
         message: ApiProblem,
+        /// How often, and until when. A run counts them; the events in its journal have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusals: Option<Refusals>,
     },
     /// The name belongs to another object now, which this run will not delete.
     CameBack {
@@ -68,6 +72,19 @@ pub enum StepProblem {
     },
 }
 
+/// The consecutive refusals of a call for the same cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// Their number.
+    pub count: u32,
+    /// The time of the first one.
+    #[serde(with = "crate::millis::required")]
+    pub since: Timestamp,
+    /// The time of the next try, unless the cause changes before.
+    #[serde(with = "crate::millis::required")]
+    pub next: Timestamp,
+}
+
 impl StepProblem {
     /// The Pods whose end nobody reported, if the step waits for those.
     pub fn unconfirmed(&self) -> Vec<Uid> {
@@ -79,9 +96,18 @@ impl StepProblem {
         }
     }
 
-    /// Whether both are the same for a person: another attempt at the same call is not worth an entry.
+    /// Whether both are the same for a person: another attempt at the same call is not worth an entry. Refusals are the
+    /// same if the API server names the same webhook, policy or missing right, whatever else it says.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
+            (
+                Self::Refused { code, message, refusals: _ },
+                Self::Refused { code: other_code, message: other, refusals: _ },
+            ) => {
+                let cause = RefusalCause::of(message);
+                let is_named = cause != RefusalCause::Other && cause == RefusalCause::of(other);
+                code == other_code && (is_named || message == other)
+            }
             (
                 Self::Retrying { attempts: _, message },
                 Self::Retrying { attempts: _, message: other },

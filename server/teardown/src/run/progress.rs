@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ops::Range};
 
 use jiff::Timestamp;
 
-use super::{Call, RunEvent, StepProblem};
+use super::{Call, Refusals, RunEvent, StepProblem};
 use crate::{
     deadlines::Overdue,
     object::Uid,
@@ -61,6 +61,9 @@ pub struct Progress {
     /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
     /// applies, so that no step waits longer than intended.
     pub retry_window: Option<Range<Timestamp>>,
+    /// Retries after a refusal that came early, because the cause had changed, and changed nothing. Each one makes the next
+    /// early retry wait twice as long, and each retry in time takes one back.
+    pub hasty: u32,
     /// The effect of its DELETE is unknown: a read comes first.
     pub effect_unknown: bool,
     /// Whether it is overdue.
@@ -96,6 +99,7 @@ impl Progress {
             detached: false,
             attempts: 0,
             retry_window: None,
+            hasty: 0,
             effect_unknown: false,
             overdue: Overdue::No,
             problem: None,
@@ -150,7 +154,13 @@ impl Progress {
         match event {
             RunEvent::CallStarted { call, .. } => {
                 self.stage = Stage::Calling(*call);
-                self.retry_window = None;
+                if let Some(window) = self.retry_window.take()
+                    && self.refusals().is_some()
+                {
+                    let is_early = at < window.end;
+                    self.hasty =
+                        if is_early { self.hasty + 1 } else { self.hasty.saturating_sub(1) };
+                }
                 if *call == Call::Delete {
                     self.requested.get_or_insert(at);
                 }
@@ -165,7 +175,16 @@ impl Progress {
                 self.retry_window = Some(at..*until);
                 self.effect_unknown = *effect_unknown;
                 self.remember(problem);
-                self.problem = Some(problem.clone());
+                self.meet(problem.clone(), at, *until);
+            }
+            RunEvent::RefusedAgain { until, message: said, .. } => {
+                self.stage = Stage::Waiting;
+                self.attempts += 1;
+                self.retry_window = Some(at..*until);
+                if let Some(StepProblem::Refused { code, message, .. }) = &self.problem {
+                    let (code, message) = (*code, said.as_ref().unwrap_or(message).clone());
+                    self.meet(StepProblem::Refused { code, message, refusals: None }, at, *until);
+                }
             }
             RunEvent::NoEffect { .. } => {
                 self.stage = Stage::Waiting;
@@ -245,9 +264,46 @@ impl Progress {
         }
     }
 
+    /// Whether it waits for the next try of a call that was refused.
+    pub(super) fn is_refused(&self) -> bool {
+        self.stage == Stage::Waiting && self.refusals().is_some()
+    }
+
+    /// The consecutive refusals, if it was refused last.
+    pub(super) fn refusals(&self) -> Option<&Refusals> {
+        match &self.problem {
+            Some(StepProblem::Refused { refusals, .. }) => refusals.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Takes the problem with a call. Refusals are counted, from one again if the cause is another one.
+    fn meet(&mut self, problem: StepProblem, at: Timestamp, next: Timestamp) {
+        let is_like = self.problem.as_ref().is_some_and(|before| before.is_like(&problem));
+        let before = self.refusals().copied().filter(|_| is_like);
+        self.problem = Some(match problem {
+            StepProblem::Refused { code, message, refusals: _ } => {
+                if before.is_none() {
+                    self.hasty = 0;
+                }
+                let before = before.unwrap_or(Refusals { count: 0, since: at, next });
+                let refusals = Some(Refusals { count: before.count + 1, next, ..before });
+                StepProblem::Refused { code, message, refusals }
+            }
+            problem => problem,
+        });
+    }
+
+    /// Ends every delay: a person wants the next try now, or the cause of a refusal is gone.
+    pub(super) fn retry_at_once(&mut self) {
+        self.retry_window = None;
+        self.hasty = 0;
+    }
+
     fn calm(&mut self) {
         self.attempts = 0;
         self.retry_window = None;
+        self.hasty = 0;
         self.effect_unknown = false;
         self.overdue = Overdue::No;
         self.problem = None;

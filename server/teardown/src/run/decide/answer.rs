@@ -18,8 +18,8 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// The delay after a refusal: a person may have granted the missing right, or repaired the webhook.
-const REFUSAL_RETRY: SignedDuration = SignedDuration::from_secs(20);
+/// The delay after an object was found to be given away or in use, just before its DELETE.
+const RECHECK: SignedDuration = SignedDuration::from_secs(20);
 /// The first and the longest delay after no answer; the delay doubles with each try.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
@@ -65,12 +65,7 @@ impl Run {
             }
             // The name belongs to another object, so this UID is gone; the watch will deliver the new object.
             Outcome::OtherUid { .. } => Decision::event(gone(step, Proof::OtherUid, index)),
-            Outcome::Refused { code, message } => postpone(
-                REFUSAL_RETRY,
-                // A refused read says nothing about the DELETE before it.
-                progress.effect_unknown,
-                StepProblem::Refused { code: *code, message: message.clone() },
-            ),
+            Outcome::Refused { code, message } => self.refused(step, progress, *code, message, now),
             Outcome::Throttled { after } => {
                 let message = ProblemCode::Status { code: 429, said: String::new() }.into();
                 let problem = StepProblem::Retrying { attempts, message };
@@ -153,7 +148,7 @@ impl Run {
             Ok(false) => decision.events.push(RunEvent::NoEffect { step: step.id }),
             Err(reason) => decision.events.push(RunEvent::Postponed {
                 step: step.id,
-                until: now.checked_add(REFUSAL_RETRY).unwrap_or(now),
+                until: now.checked_add(RECHECK).unwrap_or(now),
                 effect_unknown: false,
                 problem: StepProblem::Unknown { reason },
             }),
@@ -211,6 +206,9 @@ fn backoff(attempts: u32) -> SignedDuration {
     doubled(RETRY_BACKOFF, attempts)
 }
 
-fn doubled((first, last): (SignedDuration, SignedDuration), tries: u32) -> SignedDuration {
+pub(super) fn doubled(
+    (first, last): (SignedDuration, SignedDuration),
+    tries: u32,
+) -> SignedDuration {
     (first * 2_i32.pow(tries.min(10))).min(last)
 }

@@ -402,7 +402,7 @@ impl Run {
 
 impl<'a> ReconcileContext<'a> {
     /// The Pods of a namespace that may use something. Pods that have run to completion use nothing.
-    fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
+    pub(super) fn users(&mut self, namespace: &Arc<str>) -> &[&'a Object] {
         let index = self.index;
         self.users
             .entry(namespace.clone())
