@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long)]
     pub read_only: bool,
 
+    /// Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listener)]
+    pub metrics_address: Option<SocketAddr>,
+
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
         long,
@@ -74,6 +78,17 @@ fn loopback(text: &str) -> Result<IpAddr, String> {
              on 127.0.0.1 or ::1; from another machine use `ssh -L`"
             .to_owned())
     }
+}
+
+/// An address with a port; a port alone is on loopback. Other addresses are allowed here, because metrics change nothing and
+/// name no object, and Prometheus mostly runs elsewhere.
+fn listener(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().map_err(|_| {
+        "not an IP address with a port; use 9464, 127.0.0.1:9464 or [::1]:9464".to_owned()
+    })
 }
 
 /// The longest name of a person.
@@ -246,6 +261,9 @@ mod tests {
               --read-only
                   Every session may only look; runs that are open go on
 
+              --metrics-address <ADDRESS:PORT>
+                  Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
+
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`
 
@@ -269,6 +287,24 @@ mod tests {
             assert!(parse(&format!("unwind --address={address}")).is_err(), "{address}");
         }
         assert!(parse("unwind --address 0.0.0.0").unwrap_err().contains("loopback"));
+    }
+
+    #[test]
+    fn metrics_are_served_on_loopback_unless_an_address_is_named() {
+        let address = |text: &str| {
+            parse(&format!("unwind --metrics-address={text}")).map(|args| args.metrics_address)
+        };
+        assert_eq!(parse("unwind").unwrap().metrics_address, None);
+        for (text, listens) in [
+            ("9464", "127.0.0.1:9464"),
+            ("[::1]:9464", "[::1]:9464"),
+            ("10.0.0.5:9464", "10.0.0.5:9464"),
+        ] {
+            assert_eq!(address(text), Ok(Some(listens.parse().unwrap())), "{text}");
+        }
+        for text in ["", ":9464", "127.0.0.1", "localhost:9464", "99999", "0x10", "::1:port"] {
+            assert!(address(text).unwrap_err().contains("use 9464"), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod chance;
+pub mod metrics;
 pub mod cluster;
 pub mod http;
 pub mod hub;
@@ -39,8 +40,19 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: Args) -> anyhow::Result<()> {
-    let Args { context, kubeconfig, sandbox, address, port, state, site, name, read_only, log } =
-        args;
+    let Args {
+        context,
+        kubeconfig,
+        sandbox,
+        address,
+        port,
+        state,
+        site,
+        name,
+        read_only,
+        metrics_address,
+        log,
+    } = args;
     let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt()
@@ -75,6 +87,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
     };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
+    let scraped = match metrics_address {
+        Some(address) => Some(http::listen_for_metrics(address).await?),
+        None => None,
+    };
     let most = if read_only { Right::Look } else { Right::Act };
     let (access, link) = LocalAccess::open(address, Some(&state), &name, most, Timestamp::now());
 
@@ -92,6 +108,13 @@ async fn start(args: Args) -> anyhow::Result<()> {
     }
     let handle = HubHandle::new(mailbox.clone());
     let app = AppState::new(handle, Arc::new(access), site, drain.clone()).playing(demo);
+    let app = app.measuring(cluster.metrics());
+    if let Some(listener) = scraped {
+        let address = listener.local_addr()?;
+        eprintln!("Prometheus can read http://{address}/metrics.");
+        let router = http::metrics_router(app.clone(), address);
+        asides.spawn(http::serve(listener, router, Limits::of_metrics(), drain.clone()));
+    }
     let router = http::router(app);
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());

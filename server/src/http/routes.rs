@@ -11,8 +11,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, runs,
-    session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, metrics as scrape, page, plain,
+    plans, runs, session, units,
 };
 
 /// A line of the table.
@@ -111,6 +111,11 @@ pub(super) fn open() -> Vec<Route> {
         Route::open(Method::GET, "/healthz", routing::get(health)),
         Route::open(Method::GET, "/sign-in.js", routing::get(plain::sign_in_script)),
     ]
+}
+
+/// The only route of the listener of the metrics. Whoever reaches it may read them.
+pub(super) fn metrics() -> Vec<Route> {
+    vec![Route::open(Method::GET, "/metrics", routing::get(scrape::read))]
 }
 
 /// A router of these routes.
@@ -260,6 +265,16 @@ mod tests {
         let pages: BTreeSet<&str> =
             pages.filter(is_page).filter(|path| !path.ends_with(".txt")).collect();
         assert_eq!(pages, of_app);
+    }
+
+    #[tokio::test]
+    async fn metrics_are_not_among_the_routes_of_the_pages() {
+        let server = Server::new(Right::Act);
+        assert!(metrics().iter().all(|route| route.path == "/metrics"));
+        assert!(!server.table.iter().any(|(_, path, _)| path.contains("metrics")));
+        let cookie = server.sign_in(&server.token).await;
+        let (status, _, _) = server.ask(&Method::GET, "/metrics", &cookie, String::new()).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
     }
 
     /// A row names the routes of one right: `| act | `POST /api/plans`, … |`.
