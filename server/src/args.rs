@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::{
+    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -8,6 +9,8 @@ use std::{
 
 use clap::Parser;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use crate::notify::Format;
 
 /// Tears a Kubernetes application down in order, and shows the progress in the browser.
 ///
@@ -57,6 +60,15 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listener)]
     pub metrics_address: Option<SocketAddr>,
 
+    /// Address of a webhook to notify once for each root cause that gets stuck, and once when it is resolved. It is a
+    /// secret, so better give it in the environment
+    #[arg(long, value_name = "URL", env = "UNWIND_NOTIFY_URL", hide_env_values = true)]
+    pub notify_url: Option<Secret>,
+
+    /// Format of the notifications
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Json)]
+    pub notify_format: Format,
+
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
         long,
@@ -77,6 +89,29 @@ fn loopback(text: &str) -> Result<IpAddr, String> {
         Err("not a loopback address: everybody who reaches the server can delete with your credentials, so it listens only \
              on 127.0.0.1 or ::1; from another machine use `ssh -L`"
             .to_owned())
+    }
+}
+
+/// A text that is not shown. It is checked where it is used, because clap quotes a value that it refuses.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
     }
 }
 
@@ -264,6 +299,21 @@ mod tests {
               --metrics-address <ADDRESS:PORT>
                   Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
 
+              --notify-url <URL>
+                  Address of a webhook to notify once for each root cause that gets stuck, and once when it is resolved. It is a secret, so better give it in the environment
+
+                  [env: UNWIND_NOTIFY_URL]
+
+              --notify-format <FORMAT>
+                  Format of the notifications
+
+                  Possible values:
+                  - json:  An object with stable fields, for programs
+                  - slack: A message for an incoming webhook of Slack
+                  - lark:  A card for a bot of Lark or Feishu
+
+                  [default: json]
+
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`
 
@@ -305,6 +355,13 @@ mod tests {
         for text in ["", ":9464", "127.0.0.1", "localhost:9464", "99999", "0x10", "::1:port"] {
             assert!(address(text).unwrap_err().contains("use 9464"), "{text}");
         }
+    }
+
+    #[test]
+    fn address_of_the_webhook_is_not_shown() {
+        let args = parse("unwind --notify-url https://example.com/very-secret").unwrap();
+        assert_eq!(args.notify_url.as_ref().unwrap().reveal(), "https://example.com/very-secret");
+        assert!(!format!("{args:?}").contains("very-secret"), "{args:?}");
     }
 
     #[test]

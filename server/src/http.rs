@@ -187,7 +187,11 @@ pub use self::{
     site::{Site, SiteError},
 };
 use self::{events::Streams, guard::signed_in, metrics::Scrapes};
-use crate::{demo::DemoCluster, hub::HubHandle, metrics::ApiMetrics};
+use crate::{
+    demo::DemoCluster,
+    hub::HubHandle,
+    metrics::{ApiMetrics, NotifyMetrics},
+};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -206,6 +210,7 @@ pub struct AppState {
     demo: Option<DemoCluster>,
     scrapes: Arc<Scrapes>,
     api: ApiMetrics,
+    notifications: Option<NotifyMetrics>,
 }
 
 impl AppState {
@@ -218,7 +223,7 @@ impl AppState {
         drain: CancellationToken,
     ) -> Self {
         let (streams, scrapes, api) = (Arc::default(), Arc::default(), ApiMetrics::default());
-        Self { hub, access, drain, site, streams, demo: None, scrapes, api }
+        Self { hub, access, drain, site, streams, demo: None, scrapes, api, notifications: None }
     }
 
     /// Handlers that also play with what takes the place of a cluster.
@@ -227,10 +232,10 @@ impl AppState {
         Self { demo, ..self }
     }
 
-    /// Handlers whose metrics have these counters of the connection to the API server.
+    /// Handlers whose metrics have these counters, of the connection to the API server and of the notifications.
     #[must_use]
-    pub fn measuring(self, api: ApiMetrics) -> Self {
-        Self { api, ..self }
+    pub fn measuring(self, api: ApiMetrics, notifications: Option<NotifyMetrics>) -> Self {
+        Self { api, notifications, ..self }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The metrics for Prometheus. The names and their meaning stand in `server/monitoring/README.md`; a test compares that
-//! table, the alert rules and the dashboard with the [`exposition`].
+//! table, the alert rules and the dashboard with the [`exposition()`].
 //!
 //! # Decisions
 //! - The crate is `prometheus-client`, the OpenMetrics library of the Prometheus project. It has no global registry, so that
@@ -10,10 +10,12 @@
 
 mod api;
 mod exposition;
+mod notifications;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
     api::{ApiMetrics, Call, CallOutcome, RestartReason, Verb},
     exposition::{CONTENT_TYPE, Scrape, exposition},
+    notifications::NotifyMetrics,
 };

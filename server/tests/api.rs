@@ -459,6 +459,7 @@ async fn metrics_are_read_without_a_session_and_nothing_else_is_served_beside_th
         let answer = server.scrape(Method::GET, path, &local).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
     }
+    assert_eq!(server.get("/metrics").await.status, StatusCode::NOT_FOUND);
     let answer = server.scrape(Method::POST, "/metrics", &local).await;
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
 }

@@ -73,8 +73,13 @@ pub(super) async fn read(State(state): State<AppState>) -> Response {
     let Some(reading) = state.scrapes.read(&state.hub).await else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the hub does not answer\n").into_response();
     };
-    let viewers = state.streams.count();
-    let scrape = Scrape { reading: &reading, api: &state.api, viewers, now: Timestamp::now() };
+    let scrape = Scrape {
+        reading: &reading,
+        api: &state.api,
+        notifications: state.notifications.as_ref(),
+        viewers: state.streams.count(),
+        now: Timestamp::now(),
+    };
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], exposition(&scrape)).into_response()
 }
 

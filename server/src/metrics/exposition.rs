@@ -22,7 +22,7 @@ use teardown::{
     tally::{CompleteTally, Tally},
 };
 
-use super::ApiMetrics;
+use super::{ApiMetrics, NotifyMetrics};
 use crate::hub::Reading;
 
 /// The media type of the text.
@@ -38,6 +38,8 @@ pub struct Scrape<'a> {
     pub reading: &'a Reading,
     /// The counters of the connection to the API server.
     pub api: &'a ApiMetrics,
+    /// The counters of the notifications, if there are any.
+    pub notifications: Option<&'a NotifyMetrics>,
     /// The open event streams.
     pub viewers: usize,
     /// The time of the scrape, by the clock of this machine.
@@ -51,7 +53,7 @@ type Seconds = Family<Labels, Gauge<f64, AtomicU64>>;
 /// The metrics of one scrape as OpenMetrics text.
 pub fn exposition(scrape: &Scrape<'_>) -> String {
     let mut registry = Registry::with_prefix("unwind");
-    let Scrape { reading: Reading { tally, journal_failures }, api, viewers, now } = scrape;
+    let Scrape { reading: Reading { tally, journal_failures }, api, viewers, now, .. } = scrape;
     registry.register(
         "build",
         "The version of the server",
@@ -63,6 +65,9 @@ pub fn exposition(scrape: &Scrape<'_>) -> String {
         trouble(&mut registry, complete, tally.now);
     }
     connection(&mut registry, api, *now);
+    if let Some(notifications) = scrape.notifications {
+        notified(&mut registry, notifications);
+    }
     let help = "Open event streams of browsers and programs";
     registry.register("viewers", help, ConstGauge::new(count(*viewers)));
     let help = "Runs that did not start because the journal could not be written";
@@ -88,7 +93,7 @@ fn sight(registry: &mut Registry, tally: &Tally) {
     gauge("hidden_kinds", help, tally.hidden.len());
     let hidden = Gauges::default();
     for (resource, cause) in tally.hidden.iter().take(NAMED) {
-        set(&hidden, vec![("resource", resource.clone()), ("reason", code(cause))], 1);
+        set(&hidden, &[("resource", resource.clone()), ("reason", code(cause))], 1);
     }
     let help = "1 for each hidden kind or group version, at most 200, with the reason";
     registry.register("hidden_kind", help, hidden);
@@ -99,10 +104,10 @@ fn work(registry: &mut Registry, complete: &CompleteTally) {
     registry.register("objects", help, ConstGauge::new(count(complete.objects)));
     let (runs, steps) = (Gauges::default(), Gauges::default());
     for (state, number) in &complete.runs {
-        set(&runs, vec![("state", code(state))], *number);
+        set(&runs, &[("state", code(state))], *number);
     }
     for (state, number) in &complete.steps {
-        set(&steps, vec![("state", code(state))], *number);
+        set(&steps, &[("state", code(state))], *number);
     }
     registry.register("runs", "Runs of this cluster in the journal", runs);
     registry.register("run_steps", "Steps of the runs that are not over", steps);
@@ -115,10 +120,10 @@ fn trouble(registry: &mut Registry, complete: &CompleteTally, now: Timestamp) {
     for cause in Cause::NAMES {
         for confidence in Confidence::ALL {
             let found = complete.waiting.get(&(cause, confidence));
-            let labels = || vec![("cause", cause.to_owned()), ("confidence", code(&confidence))];
-            set(&objects, labels(), found.map_or(0, |it| it.objects));
-            set(&roots, labels(), found.map_or(0, |it| it.roots));
-            set(&stuck, labels(), found.map_or(0, |it| it.stuck));
+            let labels = [("cause", cause.to_owned()), ("confidence", code(&confidence))];
+            set(&objects, &labels, found.map_or(0, |it| it.objects));
+            set(&roots, &labels, found.map_or(0, |it| it.roots));
+            set(&stuck, &labels, found.map_or(0, |it| it.stuck));
             if let Some(found) = found {
                 let first = oldest.entry(cause).or_insert(found.oldest);
                 *first = found.oldest.min(*first);
@@ -156,16 +161,32 @@ fn connection(registry: &mut Registry, api: &ApiMetrics, now: Timestamp) {
     }
 }
 
-fn set(family: &Gauges, labels: Labels, value: usize) {
-    family.get_or_create(&labels).set(count(value));
+fn notified(registry: &mut Registry, metrics: &NotifyMetrics) {
+    let help = "Attempts to deliver a notification";
+    registry.register("notification_deliveries", help, metrics.deliveries.clone());
+    let help = "Notifications that were given up or refused, so nobody got them";
+    registry.register("notifications_lost", help, metrics.lost.clone());
+    let help = "Notifications that wait for their delivery";
+    registry.register("notifications_pending", help, metrics.pending.clone());
+    let help = "Time of the last look at the whole trouble of the cluster, in seconds since 1970; 0 before the first";
+    let name = "notifier_last_look_timestamp";
+    registry.register_with_unit(name, help, Unit::Seconds, metrics.looked.clone());
+}
+
+fn set(family: &Gauges, labels: &[(&'static str, String)], value: usize) {
+    family.get_or_create(&labels.to_vec()).set(count(value));
 }
 
 fn count(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The code of a state or a cause, as the API has it.
+/// The code of a state or a reason: the name that the API has, which begins with a capital for the states of steps.
 fn code(value: &impl Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
+    let mut name = value.as_str().unwrap_or_default().to_owned();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    name
 }

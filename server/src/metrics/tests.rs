@@ -13,7 +13,7 @@ use teardown::{
     observation::HiddenCause,
     run::RunState,
     state::State,
-    tally::{CompleteTally, Tally, WaitingTally},
+    tally::{CompleteTally, STEP_STATES, Tally, WaitingTally},
 };
 
 use super::*;
@@ -45,21 +45,32 @@ fn complete() -> CompleteTally {
             (("nodeSilent", Confidence::Inferred), waiting(-30)),
         ]),
         runs: RunState::ALL.map(|state| (state, 0)).into(),
-        steps: BTreeMap::from([(State::CameBack, 3)]),
+        steps: STEP_STATES.map(|state| (state, usize::from(state == State::CameBack))).into(),
     }
 }
 
 fn scraped(tally: Tally, api: &ApiMetrics) -> String {
     let reading = Reading { tally, journal_failures: 0 };
-    exposition(&Scrape { reading: &reading, api, viewers: 2, now: at(5) })
+    let notifications = Some(&NotifyMetrics::default());
+    exposition(&Scrape { reading: &reading, api, notifications, viewers: 2, now: at(5) })
+}
+
+/// Counters of a connection that was used.
+fn used() -> ApiMetrics {
+    let api = ApiMetrics::default();
+    api.begin(Verb::List).end(CallOutcome::Answered(200));
+    api.watch_line();
+    api
 }
 
 /// A scrape in which no metric is absent.
 fn everything() -> String {
-    let api = ApiMetrics::default();
-    api.begin(Verb::List).end(CallOutcome::Answered(200));
-    api.watch_line();
-    scraped(tally(Some(complete())), &api)
+    scraped(tally(Some(complete())), &used())
+}
+
+/// A scrape while the first lists are under way.
+fn before_the_lists() -> String {
+    scraped(tally(None), &used())
 }
 
 fn value<'a>(text: &'a str, series: &str) -> Option<&'a str> {
@@ -105,9 +116,7 @@ fn documentation_has_a_row_for_each_metric_and_no_other() {
 #[test]
 fn counts_are_absent_until_the_cluster_has_been_read() {
     let whole: BTreeSet<String> = metrics(&everything()).into_keys().collect();
-    let api = ApiMetrics::default();
-    api.watch_line();
-    let text = scraped(tally(None), &api);
+    let text = before_the_lists();
     assert_eq!(value(&text, "unwind_index_complete"), Some("0"));
     let partial = metrics(&text).into_keys().collect();
     let marked = DOCUMENTATION.lines().filter(|line| line.contains("| ◦ "));
@@ -133,7 +142,7 @@ fn every_cause_has_a_count_and_only_causes_with_objects_have_an_age() {
         let age = value(&text, &format!("unwind_terminating_oldest_seconds{{cause=\"{cause}\"}}"));
         assert_eq!(age, (cause == "nodeSilent").then_some("90.0"));
     }
-    assert_eq!(value(&text, "unwind_run_steps{state=\"cameBack\"}"), Some("3"));
+    assert_eq!(value(&text, "unwind_run_steps{state=\"cameBack\"}"), Some("1"));
     assert!(text.ends_with("# EOF\n"), "{text}");
 }
 
@@ -244,7 +253,8 @@ fn selectors(expression: &Expr, found: &mut Vec<VectorSelector>) {
 
 /// Checks that an expression is PromQL, and that its metrics have the labels by which it selects. Returns the metrics.
 fn check(expression: &str) -> BTreeSet<String> {
-    let exposed = metrics(&everything());
+    let text = everything();
+    let exposed = metrics(&text);
     let parsed = parser::parse(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
     let mut found = vec![];
     selectors(&parsed, &mut found);
@@ -265,6 +275,16 @@ fn check(expression: &str) -> BTreeSet<String> {
         for matcher in &selector.matchers.matchers {
             let is_known = labels.contains(&matcher.name) || ADDED.contains(&matcher.name.as_str());
             assert!(is_known, "{expression} selects by {}, which {name} has not", matcher.name);
+            // Each state and each cause is in every scrape.
+            let values =
+                matcher.value.split('|').filter(|_| ["state", "cause"].contains(&&*matcher.name));
+            for value in values {
+                let series = format!("{}=\"{value}\"", matcher.name);
+                // A cause without objects has no age.
+                let of_metric = |line: &&str| matcher.name == "cause" || line.starts_with(&name);
+                let mut lines = text.lines().filter(of_metric);
+                assert!(lines.any(|line| line.contains(&series)), "{expression}: no {series}");
+            }
         }
         names.insert(base.to_owned());
     }
@@ -303,6 +323,8 @@ fn alert_rules_are_complete_and_read_exposed_metrics() {
         "unwind_hidden_kinds",
         "unwind_api_server_reachable",
         "unwind_watch_last_event_timestamp_seconds",
+        "unwind_notifications_pending",
+        "unwind_notifier_last_look_timestamp_seconds",
     ] {
         assert!(read.contains(metric), "no alert reads {metric}");
     }

@@ -1,8 +1,9 @@
-//! Advice about a deletion that waits. Only the server asks for it: see `teardown::advice`.
+//! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
-use teardown::{advice::Advice, message::DiagnosisCard, remedy::Remedy};
+use teardown::{advice::Advice, message::DiagnosisCard, object::ObjectRef, remedy::Remedy};
 
 use super::{
+    super::{named, visible},
     diagnosis::{confidence, do_not, if_nobody_acts, incident_note},
     remedy::way,
 };
@@ -17,4 +18,14 @@ pub fn advice(card: &DiagnosisCard, remedies: &[Remedy], cluster: &str) -> Advic
         ways: remedies.iter().map(|remedy| way(remedy, cluster)).collect(),
         note: incident_note(card, cluster),
     }
+}
+
+/// The title of the notification that deletions are stuck, with the sentence of their cause.
+pub fn stuck_in(cluster: &str, cause: &str) -> String {
+    format!("Stuck in {}: {cause}", visible(cluster))
+}
+
+/// The title of the notification that nothing waits for a root any more.
+pub fn resolved_in(cluster: &str, root: &ObjectRef) -> String {
+    format!("Resolved in {}: no deletion waits for {} any more.", visible(cluster), named(root))
 }

@@ -157,7 +157,10 @@ async fn reading_has_no_counts_before_every_kind_is_listed_and_its_ages_grow() {
     let stuck = "ns shop\nnode n1\npvc shop/data deleted=600 finalizers=kubernetes.io/pvc-protection\n\
                  pod shop/a node=n1 uses=claim:data";
     let listing = fixture::listing(&fixture::objects(stuck));
-    let watching = listing.iter().filter(|it| matches!(it, Observation::Watching(_))).cloned();
+    let watching = listing.iter().filter_map(|it| match it {
+        Observation::Listed { kind, .. } => Some(Observation::Watching(kind.clone())),
+        _ => None,
+    });
     process.see(watching.collect()).await;
     let tally = process.hub.reading().await.unwrap().tally;
     assert_eq!((tally.complete, tally.reachable), (None, false));
