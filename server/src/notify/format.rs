@@ -105,6 +105,7 @@ mod tests {
             confidence: Confidence::Confirmed,
             total: 2,
             since: Timestamp::UNIX_EPOCH,
+            sentence: "a cause".into(),
             title: "A <title> & more".into(),
             text: text.into(),
         }
@@ -126,6 +127,7 @@ mod tests {
             "confidence": "confirmed",
             "total": 2,
             "since": 0,
+            "sentence": "a cause",
             "title": "A <title> & more",
             "text": "note",
         });

@@ -30,7 +30,7 @@ pub(super) struct Notification {
     pub(super) id: String,
     /// The code of the cause.
     pub(super) cause: String,
-    /// The object where the cause sits.
+    /// The object where the cause sits; the name is empty where the cause concerns all objects of a kind.
     pub(super) root: ObjectRef,
     /// How sure the cause is.
     pub(super) confidence: Confidence,
@@ -39,7 +39,9 @@ pub(super) struct Notification {
     /// The time at which the first of them was deleted.
     #[serde(with = "teardown::millis::required")]
     pub(super) since: Timestamp,
-    /// The event and the cause in one sentence.
+    /// The cause in one sentence, as it was when the root got stuck.
+    pub(super) sentence: String,
+    /// The event, the cluster and the cause.
     pub(super) title: String,
     /// The incident note, as Markdown; empty once it is resolved.
     pub(super) text: String,
@@ -49,6 +51,7 @@ impl Notification {
     /// The notification that a root is stuck.
     pub(super) fn stuck(card: &DiagnosisCard, cluster: &str, at: Timestamp) -> Self {
         let diagnosis = &card.diagnosis;
+        let sentence = text::cause(diagnosis);
         Self {
             event: Event::Stuck,
             at,
@@ -59,14 +62,15 @@ impl Notification {
             confidence: diagnosis.confidence,
             total: diagnosis.total,
             since: diagnosis.since,
-            title: text::stuck_in(cluster, &text::cause(diagnosis)),
+            title: text::stuck_in(cluster, &sentence),
+            sentence,
             text: text::advice(card, &[], cluster).note,
         }
     }
 
     /// The notification that the root of this one is resolved.
     pub(super) fn resolved(self, at: Timestamp) -> Self {
-        let title = text::resolved_in(&self.cluster, &self.root);
+        let title = text::resolved_in(&self.cluster, &self.sentence);
         Self { event: Event::Resolved, at, title, text: String::new(), ..self }
     }
 }

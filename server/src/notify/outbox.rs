@@ -139,6 +139,7 @@ mod tests {
             confidence: Confidence::Confirmed,
             total: 3,
             since: now,
+            sentence: "a cause".into(),
             title: "a title".into(),
             text: "a note".into(),
         }

@@ -205,6 +205,13 @@ async fn root_is_told_once_and_its_end_once_also_across_restarts() {
     let (_, body) = receiver.received.lock().unwrap()[0].clone();
     assert_eq!(body["title"].as_str().unwrap().split(':').next(), Some("Stuck in test"));
     assert!(body["text"].as_str().unwrap().contains("3 objects wait"), "{body}");
+    let (_, end) = receiver.received.lock().unwrap()[2].clone();
+    let title = end["title"].as_str().unwrap();
+    assert!(
+        title.starts_with("Resolved in test: ") && title.contains("Node n1 stopped"),
+        "{title}"
+    );
+    assert_eq!(end["id"], body["id"]);
 }
 
 #[tokio::test(start_paused = true)]

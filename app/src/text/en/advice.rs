@@ -1,9 +1,9 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
-use teardown::{advice::Advice, message::DiagnosisCard, object::ObjectRef, remedy::Remedy};
+use teardown::{advice::Advice, message::DiagnosisCard, remedy::Remedy};
 
 use super::{
-    super::{named, visible},
+    super::visible,
     diagnosis::{confidence, do_not, if_nobody_acts, incident_note},
     remedy::way,
 };
@@ -25,7 +25,7 @@ pub fn stuck_in(cluster: &str, cause: &str) -> String {
     format!("Stuck in {}: {cause}", visible(cluster))
 }
 
-/// The title of the notification that nothing waits for a root any more.
-pub fn resolved_in(cluster: &str, root: &ObjectRef) -> String {
-    format!("Resolved in {}: no deletion waits for {} any more.", visible(cluster), named(root))
+/// The title of the notification that nothing waits for a root any more, with the sentence of the cause that it had.
+pub fn resolved_in(cluster: &str, cause: &str) -> String {
+    format!("Resolved in {}: no deletion waits any more. The cause was: {cause}", visible(cluster))
 }
