@@ -1,13 +1,16 @@
 //! The command line.
 
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use clap::Parser;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use crate::notify::Format;
 
 /// Tears a Kubernetes application down in order, and shows the progress in the browser.
 ///
@@ -57,6 +60,19 @@ pub struct Args {
     #[arg(long, conflicts_with = "read_only")]
     pub allow_remedies: bool,
 
+    /// Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listener)]
+    pub metrics_address: Option<SocketAddr>,
+
+    /// Address of a webhook to notify once for each root cause that gets stuck, and once when it is resolved. It is a
+    /// secret, so better give it in the environment
+    #[arg(long, value_name = "URL", env = "UNWIND_NOTIFY_URL", hide_env_values = true)]
+    pub notify_url: Option<Secret>,
+
+    /// Format of the notifications
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Json)]
+    pub notify_format: Format,
+
     /// Log filter: a level, or a list such as `info,server::http=debug`
     #[arg(
         long,
@@ -78,6 +94,40 @@ fn loopback(text: &str) -> Result<IpAddr, String> {
              on 127.0.0.1 or ::1; from another machine use `ssh -L`"
             .to_owned())
     }
+}
+
+/// A text that is not shown. It is checked where it is used, because clap quotes a value that it refuses.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// An address with a port; a port alone is on loopback. Other addresses are allowed here, because metrics change nothing and
+/// name no object, and Prometheus mostly runs elsewhere.
+fn listener(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().map_err(|_| {
+        "not an IP address with a port; use 9464, 127.0.0.1:9464 or [::1]:9464".to_owned()
+    })
 }
 
 /// The longest name of a person.
@@ -253,6 +303,24 @@ mod tests {
               --allow-remedies
                   Persons with the right to force may have Unwind carry out remedies, such as removing a finalizer
 
+              --metrics-address <ADDRESS:PORT>
+                  Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
+
+              --notify-url <URL>
+                  Address of a webhook to notify once for each root cause that gets stuck, and once when it is resolved. It is a secret, so better give it in the environment
+
+                  [env: UNWIND_NOTIFY_URL]
+
+              --notify-format <FORMAT>
+                  Format of the notifications
+
+                  Possible values:
+                  - json:  An object with stable fields, for programs
+                  - slack: A message for an incoming webhook of Slack
+                  - lark:  A card for a bot of Lark or Feishu
+
+                  [default: json]
+
               --log <FILTER>
                   Log filter: a level, or a list such as `info,server::http=debug`
 
@@ -276,6 +344,31 @@ mod tests {
             assert!(parse(&format!("unwind --address={address}")).is_err(), "{address}");
         }
         assert!(parse("unwind --address 0.0.0.0").unwrap_err().contains("loopback"));
+    }
+
+    #[test]
+    fn metrics_are_served_on_loopback_unless_an_address_is_named() {
+        let address = |text: &str| {
+            parse(&format!("unwind --metrics-address={text}")).map(|args| args.metrics_address)
+        };
+        assert_eq!(parse("unwind").unwrap().metrics_address, None);
+        for (text, listens) in [
+            ("9464", "127.0.0.1:9464"),
+            ("[::1]:9464", "[::1]:9464"),
+            ("10.0.0.5:9464", "10.0.0.5:9464"),
+        ] {
+            assert_eq!(address(text), Ok(Some(listens.parse().unwrap())), "{text}");
+        }
+        for text in ["", ":9464", "127.0.0.1", "localhost:9464", "99999", "0x10", "::1:port"] {
+            assert!(address(text).unwrap_err().contains("use 9464"), "{text}");
+        }
+    }
+
+    #[test]
+    fn address_of_the_webhook_is_not_shown() {
+        let args = parse("unwind --notify-url https://example.com/very-secret").unwrap();
+        assert_eq!(args.notify_url.as_ref().unwrap().reveal(), "https://example.com/very-secret");
+        assert!(!format!("{args:?}").contains("very-secret"), "{args:?}");
     }
 
     #[test]

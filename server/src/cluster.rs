@@ -48,11 +48,12 @@ use tower::{BoxError, Service, ServiceExt};
 pub use self::connect::{Access, ConnectError};
 use self::{
     connect::Connection, health::HealthCheck, interner::Interner, namespaces::Namespaces,
-    report::Report, watch::Shared,
+    report::Report, request::ApiClient, watch::Shared,
 };
 use crate::{
     chance::Chance,
     hub::{CallRequest, Incoming, RemedyCall},
+    metrics::ApiMetrics,
 };
 
 /// Lists in flight at once. On connecting, each of the cluster's hundred kinds is listed.
@@ -66,7 +67,7 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// A cluster whose address and credentials are known.
 pub struct Cluster {
-    client: Client,
+    client: ApiClient,
     name: String,
     own_namespace: Option<Arc<str>>,
     chance: Chance,
@@ -95,6 +96,7 @@ impl Cluster {
     /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let Connection { client, name, own_namespace } = connect::connect(&access).await?;
+        let client = ApiClient::new(client, ApiMetrics::default());
         Ok(Self { client, name, own_namespace, chance: Chance::default(), remedies: None })
     }
 
@@ -111,7 +113,7 @@ impl Cluster {
         let service = service.map_request(|request: Request<kube::client::Body>| {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
-        let client = Client::new(service, "default");
+        let client = ApiClient::new(Client::new(service, "default"), ApiMetrics::default());
         let (name, chance) = (name.into(), Chance::default());
         Self { client, name, own_namespace: None, chance, remedies: None }
     }
@@ -129,6 +131,11 @@ impl Cluster {
     /// The name for people: the context's name, or the API server's host.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The counters of the requests to this cluster.
+    pub fn metrics(&self) -> ApiMetrics {
+        self.client.metrics().clone()
     }
 
     /// Watches all kinds and executes calls until `drain` is cancelled. Then it starts no more calls and waits for

@@ -146,6 +146,10 @@
 //! `choice` with `unknownChoice`, `run` and `object` with `overlap`, `needs` with `notAllowed`.
 //!
 //! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
+//!
+//! # Metrics
+//! With `--metrics-address` a listener of its own serves `GET /metrics` as OpenMetrics text, and nothing else, to whoever
+//! reaches it. It answers 503 if the hub does not answer within 5 s. The names stand in `server/monitoring/README.md`.
 
 mod access;
 mod advice;
@@ -158,6 +162,7 @@ mod guard;
 mod guarded_stream;
 mod headers;
 mod hex;
+mod metrics;
 mod page;
 mod plain;
 mod plans;
@@ -171,7 +176,7 @@ mod site;
 mod trace;
 mod units;
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -187,11 +192,15 @@ use tower_http::{
 pub use self::{
     access::{Link, LocalAccess, Token},
     error::Failure,
-    serve::{Limits, ListenError, listen, serve},
+    serve::{Limits, ListenError, listen, listen_for_metrics, serve},
     site::{Site, SiteError},
 };
-use self::{events::Streams, guard::signed_in};
-use crate::{demo::DemoCluster, hub::HubHandle};
+use self::{events::Streams, guard::signed_in, metrics::Scrapes};
+use crate::{
+    demo::DemoCluster,
+    hub::HubHandle,
+    metrics::{ApiMetrics, NotifyMetrics},
+};
 
 /// The longest body of a request; the longest there is names a plan, its hash and a unit.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -208,6 +217,9 @@ pub struct AppState {
     site: Site,
     streams: Arc<Streams>,
     demo: Option<DemoCluster>,
+    scrapes: Arc<Scrapes>,
+    api: ApiMetrics,
+    notifications: Option<NotifyMetrics>,
 }
 
 impl AppState {
@@ -219,13 +231,20 @@ impl AppState {
         site: Site,
         drain: CancellationToken,
     ) -> Self {
-        Self { hub, access, drain, site, streams: Arc::default(), demo: None }
+        let (streams, scrapes, api) = (Arc::default(), Arc::default(), ApiMetrics::default());
+        Self { hub, access, drain, site, streams, demo: None, scrapes, api, notifications: None }
     }
 
     /// Handlers that also play with what takes the place of a cluster.
     #[must_use]
     pub fn playing(self, demo: Option<DemoCluster>) -> Self {
         Self { demo, ..self }
+    }
+
+    /// Handlers whose metrics have these counters, of the connection to the API server and of the notifications.
+    #[must_use]
+    pub fn measuring(self, api: ApiMetrics, notifications: Option<NotifyMetrics>) -> Self {
+        Self { api, notifications, ..self }
     }
 }
 
@@ -257,6 +276,20 @@ pub fn router(state: AppState) -> Router {
         .nest("/api", api)
         .layer(CsrfLayer::new().with_rejection_response(guard::foreign_write))
         .layer(from_fn_with_state(state.clone(), guard::same_origin))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(from_fn(error::render))
+        .layer(from_fn(trace::record))
+        .layer(from_fn(headers::protect))
+        .with_state(state)
+}
+
+/// Everything that the listener of the metrics serves; `address` is its own.
+pub fn metrics_router(state: AppState, address: SocketAddr) -> Router {
+    let is_loopback = address.ip().is_loopback();
+    routes::router(routes::metrics())
+        .fallback(error::unknown_path)
+        .method_not_allowed_fallback(error::wrong_method)
+        .layer(from_fn(move |request, next| metrics::no_page(is_loopback, request, next)))
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(error::render))
         .layer(from_fn(trace::record))

@@ -39,8 +39,8 @@ use crate::{
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, RemedyCall,
-    Start, Subscription, TakenOn,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Reading, Refusal, Remedies,
+    RemedyCall, Start, Subscription, TakenOn,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -170,6 +170,12 @@ impl Hub {
             Incoming::Query { topic, reply } => {
                 self.runs.reconcile(&self.cluster)?;
                 send_reply(reply, self.topics.query(&topic, &mut self.cluster, &self.runs));
+            }
+            Incoming::ReadTally { reply } => {
+                let latest = self.runs.latest_first(&self.cluster);
+                let tally = self.cluster.current().world(&latest, &[]).tally();
+                let journal_failures = self.runs.journal_failures();
+                send_reply(reply, Reading { tally, journal_failures });
             }
             Incoming::Time { reply } => send_reply(reply, self.cluster.now()),
             Incoming::MakePlan { unit, choices, reply } => {

@@ -4,6 +4,9 @@
 
 pub mod args;
 pub mod chance;
+pub mod metrics;
+mod private_file;
+pub mod notify;
 pub mod cluster;
 pub mod http;
 pub mod hub;
@@ -27,6 +30,7 @@ use crate::{
     http::{AppState, Limits, LocalAccess, Site},
     hub::{Hub, HubHandle},
     journal::Journal,
+    notify::Notifier,
     shutdown::Signals,
 };
 
@@ -50,6 +54,9 @@ async fn start(args: Args) -> anyhow::Result<()> {
         name,
         read_only,
         allow_remedies,
+        metrics_address,
+        notify_url,
+        notify_format,
         log,
     } = args;
     let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
@@ -62,6 +69,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let signals =
         Signals::listen().context("cannot install the handlers for SIGINT and SIGTERM")?;
 
+    let notified = notify_url.map(|url| notify::Address::parse(url.reveal())).transpose()?;
     let site = Site::open(&site)?;
     let mut asides = JoinSet::new();
     let (state, journal, cluster, demo) = match sandbox {
@@ -91,6 +99,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
         (false, false) => Right::Act,
         (false, true) => Right::Force,
     };
+    let scraped = match metrics_address {
+        Some(address) => Some(http::listen_for_metrics(address).await?),
+        None => None,
+    };
     let (access, link) = LocalAccess::open(address, Some(&state), &name, most, Timestamp::now());
 
     let limits = Limits::of_process();
@@ -112,7 +124,24 @@ async fn start(args: Args) -> anyhow::Result<()> {
         asides.spawn(demo.tell(mailbox.clone()));
     }
     let handle = HubHandle::new(mailbox.clone());
-    let app = AppState::new(handle, Arc::new(access), site, drain.clone()).playing(demo);
+    let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).playing(demo);
+    let notifier = match notified {
+        Some(address) => {
+            let (name, now) = (cluster.name(), Timestamp::now());
+            Some(Notifier::open(handle.clone(), name, address, notify_format, &state, now)?)
+        }
+        None => None,
+    };
+    let app = app.measuring(cluster.metrics(), notifier.as_ref().map(Notifier::metrics));
+    if let Some(notifier) = notifier {
+        asides.spawn(notifier.run(drain.clone()));
+    }
+    if let Some(listener) = scraped {
+        let address = listener.local_addr()?;
+        eprintln!("Prometheus can read http://{address}/metrics.");
+        let router = http::metrics_router(app.clone(), address);
+        asides.spawn(http::serve(listener, router, Limits::of_metrics(), drain.clone()));
+    }
     let router = http::router(app);
 
     eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());

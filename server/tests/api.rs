@@ -3,9 +3,10 @@
 mod test_server;
 
 use http::{Method, StatusCode};
-use server::hub::Refusal;
+use server::hub::{HubHandle, Incoming, Refusal};
 use teardown::{plan::StepId, run::RunCommand};
-use test_server::{TestServer, delta, revision};
+use test_server::{TestServer, delta, reading, revision};
+use tokio::{sync::mpsc, time::Instant};
 
 #[tokio::test]
 async fn what_is_there_can_be_read() {
@@ -432,4 +433,77 @@ async fn files_are_served_as_what_they_are() {
             assert_eq!(file.status, StatusCode::NOT_FOUND, "{name} {encoding}");
         }
     }
+}
+
+#[tokio::test]
+async fn metrics_are_read_without_a_session_and_nothing_else_is_served_beside_them() {
+    let server = TestServer::new().await;
+    let local = [("host", "127.0.0.1:9464")];
+    let stream = server.follow("topic=units", &[]).await;
+    let answer = server.scrape(Method::GET, "/metrics", &local).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert!(
+        answer.headers["content-type"].to_str().unwrap().starts_with("application/openmetrics")
+    );
+    assert!(answer.headers.contains_key("content-security-policy"));
+    for line in
+        ["unwind_hidden_kind{resource=\"secrets\",reason=\"forbidden\"} 1", "unwind_viewers 1"]
+    {
+        assert!(answer.text.lines().any(|it| it == line), "{line} in {}", answer.text);
+    }
+    drop(stream);
+    let answer = server.scrape(Method::GET, "/metrics", &local).await;
+    assert!(answer.text.contains("unwind_viewers 0"), "{}", answer.text);
+
+    for path in ["/", "/api/units", "/healthz", "/pkg/unwind.css", "/metrics/x"] {
+        let answer = server.scrape(Method::GET, path, &local).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+    }
+    assert_eq!(server.get("/metrics").await.status, StatusCode::NOT_FOUND);
+    let answer = server.scrape(Method::POST, "/metrics", &local).await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn page_in_a_browser_cannot_read_the_metrics() {
+    let server = TestServer::new().await;
+    let local = ("host", "localhost:9464");
+    for (headers, status) in [
+        (vec![("host", "evil.example:9464")], StatusCode::MISDIRECTED_REQUEST),
+        (vec![], StatusCode::MISDIRECTED_REQUEST),
+        (vec![local, ("sec-fetch-site", "same-origin")], StatusCode::FORBIDDEN),
+        (vec![local, ("sec-fetch-site", "cross-site")], StatusCode::FORBIDDEN),
+        (vec![local, ("origin", "http://localhost:9464")], StatusCode::FORBIDDEN),
+        (vec![local, ("sec-fetch-site", "none")], StatusCode::OK),
+        (vec![local], StatusCode::OK),
+    ] {
+        let answer = server.scrape(Method::GET, "/metrics", &headers).await;
+        assert_eq!(answer.status, status, "{headers:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scrapes_of_a_silent_hub_fail_in_time_and_ask_it_only_once() {
+    let (mailbox, mut incoming) = mpsc::channel(16);
+    let server = TestServer::with_hub(HubHandle::new(mailbox));
+    let scrape = || server.scrape(Method::GET, "/metrics", &[("host", "127.0.0.1:9464")]);
+    let begin = Instant::now();
+    for answer in futures::future::join_all([scrape(), scrape(), scrape()]).await {
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    assert_eq!(begin.elapsed().as_secs(), 5);
+    assert_eq!(scrape().await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let Some(Incoming::ReadTally { reply }) = incoming.recv().await else { panic!("not asked") };
+    assert!(incoming.try_recv().is_err(), "one question at a time");
+
+    // The answer frees the place of the next question.
+    reply.send(reading()).unwrap();
+    let answered = async {
+        let Some(Incoming::ReadTally { reply }) = incoming.recv().await else {
+            panic!("not asked")
+        };
+        reply.send(reading()).unwrap();
+    };
+    let (answer, ()) = tokio::join!(scrape(), answered);
+    assert_eq!(answer.status, StatusCode::OK);
 }

@@ -21,7 +21,7 @@ use teardown::message::State;
 
 pub use self::{
     access::*,
-    advice::advice,
+    advice::{advice, resolved_in, stuck_in},
     api_problem::api_problem,
     attempt::attempt,
     cluster::*,

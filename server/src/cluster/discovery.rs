@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::Client;
 use serde::Deserialize;
 use std::time::Duration;
 use teardown::{
@@ -15,7 +14,7 @@ use teardown::{
 };
 
 use super::{
-    request::{self, Answer, Failure, segment},
+    request::{self, Answer, ApiClient, Failure, segment},
     text::bounded,
 };
 
@@ -77,7 +76,7 @@ impl From<&DiscoveryError> for ApiProblem {
 }
 
 /// Finds the served kinds.
-pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
+pub(super) async fn discover(client: &ApiClient) -> Result<Found, DiscoveryError> {
     let mut found = Found::default();
     for root in ["/api", "/apis"] {
         let answer = document(client, root, AGGREGATED).await?;
@@ -99,7 +98,7 @@ pub(super) async fn discover(client: &Client) -> Result<Found, DiscoveryError> {
     Ok(found)
 }
 
-async fn document(client: &Client, path: &str, accept: &str) -> Result<Answer, DiscoveryError> {
+async fn document(client: &ApiClient, path: &str, accept: &str) -> Result<Answer, DiscoveryError> {
     let answer = request::ask(client, request::get(path, accept)?, DOCUMENT).await?;
     if answer.is_success() {
         Ok(answer)
@@ -140,7 +139,7 @@ fn aggregated(groups: GroupDiscoveryList, found: &mut Found) {
 /// Asks each group version for its resources. A version that fails is hidden and the others continue; a connection that
 /// breaks ends discovery.
 async fn plain(
-    client: &Client,
+    client: &ApiClient,
     versions: Vec<(String, String)>,
     found: &mut Found,
 ) -> Result<(), DiscoveryError> {

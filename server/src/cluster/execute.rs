@@ -20,7 +20,6 @@ mod outcome;
 use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
-use kube::Client;
 use serde::Serialize;
 use serde_json::json;
 use teardown::{
@@ -41,7 +40,7 @@ use super::{
     concurrency::{Limits, Load, Target},
     convert::{self, Page},
     interner::Interner,
-    request::{self, Failure},
+    request::{self, ApiClient, Failure},
 };
 use crate::hub::{CallRequest, Incoming};
 
@@ -57,7 +56,7 @@ const PAGE: usize = 500;
 
 /// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated.
 pub(super) async fn execute(
-    client: Client,
+    client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     mut calls: mpsc::Receiver<CallRequest>,
@@ -138,7 +137,7 @@ fn adjust(limits: &mut Limits, done: Result<Completed, tokio::task::JoinError>) 
 }
 
 async fn execute_call(
-    client: Client,
+    client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
@@ -164,7 +163,7 @@ async fn execute_call(
 }
 
 /// Makes the API call of one action.
-async fn call_api(client: &Client, names: &Interner, action: &Action) -> Outcome {
+async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outcome {
     match action {
         Action::Delete { step: _, kind, object, uid, version, propagation } => {
             let conditions = Preconditions { uid, resource_version: version.as_deref() };
@@ -189,7 +188,7 @@ struct Preconditions<'a> {
 }
 
 async fn delete(
-    client: &Client,
+    client: &ApiClient,
     kind: &Kind,
     object: &ObjectRef,
     preconditions: &Preconditions<'_>,
@@ -219,7 +218,7 @@ async fn delete(
     }
 }
 
-async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
+async fn read(client: &ApiClient, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
     let Some(path) = object_path(kind, object) else { return no_path() };
     let answer = match request::get(&path, convert::metadata_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,
@@ -243,7 +242,7 @@ async fn read(client: &Client, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Ou
 }
 
 /// Reads all Pods of the namespace, page by page. All pages show the same moment, so an expired page ends the read.
-async fn read_pods(client: &Client, names: &Interner, namespace: &str) -> Outcome {
+async fn read_pods(client: &ApiClient, names: &Interner, namespace: &str) -> Outcome {
     let kind = Arc::new(Kind {
         group: "".into(),
         kind: "Pod".into(),

@@ -12,6 +12,9 @@ use teardown::api_problem::ApiProblem;
 use tokio::sync::mpsc;
 use tower::service_fn;
 
+use super::request::ApiClient;
+use crate::metrics::ApiMetrics;
+
 /// A request as the fake saw it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
@@ -65,7 +68,7 @@ pub(super) type Log = Arc<Mutex<Vec<Seen>>>;
 /// A client whose API server is this closure.
 pub(super) fn client(
     answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
-) -> (Client, Log) {
+) -> (ApiClient, Log) {
     let log = Log::default();
     let seen_so_far = log.clone();
     let answer = Arc::new(answer);
@@ -107,7 +110,7 @@ pub(super) fn client(
             Ok::<_, std::io::Error>(response)
         }
     });
-    (Client::new(service, "default"), log)
+    (ApiClient::new(Client::new(service, "default"), ApiMetrics::default()), log)
 }
 
 /// An answer that is ready at once.

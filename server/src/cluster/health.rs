@@ -8,7 +8,6 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use kube::Client;
 use serde::Deserialize;
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
@@ -22,7 +21,7 @@ use tokio::{
 use super::{
     fair_watch::{FairReceiver, FairSender},
     report::{HubGone, Report},
-    request,
+    request::{self, ApiClient},
     text::bounded,
 };
 use crate::chance::Chance;
@@ -46,7 +45,7 @@ struct Reachability {
 
 /// The task that asks the API server and reports its state.
 pub(super) struct HealthCheck {
-    client: Client,
+    client: ApiClient,
     report: Report,
     reachability: FairSender<Reachability>,
     check_now: Arc<Notify>,
@@ -62,7 +61,7 @@ pub(super) struct Health {
 
 impl HealthCheck {
     /// A health check that has not asked yet.
-    pub(super) fn new(client: Client, report: Report, chance: Chance) -> Self {
+    pub(super) fn new(client: ApiClient, report: Report, chance: Chance) -> Self {
         let (reachability, check_now) = (FairSender::default(), Arc::default());
         Self { client, report, reachability, check_now, chance }
     }

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use http::Method;
-use kube::Client;
+
 use serde_json::{Value, json};
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     convert,
     interner::Interner,
-    request::{self, Answer, Failure},
+    request::{self, Answer, ApiClient, Failure},
     text::chain,
 };
 use crate::hub::{Incoming, RemedyCall};
@@ -36,7 +36,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// Sends remedies until `drain` is cancelled or the hub is gone. Those on their way are awaited.
 pub(super) async fn send(
-    client: Client,
+    client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     mut calls: mpsc::Receiver<RemedyCall>,
@@ -70,7 +70,7 @@ fn propagate(done: Result<(), tokio::task::JoinError>) {
 }
 
 async fn send_one(
-    client: Client,
+    client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     call: RemedyCall,
@@ -97,7 +97,7 @@ fn name(outcome: &AttemptOutcome) -> &'static str {
 
 /// The sequence. An `Err` ends it before its last part.
 async fn guarded(
-    client: &Client,
+    client: &ApiClient,
     names: &Interner,
     call: &RemedyCall,
     copy: &mut Option<Value>,
@@ -146,7 +146,11 @@ async fn guarded(
 }
 
 /// Whether the object is still exactly as it was. An object that is gone is not.
-async fn is_same(client: &Client, names: &Interner, object: &Object) -> Result<bool, ApiProblem> {
+async fn is_same(
+    client: &ApiClient,
+    names: &Interner,
+    object: &Object,
+) -> Result<bool, ApiProblem> {
     let kind = &object.kind;
     let namespace = object.namespace.as_deref();
     let path = request::path(kind, namespace).zip(request::segment(&object.name));
@@ -200,7 +204,7 @@ impl Problem {
 }
 
 /// Sends the request with this query.
-async fn perform(client: &Client, request: &Request, query: &str) -> Result<(), Problem> {
+async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<(), Problem> {
     let method = match request.verb {
         Verb::JsonPatch | Verb::MergePatch => Method::PATCH,
         Verb::Delete => Method::DELETE,
@@ -250,7 +254,7 @@ fn judged(answer: Result<Answer, Failure>) -> Result<Answer, Problem> {
 }
 
 async fn ask(
-    client: &Client,
+    client: &ApiClient,
     method: Method,
     path: &str,
     body: Option<(&'static str, &Value)>,

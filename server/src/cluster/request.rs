@@ -1,5 +1,5 @@
-//! Sends one request to the API server with a deadline, and returns the code, headers and body of the answer. This
-//! module does not retry and does not log; the caller judges the answer.
+//! Sends one request to the API server with a deadline, counts it, and returns the code, headers and body of the answer.
+//! This module does not retry and does not log; the caller judges the answer.
 
 use std::time::Duration;
 
@@ -15,10 +15,35 @@ use super::{
     status,
     text::{bounded, chain},
 };
+use crate::metrics::{ApiMetrics, CallOutcome, Verb};
 
 /// The largest body or line that is read. It is above a plausible page of the largest objects in etcd (1.5 MiB), and
 /// below the size that would exhaust the memory.
 const LARGEST: usize = 256 << 20;
+
+/// A client of the API server whose requests are counted.
+#[derive(Clone)]
+pub(super) struct ApiClient {
+    client: Client,
+    metrics: ApiMetrics,
+}
+
+impl ApiClient {
+    /// Counts the requests of `client` in `metrics`.
+    pub(super) fn new(client: Client, metrics: ApiMetrics) -> Self {
+        Self { client, metrics }
+    }
+
+    /// The counters.
+    pub(super) fn metrics(&self) -> &ApiMetrics {
+        &self.metrics
+    }
+
+    /// The namespace of the kubeconfig's context.
+    pub(super) fn default_namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+}
 
 /// An answer with any status code.
 #[derive(Debug)]
@@ -109,24 +134,50 @@ fn build(method: Method, path: &str, accept: &str, body: Body) -> Result<Request
 
 /// Sends the request and reads the whole answer within `deadline`.
 pub(super) async fn ask(
-    client: &Client,
+    client: &ApiClient,
     request: Request<Body>,
     deadline: Duration,
 ) -> Result<Answer, Failure> {
-    timeout(deadline, async { read(send(client, request).await?).await })
+    let call = client.metrics.begin(verb(&request));
+    let answer = timeout(deadline, async { read(send(&client.client, request).await?).await })
         .await
-        .unwrap_or(Err(Failure::Silence(deadline)))
+        .unwrap_or(Err(Failure::Silence(deadline)));
+    call.end(answer.as_ref().map_or_else(outcome, |answer| CallOutcome::Answered(answer.code)));
+    answer
+}
+
+/// The verb that Kubernetes has for a request of this module.
+fn verb(request: &Request<Body>) -> Verb {
+    let query = request.uri().query().unwrap_or_default();
+    match *request.method() {
+        Method::DELETE => Verb::Delete,
+        Method::PATCH => Verb::Patch,
+        Method::PUT => Verb::Update,
+        Method::POST => Verb::Create,
+        _ if query.split('&').any(|pair| pair == "watch=true") => Verb::Watch,
+        _ if query.starts_with("limit=") => Verb::List,
+        _ => Verb::Get,
+    }
+}
+
+fn outcome(failure: &Failure) -> CallOutcome {
+    match failure {
+        Failure::Silence(_) => CallOutcome::Timeout,
+        Failure::Connection(_) | Failure::TooLarge => CallOutcome::Connection,
+        Failure::Credentials => CallOutcome::Credentials,
+    }
 }
 
 /// Sends the request and returns the lines of the answer as a stream; `deadline` limits its start. An answer that is not
 /// a success is read to its end instead.
 pub(super) async fn open(
-    client: &Client,
+    client: &ApiClient,
     request: Request<Body>,
     deadline: Duration,
 ) -> Result<Result<Lines, Answer>, Failure> {
-    timeout(deadline, async {
-        let response = send(client, request).await?;
+    let call = client.metrics.begin(verb(&request));
+    let opened = timeout(deadline, async {
+        let response = send(&client.client, request).await?;
         if response.status().is_success() {
             Ok(Ok(Lines { body: response.into_body(), buffer: BytesMut::new(), searched: 0 }))
         } else {
@@ -134,7 +185,13 @@ pub(super) async fn open(
         }
     })
     .await
-    .unwrap_or(Err(Failure::Silence(deadline)))
+    .unwrap_or(Err(Failure::Silence(deadline)));
+    call.end(match &opened {
+        Ok(Ok(_)) => CallOutcome::Answered(200),
+        Ok(Err(answer)) => CallOutcome::Answered(answer.code),
+        Err(failure) => outcome(failure),
+    });
+    opened
 }
 
 async fn send(client: &Client, request: Request<Body>) -> Result<Response<Body>, Failure> {

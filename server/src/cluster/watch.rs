@@ -32,7 +32,6 @@ use std::{
     time::Duration,
 };
 
-use kube::Client;
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     message::HiddenCause,
@@ -56,7 +55,7 @@ use super::{
     interner::Interner,
     namespaces::Namespaces,
     report::{HubGone, Report},
-    request::{self, Lines},
+    request::{self, ApiClient, Lines},
 };
 use crate::chance::Chance;
 
@@ -88,7 +87,7 @@ const HIDDEN_AFTER: u32 = 2;
 /// The resources that all watches share.
 #[derive(Clone)]
 pub(super) struct Shared {
-    pub(super) client: Client,
+    pub(super) client: ApiClient,
     pub(super) report: Report,
     /// The jitter of waits.
     pub(super) chance: Chance,
@@ -418,6 +417,7 @@ impl Watch {
                 },
             };
             let Some(line) = line else { return Ok(()) };
+            self.shared.client.metrics().watch_line();
             let event =
                 Event::read(&line, &self.kind, &self.shared.names).inspect_err(|error| {
                     if !matches!(error, WatchError::Connection(_)) {
@@ -495,6 +495,9 @@ impl Watch {
         error: WatchError,
         position: &mut Option<Position>,
     ) -> Result<(), HubGone> {
+        if let Some(reason) = error.reason() {
+            self.shared.client.metrics().watch_restarted(reason);
+        }
         let (message, wait) = match error {
             WatchError::HubGone => return Err(HubGone),
             WatchError::TooOld | WatchError::NoStream => {

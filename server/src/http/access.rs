@@ -8,10 +8,8 @@ mod ledger;
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
-    io::{self, Write},
+    fmt, io,
     net::SocketAddr,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -25,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::ledger::{Guest, ListedLink, Mark};
 use self::ledger::{Ledger, LinkId, Session};
 use super::{Failure, hex::random_hex, printable::printable};
+use crate::private_file;
 
 /// The time for which a link made on the page is valid. The link printed at the start is valid until it is used.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
@@ -212,7 +211,8 @@ impl LocalAccess {
         // The lock is held during the write of a few kilobytes, so that two writes cannot interleave.
         let kept = self.with(|ledger| {
             let sessions = ledger.save(now);
-            store(path, &Kept { v: VERSION, port: self.address.port(), sessions })
+            let kept = Kept { v: VERSION, port: self.address.port(), sessions };
+            private_file::replace(path, &serde_json::to_vec(&kept)?)
         });
         if let Err(error) = kept {
             tracing::warn!(error = %error, path = ?path, "cannot save the sessions; after a restart everybody must sign in again");
@@ -247,14 +247,7 @@ fn load(path: &Path) -> Kept {
 }
 
 fn read(path: &Path) -> io::Result<Kept> {
-    let file = fs::File::open(path)?;
-    if file.metadata()?.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "others can read or write the file",
-        ));
-    }
-    let kept: Kept = serde_json::from_reader(io::BufReader::new(file))?;
+    let kept: Kept = serde_json::from_slice(&private_file::read(path)?)?;
     if kept.v != VERSION {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -264,21 +257,10 @@ fn read(path: &Path) -> io::Result<Kept> {
     Ok(kept)
 }
 
-/// Replaces the file atomically, so that a crash leaves either the old or the new one.
-fn store(path: &Path, kept: &Kept) -> io::Result<()> {
-    let next = path.with_extension("next");
-    match fs::remove_file(&next) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
-    file.write_all(&serde_json::to_vec(kept)?)?;
-    file.sync_all()?;
-    fs::rename(&next, path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     fn at(minutes: i64) -> Timestamp {

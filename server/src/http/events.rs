@@ -228,6 +228,12 @@ struct Place {
 }
 
 impl Streams {
+    /// The number of open streams.
+    pub(super) fn count(&self) -> usize {
+        let all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().map(VecDeque::len).sum()
+    }
+
     /// A place for one more stream; the oldest ends where there are too many.
     fn enter(self: &Arc<Self>, session: &Mark) -> Place {
         let taken = CancellationToken::new();

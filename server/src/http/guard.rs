@@ -70,8 +70,14 @@ pub(super) async fn same_origin(
     Ok(next.run(request).await)
 }
 
+/// Whether a page asks, of this or another site, rather than a program or a person who typed the address.
+pub(super) fn is_from_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN)
+        || headers.contains_key(SEC_FETCH_SITE) && only(headers, &SEC_FETCH_SITE) != Some("none")
+}
+
 /// The value of a header that occurs once and is text.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),

@@ -11,8 +11,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, remedies,
-    runs, session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, metrics as scrape, page, plain,
+    plans, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -114,6 +114,11 @@ pub(super) fn open() -> Vec<Route> {
         Route::open(Method::GET, "/healthz", routing::get(health)),
         Route::open(Method::GET, "/sign-in.js", routing::get(plain::sign_in_script)),
     ]
+}
+
+/// The only route of the listener of the metrics. Whoever reaches it may read them.
+pub(super) fn metrics() -> Vec<Route> {
+    vec![Route::open(Method::GET, "/metrics", routing::get(scrape::read))]
 }
 
 /// A router of these routes.
@@ -264,6 +269,13 @@ mod tests {
         let pages: BTreeSet<&str> =
             pages.filter(is_page).filter(|path| !path.ends_with(".txt")).collect();
         assert_eq!(pages, of_app);
+    }
+
+    #[tokio::test]
+    async fn metrics_are_not_among_the_routes_of_the_pages() {
+        let server = Server::new(Right::Act);
+        assert!(metrics().iter().all(|route| route.path == "/metrics"));
+        assert!(!server.table.iter().any(|(_, path, _)| path.contains("metrics")));
     }
 
     /// A row names the routes of one right: `| act | `POST /api/plans`, … |`.

@@ -66,11 +66,19 @@ impl Limits {
         });
         Self { connections: connections(files), stalled: STALLED }
     }
+
+    /// The limits of the listener of the metrics.
+    pub fn of_metrics() -> Self {
+        Self { connections: SCRAPERS, stalled: STALLED }
+    }
 }
 
 fn connections(files: u64) -> usize {
     usize::try_from(files / 4).unwrap_or(usize::MAX).clamp(REFUSED, CONNECTIONS)
 }
+
+/// The most connections to the listener of the metrics: a few Prometheus servers, each with one.
+const SCRAPERS: usize = 16;
 
 /// The longest wait for answers in progress at shutdown. Streams end at once.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -86,6 +94,14 @@ pub enum ListenError {
     /// Another program listens on the port.
     #[error("port {} of {} is taken; end the program that uses it, or choose another one with --port", .0.port(), .0.ip())]
     Taken(SocketAddr),
+    /// The listener of the metrics cannot be opened.
+    #[error("cannot listen on {address}; choose another address for --metrics-address")]
+    Metrics {
+        /// The address to listen on.
+        address: SocketAddr,
+        /// The operating system's error.
+        source: io::Error,
+    },
     /// The operating system refused for another reason.
     #[error("cannot listen on {address}; choose another address or port with --address or --port")]
     Other {
@@ -118,6 +134,14 @@ pub async fn listen(
         return Ok(listener);
     }
     bind(SocketAddr::new(address, 0)).await
+}
+
+/// Listens for scrapes of the metrics.
+///
+/// # Errors
+/// [`ListenError::Metrics`] if the address cannot be used.
+pub async fn listen_for_metrics(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address).await.map_err(|source| ListenError::Metrics { address, source })
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {

@@ -12,6 +12,7 @@ use teardown::{
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
     remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request},
     run::{RunCommand, RunId},
+    tally::Tally,
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
@@ -115,6 +116,11 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Vec<FeedEntry>, Refusal>>,
     },
+    /// A scrape requests the counts.
+    ReadTally {
+        /// The channel for the reply.
+        reply: oneshot::Sender<Reading>,
+    },
     /// A person starts a run.
     Start {
         /// The person's confirmation.
@@ -146,6 +152,15 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
+}
+
+/// The counts for monitoring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The counts of the cluster and the runs.
+    pub tally: Tally,
+    /// The runs that did not start because the journal could not be written.
+    pub journal_failures: u64,
 }
 
 /// The ways out of a deletion that waits.
@@ -339,6 +354,14 @@ impl HubHandle {
     /// [`HubClosed`] if the process is ending.
     pub async fn time(&self) -> Result<Timestamp, HubClosed> {
         self.request(|reply| Incoming::Time { reply }).await
+    }
+
+    /// Counts for monitoring.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn reading(&self) -> Result<Reading, HubClosed> {
+        self.request(|reply| Incoming::ReadTally { reply }).await
     }
 
     /// Makes a plan of a unit in its current state, with a person's choices.

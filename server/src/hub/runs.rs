@@ -31,6 +31,7 @@ pub(super) struct Runs {
     journal: Journal,
     calls: mpsc::Sender<CallRequest>,
     changed: bool,
+    journal_failures: u64,
 }
 
 impl Runs {
@@ -45,7 +46,7 @@ impl Runs {
             let active = ActiveRun::replay(&journal, &head)?;
             by_id.insert(head.run, active);
         }
-        Ok(Self { by_id, attempts, journal, calls, changed: false })
+        Ok(Self { by_id, attempts, journal, calls, changed: false, journal_failures: 0 })
     }
 
     /// Whether a run has changed since this was last asked.
@@ -61,6 +62,12 @@ impl Runs {
     /// The remedies, to be changed, and the journal that they are kept in.
     pub(super) fn attempts_mut(&mut self) -> (&mut Attempts, &mut Journal) {
         (&mut self.attempts, &mut self.journal)
+    }
+
+    /// The number of runs that did not start because the journal could not be written. A failure later in a run ends the
+    /// process.
+    pub(super) fn journal_failures(&self) -> u64 {
+        self.journal_failures
     }
 
     /// The run with this id, if it belongs to this cluster.
@@ -115,7 +122,10 @@ impl Runs {
                 self.changed = true;
                 Ok(Ok(id))
             }
-            Err(error) => Ok(Err(Refusal::Journal(error.to_string()))),
+            Err(error) => {
+                self.journal_failures += 1;
+                Ok(Err(Refusal::Journal(error.to_string())))
+            }
         }
     }
 

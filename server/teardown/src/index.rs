@@ -468,17 +468,25 @@ impl Index {
     /// Whether every visible kind has been listed once, in each of its namespaces if it is watched namespace by
     /// namespace.
     pub fn is_synced(&self) -> bool {
+        !self.kinds.is_empty() && self.pending().next().is_none()
+    }
+
+    /// The number of watched kinds that are not hidden and whose first list has not arrived yet.
+    pub fn pending_kinds(&self) -> usize {
+        self.pending().count()
+    }
+
+    fn pending(&self) -> impl Iterator<Item = &Watch> {
         let has_answered = |watch: &Watch| match &watch.per_namespace {
             None => watch.listed,
             Some(per_namespace) => {
                 per_namespace.namespaces.values().all(|part| part.listed || part.hidden.is_some())
             }
         };
-        !self.kinds.is_empty()
-            && self
-                .kinds
-                .iter()
-                .all(|(resource, watch)| has_answered(watch) || self.hidden.contains_key(resource))
+        let is_pending = move |(resource, watch): &(&String, &Watch)| {
+            !has_answered(watch) && !self.hidden.contains_key(*resource)
+        };
+        self.kinds.iter().filter(is_pending).map(|(_, watch)| watch)
     }
 }
 

@@ -4,8 +4,8 @@
 //! Reading order: [`object`] has the known fields of one object, [`interner`] shares values between objects, [`index`]
 //! tracks the state of the cluster, [`relation`] finds the edges between two objects, [`graph`] has all edges,
 //! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`run`] executes a plan one
-//! decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has the ways out of it, and [`message`] has the
-//! messages to the browser.
+//! decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has the ways out of it, [`message`] has the
+//! messages to the browser, and [`tally`] the counts for monitoring.
 #![warn(missing_docs)]
 
 pub mod millis;
@@ -35,6 +35,7 @@ pub mod run;
 pub mod message;
 pub mod fold;
 pub mod world;
+pub mod tally;
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;

@@ -97,6 +97,10 @@ pub enum RunState {
 }
 
 impl RunState {
+    /// All states.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Paused, Self::Stopping, Self::Finished, Self::Stopped];
+
     /// Whether the run is over.
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Finished | Self::Stopped)

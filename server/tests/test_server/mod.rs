@@ -18,15 +18,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 use server::{
     demo::DemoCluster,
-    http::{AppState, LocalAccess, Site, router},
-    hub::{Frame, FrameKind, HubHandle, Incoming, Refusal, Subscription},
+    http::{AppState, LocalAccess, Site, metrics_router, router},
+    hub::{Frame, FrameKind, HubHandle, Incoming, Reading, Refusal, Subscription},
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
+    observation::HiddenCause,
     plan::{Difference, Plan, PlanId},
     right::Right,
     run::{FeedEvent, RunId, RunState},
+    tally::{CompleteTally, Tally},
     unit::UnitId,
 };
 use tempfile::TempDir;
@@ -101,6 +103,9 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("plan {unit}{}", choices.concat()));
                     let answer = known(&Topic::Unit(unit)).map(|()| Arc::new(plan()));
                     let _ = reply.send(answer);
+                }
+                Incoming::ReadTally { reply } => {
+                    let _ = reply.send(reading());
                 }
                 Incoming::Time { reply } => {
                     let _ = reply.send(Timestamp::UNIX_EPOCH);
@@ -199,6 +204,19 @@ fn snapshot(topic: &Topic) -> Message {
     Message::Snapshot { revision: revision(9), records }
 }
 
+/// The counts of a cluster that has been read, with one hidden kind.
+pub(crate) fn reading() -> Reading {
+    let tally = Tally {
+        now: Timestamp::UNIX_EPOCH,
+        reachable: true,
+        kinds_listed: 3,
+        kinds_pending: 0,
+        hidden: BTreeMap::from([("secrets".to_owned(), HiddenCause::Forbidden)]),
+        complete: Some(CompleteTally::default()),
+    };
+    Reading { tally, journal_failures: 0 }
+}
+
 pub(crate) fn pod() -> ObjectRef {
     ObjectRef {
         group: "".into(),
@@ -269,6 +287,8 @@ pub(crate) fn built_site() -> TempDir {
 /// A server under test: its router and its fake hub.
 pub(crate) struct TestServer {
     pub(crate) router: Router,
+    /// The listener of the metrics.
+    pub(crate) metrics: Router,
     pub(crate) hub: FakeHub,
     pub(crate) drain: CancellationToken,
     pub(crate) token: String,
@@ -309,8 +329,10 @@ impl TestServer {
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
+        let state = state.playing(demo);
         Self {
-            router: router(state.playing(demo)),
+            metrics: metrics_router(state.clone(), address),
+            router: router(state),
             hub: fake,
             drain,
             token,
@@ -391,6 +413,21 @@ impl TestServer {
             .oneshot(request.body(Body::from(body.to_owned())).unwrap())
             .await
             .unwrap()
+    }
+
+    /// Asks the listener of the metrics.
+    pub(crate) async fn scrape(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        Answer::of(self.metrics.clone().oneshot(request).await.unwrap()).await
     }
 
     /// Follows a query, as `topic=units`.

@@ -1,4 +1,4 @@
-//! Advice about a deletion that waits. Only the server asks for it: see `teardown::advice`.
+//! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
     advice::{Advice, WayOffer},
@@ -8,6 +8,7 @@ use teardown::{
 };
 
 use super::{
+    super::visible,
     attempt::attempt,
     diagnosis::{confidence, do_not, if_nobody_acts, incident_note},
     remedy::way,
@@ -38,4 +39,14 @@ fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
     let request = remedy.check_offered().ok()?;
     let (hash, name) = (remedy.hash(diagnosis), request.object.name.to_string());
     Some(WayOffer { hash, name, statement: remedy.needs_statement() })
+}
+
+/// The title of the notification that deletions are stuck, with the sentence of their cause.
+pub fn stuck_in(cluster: &str, cause: &str) -> String {
+    format!("Stuck in {}: {cause}", visible(cluster))
+}
+
+/// The title of the notification that nothing waits for a root any more, with the sentence of the cause that it had.
+pub fn resolved_in(cluster: &str, cause: &str) -> String {
+    format!("Resolved in {}: no deletion waits any more. The cause was: {cause}", visible(cluster))
 }

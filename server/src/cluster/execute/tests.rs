@@ -236,7 +236,7 @@ async fn answer_429_carries_its_retry_after() {
         client
     };
     let check =
-        async |client: Client| call_api(&client, &Interner::default(), &delete_action()).await;
+        async |client: ApiClient| call_api(&client, &Interner::default(), &delete_action()).await;
     let seconds = |n| Outcome::Throttled { after: Some(SignedDuration::from_secs(n)) };
     assert_eq!(check(later("7", String::new())).await, seconds(7));
     let details = status(429, "TooManyRequests", "slow down", r#"{"retryAfterSeconds":3}"#);
@@ -461,7 +461,7 @@ async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
 }
 
 /// An API server that answers after three seconds.
-fn slow() -> (Client, fake::Log) {
+fn slow() -> (ApiClient, fake::Log) {
     fake::client(|_| {
         Box::pin(async {
             sleep(Duration::from_secs(3)).await;
@@ -471,7 +471,7 @@ fn slow() -> (Client, fake::Log) {
 }
 
 fn executing(
-    client: Client,
+    client: ApiClient,
     mailbox: mpsc::Sender<Incoming>,
 ) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
     let (sender, calls) = mpsc::channel(64);

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use teardown::api_problem::{ApiProblem, ProblemCode};
 
-use crate::cluster::{
-    report::HubGone,
-    request::{Answer, Failure},
-    text::chain,
+use crate::{
+    cluster::{
+        report::HubGone,
+        request::{Answer, Failure},
+        text::chain,
+    },
+    metrics::RestartReason,
 };
 
 /// The reason why a list or a watch ended with an error.
@@ -65,6 +68,20 @@ impl From<Answer> for WatchError {
 }
 
 impl WatchError {
+    /// The reason for which the watch starts again; `None` if the list is only repeated in
+    /// another form, or if the server ends.
+    pub(super) fn reason(&self) -> Option<RestartReason> {
+        match self {
+            Self::Forbidden(_) => Some(RestartReason::Forbidden),
+            Self::TooOld => Some(RestartReason::Expired),
+            Self::NotServed(_) => Some(RestartReason::NotServed),
+            Self::Throttled(..) => Some(RestartReason::Throttled),
+            Self::Connection(_) => Some(RestartReason::Connection),
+            Self::Failing(..) => Some(RestartReason::Failing),
+            Self::NoStream | Self::HubGone => None,
+        }
+    }
+
     /// An answer or event that cannot be read.
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
         Self::Failing(None, ProblemCode::Unreadable { why: chain(error) }.into())

@@ -78,5 +78,6 @@ async fn no_call_is_made_if_the_journal_cannot_be_written() {
     let plan = hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
     let refused = hub.start(confirmation(&plan)).await.unwrap();
     assert!(matches!(refused, Err(Refusal::Journal(_))), "{refused:?}");
+    assert_eq!(hub.reading().await.unwrap().journal_failures, 1);
     assert!(calls.try_recv().is_err());
 }

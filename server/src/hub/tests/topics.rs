@@ -150,3 +150,33 @@ async fn readers_get_a_snapshot_then_deltas_and_resume_without_loss() {
     let unknown = process.hub.subscribe(Topic::Run(RunId::new("x")), None).await.unwrap();
     assert!(matches!(unknown, Err(Refusal::UnknownRun(_))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn reading_has_no_counts_before_every_kind_is_listed_and_its_ages_grow() {
+    let process = Process::start(&Disk::default());
+    let stuck = "ns shop\nnode n1\npvc shop/data deleted=600 finalizers=kubernetes.io/pvc-protection\n\
+                 pod shop/a node=n1 uses=claim:data";
+    let listing = fixture::listing(&fixture::objects(stuck));
+    let watching = listing.iter().filter_map(|it| match it {
+        Observation::Listed { kind, .. } => Some(Observation::Watching(kind.clone())),
+        _ => None,
+    });
+    process.see(watching.collect()).await;
+    let tally = process.hub.reading().await.unwrap().tally;
+    assert_eq!((tally.complete, tally.reachable), (None, false));
+    assert!(tally.kinds_pending > 0);
+
+    process.see(listing).await;
+    process.see(vec![Observation::Time(fixture::now())]).await;
+    let age = async || {
+        let tally = process.hub.reading().await.unwrap().tally;
+        let waiting = tally.complete.unwrap().waiting;
+        let [tally_of_cause] = waiting.values().collect::<Vec<_>>()[..] else {
+            panic!("{waiting:?}")
+        };
+        tally.now.duration_since(tally_of_cause.oldest).as_secs()
+    };
+    assert_eq!(age().await, 600);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(age().await, 660);
+}

@@ -213,6 +213,43 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// The names of all causes.
+    pub const NAMES: [&str; 33] = [
+        "withinGrace",
+        "nodeSilent",
+        "nodeMissing",
+        "containersRunning",
+        "neverStarted",
+        "sandboxLeft",
+        "devicesLeft",
+        "volumesMounted",
+        "claimGone",
+        "driverMissing",
+        "podDirectoryLeft",
+        "claimInUse",
+        "claimHeldByCompletedPods",
+        "volumeBound",
+        "detachFailed",
+        "volumeAttached",
+        "backendLeft",
+        "apiDown",
+        "looksAgain",
+        "webhookDown",
+        "webhookDenies",
+        "policyDenies",
+        "conversionDown",
+        "contentRefused",
+        "namespaceFinalizer",
+        "controllerSilent",
+        "finisherGone",
+        "finisherNotReady",
+        "finisherBusy",
+        "finisherUnknown",
+        "loadBalancerLeft",
+        "cannotSee",
+        "unknown",
+    ];
+
     /// The name of the cause, as on the wire. It is part of the identity of a diagnosis.
     pub fn name(&self) -> &'static str {
         match self {
@@ -291,6 +328,11 @@ pub enum Confidence {
     Inferred,
     /// The cluster says so: in a condition, or in an error.
     Confirmed,
+}
+
+impl Confidence {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Inferred, Self::Confirmed];
 }
 
 /// One fact that speaks for a cause.

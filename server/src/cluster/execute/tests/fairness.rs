@@ -10,7 +10,7 @@ const LATENCY: Duration = Duration::from_millis(20);
 const CALLS: usize = 200;
 
 /// Whether a call to a kind is answered, or is silent until its deadline.
-fn replies(is_hanging: fn(&Seen) -> bool) -> Client {
+fn replies(is_hanging: fn(&Seen) -> bool) -> ApiClient {
     let (client, _) = fake::client(move |seen| {
         let is_hanging = is_hanging(&seen);
         Box::pin(async move {
@@ -34,7 +34,7 @@ fn request(run: &str, plural: &str) -> CallRequest {
 
 /// The times after which the calls were completed, by run and plural.
 async fn times(
-    client: Client,
+    client: ApiClient,
     calls: Vec<CallRequest>,
 ) -> BTreeMap<(String, String), Vec<Duration>> {
     let (mailbox, mut incoming) = mpsc::channel(4);

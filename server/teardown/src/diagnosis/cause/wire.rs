@@ -237,6 +237,7 @@ mod tests {
     fn cause_is_read_as_it_was_written() {
         let names: std::collections::BTreeSet<&str> = all().iter().map(Cause::name).collect();
         assert_eq!(names.len(), all().len(), "each cause once");
+        assert_eq!(names, Cause::NAMES.into(), "all names are listed");
         for cause in all() {
             let json = serde_json::to_string(&cause).unwrap();
             assert_eq!(serde_json::from_str::<Cause>(&json).unwrap(), cause, "{json}");

@@ -1,0 +1,76 @@
+//! One notification: the fields that a program reads, and the sentences that a person reads.
+
+use app::text;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use teardown::{diagnosis::Confidence, message::DiagnosisCard, object::ObjectRef};
+
+/// The event that a notification tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Event {
+    /// A root holds deletions past their deadline.
+    Stuck,
+    /// Nothing waits for that root any more.
+    Resolved,
+}
+
+/// A notification about one root. As JSON it is the body of the format `json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Notification {
+    /// The event.
+    pub(super) event: Event,
+    /// The time of the event.
+    #[serde(with = "teardown::millis::required")]
+    pub(super) at: Timestamp,
+    /// The cluster's name in the kubeconfig.
+    pub(super) cluster: String,
+    /// The diagnosis: cause and root. Both events of a root have the same.
+    pub(super) id: String,
+    /// The code of the cause.
+    pub(super) cause: String,
+    /// The object where the cause sits; the name is empty where the cause concerns all objects of a kind.
+    pub(super) root: ObjectRef,
+    /// How sure the cause is.
+    pub(super) confidence: Confidence,
+    /// The number of objects that waited when the root got stuck.
+    pub(super) total: usize,
+    /// The time at which the first of them was deleted.
+    #[serde(with = "teardown::millis::required")]
+    pub(super) since: Timestamp,
+    /// The cause in one sentence, as it was when the root got stuck.
+    pub(super) sentence: String,
+    /// The event, the cluster and the cause.
+    pub(super) title: String,
+    /// The incident note, as Markdown; empty once it is resolved.
+    pub(super) text: String,
+}
+
+impl Notification {
+    /// The notification that a root is stuck.
+    pub(super) fn stuck(card: &DiagnosisCard, cluster: &str, at: Timestamp) -> Self {
+        let diagnosis = &card.diagnosis;
+        let sentence = text::cause(diagnosis);
+        Self {
+            event: Event::Stuck,
+            at,
+            cluster: cluster.to_owned(),
+            id: diagnosis.id.clone(),
+            cause: diagnosis.cause.name().to_owned(),
+            root: diagnosis.root.clone(),
+            confidence: diagnosis.confidence,
+            total: diagnosis.total,
+            since: diagnosis.since,
+            title: text::stuck_in(cluster, &sentence),
+            sentence,
+            text: text::advice(card, &[], &[], cluster, false).note,
+        }
+    }
+
+    /// The notification that the root of this one is resolved.
+    pub(super) fn resolved(self, at: Timestamp) -> Self {
+        let title = text::resolved_in(&self.cluster, &self.sentence);
+        Self { event: Event::Resolved, at, title, text: String::new(), ..self }
+    }
+}

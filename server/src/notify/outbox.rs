@@ -1,0 +1,252 @@
+//! Decides which notifications are due, without sending them: each root is told once when it is stuck and once when it is
+//! resolved, also across restarts.
+//!
+//! # Decisions
+//! - A root counts as resolved once it was absent for [`SETTLED`] in a row. A cause that comes and goes while controllers
+//!   retry would otherwise be told each time.
+//! - The queue is bounded, and a root that finds no place in it is not told yet. Its place in the list of told roots and its
+//!   place in the queue are taken together, so nothing is lost in between.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::notification::{Event, Notification};
+
+/// The most notifications that wait for their delivery.
+const QUEUED: usize = 100;
+/// The most roots that are told as stuck and not yet as resolved.
+const TOLD: usize = 1_000;
+/// The time for which a root must be absent to count as resolved.
+pub(super) const SETTLED: SignedDuration = SignedDuration::from_secs(60);
+/// The time after which an undelivered notification is given up.
+pub(super) const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
+
+/// The notifications to deliver, and the roots that were told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outbox {
+    /// The roots that were told as stuck, by the id of their diagnosis, without the text.
+    told: BTreeMap<String, Notification>,
+    queue: VecDeque<Notification>,
+    /// The times since which roots that were told are absent.
+    #[serde(skip)]
+    absent: BTreeMap<String, Timestamp>,
+}
+
+impl Outbox {
+    /// Compares the roots that were told with those that are there now. `stuck` has the notifications of the roots that are
+    /// stuck, and `present` the ids of all roots. Returns whether a notification was added.
+    pub(super) fn observe(
+        &mut self,
+        stuck: impl IntoIterator<Item = Notification>,
+        present: &BTreeSet<&str>,
+        now: Timestamp,
+    ) -> bool {
+        let before = self.queue.len();
+        for notification in stuck {
+            let has_place = self.queue.len() < QUEUED && self.told.len() < TOLD;
+            if has_place && !self.told.contains_key(&notification.id) {
+                let told = Notification { text: String::new(), ..notification.clone() };
+                self.told.insert(notification.id.clone(), told);
+                self.queue.push_back(notification);
+            }
+        }
+        self.absent.retain(|id, _| !present.contains(id.as_str()));
+        for id in self.told.keys().filter(|id| !present.contains(id.as_str())) {
+            self.absent.entry(id.clone()).or_insert(now);
+        }
+        let is_settled = |since: &Timestamp| now.duration_since(*since) >= SETTLED;
+        let settled: Vec<String> = self
+            .absent
+            .iter()
+            .filter(|(_, since)| is_settled(since))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in settled {
+            if self.queue.len() == QUEUED {
+                break;
+            }
+            self.absent.remove(&id);
+            self.queue.extend(self.told.remove(&id).map(|told| told.resolved(now)));
+        }
+        self.queue.len() > before
+    }
+
+    /// The next notification to deliver.
+    pub(super) fn next(&self) -> Option<&Notification> {
+        self.queue.front()
+    }
+
+    /// Takes the next notification out, because it was delivered or refused.
+    pub(super) fn take(&mut self) -> Option<Notification> {
+        self.queue.pop_front()
+    }
+
+    /// The number of notifications to deliver.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes out the notifications that were not delivered in time. Their roots still count as told, so that a root is not
+    /// tried for another day.
+    pub(super) fn give_up(&mut self, now: Timestamp) -> Vec<Notification> {
+        let is_old = |it: &Notification| now.duration_since(it.at) >= GIVE_UP;
+        let (lost, kept): (VecDeque<_>, VecDeque<_>) = self.queue.drain(..).partition(is_old);
+        self.queue = kept;
+        lost.into()
+    }
+
+    /// Whether a root was told as stuck and has not been told as resolved.
+    #[cfg(test)]
+    pub(super) fn is_told(&self, id: &str) -> bool {
+        self.told.contains_key(id)
+    }
+}
+
+impl Event {
+    /// The name in the log.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Stuck => "stuck",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use teardown::{diagnosis::Confidence, object::ObjectRef};
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    fn stuck(id: &str, now: Timestamp) -> Notification {
+        let node =
+            ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: id.into() };
+        Notification {
+            event: Event::Stuck,
+            at: now,
+            cluster: "test".into(),
+            id: id.into(),
+            cause: "nodeSilent".into(),
+            root: node,
+            confidence: Confidence::Confirmed,
+            total: 3,
+            since: now,
+            sentence: "a cause".into(),
+            title: "a title".into(),
+            text: "a note".into(),
+        }
+    }
+
+    /// Observes these roots, all of them stuck, and returns the queue as text.
+    fn observe(outbox: &mut Outbox, ids: &[&str], seconds: i64) -> Vec<String> {
+        let now = at(seconds);
+        let present = ids.iter().copied().collect();
+        let before = outbox.clone();
+        let added = outbox.observe(ids.iter().map(|id| stuck(id, now)), &present, now);
+        assert_eq!(added, outbox.queue != before.queue);
+        outbox.queue.iter().map(|it| format!("{} {}", it.event.name(), it.id)).collect()
+    }
+
+    #[test]
+    fn root_is_told_once_as_stuck_and_once_as_resolved() {
+        let mut outbox = Outbox::default();
+        assert_eq!(observe(&mut outbox, &["a"], 0), ["stuck a"]);
+        assert_eq!(observe(&mut outbox, &["a", "b"], 10), ["stuck a", "stuck b"]);
+        assert_eq!(observe(&mut outbox, &["b"], 20), ["stuck a", "stuck b"]);
+        assert_eq!(observe(&mut outbox, &["b"], 79), ["stuck a", "stuck b"]);
+        assert_eq!(observe(&mut outbox, &["b"], 80), ["stuck a", "stuck b", "resolved a"]);
+        assert_eq!(observe(&mut outbox, &["b"], 900).len(), 3);
+        assert_eq!(observe(&mut outbox, &["a", "b"], 910).last().unwrap(), "stuck a", "again");
+    }
+
+    #[test]
+    fn root_that_comes_back_soon_is_not_told_again() {
+        let mut outbox = Outbox::default();
+        for seconds in 0..20 {
+            let ids: &[&str] = if seconds % 2 == 0 { &["a"] } else { &[] };
+            assert_eq!(observe(&mut outbox, ids, seconds * 59), ["stuck a"], "{seconds}");
+        }
+    }
+
+    #[test]
+    fn root_that_is_late_again_is_still_the_same() {
+        let mut outbox = Outbox::default();
+        observe(&mut outbox, &["a"], 0);
+        // It is there, and not stuck at the moment.
+        for seconds in [10, 500] {
+            assert!(!outbox.observe([], &BTreeSet::from(["a"]), at(seconds)));
+        }
+        assert!(outbox.is_told("a"));
+    }
+
+    #[test]
+    fn restart_tells_nothing_again_and_keeps_the_queue() {
+        let mut outbox = Outbox::default();
+        observe(&mut outbox, &["a", "b"], 0);
+        outbox.take();
+        let text = serde_json::to_string(&outbox).unwrap();
+        let mut outbox: Outbox = serde_json::from_str(&text).unwrap();
+        assert_eq!(observe(&mut outbox, &["a", "b"], 60), ["stuck b"]);
+        assert_eq!(observe(&mut outbox, &["b"], 70), ["stuck b"]);
+        assert_eq!(observe(&mut outbox, &["b"], 130), ["stuck b", "resolved a"]);
+    }
+
+    #[test]
+    fn undelivered_notification_is_given_up_after_a_day() {
+        let mut outbox = Outbox::default();
+        observe(&mut outbox, &["a"], 0);
+        observe(&mut outbox, &["a", "b"], 3_600);
+        assert_eq!(outbox.give_up(at(86_399)), []);
+        let lost = outbox.give_up(at(86_400));
+        assert_eq!(lost.iter().map(|it| &*it.id).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(outbox.next().map(|it| &*it.id), Some("b"));
+    }
+
+    proptest! {
+        /// However roots come and go, and whenever the queue is drained, the events of a root alternate, and the outbox is
+        /// bounded.
+        #[test]
+        fn events_of_a_root_alternate_and_nothing_is_lost(
+            rounds in prop::collection::vec((0_u32..400, 0_u32..400, 0_usize..150, 0_i64..90), 1..30),
+        ) {
+            let mut outbox = Outbox::default();
+            let mut heard: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+            let mut clock = 0;
+            let mut deliver = |outbox: &mut Outbox, most: usize| {
+                for _ in 0..most {
+                    let Some(it) = outbox.take() else { break };
+                    heard.entry(it.id).or_default().push(it.event);
+                }
+            };
+            let mut last = vec![];
+            for (first, count, delivered, passed) in rounds {
+                last = (first..first + count).map(|it| it.to_string()).collect();
+                let ids: Vec<&str> = last.iter().map(String::as_str).collect();
+                observe(&mut outbox, &ids, clock);
+                prop_assert!(outbox.len() <= QUEUED && outbox.told.len() <= TOLD);
+                deliver(&mut outbox, delivered);
+                clock += passed;
+            }
+            // With time and a receiver, everything is told.
+            let ids: Vec<&str> = last.iter().map(String::as_str).collect();
+            for _ in 0..40 {
+                observe(&mut outbox, &ids, clock);
+                deliver(&mut outbox, QUEUED);
+                clock += 60;
+            }
+            for (id, events) in heard {
+                prop_assert!(events.iter().step_by(2).all(|it| *it == Event::Stuck), "{id} {events:?}");
+                prop_assert!(events.iter().skip(1).step_by(2).all(|it| *it == Event::Resolved));
+                prop_assert_eq!(events.len() % 2 == 1, last.contains(&id), "{} {:?}", id, events);
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Tests of the notifier with a hub and a receiver that the test plays. Time is paused.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use teardown::{
+    diagnosis::{Cause, Confidence, Diagnosis, Impact},
+    message::{ClusterCard, DiagnosisCard, Revision},
+    object::ObjectRef,
+    observation::{AwayCause, Unreachable},
+};
+use tempfile::TempDir;
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep,
+};
+use tower::BoxError;
+
+use super::{webhook::AnswerBody, *};
+use crate::hub::Incoming;
+
+/// The cluster as the hub shows it.
+#[derive(Clone, Default)]
+struct Trouble {
+    /// The nodes that are silent, and whether deletions are stuck behind them.
+    nodes: Vec<(&'static str, bool)>,
+    is_blind: bool,
+    is_away: bool,
+}
+
+impl Trouble {
+    fn stuck(nodes: &[&'static str]) -> Self {
+        Self { nodes: nodes.iter().map(|node| (*node, true)).collect(), ..Self::default() }
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let away = Unreachable {
+            since: Timestamp::UNIX_EPOCH,
+            cause: AwayCause::Silent,
+            message: teardown::api_problem::ApiProblem::Quoted("refused".into()),
+        };
+        let cluster = ClusterCard {
+            switched_off: vec![],
+            name: "test".into(),
+            version: None,
+            synced: !self.is_blind,
+            kinds: 1,
+            objects: 1,
+            diagnoses: self.nodes.len(),
+            unreachable: self.is_away.then_some(away),
+            demo: None,
+        };
+        let cards = self.nodes.iter().map(|(node, stuck)| Record::Diagnosis(card(node, *stuck)));
+        std::iter::once(Record::Cluster(cluster)).chain(cards).collect()
+    }
+}
+
+/// Three objects wait for a silent node.
+fn card(node: &str, stuck: bool) -> DiagnosisCard {
+    let root =
+        ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: node.into() };
+    let diagnosis = Diagnosis {
+        id: format!("nodeSilent//Node//{node}/"),
+        cause: Cause::NodeSilent {
+            node: node.into(),
+            provider: None,
+            control_plane: false,
+            silent: 1,
+        },
+        root,
+        confidence: Confidence::Confirmed,
+        evidence: vec![],
+        waiting: vec![],
+        total: 3,
+        since: Timestamp::UNIX_EPOCH,
+        stuck,
+        impact: Impact::default(),
+    };
+    DiagnosisCard { diagnosis, contact: vec![], tried: 0 }
+}
+
+/// A receiver that answers with these statuses, and then with 200.
+#[derive(Clone, Default)]
+struct Receiver {
+    answers: Arc<Mutex<VecDeque<u16>>>,
+    /// The seconds at which a request came, and its body.
+    received: Arc<Mutex<Vec<(u64, Value)>>>,
+}
+
+impl Receiver {
+    fn answer(&self, statuses: impl IntoIterator<Item = u16>) {
+        self.answers.lock().unwrap().extend(statuses);
+    }
+
+    /// The events that were received, as `stuck n1`.
+    fn heard(&self) -> Vec<String> {
+        let name = |body: &Value| {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            format!("{} {}", text(&body["event"]), text(&body["root"]["name"]))
+        };
+        self.received.lock().unwrap().iter().map(|(_, body)| name(body)).collect()
+    }
+
+    /// The seconds between the requests.
+    fn waits(&self) -> Vec<u64> {
+        let received = self.received.lock().unwrap();
+        received.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+    }
+}
+
+/// A process with a notifier.
+struct Process {
+    trouble: watch::Sender<Trouble>,
+    metrics: NotifyMetrics,
+    notifier: tokio::task::JoinHandle<()>,
+}
+
+impl Process {
+    fn start(state: &TempDir, receiver: &Receiver, begin: Instant) -> Self {
+        Self::with(state, receiver, begin, "test")
+    }
+
+    fn with(state: &TempDir, receiver: &Receiver, begin: Instant, cluster: &str) -> Self {
+        let (trouble, shown) = watch::channel(Trouble { is_blind: true, ..Trouble::default() });
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        tokio::spawn(async move {
+            while let Some(message) = incoming.recv().await {
+                let Incoming::Query { topic: Topic::Trouble, reply } = message else {
+                    panic!("{message:?}")
+                };
+                let records = shown.borrow().records();
+                let revision = Revision { boot: 1, count: 1 };
+                let _ = reply.send(Ok(Message::Snapshot { revision, records }));
+            }
+        });
+        let Receiver { answers, received } = receiver.clone();
+        let service = tower::service_fn(move |request: Request<Full<Bytes>>| {
+            let (answers, received) = (answers.clone(), received.clone());
+            async move {
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                let body = serde_json::from_slice(&body).unwrap();
+                received.lock().unwrap().push((begin.elapsed().as_secs(), body));
+                let status = answers.lock().unwrap().pop_front().unwrap_or(200);
+                let body = Full::<Bytes>::default().map_err(std::io::Error::other).boxed_unsync();
+                let mut answer: Response<AnswerBody> = Response::new(body);
+                *answer.status_mut() = status.try_into().unwrap();
+                Ok::<_, BoxError>(answer)
+            }
+        });
+        let address = Address::parse("https://example.com/secret").unwrap();
+        let webhook = Webhook::over(address, Format::Json, service);
+        let passed = SignedDuration::try_from(begin.elapsed()).unwrap();
+        let now = Timestamp::from_second(1_800_000_000).unwrap() + passed;
+        let hub = HubHandle::new(mailbox);
+        let notifier = Notifier::over(hub, cluster, webhook, state.path(), now);
+        let metrics = notifier.metrics();
+        let notifier = tokio::spawn(notifier.run(CancellationToken::new()));
+        Self { trouble, metrics, notifier }
+    }
+
+    /// Shows this for a time.
+    async fn show(&self, trouble: Trouble, seconds: u64) {
+        self.trouble.send_replace(trouble);
+        sleep(Duration::from_secs(seconds)).await;
+    }
+
+    async fn kill(self) {
+        self.notifier.abort();
+        let _ = self.notifier.await;
+    }
+}
+
+fn setup() -> (TempDir, Receiver, Instant) {
+    (tempfile::tempdir().unwrap(), Receiver::default(), Instant::now())
+}
+
+#[tokio::test(start_paused = true)]
+async fn root_is_told_once_and_its_end_once_also_across_restarts() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble { nodes: vec![("n1", false)], ..Trouble::default() }, 60).await;
+    assert!(receiver.heard().is_empty(), "it waits and is not stuck");
+    process.show(Trouble::stuck(&["n1"]), 60).await;
+    assert_eq!(receiver.heard(), ["stuck n1"]);
+    process.kill().await;
+
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble { is_blind: true, ..Trouble::default() }, 300).await;
+    assert_eq!(receiver.heard(), ["stuck n1"], "before the cluster is read, nothing is resolved");
+    process.show(Trouble::stuck(&["n1", "n2"]), 300).await;
+    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2"]);
+    process.show(Trouble { is_away: true, ..Trouble::default() }, 300).await;
+    assert_eq!(receiver.heard().len(), 2, "while the API server is away, nothing is resolved");
+    process.kill().await;
+
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n2"]), 300).await;
+    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2", "resolved n1"]);
+    assert_eq!(process.metrics.counts(), (0, 0, 1, 0));
+    let (_, body) = receiver.received.lock().unwrap()[0].clone();
+    assert_eq!(body["title"].as_str().unwrap().split(':').next(), Some("Stuck in test"));
+    assert!(body["text"].as_str().unwrap().contains("3 objects wait"), "{body}");
+    let (_, end) = receiver.received.lock().unwrap()[2].clone();
+    let title = end["title"].as_str().unwrap();
+    assert!(
+        title.starts_with("Resolved in test: ") && title.contains("Node n1 stopped"),
+        "{title}"
+    );
+    assert_eq!(end["id"], body["id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_delivery_is_tried_again_after_growing_waits_and_survives_a_restart() {
+    let (state, receiver, begin) = setup();
+    receiver.answer([500; 12]);
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1"]), 900).await;
+    assert_eq!(receiver.waits(), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
+    assert_eq!(process.metrics.counts(), (1, 0, 0, 11));
+    process.kill().await;
+
+    let process = Process::start(&state, &receiver, begin);
+    assert_eq!(process.metrics.counts().0, 1, "it is still to be delivered");
+    process.show(Trouble::stuck(&["n1"]), 60).await;
+    assert_eq!(receiver.heard().len(), 13);
+    assert_eq!(process.metrics.counts(), (0, 0, 1, 1));
+    process.show(Trouble::stuck(&["n1"]), 3_600).await;
+    assert_eq!(receiver.heard().len(), 13, "taken once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn notification_is_given_up_after_a_day_and_the_next_root_is_told() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    receiver.answer([503; 400]);
+    process.show(Trouble::stuck(&["n1"]), 24 * 3_600 - 60).await;
+    let (pending, lost, taken, failed) = process.metrics.counts();
+    assert_eq!((pending, lost, taken), (1, 0, 0));
+    assert!((290..310).contains(&failed), "{failed}");
+    process.show(Trouble::stuck(&["n1"]), 120).await;
+    assert_eq!(process.metrics.counts().1, 1, "lost");
+    assert_eq!(process.metrics.counts().0, 0);
+
+    receiver.answers.lock().unwrap().clear();
+    let before = receiver.heard().len();
+    process.show(Trouble::stuck(&["n1", "n2"]), 600).await;
+    assert_eq!(receiver.heard()[before..], ["stuck n2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_notification_does_not_hold_up_the_others() {
+    let (state, receiver, begin) = setup();
+    receiver.answer([400]);
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1", "n2", "n3"]), 60).await;
+    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2", "stuck n3"]);
+    assert_eq!(receiver.waits(), [1, 1], "a chat takes one in a second");
+    assert_eq!(process.metrics.counts(), (0, 1, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_cluster_has_a_file_of_its_own_and_a_damaged_file_counts_as_empty() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1"]), 60).await;
+    process.kill().await;
+    let process = Process::with(&state, &receiver, begin, "other");
+    process.show(Trouble::default(), 300).await;
+    assert_eq!(receiver.heard(), ["stuck n1"], "the root of the first cluster is not resolved");
+    process.kill().await;
+
+    for file in std::fs::read_dir(state.path()).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("secret") && !text.contains("example.com"), "{text}");
+        std::fs::write(path, "{").unwrap();
+    }
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1"]), 60).await;
+    assert_eq!(receiver.heard(), ["stuck n1", "stuck n1"]);
+}
