@@ -16,12 +16,16 @@ const pathOf = (collection, { metadata: { namespace, name } }) =>
 /**
  * Puts a finalizer on each object of a kind, and clears it once the object is deleted. Whatever else the operator does for an
  * object happens between the two.
- * @param {{collection: string, finalizer: string, provide?: (client: Client, object: KubeObject) => Promise<void>}} operator
- *   collection: the path of all objects. provide: makes what the object stands for
+ * @param {object} operator
+ * @param {string} operator.collection the path of all objects
+ * @param {string} operator.finalizer
+ * @param {(client: Client, object: KubeObject) => Promise<void>} [operator.provide] makes what the object stands for
+ * @param {(object: KubeObject, error: unknown) => void} [operator.onError] learns of a failure, which is repaired with the next
+ *   change of the object
  * @returns {Program}
  */
 export const finishing =
-	({ collection, finalizer, provide = async () => {} }) =>
+	({ collection, finalizer, provide = async () => {}, onError = () => {} }) =>
 	({ client }) => {
 		/** @param {KubeObject} object */
 		async function reconcile(object) {
@@ -31,8 +35,7 @@ export const finishing =
 			await changeFinalizers(client, path, uid, withOne(finalizer));
 			await provide(client, object);
 		}
-		/** A request that fails is repeated with the next change of the object. */
-		const reconciles = oneAtATime(reconcile, () => {});
+		const reconciles = oneAtATime(reconcile, onError);
 		const objects = client.follow(collection, {}, ({ type, object }) => {
 			if (type !== 'DELETED') reconciles.look(object);
 		});

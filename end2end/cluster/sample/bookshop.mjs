@@ -22,6 +22,10 @@ export const unitLabel = `app.kubernetes.io/part-of=${unit}`;
 export const operators = 'bookshop-operators';
 export const operator = 'database-operator';
 export const finalizer = 'databases.bookshop.example/cleanup';
+/** The workload that clears it. */
+export const finisher = { kind: 'Deployment', namespace: operators, name: operator };
+/** The path of the Database that the shop uses. */
+export const orders = `/apis/databases.example/v1/namespaces/${unit}/databases/orders`;
 
 const group = 'databases.example';
 const databases = `/apis/${group}/v1/databases`;
@@ -173,6 +177,13 @@ function convert({ spec, ...database }, apiVersion) {
 	return { ...database, apiVersion, spec: apiVersion.endsWith('/v1') ? { size } : { sizeGi: Number.parseInt(size, 10) } };
 }
 
+/** Waits until so many Pods of the operator answer. @param {Cluster} cluster @param {number} count */
+export const waitForEndpoints = (cluster, count) =>
+	cluster.until('/apis/discovery.k8s.io/v1/endpointslices', ([slice]) => (slice?.endpoints ?? []).length === count, {
+		what: `${count} endpoints of the operator`,
+		params: { labelSelector: `kubernetes.io/service-name=${operator}` },
+	});
+
 /**
  * Creates a Database in its version. The API server may need a moment to learn the endpoints of the operator, which converts it.
  * @param {Cluster} cluster @param {KubeObject} database
@@ -203,11 +214,7 @@ export async function install(cluster) {
 	const named = (/** @type {string} */ name) => ({ params: { fieldSelector: `metadata.name=${name}` } });
 	const isReady = (/** @type {KubeObject[]} */ [it]) => it?.status?.readyReplicas === it?.spec.replicas;
 	await cluster.until('/apis/apps/v1/deployments', isReady, { what: 'the operator', ...named(operator) });
-	await cluster.until(
-		'/apis/discovery.k8s.io/v1/endpointslices',
-		([slice]) => slice?.endpoints?.length === 2,
-		{ what: 'the endpoints of the operator', params: { labelSelector: `kubernetes.io/service-name=${operator}` } },
-	);
+	await waitForEndpoints(cluster, 2);
 	for (const database of databaseParts) await create(cluster, database);
 	await cluster.until('/api/v1/secrets', (found) => databaseParts.every(({ metadata: { name } }) => found.some((it) => it.metadata.name === credentials(name))), {
 		what: 'the Secrets of the Databases',

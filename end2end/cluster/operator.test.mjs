@@ -1,0 +1,115 @@
+/**
+ * Applications on an operator are torn down to their end by the program itself, and judged. The operator acts only as its Pods,
+ * with their rights, so a teardown that deletes either too early does not end.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Judge } from '../judge/judge.mjs';
+import { destroyedBy, Session } from '../session.mjs';
+import { Unwind } from '../unwind.mjs';
+import { start } from './cluster.mjs';
+import { collection } from './kinds.mjs';
+import * as bookshop from './sample/bookshop.mjs';
+import * as queue from './sample/queue.mjs';
+
+/** @typedef {import('./client.mjs').KubeObject} KubeObject */
+
+/** @type {import('./cluster.mjs').Cluster} */
+let cluster;
+/** @type {Unwind} */
+let unwind;
+/** @type {Session} */
+let session;
+/** @type {(() => void)[]} the ends of the operators */
+const ends = [];
+/** Learns of each failure of the queue's operator. @type {(error: string) => void} */
+let onFailure = () => {};
+before(async () => {
+	cluster = await start({ programs: true });
+	ends.push(await bookshop.install(cluster));
+	ends.push(await queue.install(cluster, (_, error) => onFailure(String(error))));
+	unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
+	session = await Session.open(unwind);
+});
+after(async () => {
+	await unwind?.stop();
+	for (const end of ends) end();
+	await cluster?.stop();
+});
+
+const merge = { 'content-type': 'application/merge-patch+json' };
+/** @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers] */
+const admin = (method, path, body, headers) => cluster.request('admin', method, path, body, headers);
+
+/** The objects with the label of a unit. @param {string} label */
+async function labelled(label) {
+	const { all } = await cluster.kinds();
+	const lists = all
+		.filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
+		.map(async (kind) => {
+			const { status, body } = await admin('GET', `${collection(kind)}?labelSelector=${encodeURIComponent(label)}`);
+			assert.equal(status, 200, kind.kind);
+			return body.items.map((/** @type {KubeObject} */ { metadata }) => `${kind.kind} ${metadata.name}`);
+		});
+	return (await Promise.all(lists)).flat();
+}
+
+/**
+ * Tears an application down before the judge.
+ * @param {{unit: string, unitLabel: string, finalizer: string, finisher: import('../judge/cluster-state.mjs').Name}} application
+ */
+async function tearDownJudged({ unit, unitLabel, finalizer, finisher }) {
+	const finishers = { [finalizer]: finisher };
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, actor: 'admin', finishers });
+	const { plan, run } = await session.tearDown(unit);
+	assert.equal(run.state, 'finished');
+	const verdict = await judge.close({ destroyed: destroyedBy(plan) });
+	assert.deepEqual(verdict.violations, []);
+	assert.deepEqual(verdict.gaps, []);
+	assert.equal(run.counts.Gone, plan.steps.length);
+	assert.deepEqual(await labelled(unitLabel), []);
+	return { plan, verdict };
+}
+
+test('operator without a ready Pod neither validates nor converts', async () => {
+	const deployment = `/apis/apps/v1/namespaces/${bookshop.operators}/deployments/${bookshop.operator}`;
+	const inUse = await admin('DELETE', bookshop.orders, { dryRun: ['All'] });
+	assert.equal(inUse.status, 403);
+	assert.match(inUse.body.message, /denied the request: Pod shop-\S+ uses it/);
+	await admin('PATCH', deployment, { spec: { replicas: 0 } }, merge);
+	await bookshop.waitForEndpoints(cluster, 0);
+	const unconverted = await admin('GET', bookshop.orders);
+	assert.equal(unconverted.status, 500);
+	assert.match(unconverted.body.message, /no endpoints available for service/);
+	await admin('PATCH', deployment, { spec: { replicas: 2 } }, merge);
+	await bookshop.waitForEndpoints(cluster, 2);
+});
+
+test('operator without its rights clears no finalizer', { timeout: 60_000 }, async () => {
+	const { metadata } = queue.spare;
+	const path = `${queue.topics.replace(/topics$/, `namespaces/${queue.unit}/topics`)}/${metadata.name}`;
+	const only = { params: { fieldSelector: `metadata.name=${metadata.name}` } };
+	await cluster.apply([queue.spare]);
+	await cluster.until(queue.topics, ([it]) => !!it?.metadata.finalizers, { what: 'the finalizer', ...only });
+	/** @type {Promise<void>} */
+	const refused = new Promise((resolve) => (onFailure = (error) => error.includes('403') && resolve()));
+	await admin('DELETE', (await cluster.kinds()).pathOf(queue.binding));
+	assert.equal((await admin('DELETE', path)).status, 200);
+	await refused;
+	assert.deepEqual((await admin('GET', path)).body.metadata.finalizers, [queue.finalizer]);
+	await cluster.apply([queue.binding]);
+	await admin('PATCH', path, { metadata: { annotations: { again: 'please' } } }, merge);
+	await cluster.until(queue.topics, (found) => found.length === 0, { what: 'the spare Topic to go', ...only });
+});
+
+test('application on an operator with finalizers, conversion and a webhook is torn down in the right order', async () => {
+	const { plan, verdict } = await tearDownJudged(bookshop);
+	assert.deepEqual(plan.kept, []);
+	assert.deepEqual(plan.given_up, []);
+	assert.ok(verdict.seen.requests >= 20, JSON.stringify(verdict.seen));
+});
+
+test('message queue is torn down before its operator (S4)', async () => {
+	const { plan } = await tearDownJudged(queue);
+	assert.deepEqual(plan.kept, []);
+});
