@@ -35,13 +35,19 @@ export class Session {
 		return { status: answer.status, body: text ? JSON.parse(text) : {} };
 	}
 
-	/** Plans a teardown, once the program has read the cluster. @param {string} unit @param {Json[]} [choices] @returns {Promise<Json>} */
-	async plan(unit, choices = []) {
+	/**
+	 * Plans a teardown, once the program has read the cluster.
+	 * @param {string} unit @param {Json[]} [choices] @param {(plan: Json) => boolean} [wanted] whether the program has seen the last
+	 *   changes of the cluster, for a unit that is being installed
+	 * @returns {Promise<Json>}
+	 */
+	async plan(unit, choices = [], wanted = () => true) {
 		const deadline = performance.now() + 30_000;
 		for (;;) {
 			const { status, body } = await this.request('POST', '/api/plans', { unit, choices });
-			if (status === 201) return body;
-			if (status !== 503 || performance.now() > deadline) throw new Error(`plan of ${unit}: ${status} ${JSON.stringify(body)}`);
+			if (status === 201 && wanted(body)) return body;
+			if (![201, 404, 503].includes(status) || performance.now() > deadline)
+				throw new Error(`plan of ${unit}: ${status} ${JSON.stringify(body)}`);
 			await sleep(50);
 		}
 	}
@@ -91,12 +97,6 @@ export class Session {
 		const ofRun = (/** @type {Json[]} */ records) => records.find((record) => record.run?.id === run)?.run;
 		const records = await this.until(`run:${run}`, (records) => !!ofRun(records)?.ended, { what: `the end of run ${run}`, within });
 		return ofRun(records);
-	}
-
-	/** Tears a unit down, and returns the plan and the record of the run at its end. @param {string} unit @param {Json[]} [choices] @param {number} [within] in milliseconds */
-	async tearDown(unit, choices, within) {
-		const plan = await this.plan(unit, choices);
-		return { plan, run: await this.ended(await this.start(plan), within) };
 	}
 }
 

@@ -4,72 +4,28 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Judge } from '../judge/judge.mjs';
-import { destroyedBy, Session } from '../session.mjs';
-import { Unwind } from '../unwind.mjs';
-import { start } from './cluster.mjs';
-import { collection } from './kinds.mjs';
+import { JudgedCluster } from './judged.mjs';
 import * as bookshop from './sample/bookshop.mjs';
 import * as queue from './sample/queue.mjs';
 
-/** @typedef {import('./client.mjs').KubeObject} KubeObject */
-
-/** @type {import('./cluster.mjs').Cluster} */
-let cluster;
-/** @type {Unwind} */
-let unwind;
-/** @type {Session} */
-let session;
-/** @type {(() => void)[]} the ends of the operators */
-const ends = [];
 /** Learns of each failure of the queue's operator. @type {(error: string) => void} */
 let onFailure = () => {};
+/** @type {JudgedCluster} */
+let judged;
+/** @type {import('./cluster.mjs').Cluster} */
+let cluster;
 before(async () => {
-	cluster = await start({ programs: true });
-	ends.push(await bookshop.install(cluster));
-	ends.push(await queue.install(cluster, (_, error) => onFailure(String(error))));
-	unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
-	session = await Session.open(unwind);
+	judged = await JudgedCluster.start(bookshop.install, (cluster) => queue.install(cluster, (_, error) => onFailure(String(error))));
+	cluster = judged.cluster;
 });
-after(async () => {
-	await unwind?.stop();
-	for (const end of ends) end();
-	await cluster?.stop();
-});
+after(() => judged?.stop());
 
 const merge = { 'content-type': 'application/merge-patch+json' };
 /** @param {string} method @param {string} path @param {unknown} [body] @param {Record<string, string>} [headers] */
 const admin = (method, path, body, headers) => cluster.request('admin', method, path, body, headers);
 
-/** The objects with the label of a unit. @param {string} label */
-async function labelled(label) {
-	const { all } = await cluster.kinds();
-	const lists = all
-		.filter(({ verbs }) => verbs.includes('list') && verbs.includes('delete'))
-		.map(async (kind) => {
-			const { status, body } = await admin('GET', `${collection(kind)}?labelSelector=${encodeURIComponent(label)}`);
-			assert.equal(status, 200, kind.kind);
-			return body.items.map((/** @type {KubeObject} */ { metadata }) => `${kind.kind} ${metadata.name}`);
-		});
-	return (await Promise.all(lists)).flat();
-}
-
-/**
- * Tears an application down before the judge.
- * @param {{unit: string, unitLabel: string, finalizer: string, finisher: import('../judge/cluster-state.mjs').Name}} application
- */
-async function tearDownJudged({ unit, unitLabel, finalizer, finisher }) {
-	const finishers = { [finalizer]: finisher };
-	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, actor: 'admin', finishers });
-	const { plan, run } = await session.tearDown(unit);
-	assert.equal(run.state, 'finished');
-	const verdict = await judge.close({ destroyed: destroyedBy(plan) });
-	assert.deepEqual(verdict.violations, []);
-	assert.deepEqual(verdict.gaps, []);
-	assert.equal(run.counts.Gone, plan.steps.length);
-	assert.deepEqual(await labelled(unitLabel), []);
-	return { plan, verdict };
-}
+/** @param {string} finalizer @param {import('../judge/cluster-state.mjs').Name} finisher */
+const finishedBy = (finalizer, finisher) => ({ expectations: { finishers: { [finalizer]: finisher } } });
 
 test('operator without a ready Pod neither validates nor converts', async () => {
 	const deployment = `/apis/apps/v1/namespaces/${bookshop.operators}/deployments/${bookshop.operator}`;
@@ -103,13 +59,15 @@ test('operator without its rights clears no finalizer', { timeout: 60_000 }, asy
 });
 
 test('application on an operator with finalizers, conversion and a webhook is torn down in the right order', async () => {
-	const { plan, verdict } = await tearDownJudged(bookshop);
+	const { plan, verdict } = await judged.tearDown(bookshop, finishedBy(bookshop.finalizer, bookshop.finisher));
 	assert.deepEqual(plan.kept, []);
 	assert.deepEqual(plan.given_up, []);
 	assert.ok(verdict.seen.requests >= 20, JSON.stringify(verdict.seen));
+	assert.deepEqual(await judged.left(bookshop), []);
 });
 
 test('message queue is torn down before its operator (S4)', async () => {
-	const { plan } = await tearDownJudged(queue);
+	const { plan } = await judged.tearDown(queue, finishedBy(queue.finalizer, queue.finisher));
 	assert.deepEqual(plan.kept, []);
+	assert.deepEqual(await judged.left(queue), []);
 });
