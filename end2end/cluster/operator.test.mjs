@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Judge } from '../judge/judge.mjs';
 import { JudgedCluster } from './judged.mjs';
 import * as bookshop from './sample/bookshop.mjs';
 import * as queue from './sample/queue.mjs';
@@ -14,8 +15,13 @@ let onFailure = () => {};
 let judged;
 /** @type {import('./cluster.mjs').Cluster} */
 let cluster;
+/** Ends the queue's operator. */
+let endQueue = () => {};
 before(async () => {
-	judged = await JudgedCluster.start(bookshop.install, (cluster) => queue.install(cluster, (_, error) => onFailure(String(error))));
+	judged = await JudgedCluster.start(bookshop.install, async (cluster) => {
+		endQueue = await queue.install(cluster, (_, error) => onFailure(String(error)));
+		return () => endQueue();
+	});
 	cluster = judged.cluster;
 });
 after(() => judged?.stop());
@@ -66,8 +72,50 @@ test('application on an operator with finalizers, conversion and a webhook is to
 	assert.deepEqual(await judged.left(bookshop), []);
 });
 
+test('operator that another application needs is kept, and finishes that one too', async () => {
+	await cluster.apply(queue.reportingParts);
+	await cluster.until(queue.topics, (found) => found.length === 3 && found.every(({ metadata }) => metadata.finalizers), {
+		what: 'the Topic of the other application',
+	});
+	const { finisher } = queue;
+	const { plan } = await judged.tearDown(queue, {
+		wanted: ({ kept }) => kept.length > 0,
+		expectations: { ...finishedBy(queue.finalizer, finisher).expectations, bystander: { label: queue.reporting.unitLabel } },
+		end: {
+			keptExpected: [finisher, { kind: 'CustomResourceDefinition', name: 'topics.queue.example' }],
+			mayRemain: ({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] !== 'broker',
+		},
+	});
+	assert.deepEqual(
+		plan.steps.filter(({ object }) => object.kind === 'Topic').map(({ object }) => object.name),
+		['orders', 'payments'],
+	);
+	await judged.tearDown(queue.reporting, finishedBy(queue.finalizer, finisher));
+	assert.deepEqual(await judged.left(queue.reporting), []);
+});
+
 test('message queue is torn down before its operator (S4)', async () => {
-	const { plan } = await judged.tearDown(queue, finishedBy(queue.finalizer, queue.finisher));
-	assert.deepEqual(plan.kept, []);
+	endQueue();
+	endQueue = await queue.install(cluster);
+	const isWhole = (/** @type {import('../session.mjs').Json} */ { steps, kept }) =>
+		kept.length === 0 && ['broker', 'orders', 'payments', 'queue-operator'].every((name) => steps.some(({ object }) => object.name === name));
+	await judged.tearDown(queue, { wanted: isWhole, ...finishedBy(queue.finalizer, queue.finisher) });
 	assert.deepEqual(await judged.left(queue), []);
+});
+
+test('operator that goes before its objects is convicted', async () => {
+	endQueue();
+	endQueue = await queue.install(cluster);
+	const { expectations } = finishedBy(queue.finalizer, queue.finisher);
+	const judge = await Judge.open(cluster, { unit: { label: queue.unitLabel }, actor: 'admin', ...expectations });
+	const kinds = await cluster.kinds();
+	const path = kinds.pathOf({ ...queue.finisher, apiVersion: 'apps/v1', metadata: queue.finisher });
+	const { body } = await admin('GET', path);
+	const { status } = await admin('DELETE', path, { preconditions: { uid: body.metadata.uid }, propagationPolicy: 'Background' });
+	assert.equal(status, 200);
+	const { violations } = await judge.close({ mayRemain: () => true });
+	assert.deepEqual(
+		violations.map(({ rule, object }) => [rule, object]),
+		[['finisher', 'Deployment queue/queue-operator']],
+	);
 });

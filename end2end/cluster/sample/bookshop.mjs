@@ -1,7 +1,8 @@
 /**
  * An application on an operator: one unit in two namespaces.
  *
- *   bookshop            two Databases, and a web shop whose Pods use the Secrets that the operator makes for them
+ *   bookshop            two Databases, and a web shop whose Pods use the Secrets that the operator makes for them. The operator
+ *                       also makes a set with a volume for each Database
  *   bookshop-operators  the operator: its Pods clear the finalizers of Databases, validate their deletion and convert them
  *
  * Databases are stored in the old version, so that each read of the preferred one needs the operator's Pods. Each part is needed to
@@ -11,7 +12,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { selfSigned } from '../certificate.mjs';
 import { finishing, reviewing, together } from '../operator.mjs';
 import { runAsPods } from '../program.mjs';
-import { configMap, deployment, labels, namespace, podTemplate, secret, service, serviceAccount } from './objects.mjs';
+import { driver } from '../provisioner.mjs';
+import {
+	claimSpec,
+	configMap,
+	csiDriver,
+	deployment,
+	labels,
+	namespace,
+	podTemplate,
+	secret,
+	service,
+	serviceAccount,
+	statefulSet,
+	storageClass,
+} from './objects.mjs';
 
 /** @typedef {import('./objects.mjs').KubeObject} KubeObject */
 /** @typedef {import('../cluster.mjs').Cluster} Cluster */
@@ -29,6 +44,8 @@ export const orders = `/apis/databases.example/v1/namespaces/${unit}/databases/o
 
 const group = 'databases.example';
 const databases = `/apis/${group}/v1/databases`;
+/** The StorageClass of the Databases. */
+const storage = 'bookshop-databases';
 const port = 9443;
 /** @param {string} database the Secret that the operator makes for it */
 const credentials = (database) => `${database}-credentials`;
@@ -109,6 +126,7 @@ const operatorParts = [
 	]),
 	...rights(operator, unit, [
 		{ apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
+		{ apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['create'] },
 		{ apiGroups: [''], resources: ['pods'], verbs: ['list'] },
 	]),
 	secret(part(`${operator}-tls`, operators, operator), ['tls.key']),
@@ -155,12 +173,25 @@ const shopParts = [
 	validation,
 ];
 
-/** Makes the Secret of a Database. @param {import('../client.mjs').Client} client @param {KubeObject} database */
+/** Makes the Secret and the set of a Database. @param {import('../client.mjs').Client} client @param {KubeObject} database */
 async function provide(client, { apiVersion, kind, metadata: { namespace, name, uid } }) {
-	const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-	const made = secret({ namespace, name: credentials(name), ownerReferences: [owner] }, ['password']);
-	const { status, body } = await client.request('POST', `/api/v1/namespaces/${namespace}/secrets`, made);
-	if (status !== 201 && status !== 409) throw new Error(`the Secret of ${name}: ${status} ${body.message}`);
+	const ownerReferences = [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }];
+	const own = { 'databases.example/name': name };
+	const set = statefulSet(
+		{ namespace, name, labels: own, ownerReferences },
+		1,
+		podTemplate(own, { containers: [{ name: 'database', image: 'registry.example/database:1' }] }),
+		[{ metadata: { name: 'data' }, spec: claimSpec(storage, '5Gi', 'ReadWriteOnce') }],
+	);
+	const password = secret({ namespace, name: credentials(name), ownerReferences }, ['password']);
+	for (const [path, object] of [
+		['/apis/apps/v1', set],
+		['/api/v1', password],
+	]) {
+		const collection = `${path}/namespaces/${namespace}/${object.kind.toLowerCase()}s`;
+		const { status, body } = await client.request('POST', collection, object);
+		if (status !== 201 && status !== 409) throw new Error(`${object.kind} of ${name}: ${status} ${body.message}`);
+	}
 }
 
 /** A Database is not deleted while a Pod uses its Secret. @param {import('../client.mjs').Client} client @param {KubeObject} database */
@@ -205,7 +236,7 @@ async function create(cluster, database) {
  */
 export async function install(cluster) {
 	// The namespace of the shop has rights of the operator in it.
-	await cluster.apply([namespace(part(unit)), ...operatorParts]);
+	await cluster.apply([storageClass({ name: storage }, driver, 'Delete'), csiDriver({ name: driver }), namespace(part(unit)), ...operatorParts]);
 	const program = together(
 		finishing({ collection: databases, finalizer, provide }),
 		reviewing({ certificate: { cert, key }, port, refusal, convert }),
@@ -219,6 +250,9 @@ export async function install(cluster) {
 	await cluster.until('/api/v1/secrets', (found) => databaseParts.every(({ metadata: { name } }) => found.some((it) => it.metadata.name === credentials(name))), {
 		what: 'the Secrets of the Databases',
 		params: { fieldSelector: 'type=Opaque' },
+	});
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === databaseParts.length && found.every(({ status }) => status?.attached), {
+		what: 'the volumes of the Databases to be attached',
 	});
 	await cluster.apply(shopParts);
 	await cluster.until('/apis/apps/v1/deployments', isReady, { what: 'the shop', ...named('shop') });

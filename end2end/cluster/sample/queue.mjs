@@ -28,6 +28,16 @@ const topic = (name) => ({ apiVersion: 'queue.example/v1', kind: 'Topic', metada
 
 /** A Topic that a test may create. */
 export const spare = topic('spare');
+
+const reader = 'reporting';
+const ofReader = { name: reader, labels: labels(reader, reader) };
+/** An application of another team: a Topic in its own namespace, whose finalizer the same operator clears. */
+export const reporting = { unit: reader, unitLabel: `app.kubernetes.io/part-of=${reader}` };
+/** The parts of `reporting`. */
+export const reportingParts = [
+	namespace(ofReader),
+	{ apiVersion: 'queue.example/v1', kind: 'Topic', metadata: { ...ofReader, namespace: reader }, spec: { partitions: 1 } },
+];
 /** The binding by which the operator may change Topics. */
 export const binding = {
 	apiVersion: `${apiGroup}/v1`,
