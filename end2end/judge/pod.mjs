@@ -89,7 +89,7 @@ export function selects(selector, labels = {}) {
 
 /** The template of a workload's Pods. @param {KubeObject} workload @returns {KubeObject|undefined} */
 export const templateOf = ({ kind, spec }) =>
-	kind === 'CronJob' ? spec.jobTemplate?.spec?.template : workloads.has(kind) ? spec.template : undefined;
+	kind === 'CronJob' ? spec?.jobTemplate?.spec?.template : workloads.has(kind) ? spec?.template : undefined;
 
 const workloads = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'ReplicationController']);
 

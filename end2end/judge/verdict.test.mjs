@@ -385,3 +385,91 @@ test('object that loses its label stays in the unit', () => {
 	const bare = { ...claim, metadata: { ...claim.metadata, labels: {} } };
 	assert.deepEqual(rules(verdict([claim], [['changed', bare]], [], {})), ['left-over: PersistentVolumeClaim ns/data']);
 });
+
+/** The rules that a deletion by the judged user breaks, in a cluster with these objects. @param {KubeObject[]} there @param {KubeObject} object @param {Partial<import('./verdict.mjs').Expectations>} [more] */
+const deleting = (there, object, more) =>
+	verdict([...there, object], [['gone', object]], [{ uid: object.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }], undefined, more)
+		.violations.map(({ rule }) => rule);
+
+test('guarded: what the webhook is not asked about, and what its own Pods need, does not count', () => {
+	const labels = { part: 'check' };
+	const service = make('Service', 'check', { spec: { selector: labels } });
+	const answers = make('Pod', 'check', { labels: { ...unitLabels, ...labels }, spec: { containers: [{ envFrom: [{ configMapRef: { name: 'own' } }] }] } });
+	const namespace = make('Namespace', 'ns', { namespace: '', labels: { ...unitLabels, team: 'a' } });
+	const [guardedOne, own] = [make('ConfigMap', 'guarded'), make('ConfigMap', 'own')];
+	const there = [namespace, service, answers, own];
+	/** @param {KubeObject} [rule] @param {KubeObject} [webhook] */
+	const hook = (rule, webhook) =>
+		make('MutatingWebhookConfiguration', 'check', {
+			namespace: '',
+			webhooks: [
+				{
+					clientConfig: { service: { namespace: 'ns', name: 'check' } },
+					rules: [{ operations: ['DELETE'], apiGroups: [''], resources: ['configmaps'], ...rule }],
+					...webhook,
+				},
+			],
+		});
+	assert.deepEqual(deleting(there, hook()), [], 'only what its own Pods need is left');
+	const all = [...there, guardedOne];
+	assert.deepEqual(deleting(all, hook()), ['guarded']);
+	assert.deepEqual(deleting(all, hook({ operations: ['*'], apiGroups: ['*'], resources: ['*/*'] })), ['guarded']);
+	assert.deepEqual(deleting(all, hook({ operations: ['UPDATE'] })), [], 'no finalizer waits');
+	assert.deepEqual(deleting(all, hook({ resources: ['secrets'] })), []);
+	assert.deepEqual(deleting(all, hook({ apiGroups: ['apps'] })), []);
+	assert.deepEqual(deleting(all, hook({ scope: 'Cluster' })), []);
+	assert.deepEqual(deleting(all, hook({}, { namespaceSelector: { matchLabels: { team: 'b' } } })), []);
+	assert.deepEqual(deleting(all, hook({}, { objectSelector: { matchLabels: { team: 'a' } } })), []);
+	const waiting = { ...guardedOne, metadata: { ...guardedOne.metadata, finalizers: ['a.example/b'] } };
+	assert.deepEqual(deleting([...there, waiting], hook({ operations: ['UPDATE'] })), ['guarded']);
+});
+
+test('finisher: its controller and its own Pod count, another finalizer and another workload do not', () => {
+	const finalizer = 'queue.example/topic';
+	const more = { finishers: { [finalizer]: { kind: 'Deployment', namespace: 'ns', name: 'operator' } } };
+	const operator = make('Deployment', 'operator');
+	const replicas = make('ReplicaSet', 'operator-1', { owner: operator });
+	const its = pod('operator-1-a', {}, { owner: replicas });
+	const topic = { ...make('Topic', 'orders'), metadata: { ...make('Topic', 'orders').metadata, finalizers: [finalizer] } };
+	assert.deepEqual(deleting([topic], operator, more), ['finisher']);
+	assert.deepEqual(deleting([topic, operator, replicas], its, more), ['owner', 'finisher']);
+	assert.deepEqual(deleting([topic], make('Deployment', 'other'), more), []);
+	assert.deepEqual(deleting([make('Topic', 'orders')], operator, more), []);
+	assert.deepEqual(
+		rules(verdict([topic, operator], [['gone', operator]], [{ uid: operator.metadata.uid, user: 'system:serviceaccount:ns:other' }], undefined, more)),
+		[],
+		'somebody else did it',
+	);
+});
+
+test('ended-by-force: a report of the end, a node that is gone and a person that knows do not count', () => {
+	const node = make('Node', 'n1', { namespace: '', labels: {} });
+	const attachment = make('VolumeAttachment', 'a', { namespace: '', labels: {}, spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } } });
+	const bound = { ...claim, spec: { volumeName: 'v' } };
+	const writer = pod('writer', { ...mounts('data'), nodeName: 'n1', containers: [{ name: 'main' }] });
+	const ended = { ...writer, status: { containerStatuses: [{ name: 'main', state: { terminated: {} } }] } };
+	/** @param {KubeObject[]} there @param {KubeObject} last @param {Partial<import('./verdict.mjs').Expectations>} [more] */
+	const broken = (there, last, more) =>
+		verdict([bound, writer, ...there], [...(there.includes(attachment) ? [/** @type {any} */ (['gone', attachment])] : []), ['gone', last], ['gone', bound]], [], undefined, more)
+			.violations.map(({ rule }) => rule);
+	assert.deepEqual(broken([node], writer), ['ended-by-force']);
+	assert.deepEqual(broken([node], ended), []);
+	assert.deepEqual(broken([node], writer, { takenOn: () => true }), []);
+	assert.deepEqual(broken([], writer), ['ended-by-force'], 'nothing proves that the volume was detached');
+	assert.deepEqual(broken([attachment], writer), [], 'detached from a node that is gone');
+	assert.deepEqual(broken([node, attachment], writer), ['ended-by-force']);
+});
+
+test('collateral: rights of people and what the cluster makes go with a namespace', () => {
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const rights = make('RoleBinding', 'rights', { labels: {}, subjects: [{ kind: 'User', name: developer }], roleRef: { kind: 'ClusterRole', name: 'x' } });
+	const made = make('ConfigMap', 'kube-root-ca.crt', { labels: {} });
+	const notes = make('ConfigMap', 'notes', { labels: {} });
+	const request = [{ uid: namespace.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }];
+	/** @param {KubeObject} object */
+	const taken = (object) =>
+		verdict([namespace, claim, object], [['gone', claim], ['marked', namespace], ['gone', object]], request).violations.map(({ rule }) => rule);
+	assert.deepEqual(taken(rights), []);
+	assert.deepEqual(taken(made), []);
+	assert.deepEqual(taken(notes), ['namespace-with-content', 'collateral']);
+});
