@@ -21,7 +21,13 @@ export class Session {
 			body: JSON.stringify({ token }),
 		});
 		if (answer.status !== 201) throw new Error(`sign-in: ${answer.status} ${await answer.text()}`);
-		return new Session(origin, answer.headers.getSetCookie().map((one) => one.split(';')[0]).join('; '));
+		return new Session(
+			origin,
+			answer.headers
+				.getSetCookie()
+				.map((one) => one.split(';')[0])
+				.join('; '),
+		);
 	}
 
 	/** @param {string} method @param {string} path @param {Json} [body] @returns {Promise<{status: number, body: Json}>} */
@@ -52,11 +58,20 @@ export class Session {
 		}
 	}
 
-	/** Confirms a plan. @param {Json} plan @returns {Promise<string>} the run */
-	async start({ id, hash, unit }) {
-		const { status, body } = await this.request('POST', '/api/runs', { plan: id, hash, confirm: unit });
-		if (status !== 201) throw new Error(`run of ${unit}: ${status} ${JSON.stringify(body)}`);
-		return body.run;
+	/**
+	 * Plans a teardown and confirms the plan; makes another one if the cluster has changed in between.
+	 * @param {string} unit @param {Json[]} [choices] @param {(plan: Json) => boolean} [wanted] see `plan`
+	 * @returns {Promise<{plan: Json, run: string}>}
+	 */
+	async start(unit, choices, wanted) {
+		for (let attempt = 0; ; attempt++) {
+			const plan = await this.plan(unit, choices, wanted);
+			const confirmed = { plan: plan.id, hash: plan.hash, confirm: unit };
+			const { status, body } = await this.request('POST', '/api/runs', confirmed);
+			if (status === 201) return { plan, run: body.run };
+			if (body.error?.code !== 'stalePlan' || attempt === 10)
+				throw new Error(`run of ${unit}: ${status} ${JSON.stringify(body)}`);
+		}
 	}
 
 	/**
@@ -71,7 +86,10 @@ export class Session {
 		/** @type {Map<string, Json>} */
 		const records = new Map();
 		try {
-			const { body } = await fetch(`${this.origin}/api/events?topic=${topic}`, { headers: { cookie: this.cookie }, signal: end.signal });
+			const { body } = await fetch(`${this.origin}/api/events?topic=${topic}`, {
+				headers: { cookie: this.cookie },
+				signal: end.signal,
+			});
 			let rest = '';
 			for await (const part of /** @type {ReadableStream} */ (body).pipeThrough(new TextDecoderStream())) {
 				const events = (rest + part).split('\n\n');
@@ -95,7 +113,10 @@ export class Session {
 	/** Waits for the end of a run. @param {string} run @param {number} [within] in milliseconds @returns {Promise<Json>} its record */
 	async ended(run, within) {
 		const ofRun = (/** @type {Json[]} */ records) => records.find((record) => record.run?.id === run)?.run;
-		const records = await this.until(`run:${run}`, (records) => !!ofRun(records)?.ended, { what: `the end of run ${run}`, within });
+		const records = await this.until(`run:${run}`, (records) => !!ofRun(records)?.ended, {
+			what: `the end of run ${run}`,
+			within,
+		});
 		return ofRun(records);
 	}
 }
@@ -113,18 +134,23 @@ const keys = {
 function fold(records, { snapshot, delta }) {
 	if (snapshot) records.clear();
 	for (const record of snapshot?.records ?? delta?.put ?? [])
-		for (const [kind, value] of Object.entries(record)) if (keys[kind]) records.set(`${kind} ${keys[kind](value)}`, record);
+		for (const [kind, value] of Object.entries(record))
+			if (keys[kind]) records.set(`${kind} ${keys[kind](value)}`, record);
 	for (const removed of delta?.remove ?? [])
 		for (const [kind, key] of Object.entries(removed)) records.delete(`${kind} ${key}`);
 }
 
 /** The volumes of which a plan says that their data may be destroyed. @param {Json} plan @returns {string[]} names */
 export const destroyedBy = ({ data }) =>
-	data.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept').map((/** @type {Json} */ { volume }) => volume.name);
+	data
+		.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept')
+		.map((/** @type {Json} */ { volume }) => volume.name);
 
 /** The steps that are not gone, and the causes, for an error. @param {Json[]} records */
 const open = (records) =>
 	records
 		.filter(({ step, diagnosis }) => diagnosis || (step && step.state !== 'Gone'))
-		.map(({ step, diagnosis }) => (step ? `${step.object.kind} ${step.object.name} ${step.state}` : JSON.stringify(diagnosis)))
+		.map(({ step, diagnosis }) =>
+			step ? `${step.object.kind} ${step.object.name} ${step.state}` : JSON.stringify(diagnosis),
+		)
 		.join('; ');

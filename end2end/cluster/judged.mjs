@@ -51,11 +51,11 @@ export class JudgedCluster {
 	 * @returns {Promise<{plan: Json, verdict: import('../judge/verdict.mjs').Verdict}>}
 	 */
 	async tearDown({ unit, unitLabel }, { choices, wanted, expectations, end, during } = {}) {
-		const plan = await this.session.plan(unit, choices, wanted);
 		const judge = await Judge.open(this.cluster, { unit: { label: unitLabel }, actor: 'admin', ...expectations });
-		const started = await this.session.start(plan);
-		await during?.(started);
-		const run = await this.session.ended(started);
+		const started = await this.session.start(unit, choices, wanted);
+		const { plan } = started;
+		await during?.(started.run);
+		const run = await this.session.ended(started.run);
 		const verdict = await judge.close({ destroyed: destroyedBy(plan), ...end });
 		assert.deepEqual(verdict.violations, []);
 		assert.deepEqual(verdict.gaps, []);

@@ -23,7 +23,9 @@ export class PodNetwork {
 	static async open(dir) {
 		const network = new PodNetwork();
 		const udsName = join(dir, 'pods.sock');
-		network.#proxy.on('connect', (request, socket) => network.#connect(request.url ?? '', /** @type {Socket} */ (socket)));
+		network.#proxy.on('connect', (request, socket) =>
+			network.#connect(request.url ?? '', /** @type {Socket} */ (socket)),
+		);
 		network.#proxy.listen(udsName);
 		await once(network.#proxy, 'listening');
 		const connection = { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName } } };

@@ -73,7 +73,9 @@ export const reviewing =
 				const review = JSON.parse(text);
 				const { apiVersion, kind } = review;
 				response.setHeader('content-type', 'application/json');
-				response.end(JSON.stringify({ apiVersion, kind, response: { uid: review.request.uid, ...(await answer(review)) } }));
+				response.end(
+					JSON.stringify({ apiVersion, kind, response: { uid: review.request.uid, ...(await answer(review)) } }),
+				);
 			} catch {
 				response.destroy();
 			}

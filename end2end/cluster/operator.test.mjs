@@ -9,6 +9,8 @@ import { JudgedCluster } from './judged.mjs';
 import * as bookshop from './sample/bookshop.mjs';
 import * as queue from './sample/queue.mjs';
 
+/** @typedef {import('../session.mjs').Json} Json */
+
 /** Learns of each failure of the queue's operator. @type {(error: string) => void} */
 let onFailure = () => {};
 /** @type {JudgedCluster} */
@@ -74,20 +76,29 @@ test('application on an operator with finalizers, conversion and a webhook is to
 
 test('operator that another application needs is kept, and finishes that one too', async () => {
 	await cluster.apply(queue.reportingParts);
-	await cluster.until(queue.topics, (found) => found.length === 3 && found.every(({ metadata }) => metadata.finalizers), {
-		what: 'the Topic of the other application',
-	});
+	await cluster.until(
+		queue.topics,
+		(found) => found.length === 3 && found.every(({ metadata }) => metadata.finalizers),
+		{
+			what: 'the Topic of the other application',
+		},
+	);
 	const { finisher } = queue;
 	const { plan } = await judged.tearDown(queue, {
 		wanted: ({ kept }) => kept.length > 0,
-		expectations: { ...finishedBy(queue.finalizer, finisher).expectations, bystander: { label: queue.reporting.unitLabel } },
+		expectations: {
+			...finishedBy(queue.finalizer, finisher).expectations,
+			bystander: { label: queue.reporting.unitLabel },
+		},
 		end: {
 			keptExpected: [finisher, { kind: 'CustomResourceDefinition', name: 'topics.queue.example' }],
 			mayRemain: ({ metadata }) => metadata.labels?.['app.kubernetes.io/name'] !== 'broker',
 		},
 	});
 	assert.deepEqual(
-		plan.steps.filter(({ object }) => object.kind === 'Topic').map(({ object }) => object.name),
+		plan.steps
+			.filter((/** @type {Json} */ { object }) => object.kind === 'Topic')
+			.map((/** @type {Json} */ { object }) => object.name),
 		['orders', 'payments'],
 	);
 	await judged.tearDown(queue.reporting, finishedBy(queue.finalizer, finisher));
@@ -97,8 +108,11 @@ test('operator that another application needs is kept, and finishes that one too
 test('message queue is torn down before its operator (S4)', async () => {
 	endQueue();
 	endQueue = await queue.install(cluster);
-	const isWhole = (/** @type {import('../session.mjs').Json} */ { steps, kept }) =>
-		kept.length === 0 && ['broker', 'orders', 'payments', 'queue-operator'].every((name) => steps.some(({ object }) => object.name === name));
+	const isWhole = (/** @type {Json} */ { steps, kept }) =>
+		kept.length === 0 &&
+		['broker', 'orders', 'payments', 'queue-operator'].every((name) =>
+			steps.some((/** @type {Json} */ { object }) => object.name === name),
+		);
 	await judged.tearDown(queue, { wanted: isWhole, ...finishedBy(queue.finalizer, queue.finisher) });
 	assert.deepEqual(await judged.left(queue), []);
 });
@@ -111,7 +125,10 @@ test('operator that goes before its objects is convicted', async () => {
 	const kinds = await cluster.kinds();
 	const path = kinds.pathOf({ ...queue.finisher, apiVersion: 'apps/v1', metadata: queue.finisher });
 	const { body } = await admin('GET', path);
-	const { status } = await admin('DELETE', path, { preconditions: { uid: body.metadata.uid }, propagationPolicy: 'Background' });
+	const { status } = await admin('DELETE', path, {
+		preconditions: { uid: body.metadata.uid },
+		propagationPolicy: 'Background',
+	});
 	assert.equal(status, 200);
 	const { violations } = await judge.close({ mayRemain: () => true });
 	assert.deepEqual(

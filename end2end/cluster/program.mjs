@@ -61,10 +61,15 @@ export function runAsPods(cluster, namespace, labelSelector, program) {
 		running.set(uid, () => ends.forEach((end) => end()));
 	}
 
-	const pods = cluster.watch('system:kwok', `/api/v1/namespaces/${namespace}/pods`, { labelSelector }, ({ type, object }) => {
-		if (type === 'DELETED' || !isReady(object)) end(object);
-		else if (!running.has(object.metadata.uid)) void begin(object);
-	});
+	const pods = cluster.watch(
+		'system:kwok',
+		`/api/v1/namespaces/${namespace}/pods`,
+		{ labelSelector },
+		({ type, object }) => {
+			if (type === 'DELETED' || !isReady(object)) end(object);
+			else if (!running.has(object.metadata.uid)) void begin(object);
+		},
+	);
 	return () => {
 		pods.close();
 		for (const end of running.values()) end();

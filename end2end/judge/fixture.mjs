@@ -57,7 +57,11 @@ export function verdict(there, steps, deletionRequests = [], end = { mayRemain: 
 		at: '',
 		...each,
 	}));
-	return reachVerdict({ ...expectations, ...more }, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
+	return reachVerdict(
+		{ ...expectations, ...more },
+		{ changes: [...before, ...run], began, deletionRequests: requests, podLists: [] },
+		end,
+	);
 }
 
 /** @param {import('./verdict.mjs').Verdict} verdict */

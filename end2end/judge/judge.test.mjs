@@ -187,7 +187,9 @@ test('teardown in the right order has no violations', async (t) => {
 		what: "the unit's Pods to be gone",
 		params: { labelSelector: unitLabel },
 	});
-	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === 0, { what: 'the volumes to be detached' });
+	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === 0, {
+		what: 'the volumes to be detached',
+	});
 	await remove('Service', 'PodDisruptionBudget', 'NetworkPolicy', 'RoleBinding');
 	await remove('Role', 'ServiceAccount', 'ConfigMap', 'Secret');
 	await remove('PersistentVolumeClaim');

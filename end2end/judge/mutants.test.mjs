@@ -16,7 +16,10 @@ import { garbageCollector } from './rules/rule.mjs';
 const nobodys = { labels: {} };
 const global = { namespace: '' };
 /** @param {string} app */
-const template = (app, spec = {}) => ({ metadata: { labels: { app: 'unit', part: app } }, spec: { containers: [{ name: 'main' }], ...spec } });
+const template = (app, spec = {}) => ({
+	metadata: { labels: { app: 'unit', part: app } },
+	spec: { containers: [{ name: 'main' }], ...spec },
+});
 /** @param {string} app */
 const select = (app) => ({ part: app });
 /** @param {string} app @param {KubeObject} [spec] @param {KubeObject} [rest] */
@@ -29,7 +32,10 @@ const ended = (it) => ({ ...it, status: { containerStatuses: [{ name: 'main', st
 const finalizer = 'databases.example/cleanup';
 const answers = { clientConfig: { service: { namespace: 'ns', name: 'operator' } } };
 
-const webSpec = { serviceAccountName: 'web', containers: [{ name: 'main', envFrom: [{ configMapRef: { name: 'web' } }] }] };
+const webSpec = {
+	serviceAccountName: 'web',
+	containers: [{ name: 'main', envFrom: [{ configMapRef: { name: 'web' } }] }],
+};
 const web = make('Deployment', 'web', { spec: { template: template('web', webSpec) } });
 const set = make('StatefulSet', 'db', {
 	spec: { template: template('db'), volumeClaimTemplates: [{ metadata: { name: 'data' } }] },
@@ -54,13 +60,24 @@ const world = {
 	pull: make('Secret', 'pull'),
 	tls: make('Secret', 'tls'),
 	role: make('Role', 'web'),
-	binding: make('RoleBinding', 'web', { roleRef: { kind: 'Role', name: 'web' }, subjects: [{ kind: 'ServiceAccount', name: 'web' }] }),
+	binding: make('RoleBinding', 'web', {
+		roleRef: { kind: 'Role', name: 'web' },
+		subjects: [{ kind: 'ServiceAccount', name: 'web' }],
+	}),
 	settings: make('ConfigMap', 'web'),
 	set,
-	setPod: podOf('db', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }] }, { owner: set }),
+	setPod: podOf(
+		'db',
+		{ volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }] },
+		{ owner: set },
+	),
 	budget: make('PodDisruptionBudget', 'db', { spec: { selector: { matchLabels: select('db') } } }),
 	claim: make('PersistentVolumeClaim', 'data-db-0', { spec: { volumeName: 'v' } }),
-	attachment: make('VolumeAttachment', 'a', { ...global, ...nobodys, spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } } }),
+	attachment: make('VolumeAttachment', 'a', {
+		...global,
+		...nobodys,
+		spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } },
+	}),
 	volume: make('PersistentVolume', 'v', {
 		...global,
 		spec: { persistentVolumeReclaimPolicy: 'Delete', claimRef: { namespace: 'ns', name: 'data-db-0' } },
@@ -68,7 +85,10 @@ const world = {
 	retained: make('PersistentVolume', 'archive', {
 		...global,
 		...nobodys,
-		spec: { persistentVolumeReclaimPolicy: 'Retain', claimRef: { namespace: 'ns', name: 'data-db-0', uid: 'PersistentVolumeClaim-data-db-0' } },
+		spec: {
+			persistentVolumeReclaimPolicy: 'Retain',
+			claimRef: { namespace: 'ns', name: 'data-db-0', uid: 'PersistentVolumeClaim-data-db-0' },
+		},
 	}),
 	definition: make('CustomResourceDefinition', 'databases.example', {
 		...global,
@@ -152,7 +172,10 @@ function broken(steps, more, expectedEnd) {
 }
 
 /** @param {Part} part */
-const is = (part) => (/** @type {Step} */ [, object]) => object.metadata.uid === world[part].metadata.uid;
+const is =
+	(part) =>
+	(/** @type {Step} */ [, object]) =>
+		object.metadata.uid === world[part].metadata.uid;
 /** The honest story, with one object deleted just before the deletion of another one begins. @param {Part} part @param {Part} other */
 function before(part, other) {
 	const rest = honest.filter((step) => !is(part)(step));
@@ -166,10 +189,16 @@ const changed = (change) => honest.map(change);
 
 /** Of each rule a story that breaks it and no other rule, or the others that are named. @type {Record<string, () => [Step[], string[]?]>} */
 const mutants = {
-	owner: () => [before('webPod', 'web').map((step) => (is('webPod')(step) && step[2] ? [step[0], step[1], { ...person, preconditionUid: 'any' }] : step))],
+	owner: () => [
+		before('webPod', 'web').map((step) =>
+			is('webPod')(step) && step[2] ? [step[0], step[1], { ...person, preconditionUid: 'any' }] : step,
+		),
+	],
 	claim: () => [before('claim', 'setPod'), ['attached']],
 	attached: () => [before('claim', 'attachment')],
-	'ended-by-force': () => [changed((step) => (step[0] === 'gone' && is('setPod')(step) ? ['gone', world.setPod] : step))],
+	'ended-by-force': () => [
+		changed((step) => (step[0] === 'gone' && is('setPod')(step) ? ['gone', world.setPod] : step)),
+	],
 	'namespace-with-content': () => [before('side', 'inside')],
 	volume: () => [before('volume', 'claim')],
 	retained: () => [[...honest, gone('retained')]],
@@ -189,10 +218,15 @@ const mutants = {
 	'made-from-template': () => [before('claim', 'set'), ['attached', 'claim']],
 	bystander: () => [[...honest, gone('theirs')]],
 	protected: () => [[...honest, gone('platform')]],
-	're-created': () => [[...honest, ['made', { ...world.settings, metadata: { ...world.settings.metadata, uid: 'again' } }]], ['left-over']],
+	're-created': () => [
+		[...honest, ['made', { ...world.settings, metadata: { ...world.settings.metadata, uid: 'again' } }]],
+		['left-over'],
+	],
 	'unclaimed-touched': () => [[...honest, gone('notes')], ['left-over']],
 	'left-over': () => [without('settings')],
-	'unguarded-delete': () => [changed(([change, object, request]) => [change, object, request && { ...request, preconditionUid: undefined }])],
+	'unguarded-delete': () => [
+		changed(([change, object, request]) => [change, object, request && { ...request, preconditionUid: undefined }]),
+	],
 };
 
 test('honest teardown breaks no rule', () => {
@@ -206,7 +240,10 @@ for (const [rule, make] of Object.entries(mutants)) {
 	});
 }
 
-const kept = { keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data-db-0' }], mayRemain: () => true };
+const kept = {
+	keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data-db-0' }],
+	mayRemain: () => true,
+};
 
 test('data-not-kept convicts a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
@@ -228,7 +265,11 @@ test('collateral convicts a DELETE that lets the garbage collector take what sta
 	const owned = make('PersistentVolumeClaim', 'data-db-0', { owner: set, spec: { volumeName: 'v' } });
 	const steps = without('claim', 'volume', 'set');
 	const at = steps.findIndex(is('setPod'));
-	const withSet = (/** @type {string} */ propagationPolicy) => [...steps.slice(0, at), gone('set', { ...person, propagationPolicy }), ...steps.slice(at)];
+	const withSet = (/** @type {string} */ propagationPolicy) => [
+		...steps.slice(0, at),
+		gone('set', { ...person, propagationPolicy }),
+		...steps.slice(at),
+	];
 	const story = (/** @type {Step[]} */ steps) => [/** @type {Step} */ (['changed', owned]), ...steps];
 	assert.deepEqual(broken(story(withSet('Orphan')), { keepsData: true }, kept), []);
 	assert.deepEqual(broken(story([...withSet('Background'), ['gone', owned, collected]]), { keepsData: true }, kept), [
@@ -240,13 +281,24 @@ test('collateral convicts a DELETE that lets the garbage collector take what sta
 
 test('every rule has a mutant', () => {
 	const elsewhere = ['data-not-kept', 'collateral'];
-	assert.deepEqual(Object.keys(orderRules).filter((rule) => !mutants[rule]).sort(), elsewhere.sort());
+	assert.deepEqual(
+		Object.keys(orderRules)
+			.filter((rule) => !mutants[rule])
+			.sort(),
+		elsewhere.sort(),
+	);
 });
 
 test('every order rule of the simulation is a rule of the judge', async () => {
 	const source = await readFile(new URL('../../server/tests/simulation/order.rs', import.meta.url), 'utf8');
 	const [, list] = /const RULES: \[Rule; \d+\] = \[([^\]]+)\]/.exec(source) ?? [];
-	const names = list?.split(',').map((name) => name.trim().replaceAll('_', '-')).filter(Boolean);
+	const names = list
+		?.split(',')
+		.map((name) => name.trim().replaceAll('_', '-'))
+		.filter(Boolean);
 	assert.ok(names && names.length >= 23, `${names}`);
-	assert.deepEqual(names.filter((name) => !orderRules[name]), []);
+	assert.deepEqual(
+		names.filter((name) => !orderRules[name]),
+		[],
+	);
 });

@@ -68,23 +68,25 @@ export const orderRules = {
  * @param {RunFacts} known @returns {Violation[]}
  */
 export function unguarded({ deletionRequests, actor }) {
-	return deletionRequests
-		.filter(({ user, dryRun, eviction }) => actor(user) && !dryRun && !eviction)
-		// Refused before its body was read: the audit log has no options to judge, and nothing was deleted.
-		.filter(({ code }) => code !== 401 && code !== 403)
-		.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
-			const faults = collection
-				? ['a whole collection at once']
-				: [
-						...(preconditionUid ? [] : ['no UID precondition']),
-						...(propagationPolicy ? [] : ['no propagation policy']),
-					];
-			if (faults.length === 0) return [];
-			const object = nameOf({ kind: resource, namespace, name: name ?? '(all)' });
-			return [
-				{ rule: 'unguarded-delete', object, evidence: `${user} at ${at}: ${faults.join(', ')} (answered ${code})` },
-			];
-		});
+	return (
+		deletionRequests
+			.filter(({ user, dryRun, eviction }) => actor(user) && !dryRun && !eviction)
+			// Refused before its body was read: the audit log has no options to judge, and nothing was deleted.
+			.filter(({ code }) => code !== 401 && code !== 403)
+			.flatMap(({ user, at, code, collection, resource, namespace, name, preconditionUid, propagationPolicy }) => {
+				const faults = collection
+					? ['a whole collection at once']
+					: [
+							...(preconditionUid ? [] : ['no UID precondition']),
+							...(propagationPolicy ? [] : ['no propagation policy']),
+						];
+				if (faults.length === 0) return [];
+				const object = nameOf({ kind: resource, namespace, name: name ?? '(all)' });
+				return [
+					{ rule: 'unguarded-delete', object, evidence: `${user} at ${at}: ${faults.join(', ')} (answered ${code})` },
+				];
+			})
+	);
 }
 
 /**
@@ -94,7 +96,11 @@ export function unguarded({ deletionRequests, actor }) {
  *   `destroyed`: the volumes of which the person was told that their data is destroyed, if that is known
  * @returns {Violation[]}
  */
-export function checkEnd(state, { unit, actor, bystanders: { needed }, unclaimed, deleted }, { kept, expected, destroyed }) {
+export function checkEnd(
+	state,
+	{ unit, actor, bystanders: { needed }, unclaimed, deleted },
+	{ kept, expected, destroyed },
+) {
 	const nobodys = [...state.objects.values()].filter(({ metadata }) => unclaimed.has(metadata.uid));
 	const stays = new Set(nobodys.map(({ metadata }) => metadata.namespace));
 	const left = [...state.objects.values()]

@@ -180,7 +180,13 @@ test('used-by-pods, account-rights and selector: every reference of an existing 
 	});
 	const all = Object.values(needed);
 	for (const object of all) {
-		const rule = { RoleBinding: 'account-rights', ClusterRoleBinding: 'account-rights', NetworkPolicy: 'selector', PodDisruptionBudget: 'selector', Service: 'selector' }[object.kind];
+		const rule = {
+			RoleBinding: 'account-rights',
+			ClusterRoleBinding: 'account-rights',
+			NetworkPolicy: 'selector',
+			PodDisruptionBudget: 'selector',
+			Service: 'selector',
+		}[object.kind];
 		const found = verdict([user, ...all], [['gone', object]]).violations.map((it) => it.rule);
 		assert.deepEqual(found, [rule ?? 'used-by-pods'], `${object.kind} ${object.metadata.name}`);
 		assert.deepEqual(
@@ -353,7 +359,9 @@ test('data-not-kept and data-destroyed-unsaid: a claim that a Pod owns goes with
 	assert.deepEqual(rules(verdict([claim], [['marked', claim]], [], undefined, keeps)), [
 		'data-not-kept: PersistentVolumeClaim ns/data',
 	]);
-	assert.deepEqual(rules(verdict([volume], [['gone', volume]], [], undefined, keeps)), ['data-not-kept: PersistentVolume v']);
+	assert.deepEqual(rules(verdict([volume], [['gone', volume]], [], undefined, keeps)), [
+		'data-not-kept: PersistentVolume v',
+	]);
 	assert.deepEqual(rules(verdict([owned], [['marked', owned]], [], undefined, keeps)), []);
 	const told = (/** @type {string[]} */ destroyed) => verdict([volume], [['gone', volume]], [], { destroyed });
 	assert.deepEqual(rules(told([])), ['data-destroyed-unsaid: PersistentVolume v']);
@@ -388,13 +396,21 @@ test('object that loses its label stays in the unit', () => {
 
 /** The rules that a deletion by the judged user breaks, in a cluster with these objects. @param {KubeObject[]} there @param {KubeObject} object @param {Partial<import('./verdict.mjs').Expectations>} [more] */
 const deleting = (there, object, more) =>
-	verdict([...there, object], [['gone', object]], [{ uid: object.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }], undefined, more)
-		.violations.map(({ rule }) => rule);
+	verdict(
+		[...there, object],
+		[['gone', object]],
+		[{ uid: object.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }],
+		undefined,
+		more,
+	).violations.map(({ rule }) => rule);
 
 test('guarded: what the webhook is not asked about, and what its own Pods need, does not count', () => {
 	const labels = { part: 'check' };
 	const service = make('Service', 'check', { spec: { selector: labels } });
-	const answers = make('Pod', 'check', { labels: { ...unitLabels, ...labels }, spec: { containers: [{ envFrom: [{ configMapRef: { name: 'own' } }] }] } });
+	const answers = make('Pod', 'check', {
+		labels: { ...unitLabels, ...labels },
+		spec: { containers: [{ envFrom: [{ configMapRef: { name: 'own' } }] }] },
+	});
 	const namespace = make('Namespace', 'ns', { namespace: '', labels: { ...unitLabels, team: 'a' } });
 	const [guardedOne, own] = [make('ConfigMap', 'guarded'), make('ConfigMap', 'own')];
 	const there = [namespace, service, answers, own];
@@ -430,13 +446,24 @@ test('finisher: its controller and its own Pod count, another finalizer and anot
 	const operator = make('Deployment', 'operator');
 	const replicas = make('ReplicaSet', 'operator-1', { owner: operator });
 	const its = pod('operator-1-a', {}, { owner: replicas });
-	const topic = { ...make('Topic', 'orders'), metadata: { ...make('Topic', 'orders').metadata, finalizers: [finalizer] } };
+	const topic = {
+		...make('Topic', 'orders'),
+		metadata: { ...make('Topic', 'orders').metadata, finalizers: [finalizer] },
+	};
 	assert.deepEqual(deleting([topic], operator, more), ['finisher']);
 	assert.deepEqual(deleting([topic, operator, replicas], its, more), ['owner', 'finisher']);
 	assert.deepEqual(deleting([topic], make('Deployment', 'other'), more), []);
 	assert.deepEqual(deleting([make('Topic', 'orders')], operator, more), []);
 	assert.deepEqual(
-		rules(verdict([topic, operator], [['gone', operator]], [{ uid: operator.metadata.uid, user: 'system:serviceaccount:ns:other' }], undefined, more)),
+		rules(
+			verdict(
+				[topic, operator],
+				[['gone', operator]],
+				[{ uid: operator.metadata.uid, user: 'system:serviceaccount:ns:other' }],
+				undefined,
+				more,
+			),
+		),
 		[],
 		'somebody else did it',
 	);
@@ -444,14 +471,27 @@ test('finisher: its controller and its own Pod count, another finalizer and anot
 
 test('ended-by-force: a report of the end, a node that is gone and a person that knows do not count', () => {
 	const node = make('Node', 'n1', { namespace: '', labels: {} });
-	const attachment = make('VolumeAttachment', 'a', { namespace: '', labels: {}, spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } } });
+	const attachment = make('VolumeAttachment', 'a', {
+		namespace: '',
+		labels: {},
+		spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } },
+	});
 	const bound = { ...claim, spec: { volumeName: 'v' } };
 	const writer = pod('writer', { ...mounts('data'), nodeName: 'n1', containers: [{ name: 'main' }] });
 	const ended = { ...writer, status: { containerStatuses: [{ name: 'main', state: { terminated: {} } }] } };
 	/** @param {KubeObject[]} there @param {KubeObject} last @param {Partial<import('./verdict.mjs').Expectations>} [more] */
 	const broken = (there, last, more) =>
-		verdict([bound, writer, ...there], [...(there.includes(attachment) ? [/** @type {any} */ (['gone', attachment])] : []), ['gone', last], ['gone', bound]], [], undefined, more)
-			.violations.map(({ rule }) => rule);
+		verdict(
+			[bound, writer, ...there],
+			[
+				...(there.includes(attachment) ? [/** @type {any} */ (['gone', attachment])] : []),
+				['gone', last],
+				['gone', bound],
+			],
+			[],
+			undefined,
+			more,
+		).violations.map(({ rule }) => rule);
 	assert.deepEqual(broken([node], writer), ['ended-by-force']);
 	assert.deepEqual(broken([node], ended), []);
 	assert.deepEqual(broken([node], writer, { takenOn: () => true }), []);
@@ -462,13 +502,25 @@ test('ended-by-force: a report of the end, a node that is gone and a person that
 
 test('collateral: rights of people and what the cluster makes go with a namespace', () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
-	const rights = make('RoleBinding', 'rights', { labels: {}, subjects: [{ kind: 'User', name: developer }], roleRef: { kind: 'ClusterRole', name: 'x' } });
+	const rights = make('RoleBinding', 'rights', {
+		labels: {},
+		subjects: [{ kind: 'User', name: developer }],
+		roleRef: { kind: 'ClusterRole', name: 'x' },
+	});
 	const made = make('ConfigMap', 'kube-root-ca.crt', { labels: {} });
 	const notes = make('ConfigMap', 'notes', { labels: {} });
 	const request = [{ uid: namespace.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }];
 	/** @param {KubeObject} object */
 	const taken = (object) =>
-		verdict([namespace, claim, object], [['gone', claim], ['marked', namespace], ['gone', object]], request).violations.map(({ rule }) => rule);
+		verdict(
+			[namespace, claim, object],
+			[
+				['gone', claim],
+				['marked', namespace],
+				['gone', object],
+			],
+			request,
+		).violations.map(({ rule }) => rule);
 	assert.deepEqual(taken(rights), []);
 	assert.deepEqual(taken(made), []);
 	assert.deepEqual(taken(notes), ['namespace-with-content', 'collateral']);

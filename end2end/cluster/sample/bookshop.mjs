@@ -97,8 +97,14 @@ const definition = {
 		group,
 		scope: 'Namespaced',
 		names: { kind: 'Database', listKind: 'DatabaseList', plural: 'databases', singular: 'database' },
-		versions: [version('v1', { size: { type: 'string' } }, false), version('v1beta1', { sizeGi: { type: 'integer' } }, true)],
-		conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: clientConfig('/convert') } },
+		versions: [
+			version('v1', { size: { type: 'string' } }, false),
+			version('v1beta1', { sizeGi: { type: 'integer' } }, true),
+		],
+		conversion: {
+			strategy: 'Webhook',
+			webhook: { conversionReviewVersions: ['v1'], clientConfig: clientConfig('/convert') },
+		},
 	},
 };
 
@@ -184,10 +190,12 @@ async function provide(client, { apiVersion, kind, metadata: { namespace, name, 
 		[{ metadata: { name: 'data' }, spec: claimSpec(storage, '5Gi', 'ReadWriteOnce') }],
 	);
 	const password = secret({ namespace, name: credentials(name), ownerReferences }, ['password']);
-	for (const [path, object] of [
+	/** @type {[string, KubeObject][]} */
+	const made = [
 		['/apis/apps/v1', set],
 		['/api/v1', password],
-	]) {
+	];
+	for (const [path, object] of made) {
 		const collection = `${path}/namespaces/${namespace}/${object.kind.toLowerCase()}s`;
 		const { status, body } = await client.request('POST', collection, object);
 		if (status !== 201 && status !== 409) throw new Error(`${object.kind} of ${name}: ${status} ${body.message}`);
@@ -198,14 +206,20 @@ async function provide(client, { apiVersion, kind, metadata: { namespace, name, 
 async function refusal(client, { metadata: { namespace, name } }) {
 	const { status, body } = await client.request('GET', `/api/v1/namespaces/${namespace}/pods`);
 	if (status !== 200) return `the operator may not list Pods: ${status}`;
-	const user = body.items.find((/** @type {KubeObject} */ { spec }) => JSON.stringify(spec).includes(`"${credentials(name)}"`));
+	const user = body.items.find((/** @type {KubeObject} */ { spec }) =>
+		JSON.stringify(spec).includes(`"${credentials(name)}"`),
+	);
 	return user && `Pod ${user.metadata.name} uses it`;
 }
 
 /** @param {KubeObject} database @param {string} apiVersion @returns {KubeObject} */
 function convert({ spec, ...database }, apiVersion) {
 	const size = spec.size ?? `${spec.sizeGi}Gi`;
-	return { ...database, apiVersion, spec: apiVersion.endsWith('/v1') ? { size } : { sizeGi: Number.parseInt(size, 10) } };
+	return {
+		...database,
+		apiVersion,
+		spec: apiVersion.endsWith('/v1') ? { size } : { sizeGi: Number.parseInt(size, 10) },
+	};
 }
 
 /** Waits until so many Pods of the operator answer. @param {Cluster} cluster @param {number} count */
@@ -236,7 +250,12 @@ async function create(cluster, database) {
  */
 export async function install(cluster) {
 	// The namespace of the shop has rights of the operator in it.
-	await cluster.apply([storageClass({ name: storage }, driver, 'Delete'), csiDriver({ name: driver }), namespace(part(unit)), ...operatorParts]);
+	await cluster.apply([
+		storageClass({ name: storage }, driver, 'Delete'),
+		csiDriver({ name: driver }),
+		namespace(part(unit)),
+		...operatorParts,
+	]);
 	const program = together(
 		finishing({ collection: databases, finalizer, provide }),
 		reviewing({ certificate: { cert, key }, port, refusal, convert }),
@@ -247,13 +266,22 @@ export async function install(cluster) {
 	await cluster.until('/apis/apps/v1/deployments', isReady, { what: 'the operator', ...named(operator) });
 	await waitForEndpoints(cluster, 2);
 	for (const database of databaseParts) await create(cluster, database);
-	await cluster.until('/api/v1/secrets', (found) => databaseParts.every(({ metadata: { name } }) => found.some((it) => it.metadata.name === credentials(name))), {
-		what: 'the Secrets of the Databases',
-		params: { fieldSelector: 'type=Opaque' },
-	});
-	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length === databaseParts.length && found.every(({ status }) => status?.attached), {
-		what: 'the volumes of the Databases to be attached',
-	});
+	await cluster.until(
+		'/api/v1/secrets',
+		(found) =>
+			databaseParts.every(({ metadata: { name } }) => found.some((it) => it.metadata.name === credentials(name))),
+		{
+			what: 'the Secrets of the Databases',
+			params: { fieldSelector: 'type=Opaque' },
+		},
+	);
+	await cluster.until(
+		'/apis/storage.k8s.io/v1/volumeattachments',
+		(found) => found.length === databaseParts.length && found.every(({ status }) => status?.attached),
+		{
+			what: 'the volumes of the Databases to be attached',
+		},
+	);
 	await cluster.apply(shopParts);
 	await cluster.until('/apis/apps/v1/deployments', isReady, { what: 'the shop', ...named('shop') });
 	return end;

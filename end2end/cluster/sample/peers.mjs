@@ -3,7 +3,18 @@
  * deletes the claims first leaves Pods that cannot unmount them.
  */
 import { driver } from '../provisioner.mjs';
-import { claim, claimSpec, csiDriver, deployment, labels, namespace, podTemplate, service, statefulSet, storageClass } from './objects.mjs';
+import {
+	claim,
+	claimSpec,
+	csiDriver,
+	deployment,
+	labels,
+	namespace,
+	podTemplate,
+	service,
+	statefulSet,
+	storageClass,
+} from './objects.mjs';
 
 /** @typedef {import('./objects.mjs').KubeObject} KubeObject */
 
@@ -47,7 +58,11 @@ const objects = [
 	csiDriver({ name: driver }),
 	namespace(part(unit)),
 	claim(part('ledger', unit), claimSpec('peers', '20Gi', 'ReadWriteMany')),
-	deployment(part('peer', unit), 2, template('peer', [{ name: 'data', persistentVolumeClaim: { claimName: 'ledger' } }])),
+	deployment(
+		part('peer', unit),
+		2,
+		template('peer', [{ name: 'data', persistentVolumeClaim: { claimName: 'ledger' } }]),
+	),
 	service(part('peer', unit), 7051),
 	service(part('couchdb', unit), 5984, { headless: true }),
 	set,
@@ -58,10 +73,21 @@ export async function install(cluster) {
 	await cluster.apply(objects);
 	const params = { labelSelector: unitLabel };
 	const isReady = (/** @type {KubeObject} */ { status }) => status.phase === 'Running';
-	await cluster.until('/api/v1/pods', (pods) => pods.length === 4 && pods.every(isReady), { what: 'four Pods', params });
-	const isOwned = (/** @type {KubeObject} */ { metadata }) => metadata.name === 'ledger' || metadata.ownerReferences?.length === 1;
-	await cluster.until('/api/v1/persistentvolumeclaims', (found) => found.length === 3 && found.every(isOwned), { what: 'the set to own its claims', params });
-	await cluster.until('/apis/storage.k8s.io/v1/volumeattachments', (found) => found.length >= 3 && found.every(({ status }) => status?.attached), {
-		what: 'the volumes to be attached',
+	await cluster.until('/api/v1/pods', (pods) => pods.length === 4 && pods.every(isReady), {
+		what: 'four Pods',
+		params,
 	});
+	const isOwned = (/** @type {KubeObject} */ { metadata }) =>
+		metadata.name === 'ledger' || metadata.ownerReferences?.length === 1;
+	await cluster.until('/api/v1/persistentvolumeclaims', (found) => found.length === 3 && found.every(isOwned), {
+		what: 'the set to own its claims',
+		params,
+	});
+	await cluster.until(
+		'/apis/storage.k8s.io/v1/volumeattachments',
+		(found) => found.length >= 3 && found.every(({ status }) => status?.attached),
+		{
+			what: 'the volumes to be attached',
+		},
+	);
 }

@@ -24,7 +24,12 @@ const part = (name, inNamespace) => ({
 	labels: labels(unit, name),
 });
 /** @param {string} name */
-const topic = (name) => ({ apiVersion: 'queue.example/v1', kind: 'Topic', metadata: part(name, unit), spec: { partitions: 3 } });
+const topic = (name) => ({
+	apiVersion: 'queue.example/v1',
+	kind: 'Topic',
+	metadata: part(name, unit),
+	spec: { partitions: 3 },
+});
 
 /** A Topic that a test may create. */
 export const spare = topic('spare');
@@ -36,7 +41,12 @@ export const reporting = { unit: reader, unitLabel: `app.kubernetes.io/part-of=$
 /** The parts of `reporting`. */
 export const reportingParts = [
 	namespace(ofReader),
-	{ apiVersion: 'queue.example/v1', kind: 'Topic', metadata: { ...ofReader, namespace: reader }, spec: { partitions: 1 } },
+	{
+		apiVersion: 'queue.example/v1',
+		kind: 'Topic',
+		metadata: { ...ofReader, namespace: reader },
+		spec: { partitions: 1 },
+	},
 ];
 /** The binding by which the operator may change Topics. */
 export const binding = {
@@ -88,7 +98,9 @@ const objects = [
 		part('broker', unit),
 		1,
 		podTemplate(part('broker').labels, {
-			containers: [{ name: 'broker', image: 'registry.example/broker:1', envFrom: [{ configMapRef: { name: 'broker' } }] }],
+			containers: [
+				{ name: 'broker', image: 'registry.example/broker:1', envFrom: [{ configMapRef: { name: 'broker' } }] },
+			],
 		}),
 	),
 	topic('orders'),
@@ -103,11 +115,22 @@ const objects = [
  */
 export async function install(cluster, onError) {
 	await cluster.apply(objects);
-	const end = runAsPods(cluster, unit, `app.kubernetes.io/name=${operator}`, finishing({ collection: topics, finalizer, onError }));
-	await cluster.until(topics, (found) => found.length === 2 && found.every(({ metadata }) => metadata.finalizers), { what: 'the finalizers of the Topics' });
-	await cluster.until('/apis/apps/v1/deployments', (found) => found.length === 2 && found.every(({ status }) => status?.readyReplicas === 1), {
-		what: 'the broker and its operator',
-		params: { labelSelector: unitLabel },
+	const end = runAsPods(
+		cluster,
+		unit,
+		`app.kubernetes.io/name=${operator}`,
+		finishing({ collection: topics, finalizer, onError }),
+	);
+	await cluster.until(topics, (found) => found.length === 2 && found.every(({ metadata }) => metadata.finalizers), {
+		what: 'the finalizers of the Topics',
 	});
+	await cluster.until(
+		'/apis/apps/v1/deployments',
+		(found) => found.length === 2 && found.every(({ status }) => status?.readyReplicas === 1),
+		{
+			what: 'the broker and its operator',
+			params: { labelSelector: unitLabel },
+		},
+	);
 	return end;
 }

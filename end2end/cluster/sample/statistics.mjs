@@ -30,7 +30,11 @@ const part = (of, name, inNamespace) => ({
 });
 /** @param {string} of @param {string} name @param {KubeObject} [container] */
 const running = (of, name, container) =>
-	deployment(part(of, name, of), 1, podTemplate(part(of, name).labels, { containers: [{ name, image: `registry.example/${name}:1`, ...container }] }));
+	deployment(
+		part(of, name, of),
+		1,
+		podTemplate(part(of, name).labels, { containers: [{ name, image: `registry.example/${name}:1`, ...container }] }),
+	);
 
 /** @param {string} name @param {KubeObject} metadata @param {KubeObject} [trust] */
 const apiService = (name, metadata, trust = { insecureSkipTLSVerify: true }) => ({
@@ -40,9 +44,16 @@ const apiService = (name, metadata, trust = { insecureSkipTLSVerify: true }) => 
 	spec: { group: name, version: 'v1beta1', groupPriorityMinimum: 100, versionPriority: 100, ...trust },
 });
 /** @param {KubeObject} api @param {string} namespace @param {string} name */
-const servedBy = ({ spec, ...api }, namespace, name) => ({ ...api, spec: { ...spec, service: { namespace, name, port: 443 } } });
+const servedBy = ({ spec, ...api }, namespace, name) => ({
+	...api,
+	spec: { ...spec, service: { namespace, name, port: 443 } },
+});
 
-const api = servedBy(apiService(group, part(unit, server), { caBundle: Buffer.from(cert).toString('base64') }), unit, server);
+const api = servedBy(
+	apiService(group, part(unit, server), { caBundle: Buffer.from(cert).toString('base64') }),
+	unit,
+	server,
+);
 /** An API of the platform, without a backend. */
 export const deadApi = servedBy(apiService('metrics.k8s.io', {}), 'kube-system', 'metrics-server');
 
@@ -56,7 +67,12 @@ const serve = ({ listen }) => {
 		const { pathname } = new URL(url, 'https://pod');
 		const groupVersion = `${group}/v1beta1`;
 		const list = { apiVersion: groupVersion, kind: 'SampleList', metadata: { resourceVersion: '1' }, items: [] };
-		const body = pathname === `/apis/${groupVersion}` ? { apiVersion: 'v1', kind: 'APIResourceList', groupVersion, resources } : pathname.endsWith('/samples') ? list : undefined;
+		const body =
+			pathname === `/apis/${groupVersion}`
+				? { apiVersion: 'v1', kind: 'APIResourceList', groupVersion, resources }
+				: pathname.endsWith('/samples')
+					? list
+					: undefined;
 		response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}));
 	});
 	listen(port, answers);
@@ -69,7 +85,8 @@ const only = (name) => ({ params: { fieldSelector: `metadata.name=${name}` } });
 const waitForApi = (cluster, { metadata: { name } }, status, what) =>
 	cluster.until(
 		'/apis/apiregistration.k8s.io/v1/apiservices',
-		([it]) => it?.status?.conditions?.some((/** @type {any} */ each) => each.type === 'Available' && each.status === status),
+		([it]) =>
+			it?.status?.conditions?.some((/** @type {any} */ each) => each.type === 'Available' && each.status === status),
 		{ what, ...only(name) },
 	);
 
@@ -114,5 +131,8 @@ export async function installBesideDeadApi(cluster) {
 		running(plain, 'web', { envFrom: [{ configMapRef: { name: 'settings' } }] }),
 	]);
 	await waitForApi(cluster, deadApi, 'False', 'the API of the platform to be dead');
-	await cluster.until('/apis/apps/v1/deployments', ([it]) => it?.status?.readyReplicas === 1, { what: 'the application', ...only('web') });
+	await cluster.until('/apis/apps/v1/deployments', ([it]) => it?.status?.readyReplicas === 1, {
+		what: 'the application',
+		...only('web'),
+	});
 }

@@ -87,8 +87,11 @@ function isOwnOf({ clientConfig }, state) {
 	const { name, namespace } = clientConfig?.service ?? {};
 	const service = name && state.find('Service', namespace, name);
 	if (!service?.spec.selector) return () => false;
-	const answers = state.usersThat(namespace, ({ metadata }) => selects({ matchLabels: service.spec.selector }, metadata.labels));
-	const isOne = (/** @type {KubeObject} */ object) => answers.some(({ metadata }) => metadata.uid === object.metadata.uid);
+	const answers = state.usersThat(namespace, ({ metadata }) =>
+		selects({ matchLabels: service.spec.selector }, metadata.labels),
+	);
+	const isOne = (/** @type {KubeObject} */ object) =>
+		answers.some(({ metadata }) => metadata.uid === object.metadata.uid);
 	/** @type {Record<string, (name: string) => (pod: KubeObject) => boolean>} */
 	const uses = {
 		ConfigMap: (name) => (pod) => configMapsOf(pod).has(name),

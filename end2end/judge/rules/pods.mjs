@@ -71,7 +71,9 @@ export const secretInUse = whereTeardownDeletes(({ object: { kind, metadata }, s
 	const { name, namespace } = metadata;
 	const account = state
 		.all('ServiceAccount', namespace)
-		.find(({ secrets = [], imagePullSecrets = [] }) => [...secrets, ...imagePullSecrets].some((it) => it.name === name));
+		.find(({ secrets = [], imagePullSecrets = [] }) =>
+			[...secrets, ...imagePullSecrets].some((it) => it.name === name),
+		);
 	const ingress = state
 		.all('Ingress', namespace)
 		.find(({ spec }) => (spec.tls ?? []).some((/** @type {any} */ { secretName }) => secretName === name));

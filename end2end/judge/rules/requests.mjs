@@ -16,7 +16,9 @@ function ingressOf(state, { metadata: { name, namespace } }) {
 		.find(
 			({ spec }) =>
 				isIt(spec.defaultBackend) ||
-				(spec.rules ?? []).some((/** @type {any} */ { http }) => (http?.paths ?? []).some((/** @type {any} */ path) => isIt(path.backend))),
+				(spec.rules ?? []).some((/** @type {any} */ { http }) =>
+					(http?.paths ?? []).some((/** @type {any} */ path) => isIt(path.backend)),
+				),
 		);
 }
 
@@ -39,7 +41,9 @@ const callerOf = (state, { metadata: { name, namespace } }) =>
 
 /** The Services that lead to Pods with these labels. @param {ClusterState} state @param {string} namespace @param {Record<string, string>} labels */
 const servicesOf = (state, namespace, labels) =>
-	state.all('Service', namespace).filter(({ spec }) => spec.selector && selects({ matchLabels: spec.selector }, labels));
+	state
+		.all('Service', namespace)
+		.filter(({ spec }) => spec.selector && selects({ matchLabels: spec.selector }, labels));
 
 /** Traffic stops before its backend goes. */
 export const serviceBehindIngress = whereTeardownDeletes(({ object, state }) =>

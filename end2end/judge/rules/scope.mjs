@@ -11,7 +11,10 @@ import { garbageCollector, isByActor, namespaceController, whereActorDeletes, wh
 export const owner = whereActorDeletes(({ object: { metadata }, state }) => {
 	const found = (metadata.ownerReferences ?? [])
 		.map((/** @type {any} */ { uid }) => state.objects.get(uid))
-		.find((/** @type {KubeObject|undefined} */ it) => it && (!it.metadata.namespace || it.metadata.namespace === metadata.namespace));
+		.find(
+			(/** @type {KubeObject|undefined} */ it) =>
+				it && (!it.metadata.namespace || it.metadata.namespace === metadata.namespace),
+		);
 	return found && `its owner ${titleOf(found)} is there`;
 });
 
@@ -29,7 +32,9 @@ export const namespaceWithContent = whereDeleted(({ object: { kind, metadata }, 
 export const grants = ({ kind, subjects }, actor) =>
 	kind === 'RoleBinding' &&
 	(subjects ?? []).some((/** @type {any} */ subject) =>
-		actor(subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name),
+		actor(
+			subject.kind === 'ServiceAccount' ? `system:serviceaccount:${subject.namespace}:${subject.name}` : subject.name,
+		),
 	);
 
 /** An object that the judged user deleted was created again, because its controller remained. @type {OrderRule} */
@@ -64,7 +69,8 @@ export const bystander = ({ event, before, object, deletionBegins }, facts) => {
 	const removedWithItsNode = (object) => nodeControllers.has(requestOf(object)?.user ?? '');
 	if (role) {
 		if (deletionBegins) return removedWithItsNode(object) ? undefined : `deleted; ${role}`;
-		if (before && event.type === 'MODIFIED' && relevantFields(before) !== relevantFields(object)) return `changed; ${role}`;
+		if (before && event.type === 'MODIFIED' && relevantFields(before) !== relevantFields(object))
+			return `changed; ${role}`;
 		return;
 	}
 	if (event.type !== 'ADDED') return;
@@ -92,7 +98,8 @@ export const isProtected = whereActorDeletes(({ object: { kind, metadata } }) =>
 
 /** An object that nothing declares part of an application goes only if somebody included it. */
 export const unclaimedTouched = whereActorDeletes(({ object }, { unclaimed, included }) => {
-	if (unclaimed.has(object.metadata.uid) && !included(object)) return 'nothing says that it is part of the unit, and nobody included it';
+	if (unclaimed.has(object.metadata.uid) && !included(object))
+		return 'nothing says that it is part of the unit, and nobody included it';
 });
 
 /**

@@ -17,8 +17,11 @@ export const claim = whereDeleted(({ object: { kind, metadata }, state }) => {
 
 /** A node may write to a volume that is attached to it. */
 export const attached = whereTeardownDeletes(({ object: { kind, metadata, spec }, state }) => {
-	const volume = { PersistentVolumeClaim: spec?.volumeName, PersistentVolume: metadata.name }[/** @type {string} */ (kind)];
-	const attachment = volume && state.all('VolumeAttachment').find((it) => it.spec.source?.persistentVolumeName === volume);
+	const volume = { PersistentVolumeClaim: spec?.volumeName, PersistentVolume: metadata.name }[
+		/** @type {string} */ (kind)
+	];
+	const attachment =
+		volume && state.all('VolumeAttachment').find((it) => it.spec.source?.persistentVolumeName === volume);
 	return attachment && `its volume is attached to ${attachment.spec.nodeName}`;
 });
 
@@ -29,7 +32,8 @@ export const attached = whereTeardownDeletes(({ object: { kind, metadata, spec }
 export const endedByForce = whereTeardownDeletes(({ object, state }, { endedByForce, everAttached, takenOn }) => {
 	if (object.kind !== 'PersistentVolumeClaim' || takenOn(object)) return;
 	const { name, namespace } = object.metadata;
-	const mayWrite = (/** @type {string} */ node) => !everAttached.has(object.spec?.volumeName) || state.find('Node', undefined, node);
+	const mayWrite = (/** @type {string} */ node) =>
+		!everAttached.has(object.spec?.volumeName) || state.find('Node', undefined, node);
 	const pod = endedByForce.find(
 		(pod) => pod.metadata.namespace === namespace && claimsOf(pod).has(name) && mayWrite(pod.spec.nodeName),
 	);
