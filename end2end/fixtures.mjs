@@ -136,6 +136,11 @@ export async function tearDown(page, unit) {
 	await page.getByRole('link', { name: unit, exact: true }).click();
 	await expect(page.getByRole('heading', { name: unit, level: 1 })).toBeVisible();
 	await page.getByRole('button', { name: 'Plan teardown…' }).click();
+	await confirm(page, unit);
+}
+
+/** From a plan to a running teardown. @param {import('@playwright/test').Page} page @param {string} unit */
+export async function confirm(page, unit) {
 	await expect(page.getByRole('heading', { name: `Teardown of ${unit}` })).toBeVisible();
 	await page.getByRole('button', { name: 'Start teardown…' }).click();
 	const dialog = page.getByRole('dialog');

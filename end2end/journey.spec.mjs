@@ -6,7 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { collection, Kinds } from './cluster/kinds.mjs';
 import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
-import { anotherLink, expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
+import { destroyedBy } from './session.mjs';
+import { anotherLink, confirm, expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
 
 /** Waits until some objects are gone, but not all. @param {import('@playwright/test').Page} page */
 const halfway = (page) =>
@@ -15,7 +16,18 @@ const halfway = (page) =>
 		return Number(gone) > 0 && Number(gone) < Number(total);
 	});
 
-/** Runs a teardown before two viewers, and kills and restarts the program half way. */
+/**
+ * The volumes of which the confirmed plan said that their data is destroyed.
+ * @param {import('@playwright/test').Page} page of a run
+ */
+async function toldDestroyed(page) {
+	const { origin, pathname } = new URL(page.url());
+	const { snapshot } = await (await page.request.get(`${origin}/api/runs/${pathname.split('/').pop()}`)).json();
+	const { plan } = snapshot.records.find((record) => record.run).run;
+	return destroyedBy(await (await page.request.get(`${origin}/api/plans/${plan}`)).json());
+}
+
+/** Runs a teardown before two viewers, and kills and restarts the program half way. Returns the page of the first. */
 async function tearDownThroughKill({ unwind, visit }) {
 	const li = await visit();
 	await signIn(li, unwind.link);
@@ -42,6 +54,7 @@ async function tearDownThroughKill({ unwind, visit }) {
 	}
 	const secrets = await Promise.all([li.content(), readFile(`${unwind.options.state}/journal.redb`, 'latin1')]);
 	for (const text of [...secrets, unwind.errors]) expect(text).not.toMatch(canaries);
+	return li;
 }
 
 /** This volume has no label of the unit: it stays as Released, and the plan lists it as data left behind. */
@@ -76,10 +89,14 @@ test('teardown continues after kill -9 and two viewers see it finish', { tag: '@
 
 test('teardown continues after kill -9 in the right order and two viewers see it finish', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
 	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer' });
-	await tearDownThroughKill({ unwind, visit });
+	const page = await tearDownThroughKill({ unwind, visit });
+	const destroyed = await toldDestroyed(page);
+	// The only volume with the reclaim policy Delete.
+	expect(destroyed).toHaveLength(1);
 	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
 		keptExpected: kept,
 		mayRemain: ({ metadata }) => metadata.name === leftVolume,
+		destroyed,
 	});
 	expect(violations).toEqual([]);
 	// Before each claim was deleted, its Pods were listed from the API server.
@@ -88,6 +105,23 @@ test('teardown continues after kill -9 in the right order and two viewers see it
 	// The judge saw all requests, and no watch had gaps.
 	expect(gaps).toEqual([]);
 	expect(seen.requests).toBeGreaterThan(40);
+});
+
+test('data that a person keeps outlives the teardown', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
+	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer', keepsData: true });
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium/plan?keep=data`);
+	await confirm(page, 'consortium');
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	const { violations, gaps } = await judge.close({
+		keptExpected: kept,
+		// Claims stay in their namespaces, with their volumes.
+		mayRemain: ({ kind }) => ['Namespace', 'PersistentVolumeClaim', 'PersistentVolume'].includes(kind),
+		destroyed: await toldDestroyed(page),
+	});
+	expect(violations).toEqual([]);
+	expect(gaps).toEqual([]);
 });
 
 test('shared objects are kept and the plan says why', async ({ unwind, visit }) => {

@@ -22,8 +22,8 @@ const bin = resolve(here, '../../target/cluster/bin');
 /** Twenty times the start time of the control plane on two idle cores. */
 const timeout = 90_000;
 
-/** Starts etcd and the API server. @param {SupervisedServers} servers @returns {Promise<Access>} */
-export async function bootApiServer(servers) {
+/** Starts etcd and the API server. @param {SupervisedServers} servers @param {string} [egress] see `apiServer` @returns {Promise<Access>} */
+export async function bootApiServer(servers, egress) {
 	const { dir } = servers;
 	const [etcdPort, peer, apiserver] = await freePorts(3);
 	const ports = { etcd: etcdPort, peer, apiserver };
@@ -38,7 +38,7 @@ export async function bootApiServer(servers) {
 	let dead;
 	servers.whenServerEnds((name, how) => (dead ??= `${name} exited: ${how}`));
 	await servers.start(etcd(bin, dir, ports));
-	await servers.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml')));
+	await servers.start(apiServer(bin, dir, ports, join(here, 'audit-policy.yaml'), egress));
 
 	/**
 	 * Polls until there is an answer, a server has exited, or the timeout has passed: before the API server serves, nothing can be

@@ -18,6 +18,7 @@ import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
 import { SupervisedServers } from './supervised.mjs';
 import { Kinds } from './kinds.mjs';
+import { egressFile, PodNetwork } from './network.mjs';
 import { startProvisioner } from './provisioner.mjs';
 import { sample as sampleObjects } from './sample/consortium.mjs';
 import { waitUntilSettled } from './sample/wait-until-settled.mjs';
@@ -32,22 +33,26 @@ import { namespaceRights } from './users.mjs';
 
 /**
  * Starts a cluster. Builds the binaries first if they are missing, which takes minutes once.
- * @param {{dir?: string, sample?: boolean, log?: Log}} [options]
+ * @param {{dir?: string, sample?: boolean, programs?: boolean, log?: Log}} [options]
  *   dir: of its files; has to be new or empty, and is removed with the cluster. Default: a temporary directory.
  *   sample: with the sample application, settled
+ *   programs: the API server reaches Pods through `cluster.network`, so that programs can run as Pods; see program.mjs
  * @returns {Promise<Cluster>}
  */
-export async function start({ dir, sample = false, log = () => {} } = {}) {
+export async function start({ dir, sample = false, programs = false, log = () => {} } = {}) {
 	await build(log);
 	const began = performance.now();
 	const servers = new SupervisedServers(await emptyDirectory(dir));
 	/** @type {Cluster|undefined} */
 	let cluster;
+	/** @type {PodNetwork|undefined} */
+	let network;
 	try {
-		const access = await bootApiServer(servers);
+		if (programs) network = await PodNetwork.open(servers.dir);
+		const access = await bootApiServer(servers, network && egressFile(servers.dir));
 		log(`API server answers after ${seconds(began)}`);
 		await writeKubeconfigs(servers.dir, access);
-		cluster = new Cluster(servers, access, log);
+		cluster = new Cluster(servers, access, log, network);
 		await bootControllers(servers, cluster);
 		log(`control plane ready after ${seconds(began)}`);
 		if (sample) {
@@ -59,6 +64,7 @@ export async function start({ dir, sample = false, log = () => {} } = {}) {
 		return cluster;
 	} catch (error) {
 		const logs = await logTails(servers.dir);
+		network?.close();
 		await (cluster ?? servers).stop();
 		throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${logs}`, {
 			cause: error,
@@ -81,6 +87,8 @@ export class Cluster {
 	provisioner;
 	/** Attaches volumes to nodes and detaches them. @type {import('./attacher.mjs').Attacher} */
 	attacher;
+	/** The way of the API server to the Pods, if it was started for programs. @type {PodNetwork|undefined} */
+	network;
 
 	#servers;
 	#log;
@@ -91,8 +99,9 @@ export class Cluster {
 	/** @type {Set<() => void>} */
 	#watches = new Set();
 
-	/** @param {SupervisedServers} servers @param {Access} access @param {Log} log */
-	constructor(servers, { server, ca, tokens, etcd }, log) {
+	/** @param {SupervisedServers} servers @param {Access} access @param {Log} log @param {PodNetwork} [network] */
+	constructor(servers, { server, ca, tokens, etcd }, log, network) {
+		this.network = network;
 		this.#servers = servers;
 		this.#tokens = tokens;
 		this.#etcd = etcd;
@@ -245,6 +254,7 @@ export class Cluster {
 		this.attacher.stop();
 		for (const close of this.#watches) close();
 		await this.#servers.stop();
+		this.network?.close();
 		for (const client of this.#clients.values()) client.close();
 	}
 }

@@ -41,7 +41,9 @@ export function oneAtATime(work, onError) {
 export async function changeFinalizers(client, path, uid, change) {
 	for (let attempt = 0; attempt < 20; attempt++) {
 		const { status, body } = await client.request('GET', path);
-		if (status === 404 || body.metadata?.uid !== uid) return;
+		if (status === 404) return;
+		if (status !== 200) throw new Error(`finalizers of ${path}: ${status} ${body.message}`);
+		if (body.metadata.uid !== uid) return;
 		const before = body.metadata.finalizers ?? [];
 		const after = change(before);
 		if (after.length === before.length) return;

@@ -39,8 +39,12 @@ export const etcd = (bin, dir, ports) => {
 	};
 };
 
-/** @param {string} bin @param {string} dir @param {Ports} ports @param {string} policy @returns {Server} */
-export const apiServer = (bin, dir, ports, policy) => ({
+/**
+ * @param {string} bin @param {string} dir @param {Ports} ports @param {string} policy @param {string} [egress] the file with its way
+ *   to the Pods; without one it dials them itself
+ * @returns {Server}
+ */
+export const apiServer = (bin, dir, ports, policy, egress) => ({
 	name: 'apiserver',
 	rank: 1,
 	argv: [
@@ -60,6 +64,7 @@ export const apiServer = (bin, dir, ports, policy) => ({
 		'--enable-aggregator-routing=true', // no kube-proxy here: reach the backends of APIServices by their endpoints
 		`--default-not-ready-toleration-seconds=${tolerationSeconds}`,
 		`--default-unreachable-toleration-seconds=${tolerationSeconds}`,
+		...(egress ? [`--egress-selector-config-file=${egress}`] : []),
 	],
 });
 

@@ -1,7 +1,7 @@
 /**
  * The cluster at one revision. Applying the changes of a history moves it forward.
  */
-import { selects } from './pod.mjs';
+import { templateOf } from './pod.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 
@@ -21,6 +21,14 @@ export const titleOf = ({ kind, metadata }) => nameOf({ kind, namespace: metadat
 /** @param {KubeObject} object @returns {string|undefined} the UID of its controller */
 export const controllerOf = ({ metadata }) =>
 	metadata.ownerReferences?.find((/** @type {any} */ { controller }) => controller)?.uid;
+
+/** The plural of a kind, as apimachinery guesses it (meta.UnsafeGuessKindToResource). @param {KubeObject} object */
+export function resourceOf({ kind }) {
+	const singular = kind.toLowerCase();
+	if (singular === 'endpoints') return singular;
+	if (singular.endsWith('s')) return `${singular}es`;
+	return singular.endsWith('y') ? `${singular.slice(0, -1)}ies` : `${singular}s`;
+}
 
 export class ClusterState {
 	/** @type {Map<string, KubeObject>} what exists, by UID */
@@ -49,9 +57,16 @@ export class ClusterState {
 		return [...this.objects.values()].filter(({ metadata }) => metadata.namespace === namespace);
 	}
 
-	/** @param {string} namespace @param {KubeObject} selector @returns {KubeObject[]} */
-	podsSelected(namespace, selector) {
-		return this.all('Pod', namespace).filter(({ metadata }) => selects(selector, metadata.labels));
+	/**
+	 * The Pods of a namespace that match, and the workloads that would make such Pods.
+	 * @param {string} namespace @param {(pod: KubeObject) => boolean} uses @returns {KubeObject[]}
+	 */
+	usersThat(namespace, uses) {
+		return this.contentOf(namespace).filter((object) => {
+			if (object.kind === 'Pod') return uses(object);
+			const template = templateOf(object);
+			return !!template && uses({ metadata: { namespace, ...template.metadata }, spec: template.spec });
+		});
 	}
 }
 

@@ -26,6 +26,8 @@ const ignoredKinds = new Set(['events', 'leases', 'endpoints', 'endpointslices']
 
 /** The time that watches get at the end to catch up with a list, in milliseconds. */
 const catchUpDeadline = 60_000;
+/** The time that the watch of a kind gets whose definition is gone, in milliseconds. Its last events were sent before that. */
+const endOfKindDeadline = 5_000;
 
 export class History {
 	/** The revision at the start; later changes belong to the run. */
@@ -82,6 +84,7 @@ export class History {
 	 */
 	async #catchUp({ kind, following }) {
 		const truth = await this.#list(collection(kind));
+		if (!truth) return this.#untilEmpty(following);
 		const at = Number(truth.metadata.resourceVersion);
 		/** @type {Map<string, number>} */
 		const listed = new Map(
@@ -97,13 +100,28 @@ export class History {
 				if (!listed.has(uid) && Number(metadata.resourceVersion) <= at) return true;
 			return false;
 		};
-		const signal = AbortSignal.timeout(catchUpDeadline);
-		while (behind()) {
-			// Only an event changes what the watch has seen.
-			await once(this.#arrivals, 'event', { signal }).catch(() => {
-				throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
-			});
-		}
+		const caughtUp = await this.#arrive(() => !behind(), catchUpDeadline);
+		if (!caughtUp) throw new Error(`cannot judge: the watch of ${kind.plural} did not catch up with revision ${at}`);
+	}
+
+	/**
+	 * Waits for the deletions of the last objects of a kind whose definition is gone. The API server may have ended the watch
+	 * before it sent them; then their revision is an upper bound.
+	 * @param {import('../cluster/client.mjs').Following} following
+	 */
+	async #untilEmpty(following) {
+		if (await this.#arrive(() => following.known.size === 0, endOfKindDeadline)) return;
+		const { metadata } = await this.#list('/api/v1/namespaces');
+		for (const object of following.known.values())
+			this.#events.push({ type: 'DELETED', object, revision: Number(metadata.resourceVersion), inferred: true });
+	}
+
+	/** Waits until the events of the watches are as wanted, or for some milliseconds. @param {() => boolean} wanted @param {number} deadline */
+	async #arrive(wanted, deadline) {
+		const signal = AbortSignal.timeout(deadline);
+		// Only an event changes what the watches have seen.
+		while (!wanted() && !signal.aborted) await once(this.#arrivals, 'event', { signal }).catch(() => {});
+		return wanted();
 	}
 
 	/** @param {string} uid */
@@ -111,9 +129,10 @@ export class History {
 		return this.#events.findLast(({ object }) => object.metadata.uid === uid)?.revision ?? 0;
 	}
 
-	/** @param {string} path */
+	/** The list at a path; none if its kind is gone. @param {string} path */
 	async #list(path) {
 		const { status, body } = await this.#cluster.request(observer, 'GET', path);
+		if (status === 404) return;
 		if (status !== 200) throw new Error(`cannot judge: listing ${path} was answered with ${status}`);
 		return body;
 	}

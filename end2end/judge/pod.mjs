@@ -86,3 +86,16 @@ export function selects(selector, labels = {}) {
 		})
 	);
 }
+
+/** The template of a workload's Pods. @param {KubeObject} workload @returns {KubeObject|undefined} */
+export const templateOf = ({ kind, spec }) =>
+	kind === 'CronJob' ? spec?.jobTemplate?.spec?.template : workloads.has(kind) ? spec?.template : undefined;
+
+const workloads = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job', 'ReplicationController']);
+
+/** Whether a kubelet reported that every container of a Pod has ended, or none ever got the Pod. @param {KubeObject} pod */
+export const hasEnded = ({ spec, status }) =>
+	!spec.nodeName ||
+	(spec.containers ?? []).every((/** @type {any} */ { name }) =>
+		(status?.containerStatuses ?? []).some((/** @type {any} */ it) => it.name === name && it.state?.terminated),
+	);

@@ -2,9 +2,10 @@
  * Replays the history and applies every rule to every change. Plain data in and out, so that the rules are tested without a
  * cluster.
  */
-import { bystanders, unclaimed, unitMembers } from './membership.mjs';
+import { bystanders, labelled, unclaimed, unitMembers } from './membership.mjs';
+import { hasEnded } from './pod.mjs';
 import { checkEnd, orderRules, unguarded } from './rules.mjs';
-import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
+import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs';
 
 /**
  * @typedef {import('./rules.mjs').Violation} Violation
@@ -16,6 +17,9 @@ import { hasName, titleOf, ClusterState } from './cluster-state.mjs';
  * @property {{label: string}} [bystander] the label of the bystanders, "key=value"
  * @property {(object: KubeObject) => boolean} [included] whether a person included this unclaimed object; by default none
  * @property {boolean} [keepsData] whether a person chose to keep the data
+ * @property {(claim: KubeObject) => boolean} [takenOn] whether a person took it on that no Pod writes to this claim any more; by
+ *   default none
+ * @property {Record<string, Name>} [finishers] the workload that clears a finalizer, by finalizer
  * @property {string} [actor] the user whose requests are judged; by default every user without the prefix `system:`
  *
  * @typedef {object} Evidence
@@ -53,17 +57,26 @@ export function reachVerdict(
 
 	const state = new ClusterState();
 	for (const change of earlier) state.apply(change);
+	const expected = keptExpected.map(hasName);
+	const volumeOf = (/** @type {KubeObject} */ { spec }) => spec.source?.persistentVolumeName;
+	const attachments = everything.filter(({ kind }) => kind === 'VolumeAttachment');
 	/** @type {import('./rules.mjs').RunFacts} */
 	const facts = {
 		actor,
 		unit: unitMembers(everything, expectations.unit.label, expectations.bystander?.label),
 		bystanders: bystanders(state, expectations.bystander?.label),
 		unclaimed: unclaimed(everything, expectations.unit.label, expectations.bystander?.label),
+		declared: labelled(expectations.unit.label),
 		included: expectations.included ?? (() => false),
+		kept: (object) => expected.some((is) => is(object)),
 		keepsData: expectations.keepsData ?? false,
+		takenOn: expectations.takenOn ?? (() => false),
+		finishers: expectations.finishers ?? {},
 		deletionRequests,
-		requesterOf: requesters(deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300)),
+		requestOf: requests(deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300)),
 		deleted: [],
+		endedByForce: [],
+		everAttached: new Set(attachments.map(volumeOf)),
 	};
 
 	/** @type {Violation[]} */
@@ -77,16 +90,16 @@ export function reachVerdict(
 		for (const [rule, check] of Object.entries(orderRules)) {
 			const why = check({ event, before, object, deletionBegins, state }, facts);
 			if (!why) continue;
-			const by = deletionBegins ? facts.requesterOf(object) : undefined;
+			const by = deletionBegins ? facts.requestOf(object)?.user : undefined;
 			const where = `revision ${event.revision}${event.inferred ? ' or earlier' : ''}${by ? `, deleted by ${by}` : ''}`;
 			violations.push({ rule, object: titleOf(object), evidence: `${why} (${where})` });
 		}
 		if (deletionBegins) facts.deleted.push(object);
+		if (event.type === 'DELETED' && event.object.kind === 'Pod' && !hasEnded(event.object)) facts.endedByForce.push(event.object);
 		state.apply(event);
 	}
 
-	const expected = keptExpected.map(hasName);
-	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || expected.some((is) => is(object));
+	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || facts.kept(object);
 	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected, destroyed }));
 	return {
 		violations,
@@ -128,21 +141,25 @@ function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
 }
 
 /**
- * Finds the user that deleted an object: by UID, or by name if the answer has no UID. A person's request takes precedence over one
- * of the cluster's own controllers.
- * @param {import('./audit.mjs').DeletionRequest[]} deletionRequests @returns {(object: KubeObject) => string|undefined}
+ * Finds the request that deleted an object: by UID, or by name if the answer has no UID. A person's request takes precedence over
+ * one of the cluster's own controllers.
+ * @param {import('./audit.mjs').DeletionRequest[]} deletionRequests
+ * @returns {(object: KubeObject) => import('./audit.mjs').DeletionRequest|undefined}
  */
-function requesters(deletionRequests) {
-	/** @type {Map<string, string>} */
+function requests(deletionRequests) {
+	/** @type {Map<string, import('./audit.mjs').DeletionRequest>} */
 	const byUid = new Map();
-	for (const { uid, user } of deletionRequests) if (uid && (!byUid.has(uid) || !user.startsWith('system:'))) byUid.set(uid, user);
+	for (const request of deletionRequests) {
+		const { uid, user } = request;
+		if (uid && (!byUid.has(uid) || !user.startsWith('system:'))) byUid.set(uid, request);
+	}
 	const nameless = deletionRequests.filter(({ uid, collection }) => !uid && !collection);
-	return ({ kind, metadata }) =>
-		byUid.get(metadata.uid) ??
+	return (object) =>
+		byUid.get(object.metadata.uid) ??
 		nameless.find(
 			({ resource, namespace, name }) =>
-				name === metadata.name &&
-				namespace === metadata.namespace &&
-				resource.split('.')[0].startsWith(kind.toLowerCase()),
-		)?.user;
+				name === object.metadata.name &&
+				namespace === object.metadata.namespace &&
+				resource.split('.')[0] === resourceOf(object),
+		);
 }

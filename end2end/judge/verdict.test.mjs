@@ -3,73 +3,15 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reachVerdict } from './verdict.mjs';
+import { developer, make, mounts, pod, rules, unitLabels, verdict } from './fixture.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 
-const unitLabels = { app: 'unit' };
-const expectations = { unit: { label: 'app=unit' }, bystander: { label: 'app=bystander' } };
-const developer = 'developer';
-
-/** @param {string} kind @param {string} name @param {KubeObject} [rest] */
-const make = (kind, name, { namespace = 'ns', labels = unitLabels, owner, ...rest } = {}) => ({
-	kind,
-	metadata: {
-		name,
-		uid: `${kind}-${name}`,
-		...(namespace ? { namespace } : {}),
-		labels,
-		...(owner ? { ownerReferences: [{ uid: owner.metadata.uid, controller: true }] } : {}),
-	},
-	...rest,
-});
-/** @param {string} name @param {KubeObject} [spec] @param {KubeObject} [rest] */
-const pod = (name, spec = {}, rest = {}) =>
-	make('Pod', name, { spec: { containers: [], ...spec }, status: { phase: 'Running' }, ...rest });
-/** @param {string} claimName */
-const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
-
-/**
- * The verdict on a history: the objects at the start, then one change per revision.
- * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
- * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
- * @param {Partial<import('./verdict.mjs').Expectations>} [more]
- */
-function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }, more = {}) {
-	let revision = 0;
-	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
-	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
-	const marked = (/** @type {KubeObject} */ object) => ({
-		...object,
-		metadata: { ...object.metadata, deletionTimestamp: 'now' },
-	});
-	const before = there.map((object) => change('ADDED', object));
-	const began = revision;
-	const types = { made: 'ADDED', changed: 'MODIFIED', marked: 'MODIFIED', gone: 'DELETED' };
-	const run = steps.map(([what, object]) =>
-		change(/** @type {any} */ (types[what]), what === 'marked' ? marked(object) : object),
-	);
-	const requests = deletionRequests.map((each) => ({
-		user: developer,
-		collection: false,
-		resource: 'x',
-		dryRun: false,
-		eviction: false,
-		code: 200,
-		at: '',
-		...each,
-	}));
-	return reachVerdict({ ...expectations, ...more }, { changes: [...before, ...run], began, deletionRequests: requests, podLists: [] }, end);
-}
-
-/** @param {import('./verdict.mjs').Verdict} verdict */
-const rules = ({ violations }) => violations.map(({ rule, object }) => `${rule}: ${object}`);
-
 const claim = make('PersistentVolumeClaim', 'data');
 
-test('claim-in-use: ended Pod counts, Pod of another namespace does not', () => {
+test('claim: ended Pod counts, Pod of another namespace does not', () => {
 	const user = pod('user', mounts('data'));
-	assert.deepEqual(rules(verdict([claim, user], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
+	assert.deepEqual(rules(verdict([claim, user], [['marked', claim]])), ['claim: PersistentVolumeClaim ns/data']);
 	assert.deepEqual(
 		rules(
 			verdict(
@@ -80,14 +22,14 @@ test('claim-in-use: ended Pod counts, Pod of another namespace does not', () => 
 				],
 			),
 		),
-		['claim-in-use: PersistentVolumeClaim ns/data'],
+		['claim: PersistentVolumeClaim ns/data'],
 	);
 	const done = pod('done', mounts('data'), { status: { phase: 'Succeeded' } });
-	assert.deepEqual(rules(verdict([claim, done], [['marked', claim]])), ['claim-in-use: PersistentVolumeClaim ns/data']);
+	assert.deepEqual(rules(verdict([claim, done], [['marked', claim]])), ['claim: PersistentVolumeClaim ns/data']);
 	const ephemeral = pod('job', { volumes: [{ name: 'scratch', ephemeral: {} }] });
 	const scratch = make('PersistentVolumeClaim', 'job-scratch');
 	assert.deepEqual(rules(verdict([ephemeral, scratch], [['marked', scratch]])), [
-		'claim-in-use: PersistentVolumeClaim ns/job-scratch',
+		'claim: PersistentVolumeClaim ns/job-scratch',
 	]);
 
 	assert.deepEqual(
@@ -139,7 +81,7 @@ test('deletion that began before the run is no violation', () => {
 	);
 });
 
-test('volume-before-claim: bound claim counts, later claim of the same name does not', () => {
+test('volume: bound claim counts, later claim of the same name does not', () => {
 	const volume = make('PersistentVolume', 'v', {
 		namespace: '',
 		spec: { claimRef: { namespace: 'ns', name: 'data', uid: claim.metadata.uid } },
@@ -155,7 +97,7 @@ test('volume-before-claim: bound claim counts, later claim of the same name does
 				],
 			),
 		),
-		['volume-before-claim: PersistentVolume v'],
+		['volume: PersistentVolume v'],
 	);
 	assert.deepEqual(
 		rules(
@@ -173,7 +115,7 @@ test('volume-before-claim: bound claim counts, later claim of the same name does
 	assert.deepEqual(rules(verdict([successor, volume], [['marked', volume]])), []);
 });
 
-test("namespace-not-empty: default objects and the user's own RoleBinding do not count", () => {
+test("namespace-with-content: default objects and the user's own RoleBinding do not count", () => {
 	const namespace = make('Namespace', 'ns', { namespace: '' });
 	const defaultObjects = [
 		make('ServiceAccount', 'default', { labels: {} }),
@@ -187,7 +129,7 @@ test("namespace-not-empty: default objects and the user's own RoleBinding do not
 	const rest = make('Secret', 'rest', { labels: {} });
 	assert.deepEqual(rules(verdict([namespace, ...defaultObjects], [['marked', namespace]])), []);
 	assert.deepEqual(rules(verdict([namespace, ...defaultObjects, rest], [['marked', namespace]])), [
-		'namespace-not-empty: Namespace ns',
+		'namespace-with-content: Namespace ns',
 	]);
 	assert.deepEqual(
 		rules(
@@ -199,11 +141,11 @@ test("namespace-not-empty: default objects and the user's own RoleBinding do not
 				],
 			),
 		),
-		['namespace-not-empty: Namespace ns'],
+		['namespace-with-content: Namespace ns'],
 	);
 });
 
-test('needed-by-pod: every reference of an existing Pod counts', () => {
+test('used-by-pods, account-rights and selector: every reference of an existing Pod counts', () => {
 	const needed = {
 		volume: make('ConfigMap', 'volume'),
 		env: make('ConfigMap', 'env'),
@@ -211,7 +153,6 @@ test('needed-by-pod: every reference of an existing Pod counts', () => {
 		key: make('Secret', 'key'),
 		pull: make('Secret', 'pull'),
 		account: make('ServiceAccount', 'account'),
-		role: make('Role', 'role'),
 		binding: make('RoleBinding', 'binding', {
 			roleRef: { kind: 'Role', name: 'role' },
 			subjects: [{ kind: 'ServiceAccount', name: 'account', namespace: 'ns' }],
@@ -239,9 +180,15 @@ test('needed-by-pod: every reference of an existing Pod counts', () => {
 	});
 	const all = Object.values(needed);
 	for (const object of all) {
-		const found = rules(verdict([user, ...all], [['gone', object]]));
-		assert.equal(found.length, 1, `${object.kind} ${object.metadata.name}: ${found}`);
-		assert.match(found[0], /^needed-by-pod/);
+		const rule = {
+			RoleBinding: 'account-rights',
+			ClusterRoleBinding: 'account-rights',
+			NetworkPolicy: 'selector',
+			PodDisruptionBudget: 'selector',
+			Service: 'selector',
+		}[object.kind];
+		const found = verdict([user, ...all], [['gone', object]]).violations.map((it) => it.rule);
+		assert.deepEqual(found, [rule ?? 'used-by-pods'], `${object.kind} ${object.metadata.name}`);
 		assert.deepEqual(
 			rules(
 				verdict(
@@ -277,7 +224,7 @@ test('re-created: only objects that the judged user deleted count', () => {
 		rules(
 			verdict([owner, old], steps, [{ uid: old.metadata.uid, preconditionUid: 'x', propagationPolicy: 'Background' }]),
 		),
-		['re-created: Pod ns/new'],
+		['owner: Pod ns/old', 're-created: Pod ns/new'],
 	);
 	assert.deepEqual(
 		rules(
@@ -305,7 +252,7 @@ test('re-created: only objects that the judged user deleted count', () => {
 	);
 });
 
-test('bystander-touched: its own and needed objects count, neighbours do not', () => {
+test('bystander: its own and needed objects count, neighbours do not', () => {
 	const labels = { app: 'bystander' };
 	const theirs = pod('theirs', { ...mounts('data'), serviceAccountName: 'theirs' }, { labels });
 	const volume = make('PersistentVolume', 'v', {
@@ -328,7 +275,7 @@ test('bystander-touched: its own and needed objects count, neighbours do not', (
 		'a changed status is allowed',
 	);
 	assert.deepEqual(rules(verdict(there, [['changed', { ...bound, spec: { volumeName: 'v', more: 1 } }]])), [
-		'bystander-touched: PersistentVolumeClaim ns/data',
+		'bystander: PersistentVolumeClaim ns/data',
 	]);
 	const evicted = { uid: theirs.metadata.uid, user: 'system:serviceaccount:kube-system:node-controller' };
 	assert.deepEqual(rules(verdict(there, [['marked', theirs]], [evicted])), [], 'its node died');
@@ -412,7 +359,9 @@ test('data-not-kept and data-destroyed-unsaid: a claim that a Pod owns goes with
 	assert.deepEqual(rules(verdict([claim], [['marked', claim]], [], undefined, keeps)), [
 		'data-not-kept: PersistentVolumeClaim ns/data',
 	]);
-	assert.deepEqual(rules(verdict([volume], [['gone', volume]], [], undefined, keeps)), ['data-not-kept: PersistentVolume v']);
+	assert.deepEqual(rules(verdict([volume], [['gone', volume]], [], undefined, keeps)), [
+		'data-not-kept: PersistentVolume v',
+	]);
 	assert.deepEqual(rules(verdict([owned], [['marked', owned]], [], undefined, keeps)), []);
 	const told = (/** @type {string[]} */ destroyed) => verdict([volume], [['gone', volume]], [], { destroyed });
 	assert.deepEqual(rules(told([])), ['data-destroyed-unsaid: PersistentVolume v']);
@@ -443,4 +392,136 @@ test('not-kept: terminating and recreated objects count', () => {
 test('object that loses its label stays in the unit', () => {
 	const bare = { ...claim, metadata: { ...claim.metadata, labels: {} } };
 	assert.deepEqual(rules(verdict([claim], [['changed', bare]], [], {})), ['left-over: PersistentVolumeClaim ns/data']);
+});
+
+/** The rules that a deletion by the judged user breaks, in a cluster with these objects. @param {KubeObject[]} there @param {KubeObject} object @param {Partial<import('./verdict.mjs').Expectations>} [more] */
+const deleting = (there, object, more) =>
+	verdict(
+		[...there, object],
+		[['gone', object]],
+		[{ uid: object.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }],
+		undefined,
+		more,
+	).violations.map(({ rule }) => rule);
+
+test('guarded: what the webhook is not asked about, and what its own Pods need, does not count', () => {
+	const labels = { part: 'check' };
+	const service = make('Service', 'check', { spec: { selector: labels } });
+	const answers = make('Pod', 'check', {
+		labels: { ...unitLabels, ...labels },
+		spec: { containers: [{ envFrom: [{ configMapRef: { name: 'own' } }] }] },
+	});
+	const namespace = make('Namespace', 'ns', { namespace: '', labels: { ...unitLabels, team: 'a' } });
+	const [guardedOne, own] = [make('ConfigMap', 'guarded'), make('ConfigMap', 'own')];
+	const there = [namespace, service, answers, own];
+	/** @param {KubeObject} [rule] @param {KubeObject} [webhook] */
+	const hook = (rule, webhook) =>
+		make('MutatingWebhookConfiguration', 'check', {
+			namespace: '',
+			webhooks: [
+				{
+					clientConfig: { service: { namespace: 'ns', name: 'check' } },
+					rules: [{ operations: ['DELETE'], apiGroups: [''], resources: ['configmaps'], ...rule }],
+					...webhook,
+				},
+			],
+		});
+	assert.deepEqual(deleting(there, hook()), [], 'only what its own Pods need is left');
+	const all = [...there, guardedOne];
+	assert.deepEqual(deleting(all, hook()), ['guarded']);
+	assert.deepEqual(deleting(all, hook({ operations: ['*'], apiGroups: ['*'], resources: ['*/*'] })), ['guarded']);
+	assert.deepEqual(deleting(all, hook({ operations: ['UPDATE'] })), [], 'no finalizer waits');
+	assert.deepEqual(deleting(all, hook({ resources: ['secrets'] })), []);
+	assert.deepEqual(deleting(all, hook({ apiGroups: ['apps'] })), []);
+	assert.deepEqual(deleting(all, hook({ scope: 'Cluster' })), []);
+	assert.deepEqual(deleting(all, hook({}, { namespaceSelector: { matchLabels: { team: 'b' } } })), []);
+	assert.deepEqual(deleting(all, hook({}, { objectSelector: { matchLabels: { team: 'a' } } })), []);
+	const waiting = { ...guardedOne, metadata: { ...guardedOne.metadata, finalizers: ['a.example/b'] } };
+	assert.deepEqual(deleting([...there, waiting], hook({ operations: ['UPDATE'] })), ['guarded']);
+});
+
+test('finisher: its controller and its own Pod count, another finalizer and another workload do not', () => {
+	const finalizer = 'queue.example/topic';
+	const more = { finishers: { [finalizer]: { kind: 'Deployment', namespace: 'ns', name: 'operator' } } };
+	const operator = make('Deployment', 'operator');
+	const replicas = make('ReplicaSet', 'operator-1', { owner: operator });
+	const its = pod('operator-1-a', {}, { owner: replicas });
+	const topic = {
+		...make('Topic', 'orders'),
+		metadata: { ...make('Topic', 'orders').metadata, finalizers: [finalizer] },
+	};
+	assert.deepEqual(deleting([topic], operator, more), ['finisher']);
+	assert.deepEqual(deleting([topic, operator, replicas], its, more), ['owner', 'finisher']);
+	assert.deepEqual(deleting([topic], make('Deployment', 'other'), more), []);
+	assert.deepEqual(deleting([make('Topic', 'orders')], operator, more), []);
+	assert.deepEqual(
+		rules(
+			verdict(
+				[topic, operator],
+				[['gone', operator]],
+				[{ uid: operator.metadata.uid, user: 'system:serviceaccount:ns:other' }],
+				undefined,
+				more,
+			),
+		),
+		[],
+		'somebody else did it',
+	);
+});
+
+test('ended-by-force: a report of the end, a node that is gone and a person that knows do not count', () => {
+	const node = make('Node', 'n1', { namespace: '', labels: {} });
+	const attachment = make('VolumeAttachment', 'a', {
+		namespace: '',
+		labels: {},
+		spec: { nodeName: 'n1', source: { persistentVolumeName: 'v' } },
+	});
+	const bound = { ...claim, spec: { volumeName: 'v' } };
+	const writer = pod('writer', { ...mounts('data'), nodeName: 'n1', containers: [{ name: 'main' }] });
+	const ended = { ...writer, status: { containerStatuses: [{ name: 'main', state: { terminated: {} } }] } };
+	/** @param {KubeObject[]} there @param {KubeObject} last @param {Partial<import('./verdict.mjs').Expectations>} [more] */
+	const broken = (there, last, more) =>
+		verdict(
+			[bound, writer, ...there],
+			[
+				...(there.includes(attachment) ? [/** @type {any} */ (['gone', attachment])] : []),
+				['gone', last],
+				['gone', bound],
+			],
+			[],
+			undefined,
+			more,
+		).violations.map(({ rule }) => rule);
+	assert.deepEqual(broken([node], writer), ['ended-by-force']);
+	assert.deepEqual(broken([node], ended), []);
+	assert.deepEqual(broken([node], writer, { takenOn: () => true }), []);
+	assert.deepEqual(broken([], writer), ['ended-by-force'], 'nothing proves that the volume was detached');
+	assert.deepEqual(broken([attachment], writer), [], 'detached from a node that is gone');
+	assert.deepEqual(broken([node, attachment], writer), ['ended-by-force']);
+});
+
+test('collateral: rights of people and what the cluster makes go with a namespace', () => {
+	const namespace = make('Namespace', 'ns', { namespace: '' });
+	const rights = make('RoleBinding', 'rights', {
+		labels: {},
+		subjects: [{ kind: 'User', name: developer }],
+		roleRef: { kind: 'ClusterRole', name: 'x' },
+	});
+	const made = make('ConfigMap', 'kube-root-ca.crt', { labels: {} });
+	const notes = make('ConfigMap', 'notes', { labels: {} });
+	const request = [{ uid: namespace.metadata.uid, preconditionUid: 'u', propagationPolicy: 'Background' }];
+	/** @param {KubeObject} object */
+	const taken = (object) =>
+		verdict(
+			[namespace, claim, object],
+			[
+				['gone', claim],
+				['marked', namespace],
+				['gone', object],
+			],
+			request,
+		).violations.map(({ rule }) => rule);
+	assert.deepEqual(taken(rights), []);
+	assert.deepEqual(taken(made), []);
+	assert.deepEqual(taken(notes), ['namespace-with-content', 'collateral']);
 });

@@ -1,0 +1,75 @@
+/**
+ * Storage goes after its last writer, and only if its data may go.
+ */
+import { claimsOf } from '../pod.mjs';
+import { titleOf } from '../cluster-state.mjs';
+import { usedBy } from './pods.mjs';
+import { there, whereActorDeletes, whereDeleted, whereTeardownDeletes } from './rule.mjs';
+
+/** A claim goes after every Pod that mounts it, so that no volume becomes stale under a Pod that still unmounts it. */
+export const claim = whereDeleted(({ object: { kind, metadata }, state }) => {
+	if (kind !== 'PersistentVolumeClaim') return;
+	return usedBy(
+		state.usersThat(metadata.namespace, (pod) => claimsOf(pod).has(metadata.name)),
+		'mounted by',
+	);
+});
+
+/** A node may write to a volume that is attached to it. */
+export const attached = whereTeardownDeletes(({ object: { kind, metadata, spec }, state }) => {
+	const volume = { PersistentVolumeClaim: spec?.volumeName, PersistentVolume: metadata.name }[
+		/** @type {string} */ (kind)
+	];
+	const attachment =
+		volume && state.all('VolumeAttachment').find((it) => it.spec.source?.persistentVolumeName === volume);
+	return attachment && `its volume is attached to ${attachment.spec.nodeName}`;
+});
+
+/**
+ * A Pod that was deleted by force may still write. A volume that was detached from a node that is gone, or a person, says that it
+ * does not.
+ */
+export const endedByForce = whereTeardownDeletes(({ object, state }, { endedByForce, everAttached, takenOn }) => {
+	if (object.kind !== 'PersistentVolumeClaim' || takenOn(object)) return;
+	const { name, namespace } = object.metadata;
+	const mayWrite = (/** @type {string} */ node) =>
+		!everAttached.has(object.spec?.volumeName) || state.find('Node', undefined, node);
+	const pod = endedByForce.find(
+		(pod) => pod.metadata.namespace === namespace && claimsOf(pod).has(name) && mayWrite(pod.spec.nodeName),
+	);
+	return there(pod, 'was deleted by force, and its node may still run it');
+});
+
+/** A volume goes after the claim that is bound to it. */
+export const volume = whereDeleted(({ object: { kind, spec }, state }) => {
+	if (kind !== 'PersistentVolume' || !spec.claimRef) return;
+	const { uid, namespace, name } = spec.claimRef;
+	const claim = state.find('PersistentVolumeClaim', namespace, name);
+	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
+});
+
+/** A retained volume stays, unless a label declares it part of the unit. */
+export const retained = whereActorDeletes(({ object }, { declared }) => {
+	const { kind, spec } = object;
+	if (kind === 'PersistentVolume' && spec.persistentVolumeReclaimPolicy === 'Retain' && !declared(object))
+		return 'it is retained, and nobody declared it part of the unit';
+});
+
+/** A claim from a template belongs to its StatefulSet until the set is gone. */
+export const madeFromTemplate = whereTeardownDeletes(({ object: { kind, metadata }, state }) => {
+	if (kind !== 'PersistentVolumeClaim') return;
+	const set = state.all('StatefulSet', metadata.namespace).find(({ metadata: { name }, spec }) =>
+		(spec.volumeClaimTemplates ?? []).some((/** @type {any} */ template) => {
+			const prefix = `${template.metadata.name}-${name}-`;
+			return metadata.name.startsWith(prefix) && /^\d+$/.test(metadata.name.slice(prefix.length));
+		}),
+	);
+	return there(set, 'has it from a template');
+});
+
+/** A claim or volume of the unit goes only if nobody chose to keep the data. A claim that a Pod owns cannot be kept. */
+export const dataNotKept = whereDeleted(({ object: { kind, metadata } }, { unit, keepsData }) => {
+	if (!keepsData || !unit.has(metadata.uid)) return;
+	const ofPod = metadata.ownerReferences?.some((/** @type {any} */ { kind }) => kind === 'Pod');
+	if (['PersistentVolumeClaim', 'PersistentVolume'].includes(kind) && !ofPod) return 'its data was to be kept';
+});
