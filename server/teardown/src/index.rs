@@ -14,7 +14,7 @@ mod pods;
 mod visibility;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     hash::RandomState,
     sync::Arc,
 };
@@ -50,6 +50,8 @@ pub struct Index {
     objects: HashSet<ByUid>,
     names: NameSet<ByName, RandomState>,
     hidden: BTreeMap<String, HiddenKind>,
+    /// The resources of which discovery lists no verb `delete`.
+    undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
     /// Pods that are gone from the API alone, as they were last.
     unconfirmed: HashMap<Uid, Arc<Object>>,
@@ -217,6 +219,7 @@ impl Index {
             Observation::Visible { resource } => {
                 self.hidden.remove(&resource);
             }
+            Observation::Undeletable(resources) => self.undeletable = resources,
             Observation::Reached { version } => {
                 self.version = Some(version);
                 self.unreachable = None;
