@@ -26,6 +26,7 @@ pub mod moment;
 pub mod node;
 pub mod object_name;
 pub mod plan;
+pub mod preflight;
 pub mod demo;
 pub mod run_head;
 pub mod rows;

@@ -4,7 +4,8 @@
 //! ```text
 //!            ┌─ health: does the API server answer?
 //! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
-//!            └─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
+//!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
+//!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
 //!
 //! A kind that may not be listed in the whole cluster is watched in each namespace; `namespaces` knows their names.
@@ -13,6 +14,7 @@ mod backoff;
 mod concurrency;
 mod connect;
 mod convert;
+mod delete;
 mod discovery;
 mod execute;
 mod fair_watch;
@@ -22,6 +24,7 @@ mod health;
 mod interner;
 mod kinds;
 mod namespaces;
+mod preflight;
 mod report;
 mod request;
 mod status;
@@ -50,7 +53,7 @@ use self::{
 };
 use crate::{
     chance::Chance,
-    hub::{CallRequest, Incoming},
+    hub::{CallRequest, Incoming, PreflightRequest},
 };
 
 /// Lists in flight at once. On connecting, each of the cluster's hundred kinds is listed.
@@ -68,6 +71,7 @@ pub struct Cluster {
     name: String,
     own_namespace: Option<Arc<str>>,
     chance: Chance,
+    preflights: Option<mpsc::Receiver<PreflightRequest>>,
 }
 
 /// The reason why [`Cluster::run`] ended without being asked to.
@@ -92,7 +96,8 @@ impl Cluster {
     /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let Connection { client, name, own_namespace } = connect::connect(&access).await?;
-        Ok(Self { client, name, own_namespace, chance: Chance::default() })
+        let chance = Chance::default();
+        Ok(Self { client, name, own_namespace, chance, preflights: None })
     }
 
     /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
@@ -109,7 +114,14 @@ impl Cluster {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
         let client = Client::new(service, "default");
-        Self { client, name: name.into(), own_namespace: None, chance: Chance::default() }
+        let (name, chance) = (name.into(), Chance::default());
+        Self { client, name, own_namespace: None, chance, preflights: None }
+    }
+
+    /// Answers the questions of preflights while it runs.
+    #[must_use]
+    pub fn answering(self, preflights: mpsc::Receiver<PreflightRequest>) -> Self {
+        Self { preflights: Some(preflights), ..self }
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -174,6 +186,13 @@ impl Cluster {
                 RunError::HubGone
             }
         });
+        if let Some(requests) = self.preflights {
+            let (client, mailbox, drain) = (self.client.clone(), mailbox.clone(), drain.clone());
+            watching.spawn(async move {
+                preflight::answer_preflights(client, mailbox, requests, drain).await;
+                RunError::HubGone
+            });
+        }
         let mut executing = JoinSet::new();
         executing.spawn(execute::execute(self.client, names, mailbox, calls, drain.clone()));
 
@@ -206,7 +225,12 @@ mod tests {
             "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
             _ => now(404, ""),
         });
-        Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() }
+        of_client(client)
+    }
+
+    fn of_client(client: Client) -> Cluster {
+        let (name, chance) = ("fake".into(), Chance::default());
+        Cluster { client, name, own_namespace: None, chance, preflights: None }
     }
 
     #[tokio::test(start_paused = true)]
@@ -280,8 +304,7 @@ mod tests {
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
         calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
-        let cluster =
-            Cluster { client, name: "fake".into(), own_namespace: None, chance: Chance::default() };
+        let cluster = of_client(client);
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
         let awaited =

@@ -12,6 +12,7 @@
 mod topics;
 mod runs;
 mod plans;
+mod preflights;
 mod cluster_state;
 mod clock;
 mod handle;
@@ -31,15 +32,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{cluster_state::ClusterState, plans::Plans, runs::Runs, topics::Topics};
+use self::{
+    cluster_state::ClusterState, plans::Plans, preflights::Preflights, runs::Runs, topics::Topics,
+};
 use crate::{
     chance::Chance,
     journal::{Journal, JournalError},
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Refusal, Remedies, Start,
-    Subscription,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Refusal,
+    Remedies, Start, Subscription,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -48,6 +51,8 @@ pub const MAILBOX: usize = 1024;
 /// The most calls in the queue to the cluster. A step has at most one call in flight, so this is the number of steps
 /// that can run at the same time. A call that does not fit counts as unanswered and is retried.
 pub const CALLS: usize = 16 * 1024;
+/// The most preflights in the queue to the cluster. One that does not fit has only the notes about the index.
+pub const PREFLIGHTS: usize = 16;
 /// The most messages processed as one batch.
 const BATCH: usize = 512;
 
@@ -71,6 +76,7 @@ pub struct Hub {
     chance: Chance,
     cluster: ClusterState,
     plans: Plans,
+    preflights: Preflights,
     runs: Runs,
     topics: Topics,
 }
@@ -92,6 +98,7 @@ impl Hub {
             mailbox,
             cluster: ClusterState::new(name, Timestamp::now()),
             plans: Plans::default(),
+            preflights: Preflights::default(),
             runs: Runs::open(journal, calls)?,
             topics: Topics::new(chance.number()?),
             chance,
@@ -107,6 +114,13 @@ impl Hub {
         self.topics = Topics::new(chance.number()?);
         self.chance = chance;
         Ok(self)
+    }
+
+    /// Sends the questions of preflights to the cluster. Without it, a preflight looks at the index alone.
+    #[must_use]
+    pub fn asking(mut self, requests: mpsc::Sender<PreflightRequest>) -> Self {
+        self.preflights.ask(requests);
+        self
     }
 
     /// Runs until the drain token is cancelled or all handles are dropped.
@@ -167,6 +181,22 @@ impl Hub {
                 send_reply(reply, self.plans.make(&unit, &choices, &mut self.cluster));
             }
             Incoming::ReadPlan { plan, reply } => send_reply(reply, self.read_plan(&plan)),
+            Incoming::StartPreflight { plan, reply } => {
+                let plan = self.read_plan(&plan);
+                let started = plan.and_then(|plan| self.preflights.start(&plan, &mut self.cluster));
+                send_reply(reply, started);
+            }
+            Incoming::ReadPreflight { plan, reply } => {
+                let known = self.read_plan(&plan);
+                send_reply(reply, known.map(|_| self.preflights.read(&plan)));
+            }
+            Incoming::Answered { plan, attempt, step, answer } => {
+                let now = self.cluster.now();
+                self.preflights.answer(&plan, attempt, step, answer, now);
+            }
+            Incoming::PreflightEnded { plan, attempt, why } => {
+                self.preflights.end(&plan, attempt, why, self.cluster.now());
+            }
             Incoming::ReadRemedies { diagnosis, reply } => {
                 let remedies = self.cluster.remedies(&diagnosis);
                 send_reply(reply, remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis)));

@@ -148,6 +148,7 @@ async fn every_line_of_the_documentation_works() {
     Skip(StepId(7)) r1 by Li
     TakeOn(StepId(7), "data") r1 by Li
     plan shop without=Secret/shop/tls keep=data
+    preflight p1
     subscribe run:r1 after 5f3a:17
     "#);
 }

@@ -1,6 +1,8 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
 //! `/u/{unit}/plan` makes a plan of the unit as it is now, with the choices in its query.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 use leptos_router::{
     NavigateOptions,
@@ -9,6 +11,7 @@ use leptos_router::{
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
+    preflight::CheckState,
     right::Right,
     unit::UnitId,
 };
@@ -24,9 +27,12 @@ use crate::{
     text,
     view::{
         banner, choices::choices_form, confirm::Confirm, empty, guard::Guarded, moment::moment,
-        plan::plan_view, step::Terminating,
+        plan::plan_view, preflight::preflight, step::Terminating,
     },
 };
+
+/// The time between two looks at checks that run.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The plan's page.
 #[component]
@@ -38,6 +44,7 @@ pub fn PlanPage() -> impl IntoView {
     let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
     let initial = expect_context::<InitialData>();
     let plan = RwSignal::new(initial.take_plan());
+    let checks = RwSignal::new(initial.take_preflight());
     let missing = RwSignal::new(initial.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
@@ -51,6 +58,7 @@ pub fn PlanPage() -> impl IntoView {
             return;
         }
         plan.set(None);
+        checks.set(None);
         leptos::task::spawn_local(async move {
             let read = match &wanted {
                 Some(wanted) => command::read_plan(wanted).await,
@@ -64,6 +72,43 @@ pub fn PlanPage() -> impl IntoView {
                 Err(_) => missing.set(true),
             }
         });
+    });
+
+    let may_plan = expect_context::<Connection>().right() >= Right::Act;
+    let checking = Signal::derive(move || {
+        checks.with(|checks| checks.as_ref().is_some_and(|it| it.state == CheckState::Running))
+    });
+    let check = Callback::new(move |start: bool| {
+        let of_plan = move || plan.with_untracked(|plan| plan.as_ref().map(|it| it.id.clone()));
+        let Some(id) = of_plan() else { return };
+        leptos::task::spawn_local(async move {
+            let read = command::preflight(&id, start).await;
+            match read {
+                Ok(read) if of_plan().is_some_and(|shown| shown == id) => checks.set(Some(read)),
+                // The next look may have an answer again.
+                Err(_) if checking.get_untracked() => checks.notify(),
+                _ => {}
+            }
+        });
+    });
+    Effect::new(move |_| {
+        if plan.with(Option::is_none) {
+            return;
+        }
+        match checks.with(|checks| checks.as_ref().map(|it| it.state)) {
+            None => check.run(may_plan),
+            Some(CheckState::NotRun) if may_plan => check.run(true),
+            Some(CheckState::Running) => {
+                if let Ok(timer) = set_timeout_with_handle(move || check.run(false), LOOK) {
+                    on_cleanup(move || timer.clear());
+                }
+            }
+            Some(CheckState::NotRun | CheckState::Done) => {}
+        }
+    });
+    let again_checked = may_plan.then(|| Callback::new(move |()| check.run(true)));
+    let warning = Signal::derive(move || {
+        checks.with(|checks| checks.as_ref().and_then(|it| it.warning.clone()))
     });
 
     let asking = RwSignal::new(false);
@@ -113,7 +158,6 @@ pub fn PlanPage() -> impl IntoView {
     let open_run = Memo::new(move |_| {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
-    let may_plan = expect_context::<Connection>().right() >= Right::Act;
     let to_unit = move || address::unit(&unit.get());
     let body = move || {
         match plan.get() {
@@ -170,8 +214,9 @@ pub fn PlanPage() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || plan.with(|plan| plan.as_ref().map(choices_form))}
+            {move || checks.with(|checks| checks.as_ref().map(|card| preflight(card, checking, again_checked)))}
             {move || body()}
-            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }.into_any())}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy warning start/> }.into_any())}
         </div>
     }
 }

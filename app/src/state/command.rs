@@ -10,6 +10,7 @@ use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     plan::{Choices, Difference, Plan, PlanId, StepId},
+    preflight::PreflightCard,
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
@@ -75,6 +76,12 @@ pub async fn make_plan(unit: &UnitId, choices: &Choices) -> Result<Plan, Refusal
 /// Reads a plan.
 pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
     read(get(&format!("/api/plans/{}", encoded(&plan.to_string())))).await
+}
+
+/// Starts the preflight of a plan, or only reads the last one.
+pub async fn preflight(plan: &PlanId, start: bool) -> Result<PreflightCard, Refusal> {
+    let path = format!("/api/plans/{}/preflight", encoded(&plan.to_string()));
+    read(if start { post(&path, &Nothing {}) } else { get(&path) }).await
 }
 
 /// Reads the advice about a diagnosis.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use teardown::{advice::Advice, message::Message, plan::Plan, right::Right};
+use teardown::{
+    advice::Advice, message::Message, plan::Plan, preflight::PreflightCard, right::Right,
+};
 
 /// The one value that travels inside the HTML.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,6 +16,8 @@ pub struct PageSeed {
     pub message: Option<Message>,
     /// The plan that a plan's page shows.
     pub plan: Option<Plan>,
+    /// The last preflight of that plan.
+    pub preflight: Option<PreflightCard>,
     /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
@@ -34,6 +38,7 @@ impl Default for PageSeed {
         Self {
             message: None,
             plan: None,
+            preflight: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
             advice: BTreeMap::new(),
@@ -87,6 +92,11 @@ impl InitialData {
     /// The plan, once.
     pub fn take_plan(self) -> Option<Plan> {
         self.0.try_update_value(|seed| seed.plan.take()).flatten()
+    }
+
+    /// The preflight of the plan, once.
+    pub fn take_preflight(self) -> Option<PreflightCard> {
+        self.0.try_update_value(|seed| seed.preflight.take()).flatten()
     }
 
     /// Why there is nothing, once.

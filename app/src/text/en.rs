@@ -12,6 +12,7 @@ mod step_problem;
 mod cluster;
 mod diagnosis;
 mod advice;
+mod preflight;
 mod api_problem;
 mod demo;
 mod access;
@@ -28,6 +29,7 @@ pub use self::{
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,
+    preflight::preflight,
     proof::*,
     remedy::*,
     run::*,

@@ -47,6 +47,9 @@ pub fn Confirm(
     /// Whether the request is on its way.
     #[prop(into)]
     busy: Signal<bool>,
+    /// The refusals that the checks expect, in a sentence.
+    #[prop(into)]
+    warning: Signal<Option<String>>,
     /// Starts the plan; gets what was typed.
     start: Callback<String>,
 ) -> impl IntoView {
@@ -227,6 +230,9 @@ pub fn Confirm(
             <p>{text::confirm_lead(plan.steps.len())}</p>
             {namespaces}
             <p><strong>{place}</strong></p>
+            {move || warning.get().map(|warning| view! {
+                <div class="banner warn">{icon("icon-warning")}<div>{warning}</div></div>
+            }.into_any())}
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 {by_name}

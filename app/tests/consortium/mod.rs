@@ -17,6 +17,7 @@ use teardown::{
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
+    preflight::{CheckState, NoteCard, PreflightCard, Severity},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     right::Right,
     run::{FeedEvent, RunId, RunState, StepProblem},
@@ -44,6 +45,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
         plan: None,
         refusal: None,
         now: now(),
+        preflight: None,
         advice: std::collections::BTreeMap::new(),
         build: "abc123".to_owned(),
         signed_in: true,
@@ -387,6 +389,26 @@ pub(crate) fn planned_without_data() -> PageSeed {
 pub(crate) fn planned_blindly() -> PageSeed {
     let hidden = vec!["persistentvolumeclaims".to_owned()];
     PageSeed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
+}
+
+/// A plan page with a preflight that is done.
+pub(crate) fn checked() -> PageSeed {
+    let note = |severity, title: &str| NoteCard {
+        severity,
+        title: title.to_owned(),
+        meaning: "It refuses.".to_owned(),
+        what_to_do: "Bring it back.".to_owned(),
+        objects: vec![plan().steps[0].object.clone()],
+        more: 3,
+    };
+    let card = PreflightCard {
+        state: CheckState::Done,
+        progress: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
+        warning: Some("1 check expects a refusal".to_owned()),
+        notes: vec![note(Severity::Refusal, "A <dead> webhook"), note(Severity::Info, "Budgets")],
+        ..PreflightCard::default()
+    };
+    PageSeed { preflight: Some(card), ..planned() }
 }
 
 /// A plan page.

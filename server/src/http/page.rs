@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use any_spawner::Executor;
-use app::{Assets, PageSeed, navigation::address::TROUBLE, shell};
+use app::{Assets, PageSeed, navigation::address::TROUBLE, shell, text};
 use axum::{
     Extension,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
@@ -22,6 +22,7 @@ use teardown::{
     advice::Advice,
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
+    preflight::PreflightCard,
     run::RunId,
     unit::UnitId,
 };
@@ -150,6 +151,8 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
+    /// The preflight of the plan, on the page of a plan.
+    preflight: Option<PreflightCard>,
     /// Advice about the diagnoses in the message, by id.
     advice: BTreeMap<String, Advice>,
 }
@@ -183,15 +186,22 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
         },
         (Subject::Units | Subject::Trouble | Subject::Unit(_) | Subject::Run(_), _) => None,
     };
+    let preflight = match (subject, &plan) {
+        // A person who may act has asked for this plan.
+        (Subject::NewPlan(..), Some(plan)) => hub.start_preflight(plan.id.clone()).await?.ok(),
+        (Subject::Plan(..), Some(plan)) => hub.preflight(plan.id.clone()).await?.ok(),
+        _ => None,
+    };
+    let preflight = preflight.map(|view| text::preflight(&view));
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
         Ok(message) => {
             let advice = advice_about(&message, hub).await?;
-            Ok(Sight { message: Some(message), plan, advice })
+            Ok(Sight { message: Some(message), plan, preflight, advice })
         }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan, advice: BTreeMap::new() })
+            Ok(Sight { message: None, plan, preflight, advice: BTreeMap::new() })
         }
         Err(refusal) => Err(refusal),
     })
@@ -229,13 +239,14 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 fn seed(
     state: &AppState,
     person: &Person,
-    Sight { message, plan, advice }: Sight,
+    Sight { message, plan, preflight, advice }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
 ) -> PageSeed {
     PageSeed {
         message,
         plan,
+        preflight,
         refusal: refusal.map(str::to_owned),
         now,
         advice,

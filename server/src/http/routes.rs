@@ -11,8 +11,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, runs,
-    session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, page, plain, plans, preflight,
+    runs, session, units,
 };
 
 /// A line of the table.
@@ -68,6 +68,8 @@ pub(super) fn api() -> Vec<Route> {
         get("/trouble/advice", Look, advice::read),
         post("/plans", Act, plans::make),
         get("/plans/{plan}", Look, plans::read),
+        post("/plans/{plan}/preflight", Act, preflight::start),
+        get("/plans/{plan}/preflight", Look, preflight::read),
         post("/runs", Act, runs::start),
         get("/runs/{run}", Look, runs::read),
         get("/runs/{run}/feed", Look, feed::read),
@@ -218,7 +220,7 @@ mod tests {
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
         let server = Server::new(Right::Act);
         let maker = server.sign_in(&server.token).await;
-        assert!(server.table.len() >= 26, "{}", server.table.len());
+        assert!(server.table.len() >= 28, "{}", server.table.len());
         for (method, path, needs) in &server.table {
             let known = [("{unit}", "shop"), ("{run}", "r1"), ("{plan}", "p1"), ("{step}", "7")];
             let known = known.into_iter().chain([("{link}", "0123456789abcdef")]);

@@ -25,6 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     plan::{Difference, Plan, PlanId},
+    preflight::{CheckState, PreflightView},
     right::Right,
     run::{FeedEvent, RunId, RunState},
     unit::UnitId,
@@ -113,6 +114,13 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                         Err(Refusal::UnknownPlan(id))
                     });
                 }
+                Incoming::StartPreflight { plan, reply } => {
+                    receive(format!("preflight {plan}"));
+                    let _ = reply.send(preflight(plan, CheckState::Running));
+                }
+                Incoming::ReadPreflight { plan, reply } => {
+                    let _ = reply.send(preflight(plan, CheckState::Done));
+                }
                 Incoming::ReadEventLog { run, reply } => {
                     let started = FeedEntry {
                         number: 0,
@@ -143,8 +151,11 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("TakeOn({step:?}, {confirm:?}) {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
-                Incoming::Observed(_) | Incoming::CallCompleted { .. } => {
-                    unreachable!("http sends neither")
+                Incoming::Observed(_)
+                | Incoming::CallCompleted { .. }
+                | Incoming::Answered { .. }
+                | Incoming::PreflightEnded { .. } => {
+                    unreachable!("http sends none of these")
                 }
             }
         }
@@ -160,6 +171,12 @@ fn known(topic: &Topic) -> Result<(), Refusal> {
         Topic::Run(run) if *run != RunId::new("r1") => Err(Refusal::UnknownRun(run.clone())),
         Topic::Units | Topic::Trouble | Topic::Unit(_) | Topic::Run(_) => Ok(()),
     }
+}
+
+fn preflight(plan: PlanId, state: CheckState) -> Result<PreflightView, Refusal> {
+    let is_known = plan == PlanId::new("p1");
+    let view = PreflightView { state, ..PreflightView::default() };
+    is_known.then_some(view).ok_or(Refusal::UnknownPlan(plan))
 }
 
 fn snapshot(topic: &Topic) -> Message {

@@ -31,6 +31,7 @@ const CRATES: [(&str, &[&str]); 10] = [
             "server/src/http/error/refusal.rs",
             "server/src/http/feed.rs",
             "server/src/http/advice.rs",
+            "server/src/http/preflight.rs",
         ],
     ),
     ("redb", &["server/src/journal"]),

@@ -23,7 +23,7 @@ pub enum CheckState {
     Done,
 }
 
-/// What would go wrong with a plan.
+/// The preflight of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PreflightCard {

@@ -1,4 +1,4 @@
-//! What can never work because an API lacks a verb, does not answer, or is hidden.
+//! Obstacles in the API itself: a kind without the verb `delete`, an API that does not answer, a kind that is hidden.
 
 use std::collections::BTreeSet;
 
