@@ -52,7 +52,7 @@ fn shop(world: &mut ControlPlane) {
 }
 
 /// A webhook that is asked about DELETEs of one resource.
-fn webhook(name: &str, resource: &str, config: Value) -> Value {
+fn webhook(name: &str, resource: &str, config: &Value) -> Value {
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": [resource], "scope": "*"});
     json!({"metadata": {"name": name}, "webhooks": [{
         "name": format!("{name}.example.com"), "rules": [rule], "clientConfig": config,
@@ -173,12 +173,12 @@ async fn webhooks_that_deny_or_are_down_are_found_with_their_words() {
     let server = Server::start(Actor::admin(), |world| {
         shop(world);
         let service = json!({"service": {"namespace": "guards", "name": "gone"}});
-        let down = webhook("down", "secrets", service);
+        let down = webhook("down", "secrets", &service);
         create(world, ADMISSION, "validatingwebhookconfigurations", "", down);
         // It is outside the cluster, so that only a dry run tells.
         let url = |name: &str| json!({"url": format!("https://{name}.example.org/")});
         for (name, resource) in [("deny", "configmaps"), ("away", "namespaces")] {
-            let configuration = webhook(name, resource, url(name));
+            let configuration = webhook(name, resource, &url(name));
             create(world, ADMISSION, "validatingwebhookconfigurations", "", configuration);
         }
         let decision = AdmissionDecision::Deny { code: 404, message: "not on a Friday".into() };

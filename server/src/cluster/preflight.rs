@@ -226,8 +226,8 @@ async fn review(client: &Client, question: &Question) -> Reply {
     Reply::Answer(match serde_json::from_slice::<Review>(&answer.body) {
         Ok(Review { status: ReviewStatus { allowed: true, .. } }) => Answer::Accepted,
         Ok(Review { status }) => {
-            let said = bounded(&status.reason);
-            Answer::Forbidden { said: (!said.is_empty()).then(|| ApiProblem::Quoted(said)) }
+            let said = Some(bounded(&status.reason)).filter(|said| !said.is_empty());
+            Answer::Forbidden { said: said.map(ApiProblem::Quoted) }
         }
         Err(error) => {
             let why = bounded(&error.to_string());

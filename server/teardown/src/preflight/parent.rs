@@ -13,21 +13,33 @@ use crate::{
 /// A parent that exists and stays is a refusal. One that cannot be seen may be in another cluster, as Argo CD often is.
 /// One that is in the plan, or does not exist where it would be seen, is no finding.
 pub(super) fn declaring(subject: &Subject<'_>, notes: &mut Notes) {
-    let index = subject.index();
+    // Many objects have the same few parents.
+    let mut known: Vec<(DeclaringParent, Option<(Severity, NoteCode)>)> = Vec::new();
     for (_, object) in subject.objects() {
         for parent in declaring_parents(object) {
-            let (severity, code) = match find(&parent, index) {
-                Some(found) if is_outside(found, subject) => {
-                    (Severity::Refusal, NoteCode::Declared { parent: found.reference() })
-                }
-                Some(_) => continue,
-                None if is_visible(&parent, index) => continue,
+            let finding = match known.iter().find(|(it, _)| *it == parent) {
+                Some((_, finding)) => finding.clone(),
                 None => {
-                    let DeclaringParent { kind, name, .. } = parent;
-                    (Severity::Warning, NoteCode::DeclaredElsewhere { kind, name })
+                    let finding = judge(&parent, subject);
+                    known.push((parent, finding.clone()));
+                    finding
                 }
             };
-            notes.add(severity, code, object.reference());
+            if let Some((severity, code)) = finding {
+                notes.add(severity, code, object.reference());
+            }
+        }
+    }
+}
+
+fn judge(parent: &DeclaringParent, subject: &Subject<'_>) -> Option<(Severity, NoteCode)> {
+    match find(parent, subject.index()) {
+        Some(found) => is_outside(found, subject)
+            .then(|| (Severity::Refusal, NoteCode::Declared { parent: found.reference() })),
+        None if is_visible(parent, subject.index()) => None,
+        None => {
+            let (kind, name) = (parent.kind, parent.name.clone());
+            Some((Severity::Warning, NoteCode::DeclaredElsewhere { kind, name }))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The plan that is checked, and the cluster at that moment.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -13,11 +13,12 @@ use crate::{
 };
 
 /// A plan, and the cluster at the moment of the checks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) plan: &'a Plan,
     pub(super) case: Case<'a>,
     pub(super) diagnoses: &'a [Diagnosis],
+    steps: HashMap<&'a Uid, &'a Step>,
 }
 
 impl<'a> Subject<'a> {
@@ -28,7 +29,8 @@ impl<'a> Subject<'a> {
         diagnoses: &'a [Diagnosis],
         now: Timestamp,
     ) -> Self {
-        Self { plan, case: Case { index, graph, now }, diagnoses }
+        let steps = plan.steps.iter().map(|step| (&step.uid, step)).collect();
+        Self { plan, case: Case { index, graph, now }, diagnoses, steps }
     }
 
     pub(super) fn index(&self) -> &'a Index {
@@ -59,6 +61,6 @@ impl<'a> Subject<'a> {
 
     /// The step of an object, if the plan has one.
     pub(super) fn step_of(&self, uid: &Uid) -> Option<&'a Step> {
-        self.plan.steps.iter().find(|step| step.uid == *uid)
+        self.steps.get(uid).copied()
     }
 }
