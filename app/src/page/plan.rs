@@ -11,7 +11,6 @@ use leptos_router::{
 use teardown::{
     message::Topic,
     plan::{Plan, PlanId},
-    preflight::CheckState,
     right::Right,
     unit::UnitId,
 };
@@ -75,19 +74,20 @@ pub fn PlanPage() -> impl IntoView {
     });
 
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
-    let checking = Signal::derive(move || {
-        checks.with(|checks| checks.as_ref().is_some_and(|it| it.state == CheckState::Running))
-    });
-    let check = Callback::new(move |start: bool| {
-        let of_plan = move || plan.with_untracked(|plan| plan.as_ref().map(|it| it.id.clone()));
-        let Some(id) = of_plan() else { return };
+    let check = Callback::new(move |()| {
+        let Some(id) = plan.with_untracked(|plan| plan.as_ref().map(|it| it.id.clone())) else {
+            return;
+        };
+        let runs = checks.with_untracked(|checks| checks.as_ref().is_some_and(|it| it.running));
         leptos::task::spawn_local(async move {
-            let read = command::preflight(&id, start).await;
-            match read {
-                Ok(read) if of_plan().is_some_and(|shown| shown == id) => checks.set(Some(read)),
-                // The next look may have an answer again.
-                Err(_) if checking.get_untracked() => checks.notify(),
-                _ => {}
+            // Without an answer the page keeps what it shows, and the button asks again.
+            if let Ok(read) = command::preflight(&id, may_plan && !runs).await {
+                // A page that was left shows another plan or none.
+                plan.try_with_untracked(|plan| {
+                    if plan.as_ref().is_some_and(|it| it.id == id) {
+                        checks.set(Some(read));
+                    }
+                });
             }
         });
     });
@@ -95,20 +95,12 @@ pub fn PlanPage() -> impl IntoView {
         if plan.with(Option::is_none) {
             return;
         }
-        match checks.with(|checks| checks.as_ref().map(|it| it.state)) {
-            None => check.run(may_plan),
-            Some(CheckState::NotRun) if may_plan => check.run(true),
-            Some(CheckState::Running) => {
-                if let Ok(timer) = set_timeout_with_handle(move || check.run(false), LOOK) {
-                    on_cleanup(move || timer.clear());
-                }
-            }
-            Some(CheckState::NotRun | CheckState::Done) => {}
+        match checks.with(|checks| checks.as_ref().map(|it| it.running)) {
+            None => check.run(()),
+            // By then the page may be gone.
+            Some(true) => set_timeout(move || _ = check.try_run(()), LOOK),
+            Some(false) => {}
         }
-    });
-    let again_checked = may_plan.then(|| Callback::new(move |()| check.run(true)));
-    let warning = Signal::derive(move || {
-        checks.with(|checks| checks.as_ref().and_then(|it| it.warning.clone()))
     });
 
     let asking = RwSignal::new(false);
@@ -214,9 +206,9 @@ pub fn PlanPage() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || plan.with(|plan| plan.as_ref().map(choices_form))}
-            {move || checks.with(|checks| checks.as_ref().map(|card| preflight(card, checking, again_checked)))}
+            {move || checks.with(|checks| checks.as_ref().map(|card| preflight(card, busy, check)))}
             {move || body()}
-            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy warning start/> }.into_any())}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy checks start/> }.into_any())}
         </div>
     }
 }

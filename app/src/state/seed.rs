@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use teardown::{
-    advice::Advice, message::Message, plan::Plan, preflight::PreflightCard, right::Right,
+    advice::Advice, message::Message, plan::Plan, preflight::PreflightPanel, right::Right,
 };
 
 /// The one value that travels inside the HTML.
@@ -17,7 +17,7 @@ pub struct PageSeed {
     /// The plan that a plan's page shows.
     pub plan: Option<Plan>,
     /// The last preflight of that plan.
-    pub preflight: Option<PreflightCard>,
+    pub preflight: Option<PreflightPanel>,
     /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
@@ -95,7 +95,7 @@ impl InitialData {
     }
 
     /// The preflight of the plan, once.
-    pub fn take_preflight(self) -> Option<PreflightCard> {
+    pub fn take_preflight(self) -> Option<PreflightPanel> {
         self.0.try_update_value(|seed| seed.preflight.take()).flatten()
     }
 

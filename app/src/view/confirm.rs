@@ -7,6 +7,7 @@ use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::{
     object::ObjectRef,
     plan::{DataFate, Fate, Plan},
+    preflight::PreflightPanel,
     relation::EdgeKind,
 };
 
@@ -47,9 +48,8 @@ pub fn Confirm(
     /// Whether the request is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// The refusals that the checks expect, in a sentence.
-    #[prop(into)]
-    warning: Signal<Option<String>>,
+    /// The checks before the teardown, once they are known.
+    checks: RwSignal<Option<PreflightPanel>>,
     /// Starts the plan; gets what was typed.
     start: Callback<String>,
 ) -> impl IntoView {
@@ -202,6 +202,8 @@ pub fn Confirm(
         .then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> }.into_any());
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
+    let warning =
+        move || checks.with(|checks| checks.as_ref().and_then(|checks| checks.warning.clone()));
     const SENT: Phase = Phase::Holding(0);
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),
@@ -229,10 +231,7 @@ pub fn Confirm(
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
             <p>{text::confirm_lead(plan.steps.len())}</p>
             {namespaces}
-            <p><strong>{place}</strong></p>
-            {move || warning.get().map(|warning| view! {
-                <div class="banner warn">{icon("icon-warning")}<div>{warning}</div></div>
-            }.into_any())}
+            <p><strong>{place}</strong> " " {move || warning()}</p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 {by_name}

@@ -9,16 +9,15 @@ use teardown::{
 use super::icon::icon;
 use crate::{state::clipboard, text};
 
-/// The list.
+/// The list with its heading.
 pub fn ways_out(ways: &[Way]) -> AnyView {
+    list(view! { <h3>{text::WAYS_OUT}</h3> }.into_any(), ways)
+}
+
+/// The list under another heading.
+pub fn list(heading: AnyView, ways: &[Way]) -> AnyView {
     let rows = ways.iter().enumerate().map(|(place, way)| row(way, place == 0)).collect_view();
-    view! {
-        <section class="ways">
-            <h3>{text::WAYS_OUT}</h3>
-            <ol>{rows}</ol>
-        </section>
-    }
-    .into_any()
+    view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
 }
 
 fn row(way: &Way, is_first: bool) -> AnyView {

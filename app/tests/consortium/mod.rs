@@ -9,6 +9,7 @@ use std::sync::Arc;
 use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    advice::Way,
     api_problem::ProblemCode,
     message::{
         AwayCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
@@ -17,8 +18,9 @@ use teardown::{
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
-    preflight::{CheckState, NoteCard, PreflightCard, Severity},
+    preflight::PreflightPanel,
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
+    remedy::Harm,
     right::Right,
     run::{FeedEvent, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
@@ -393,22 +395,25 @@ pub(crate) fn planned_blindly() -> PageSeed {
 
 /// A plan page with a preflight that is done.
 pub(crate) fn checked() -> PageSeed {
-    let note = |severity, title: &str| NoteCard {
-        severity,
+    let note = |harm, title: &str| Way {
         title: title.to_owned(),
-        meaning: "It refuses.".to_owned(),
-        what_to_do: "Bring it back.".to_owned(),
-        objects: vec![plan().steps[0].object.clone()],
-        more: 3,
+        harm,
+        harms: "Refusal".to_owned(),
+        does: "It refuses.".to_owned(),
+        reaches: None,
+        loses: vec!["ConfigMap shop/a".to_owned()],
+        needs: vec![],
+        undo: None,
+        withheld: None,
+        commands: vec![],
     };
-    let card = PreflightCard {
-        state: CheckState::Done,
+    let panel = PreflightPanel {
+        running: false,
         progress: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
         warning: Some("1 check expects a refusal".to_owned()),
-        notes: vec![note(Severity::Refusal, "A <dead> webhook"), note(Severity::Info, "Budgets")],
-        ..PreflightCard::default()
+        drawn: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
     };
-    PageSeed { preflight: Some(card), ..planned() }
+    PageSeed { preflight: Some(panel), ..planned() }
 }
 
 /// A plan page.

@@ -22,7 +22,7 @@ use teardown::{
     advice::Advice,
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
-    preflight::PreflightCard,
+    preflight::{CheckState, PreflightPanel},
     run::RunId,
     unit::UnitId,
 };
@@ -152,7 +152,7 @@ struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
     /// The preflight of the plan, on the page of a plan.
-    preflight: Option<PreflightCard>,
+    preflight: Option<PreflightPanel>,
     /// Advice about the diagnoses in the message, by id.
     advice: BTreeMap<String, Advice>,
 }
@@ -192,7 +192,9 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
         (Subject::Plan(..), Some(plan)) => hub.preflight(plan.id.clone()).await?.ok(),
         _ => None,
     };
-    let preflight = preflight.map(|view| text::preflight(&view));
+    // A page asks for a preflight itself where nobody has.
+    let preflight = preflight.filter(|view| view.state != CheckState::NotRun);
+    let preflight = preflight.map(|view| text::preflight(&view).panel);
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
         Ok(message) => {

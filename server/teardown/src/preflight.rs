@@ -27,7 +27,7 @@ use jiff::Timestamp;
 
 pub use self::{
     answer::Answer,
-    card::{CheckState, NoteCard, PreflightCard},
+    card::{CheckState, NoteCard, PreflightCard, PreflightPanel},
     note::{Note, NoteCode, Severity, Unasked},
     progress::{Preflight, PreflightView},
     question::{Question, QuestionKind},

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use teardown::{
+    advice::Way,
     object::ObjectRef,
     preflight::{
-        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
+        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightPanel, PreflightView,
+        Severity, Unasked,
     },
+    remedy::Harm,
 };
 
 use super::{
     super::{isolated, named, some_of, time_of_day, visible},
     api_problem::api_problem,
-    diagnosis::cause,
+    diagnosis::{and_more, cause},
     many, objects,
     step_problem::in_doubt,
 };
@@ -35,14 +38,38 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
             more: 0,
         });
     }
-    PreflightCard {
-        state: *state,
+    let panel = PreflightPanel {
+        running: *state == CheckState::Running,
         progress: progress(view),
         warning: (*refusals > 0).then(|| warning(*refusals)),
-        checked: *checked,
-        total: *total,
-        at: *at,
-        notes: cards,
+        drawn: cards.iter().map(drawn).collect(),
+    };
+    let (state, checked, total, at) = (*state, *checked, *total, *at);
+    PreflightCard { state, checked, total, at, notes: cards, panel }
+}
+
+/// A finding in the form that a page draws.
+fn drawn(note: &NoteCard) -> Way {
+    let (harm, harms) = match note.severity {
+        Severity::Refusal => (Harm::DataLoss, "Refusal"),
+        Severity::Warning => (Harm::Interruption, "Warning"),
+        Severity::Info => (Harm::None, "Information"),
+    };
+    let mut named: Vec<String> = note.objects.iter().map(named).collect();
+    if note.more > 0 {
+        named.push(and_more(note.more));
+    }
+    Way {
+        title: note.title.clone(),
+        harm,
+        harms: harms.to_owned(),
+        does: note.meaning.clone(),
+        reaches: Some(note.what_to_do.clone()),
+        loses: named,
+        needs: Vec::new(),
+        undo: None,
+        withheld: None,
+        commands: Vec::new(),
     }
 }
 
@@ -340,18 +367,18 @@ mod tests {
     fn progress_has_the_numbers_and_the_time() {
         let card = preflight(&view(NoteCode::Budgets, Severity::Info));
         assert_eq!(
-            card.progress,
+            card.panel.progress,
             "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
         );
-        assert_eq!((card.warning, card.notes.len(), card.notes[0].more), (None, 2, 11));
+        assert_eq!((card.panel.warning, card.notes.len(), card.notes[0].more), (None, 2, 11));
         assert_eq!(card.notes[1].title, "2 more findings are not shown");
-        assert_eq!(preflight(&PreflightView::default()).progress, "Not checked yet.");
+        assert_eq!(preflight(&PreflightView::default()).panel.progress, "Not checked yet.");
     }
 
     #[test]
     fn refusals_warn_without_forbidding() {
         let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
-        let warning = card.warning.unwrap();
+        let warning = card.panel.warning.unwrap();
         assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
     }
 

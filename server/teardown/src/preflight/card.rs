@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::note::Severity;
-use crate::object::ObjectRef;
+use crate::{advice::Way, object::ObjectRef};
 
 /// The state of a preflight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CheckState {
     /// Nobody has asked for it since the server started.
@@ -23,16 +23,27 @@ pub enum CheckState {
     Done,
 }
 
-/// The preflight of a plan.
+/// A preflight as the page draws it: it has the sentences of each finding in the form that a page draws for the ways out of a
+/// diagnosis as well, so that its first load needs no code for another form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PreflightCard {
-    /// Its state.
-    pub state: CheckState,
+#[serde(rename_all = "camelCase")]
+pub struct PreflightPanel {
+    /// Whether answers are still coming.
+    pub running: bool,
     /// The progress, or the result, with its time.
     pub progress: String,
     /// For the confirmation: what the refusals among the notes mean; none if there are none.
     pub warning: Option<String>,
+    /// The findings, the worst first.
+    pub drawn: Vec<Way>,
+}
+
+/// The preflight of a plan, for programs and for the page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreflightCard {
+    /// Its state.
+    pub state: CheckState,
     /// The number of objects about which the API server has answered.
     pub checked: usize,
     /// The number of objects about which it is asked.
@@ -42,10 +53,13 @@ pub struct PreflightCard {
     pub at: Option<Timestamp>,
     /// The findings, the worst first.
     pub notes: Vec<NoteCard>,
+    /// The same for the page.
+    #[serde(flatten)]
+    pub panel: PreflightPanel,
 }
 
 /// A finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoteCard {
     /// Its weight, as a code for its look.

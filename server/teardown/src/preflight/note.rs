@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     api_problem::ApiProblem, diagnosis::Diagnosis, object::ObjectRef, unknown_reason::UnknownReason,
 };
 
 /// The weight of a note.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
     /// Worth knowing; nothing is held by it, or nothing can be predicted.
