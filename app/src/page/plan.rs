@@ -18,6 +18,7 @@ use teardown::{
 use crate::{
     navigation::address,
     state::{
+        advice::KnownAdvice,
         command::{self, Refusal},
         connection::Connection,
         scene,
@@ -33,6 +34,22 @@ use crate::{
 /// The time between two looks at checks that run.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Starts the checks of the plan, or looks at the last ones, until they are done.
+fn check(plan: RwSignal<Option<Plan>>, known: KnownAdvice, start: bool) {
+    // The page may be gone by now, or make another plan.
+    let id = plan.try_with_untracked(|plan| plan.as_ref().map(|it| it.id.clone()));
+    let Some(id) = id.flatten() else { return };
+    leptos::task::spawn_local(async move {
+        // Without an answer the page keeps what it shows, and the button asks again.
+        if let Ok(read) = command::preflight(&id, start).await {
+            if read.note.is_empty() {
+                set_timeout(move || check(plan, known, false), LOOK);
+            }
+            known.put(id.to_string(), read);
+        }
+    });
+}
+
 /// The plan's page.
 #[component]
 pub fn PlanPage() -> impl IntoView {
@@ -43,7 +60,6 @@ pub fn PlanPage() -> impl IntoView {
     let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
     let initial = expect_context::<InitialData>();
     let plan = RwSignal::new(initial.take_plan());
-    let checks = RwSignal::new(initial.take_preflight());
     let missing = RwSignal::new(initial.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
@@ -57,7 +73,6 @@ pub fn PlanPage() -> impl IntoView {
             return;
         }
         plan.set(None);
-        checks.set(None);
         leptos::task::spawn_local(async move {
             let read = match &wanted {
                 Some(wanted) => command::read_plan(wanted).await,
@@ -74,34 +89,21 @@ pub fn PlanPage() -> impl IntoView {
     });
 
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
-    let check = Callback::new(move |()| {
-        let Some(id) = plan.with_untracked(|plan| plan.as_ref().map(|it| it.id.clone())) else {
-            return;
-        };
-        let runs = checks.with_untracked(|checks| checks.as_ref().is_some_and(|it| it.running));
-        leptos::task::spawn_local(async move {
-            // Without an answer the page keeps what it shows, and the button asks again.
-            if let Ok(read) = command::preflight(&id, may_plan && !runs).await {
-                // A page that was left shows another plan or none.
-                plan.try_with_untracked(|plan| {
-                    if plan.as_ref().is_some_and(|it| it.id == id) {
-                        checks.set(Some(read));
-                    }
-                });
-            }
-        });
+    let known = expect_context::<KnownAdvice>();
+    let checks = Memo::new(move |_| {
+        let id = plan.with(|plan| plan.as_ref().map(|it| it.id.to_string()))?;
+        known.of(&id)
     });
     Effect::new(move |_| {
-        if plan.with(Option::is_none) {
-            return;
-        }
-        match checks.with(|checks| checks.as_ref().map(|it| it.running)) {
-            None => check.run(()),
-            // By then the page may be gone.
-            Some(true) => set_timeout(move || _ = check.try_run(()), LOOK),
-            Some(false) => {}
+        if plan.with(Option::is_some) {
+            match checks.with_untracked(|checks| checks.as_ref().map(|it| it.note.is_empty())) {
+                None => check(plan, known, may_plan),
+                Some(true) => check(plan, known, false),
+                Some(false) => {}
+            }
         }
     });
+    let check_again = Callback::new(move |()| check(plan, known, true));
 
     let asking = RwSignal::new(false);
     let busy = RwSignal::new(false);
@@ -206,7 +208,7 @@ pub fn PlanPage() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || plan.with(|plan| plan.as_ref().map(choices_form))}
-            {move || checks.with(|checks| checks.as_ref().map(|card| preflight(card, busy, check)))}
+            {move || checks.with(|checks| checks.as_ref().map(|found| preflight(found, busy, check_again)))}
             {move || body()}
             {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy checks start/> }.into_any())}
         </div>

@@ -1,11 +1,11 @@
-//! Advice about the diagnoses on the page, as the server gives it.
+//! Advice about the diagnoses and the plan on the page, as the server gives it.
 
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 use teardown::advice::Advice;
 
-/// Advice by the id of its diagnosis.
+/// Advice by the id of its diagnosis or plan.
 #[derive(Clone, Copy)]
 pub struct KnownAdvice(RwSignal<BTreeMap<String, Advice>>);
 

@@ -10,7 +10,6 @@ use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     plan::{Choices, Difference, Plan, PlanId, StepId},
-    preflight::PreflightPanel,
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
@@ -79,7 +78,7 @@ pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
 }
 
 /// Starts the preflight of a plan, or only reads the last one.
-pub async fn preflight(plan: &PlanId, start: bool) -> Result<PreflightPanel, Refusal> {
+pub async fn preflight(plan: &PlanId, start: bool) -> Result<Advice, Refusal> {
     let path = format!("/api/plans/{}/preflight", encoded(&plan.to_string()));
     read(if start { post(&path, &Nothing {}) } else { get(&path) }).await
 }

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use teardown::{
-    advice::Advice, message::Message, plan::Plan, preflight::PreflightPanel, right::Right,
-};
+use teardown::{advice::Advice, message::Message, plan::Plan, right::Right};
 
 /// The one value that travels inside the HTML.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,14 +14,12 @@ pub struct PageSeed {
     pub message: Option<Message>,
     /// The plan that a plan's page shows.
     pub plan: Option<Plan>,
-    /// The last preflight of that plan.
-    pub preflight: Option<PreflightPanel>,
     /// Why the page has nothing to show, as a code.
     pub refusal: Option<String>,
     /// The cluster's time when the server rendered.
     #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
-    /// Advice about the diagnoses that the page shows, by id.
+    /// Advice about the diagnoses and the plan that the page shows, by id.
     pub advice: BTreeMap<String, Advice>,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,
@@ -38,7 +34,6 @@ impl Default for PageSeed {
         Self {
             message: None,
             plan: None,
-            preflight: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
             advice: BTreeMap::new(),
@@ -92,11 +87,6 @@ impl InitialData {
     /// The plan, once.
     pub fn take_plan(self) -> Option<Plan> {
         self.0.try_update_value(|seed| seed.plan.take()).flatten()
-    }
-
-    /// The preflight of the plan, once.
-    pub fn take_preflight(self) -> Option<PreflightPanel> {
-        self.0.try_update_value(|seed| seed.preflight.take()).flatten()
     }
 
     /// Why there is nothing, once.

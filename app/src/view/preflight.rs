@@ -1,18 +1,18 @@
 //! The checks before a teardown: the progress, and each finding with its meaning, the worst first and open.
 
 use leptos::prelude::*;
-use teardown::preflight::PreflightPanel;
+use teardown::advice::Advice;
 
 use super::{guard::Guarded, way::list};
 use crate::text;
 
 /// The checks; `check` starts them again.
-pub fn preflight(panel: &PreflightPanel, busy: RwSignal<bool>, check: Callback<()>) -> AnyView {
+pub fn preflight(found: &Advice, busy: RwSignal<bool>, check: Callback<()>) -> AnyView {
     let heading = view! {
         <h2>{text::PREFLIGHT}</h2>
         <p class="lead">
-            {panel.progress.clone()} " " <Guarded label=text::CHECK_AGAIN busy act=check class="small"/>
+            {found.confidence.clone()} " " <Guarded label=text::CHECK_AGAIN busy act=check class="small"/>
         </p>
     };
-    list(heading.into_any(), &panel.drawn)
+    list(heading.into_any(), &found.ways)
 }

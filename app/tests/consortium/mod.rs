@@ -9,7 +9,7 @@ use std::sync::Arc;
 use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    advice::Way,
+    advice::{Advice, Way},
     api_problem::ProblemCode,
     message::{
         AwayCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
@@ -18,7 +18,6 @@ use teardown::{
     },
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
-    preflight::PreflightPanel,
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::Harm,
     right::Right,
@@ -47,7 +46,6 @@ fn seed(records: Vec<Record>) -> PageSeed {
         plan: None,
         refusal: None,
         now: now(),
-        preflight: None,
         advice: std::collections::BTreeMap::new(),
         build: "abc123".to_owned(),
         signed_in: true,
@@ -407,13 +405,14 @@ pub(crate) fn checked() -> PageSeed {
         withheld: None,
         commands: vec![],
     };
-    let panel = PreflightPanel {
-        running: false,
-        progress: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
-        warning: Some("1 check expects a refusal".to_owned()),
-        drawn: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
+    let found = Advice {
+        if_nobody_acts: "1 check expects a refusal".to_owned(),
+        do_not: None,
+        confidence: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
+        ways: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
+        note: "- Refusal".to_owned(),
     };
-    PageSeed { preflight: Some(panel), ..planned() }
+    PageSeed { advice: [(plan().id.to_string(), found)].into(), ..planned() }
 }
 
 /// A plan page.

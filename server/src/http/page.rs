@@ -22,7 +22,7 @@ use teardown::{
     advice::Advice,
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
-    preflight::{CheckState, PreflightPanel},
+    preflight::CheckState,
     run::RunId,
     unit::UnitId,
 };
@@ -151,9 +151,7 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
-    /// The preflight of the plan, on the page of a plan.
-    preflight: Option<PreflightPanel>,
-    /// Advice about the diagnoses in the message, by id.
+    /// Advice about the diagnoses in the message and about the plan, by id.
     advice: BTreeMap<String, Advice>,
 }
 
@@ -194,16 +192,20 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
     };
     // A page asks for a preflight itself where nobody has.
     let preflight = preflight.filter(|view| view.state != CheckState::NotRun);
-    let preflight = preflight.map(|view| text::preflight(&view).panel);
+    let about_plan = plan
+        .as_ref()
+        .zip(preflight)
+        .map(|(plan, view)| (plan.id.to_string(), text::preflight(&view).advice));
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
         Ok(message) => {
-            let advice = advice_about(&message, hub).await?;
-            Ok(Sight { message: Some(message), plan, preflight, advice })
+            let mut advice = advice_about(&message, hub).await?;
+            advice.extend(about_plan);
+            Ok(Sight { message: Some(message), plan, advice })
         }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan, preflight, advice: BTreeMap::new() })
+            Ok(Sight { message: None, plan, advice: about_plan.into_iter().collect() })
         }
         Err(refusal) => Err(refusal),
     })
@@ -241,14 +243,13 @@ fn performed(message: &Message, id: &RunId) -> Option<PlanId> {
 fn seed(
     state: &AppState,
     person: &Person,
-    Sight { message, plan, preflight, advice }: Sight,
+    Sight { message, plan, advice }: Sight,
     refusal: Option<&str>,
     now: Timestamp,
 ) -> PageSeed {
     PageSeed {
         message,
         plan,
-        preflight,
         refusal: refusal.map(str::to_owned),
         now,
         advice,

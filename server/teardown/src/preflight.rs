@@ -27,7 +27,7 @@ use jiff::Timestamp;
 
 pub use self::{
     answer::Answer,
-    card::{CheckState, NoteCard, PreflightCard, PreflightPanel},
+    card::{CheckState, NoteCard, PreflightCard},
     note::{Note, NoteCode, Severity, Unasked},
     progress::{Preflight, PreflightView},
     question::{Question, QuestionKind},

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use teardown::{
-    advice::Way,
+    advice::{Advice, Way},
     object::ObjectRef,
     preflight::{
-        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightPanel, PreflightView,
-        Severity, Unasked,
+        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
     },
     remedy::Harm,
 };
@@ -38,22 +37,40 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
             more: 0,
         });
     }
-    let panel = PreflightPanel {
-        running: *state == CheckState::Running,
-        progress: progress(view),
-        warning: (*refusals > 0).then(|| warning(*refusals)),
-        drawn: cards.iter().map(drawn).collect(),
+    let advice = Advice {
+        if_nobody_acts: expected(*refusals),
+        do_not: None,
+        confidence: progress(view),
+        ways: cards.iter().map(drawn).collect(),
+        note: if *state == CheckState::Running { String::new() } else { markdown(view, &cards) },
     };
     let (state, checked, total, at) = (*state, *checked, *total, *at);
-    PreflightCard { state, checked, total, at, notes: cards, panel }
+    PreflightCard { state, checked, total, at, notes: cards, advice }
+}
+
+/// The findings for a ticket.
+fn markdown(view: &PreflightView, cards: &[NoteCard]) -> String {
+    let lines = cards.iter().map(|note| {
+        let count = objects(note.objects.len() + note.more);
+        format!("- {}: {} ({count})\n", label(note.severity), note.title)
+    });
+    format!("{}\n\n{}", progress(view), lines.collect::<String>())
+}
+
+fn label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Refusal => "Refusal",
+        Severity::Warning => "Warning",
+        Severity::Info => "Information",
+    }
 }
 
 /// A finding in the form that a page draws.
 fn drawn(note: &NoteCard) -> Way {
-    let (harm, harms) = match note.severity {
-        Severity::Refusal => (Harm::DataLoss, "Refusal"),
-        Severity::Warning => (Harm::Interruption, "Warning"),
-        Severity::Info => (Harm::None, "Information"),
+    let harm = match note.severity {
+        Severity::Refusal => Harm::DataLoss,
+        Severity::Warning => Harm::Interruption,
+        Severity::Info => Harm::None,
     };
     let mut named: Vec<String> = note.objects.iter().map(named).collect();
     if note.more > 0 {
@@ -62,7 +79,7 @@ fn drawn(note: &NoteCard) -> Way {
     Way {
         title: note.title.clone(),
         harm,
-        harms: harms.to_owned(),
+        harms: label(note.severity).to_owned(),
         does: note.meaning.clone(),
         reaches: Some(note.what_to_do.clone()),
         loses: named,
@@ -102,7 +119,11 @@ fn found(view: &PreflightView) -> String {
     }
 }
 
-fn warning(refusals: usize) -> String {
+/// The course of things if the plan is started as it is.
+fn expected(refusals: usize) -> String {
+    if refusals == 0 {
+        return "No check expects a refusal.".to_owned();
+    }
     format!(
         "{}: as things are, some objects are not deleted, or their deletion does not end. You can start all the same. The run then deletes the rest, and waits for somebody to act.",
         many(refusals, "check expects a refusal", "checks expect refusals")
@@ -367,18 +388,27 @@ mod tests {
     fn progress_has_the_numbers_and_the_time() {
         let card = preflight(&view(NoteCode::Budgets, Severity::Info));
         assert_eq!(
-            card.panel.progress,
+            card.advice.confidence,
             "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
         );
-        assert_eq!((card.panel.warning, card.notes.len(), card.notes[0].more), (None, 2, 11));
+        assert_eq!(
+            (&*card.advice.if_nobody_acts, card.notes.len(), card.notes[0].more),
+            ("No check expects a refusal.", 2, 11)
+        );
         assert_eq!(card.notes[1].title, "2 more findings are not shown");
-        assert_eq!(preflight(&PreflightView::default()).panel.progress, "Not checked yet.");
+        assert_eq!(card.advice.note, "", "it is not complete");
+        let done =
+            PreflightView { state: CheckState::Done, ..view(NoteCode::Budgets, Severity::Info) };
+        let note = preflight(&done).advice.note;
+        let line = "- Information: Disruption budgets do not hold a teardown (12 objects)\n";
+        assert!(note.contains(line), "{note}");
+        assert_eq!(preflight(&PreflightView::default()).advice.confidence, "Not checked yet.");
     }
 
     #[test]
     fn refusals_warn_without_forbidding() {
         let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
-        let warning = card.panel.warning.unwrap();
+        let warning = card.advice.if_nobody_acts;
         assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
     }
 

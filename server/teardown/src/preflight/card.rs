@@ -5,10 +5,10 @@
 //!   each first load several KB of Brotli.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::note::Severity;
-use crate::{advice::Way, object::ObjectRef};
+use crate::{advice::Advice, object::ObjectRef};
 
 /// The state of a preflight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,23 +23,8 @@ pub enum CheckState {
     Done,
 }
 
-/// A preflight as the page draws it: it has the sentences of each finding in the form that a page draws for the ways out of a
-/// diagnosis as well, so that its first load needs no code for another form.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreflightPanel {
-    /// Whether answers are still coming.
-    pub running: bool,
-    /// The progress, or the result, with its time.
-    pub progress: String,
-    /// For the confirmation: what the refusals among the notes mean; none if there are none.
-    pub warning: Option<String>,
-    /// The findings, the worst first.
-    pub drawn: Vec<Way>,
-}
-
 /// The preflight of a plan, for programs and for the page.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreflightCard {
     /// Its state.
@@ -53,9 +38,9 @@ pub struct PreflightCard {
     pub at: Option<Timestamp>,
     /// The findings, the worst first.
     pub notes: Vec<NoteCard>,
-    /// The same for the page.
+    /// The same in the form that a page reads for a diagnosis as well, so that its first load needs no code for another one.
     #[serde(flatten)]
-    pub panel: PreflightPanel,
+    pub advice: Advice,
 }
 
 /// A finding.
