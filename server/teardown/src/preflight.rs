@@ -7,7 +7,7 @@
 //! - An answer of the API server counts more than an inference: an object whose dry run succeeded is taken from the notes
 //!   about webhooks that seemed to be down, because `matchConditions` may have excluded it.
 //! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
-//!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for ([`question`]).
+//!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for (`question.rs`).
 //! - Disruption budgets are information: only an eviction asks them, never a DELETE.
 
 mod admission;
