@@ -80,7 +80,7 @@ e2e: prerequisites
 	end2end/cluster/build
 	app/build
 	cargo build $(e2e_programs)
-	node --test --test-concurrency=1 end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
+	node --test --test-concurrency=1 end2end/*.test.mjs end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
 	node end2end/conformance/run.mjs sandbox
 	cd end2end && npx playwright test
 

@@ -27,6 +27,7 @@ pub mod moment;
 pub mod node;
 pub mod object_name;
 pub mod plan;
+pub mod preflight;
 pub mod demo;
 pub mod remedy;
 pub mod run_head;

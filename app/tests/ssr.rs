@@ -367,6 +367,18 @@ fn a_reader_who_may_only_look_sees_why_and_can_invite() {
     assert!(!html.contains("Read only") && html.contains("Look and act"));
 }
 
+#[test]
+fn findings_of_a_preflight_are_on_the_page_of_the_plan_and_in_its_confirmation() {
+    let html = render("preflight", PLAN, consortium::checked());
+    check(&html);
+    let (_, section) = html.split_once("Checks before the teardown").unwrap();
+    let (section, rest) = section.split_once("</section>").unwrap();
+    let shown = ["Checked 4 of 4", "A &lt;dead&gt; webhook", "ConfigMap shop/a", "Check again"];
+    assert!(shown.iter().all(|text| section.contains(text)), "{section}");
+    assert_eq!(section.matches("<details open class=\"way\"").count(), 1, "{section}");
+    assert!(rest.contains("1 check expects a refusal"));
+}
+
 /// The same seed with other records.
 fn with_records(mut seed: PageSeed, change: impl FnOnce(&mut Vec<Record>)) -> PageSeed {
     let Some(Message::Snapshot { records, .. }) = &mut seed.message else { panic!("no records") };

@@ -18,6 +18,7 @@ fn pages_and_deltas_are_read_as_they_were_written() {
         consortium::unreachable(),
         consortium::units(),
         consortium::planned(),
+        consortium::checked(),
         consortium::run(),
     ] {
         let read: PageSeed = serde_json::from_str(&serde_json::to_string(&seed).unwrap()).unwrap();

@@ -4,7 +4,8 @@
 //! ```text
 //!            ┌─ health: does the API server answer?
 //! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
-//!            └─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
+//!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
+//!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
 //!
 //! A kind that may not be listed in the whole cluster is watched in each namespace; `namespaces` knows their names.
@@ -14,6 +15,7 @@ mod call_queue;
 mod concurrency;
 mod connect;
 mod convert;
+mod delete;
 mod discovery;
 mod execute;
 mod fair_watch;
@@ -23,6 +25,7 @@ mod health;
 mod interner;
 mod kinds;
 mod namespaces;
+mod preflight;
 mod remedy;
 mod report;
 mod request;
@@ -52,7 +55,7 @@ use self::{
 };
 use crate::{
     chance::Chance,
-    hub::{CallRequest, Incoming, RemedyCall},
+    hub::{CallRequest, Incoming, PreflightRequest, RemedyCall},
     metrics::ApiMetrics,
 };
 
@@ -72,6 +75,7 @@ pub struct Cluster {
     own_namespace: Option<Arc<str>>,
     chance: Chance,
     remedies: Option<mpsc::Receiver<RemedyCall>>,
+    preflights: Option<mpsc::Receiver<PreflightRequest>>,
 }
 
 /// The reason why [`Cluster::run`] ended without being asked to.
@@ -96,8 +100,7 @@ impl Cluster {
     /// Returns a [`ConnectError`] with advice if the configuration is missing or cannot be used.
     pub async fn connect(access: Access) -> Result<Self, ConnectError> {
         let Connection { client, name, own_namespace } = connect::connect(&access).await?;
-        let client = ApiClient::new(client, ApiMetrics::default());
-        Ok(Self { client, name, own_namespace, chance: Chance::default(), remedies: None })
+        Ok(Self::of(ApiClient::new(client, ApiMetrics::default()), name, own_namespace))
     }
 
     /// A cluster whose API server is a service in this process. It gets the same requests as any other API server,
@@ -114,13 +117,23 @@ impl Cluster {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
         let client = ApiClient::new(Client::new(service, "default"), ApiMetrics::default());
-        let (name, chance) = (name.into(), Chance::default());
-        Self { client, name, own_namespace: None, chance, remedies: None }
+        Self::of(client, name.into(), None)
+    }
+
+    fn of(client: ApiClient, name: String, own_namespace: Option<Arc<str>>) -> Self {
+        let chance = Chance::default();
+        Self { client, name, own_namespace, chance, remedies: None, preflights: None }
     }
 
     /// Also sends the remedies that persons have confirmed.
     pub fn with_remedies(self, remedies: mpsc::Receiver<RemedyCall>) -> Self {
         Self { remedies: Some(remedies), ..self }
+    }
+
+    /// Answers the questions of preflights while it runs.
+    #[must_use]
+    pub fn answering(self, preflights: mpsc::Receiver<PreflightRequest>) -> Self {
+        Self { preflights: Some(preflights), ..self }
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -190,6 +203,13 @@ impl Cluster {
                 RunError::HubGone
             }
         });
+        if let Some(requests) = self.preflights {
+            let (client, mailbox, drain) = (self.client.clone(), mailbox.clone(), drain.clone());
+            watching.spawn(async move {
+                preflight::answer_preflights(client, mailbox, requests, drain).await;
+                RunError::HubGone
+            });
+        }
         let mut executing = JoinSet::new();
         if let Some(remedies) = self.remedies {
             executing.spawn(remedy::send(
@@ -231,13 +251,7 @@ mod tests {
             "/api" | "/apis" => now(200, r#"{"kind":"APIGroupDiscoveryList","items":[]}"#),
             _ => now(404, ""),
         });
-        Cluster {
-            client,
-            name: "fake".into(),
-            own_namespace: None,
-            chance: Chance::default(),
-            remedies: None,
-        }
+        Cluster::of(client, "fake".into(), None)
     }
 
     #[tokio::test(start_paused = true)]
@@ -311,13 +325,7 @@ mod tests {
         };
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
         calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
-        let cluster = Cluster {
-            client,
-            name: "fake".into(),
-            own_namespace: None,
-            chance: Chance::default(),
-            remedies: None,
-        };
+        let cluster = Cluster::of(client, "fake".into(), None);
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();
         let awaited =

@@ -17,10 +17,10 @@
 //! | right | requests |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
-//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
 //! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
-//! | act | `POST /api/plans`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
+//! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
 //! | force | `POST /api/remedies`, `POST /api/remedies/{attempt}/undo` |
@@ -82,6 +82,16 @@
 //! curl -b jar -H "$J" -X POST $U/api/remedies/0123456789abcdef/undo                               # 404
 //! ```
 //! The page `/u/shop/plan?keep=data&without=Secret/shop/tls` makes the same plan.
+//!
+//! # Checking a plan
+//! ```sh
+//! curl -b jar -H "$J" -X POST $U/api/plans/0123456789abcdef/preflight                             # 202 {"state":"running",…}
+//! curl -b jar $U/api/plans/0123456789abcdef/preflight      # 200 {"state":"done","checked":40,"total":40,"notes":[…]}
+//! ```
+//! A preflight says what would refuse the plan's deletions, or hold them ([`teardown::preflight::PreflightCard`]). What the
+//! server knows is in the first answer. Then it asks the API server about up to 500 objects, for at most 30 s: with a dry run
+//! of the DELETE, or, where another API server stores the objects, about the right to delete. One that runs already is not
+//! started again.
 //!
 //! # Following
 //! ```sh
@@ -166,6 +176,7 @@ mod metrics;
 mod page;
 mod plain;
 mod plans;
+mod preflight;
 mod remedies;
 mod printable;
 mod routes;

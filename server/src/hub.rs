@@ -12,6 +12,7 @@
 mod topics;
 mod runs;
 mod plans;
+mod preflights;
 mod cluster_state;
 mod clock;
 mod handle;
@@ -32,15 +33,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{cluster_state::ClusterState, plans::Plans, runs::Runs, topics::Topics};
+use self::{
+    cluster_state::ClusterState, plans::Plans, preflights::Preflights, runs::Runs, topics::Topics,
+};
 use crate::{
     chance::Chance,
     journal::{Journal, JournalError},
 };
 
 pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, Reading, Refusal, Remedies,
-    RemedyCall, Start, Subscription, TakenOn,
+    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Reading,
+    Refusal, Remedies, RemedyCall, Start, Subscription, TakenOn,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -51,6 +54,8 @@ pub const MAILBOX: usize = 1024;
 pub const CALLS: usize = 16 * 1024;
 /// The most remedies in the queue to the cluster.
 pub const REMEDIES: usize = 16;
+/// The most preflights in the queue to the cluster. One that does not fit has only the notes about the index.
+pub const PREFLIGHTS: usize = 16;
 /// The most messages processed as one batch.
 const BATCH: usize = 512;
 
@@ -74,6 +79,7 @@ pub struct Hub {
     chance: Chance,
     cluster: ClusterState,
     plans: Plans,
+    preflights: Preflights,
     runs: Runs,
     topics: Topics,
 }
@@ -95,6 +101,7 @@ impl Hub {
             mailbox,
             cluster: ClusterState::new(name, Timestamp::now()),
             plans: Plans::default(),
+            preflights: Preflights::default(),
             runs: Runs::open(journal, calls)?,
             topics: Topics::new(chance.number()?),
             chance,
@@ -113,8 +120,16 @@ impl Hub {
     }
 
     /// Lets persons with the right to do so have remedies done; their requests leave through `calls`.
+    #[must_use]
     pub fn allow_remedies(mut self, calls: mpsc::Sender<RemedyCall>) -> Self {
         self.runs.attempts_mut().0.allow(calls);
+        self
+    }
+
+    /// Sends the questions of preflights to the cluster. Without it, a preflight looks at the index alone.
+    #[must_use]
+    pub fn asking(mut self, requests: mpsc::Sender<PreflightRequest>) -> Self {
+        self.preflights.ask(requests);
         self
     }
 
@@ -199,6 +214,22 @@ impl Hub {
             Incoming::ReadAttempts { reply } => {
                 let attempts = self.runs.attempts().latest_first(&self.cluster);
                 send_reply(reply, attempts.into_iter().cloned().collect());
+            }
+            Incoming::StartPreflight { plan, reply } => {
+                let plan = self.read_plan(&plan);
+                let started = plan.and_then(|plan| self.preflights.start(&plan, &mut self.cluster));
+                send_reply(reply, started);
+            }
+            Incoming::ReadPreflight { plan, reply } => {
+                let known = self.read_plan(&plan);
+                send_reply(reply, known.map(|_| self.preflights.read(&plan)));
+            }
+            Incoming::Answered { plan, attempt, step, answer } => {
+                let now = self.cluster.now();
+                self.preflights.answer(&plan, attempt, step, answer, now);
+            }
+            Incoming::PreflightEnded { plan, attempt, why } => {
+                self.preflights.end(&plan, attempt, why, self.cluster.now());
             }
             Incoming::ReadRemedies { diagnosis, reply } => {
                 let attempts = self.runs.attempts();

@@ -109,11 +109,14 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let drain = CancellationToken::new();
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (out, calls) = mpsc::channel(hub::CALLS);
+    let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
+    let cluster = cluster.answering(preflights);
     let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
         .context(
         "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
          Only if the file itself is damaged, move it away to start without these runs",
-    )?;
+    )?
+    .asking(asked);
     let (cluster, hub) = if allow_remedies {
         let (out, remedies) = mpsc::channel(hub::REMEDIES);
         (cluster.with_remedies(remedies), hub.allow_remedies(out))

@@ -116,7 +116,8 @@ async fn choices_of_a_plan_are_in_its_body_or_in_the_address_of_its_page() {
     assert_eq!(page.status, StatusCode::OK);
     assert!(page.text.contains("<form method=\"get\" action=\"/u/shop/plan\""), "{}", page.text);
     let made = "plan shop without=Secret/shop/tls keep=data";
-    assert_eq!(*server.hub.received.lock().unwrap(), [made, made]);
+    // The page of a new plan starts its preflight.
+    assert_eq!(*server.hub.received.lock().unwrap(), [made, made, "preflight p1"]);
     for choices in [r#"[{"keep":"all"}]"#, r#"[{"drop":"x"}]"#, r#"["keep"]"#, r#"{"keep":"data"}"#]
     {
         let body = format!(r#"{{"unit":"shop","choices":{choices}}}"#);
@@ -125,7 +126,7 @@ async fn choices_of_a_plan_are_in_its_body_or_in_the_address_of_its_page() {
     let page = server.get("/u/shop/plan?include=everything").await;
     assert_eq!(page.status, StatusCode::BAD_REQUEST);
     assert!(page.text.contains("is no value of include"), "{}", page.text);
-    assert_eq!(server.hub.received.lock().unwrap().len(), 2, "no other reached the hub");
+    assert_eq!(server.hub.received.lock().unwrap().len(), 3, "no other reached the hub");
 }
 
 #[tokio::test]

@@ -150,6 +150,7 @@ async fn every_line_of_the_documentation_works() {
     plan shop without=Secret/shop/tls keep=data
     remedy p1 of nodeSilent//Node//n1/ for n1 by Li
     undo remedy p1 by Li
+    preflight p1
     subscribe run:r1 after 5f3a:17
     "#);
 }

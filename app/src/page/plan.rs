@@ -1,6 +1,8 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
 //! `/u/{unit}/plan` makes a plan of the unit as it is now, with the choices in its query.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 use leptos_router::{
     NavigateOptions,
@@ -16,6 +18,7 @@ use teardown::{
 use crate::{
     navigation::address,
     state::{
+        advice::KnownAdvice,
         command::{self, Refusal},
         connection::Connection,
         scene,
@@ -24,9 +27,28 @@ use crate::{
     text,
     view::{
         banner, choices::choices_form, confirm::Confirm, empty, guard::Guarded, moment::moment,
-        plan::plan_view, step::Terminating,
+        plan::plan_view, preflight::preflight, step::Terminating,
     },
 };
+
+/// The time between two looks at checks that run.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Starts the checks of the plan, or looks at the last ones, until they are done.
+fn check(plan: RwSignal<Option<Plan>>, known: KnownAdvice, start: bool) {
+    // The page may be gone by now, or make another plan.
+    let id = plan.try_with_untracked(|plan| plan.as_ref().map(|it| it.id.clone()));
+    let Some(id) = id.flatten() else { return };
+    leptos::task::spawn_local(async move {
+        // Without an answer the page keeps what it shows, and the button asks again.
+        if let Ok(read) = command::preflight(&id, start).await {
+            if read.note.is_empty() {
+                set_timeout(move || check(plan, known, false), LOOK);
+            }
+            known.put(id.to_string(), Ok(read));
+        }
+    });
+}
 
 /// The plan's page.
 #[component]
@@ -65,6 +87,24 @@ pub fn PlanPage() -> impl IntoView {
             }
         });
     });
+
+    let may_plan = expect_context::<Connection>().right() >= Right::Act;
+    let known = expect_context::<KnownAdvice>();
+    let checks = Memo::new(move |_| {
+        let id = plan.with(|plan| plan.as_ref().map(|it| it.id.to_string()))?;
+        known.of(&id)?.ok()
+    });
+    Effect::new(move |_| {
+        if plan.with(Option::is_some) {
+            match checks.with_untracked(|checks| checks.as_ref().map(|it| it.note.is_empty())) {
+                None => check(plan, known, may_plan),
+                Some(true) => check(plan, known, false),
+                Some(false) => {}
+            }
+        }
+    });
+    let opened = StoredValue::new(None);
+    let check_again = Callback::new(move |()| check(plan, known, true));
 
     let asking = RwSignal::new(false);
     let busy = RwSignal::new(false);
@@ -113,7 +153,6 @@ pub fn PlanPage() -> impl IntoView {
     let open_run = Memo::new(move |_| {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
-    let may_plan = expect_context::<Connection>().right() >= Right::Act;
     let to_unit = move || address::unit(&unit.get());
     let body = move || {
         match plan.get() {
@@ -170,8 +209,9 @@ pub fn PlanPage() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || plan.with(|plan| plan.as_ref().map(choices_form))}
+            {move || checks.with(|checks| checks.as_ref().map(|found| preflight(found, busy, check_again, opened)))}
             {move || body()}
-            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy start/> }.into_any())}
+            {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy checks start/> }.into_any())}
         </div>
     }
 }

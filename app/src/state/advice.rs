@@ -1,11 +1,11 @@
-//! Advice about the diagnoses on the page, as the server gives it.
+//! Advice about the diagnoses and the plan on the page, as the server gives it.
 
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 use teardown::advice::Advice;
 
-/// Advice by the id of its diagnosis, or the reason why it could not be read.
+/// Advice by the id of its diagnosis or plan, or the reason why it could not be read.
 #[derive(Clone, Copy)]
 pub struct KnownAdvice {
     known: RwSignal<BTreeMap<String, Result<Advice, String>>>,

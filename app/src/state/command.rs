@@ -78,6 +78,12 @@ pub async fn read_plan(plan: &PlanId) -> Result<Plan, Refusal> {
     read(get(&format!("/api/plans/{}", encoded(&plan.to_string())))).await
 }
 
+/// Starts the preflight of a plan, or only reads the last one.
+pub async fn preflight(plan: &PlanId, start: bool) -> Result<Advice, Refusal> {
+    let path = format!("/api/plans/{}/preflight", encoded(&plan.to_string()));
+    read(if start { post(&path, &Nothing {}) } else { get(&path) }).await
+}
+
 /// Reads the advice about a diagnosis.
 pub async fn read_advice(diagnosis: &str) -> Result<Advice, Refusal> {
     read(get(&format!("/api/trouble/advice?id={}", encoded(diagnosis)))).await

@@ -19,7 +19,7 @@ pub struct PageSeed {
     /// The cluster's time when the server rendered.
     #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
-    /// Advice about the diagnoses that the page shows, by id.
+    /// Advice about the diagnoses and the plan that the page shows, by id.
     pub advice: BTreeMap<String, Advice>,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,

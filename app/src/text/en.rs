@@ -13,6 +13,7 @@ mod cluster;
 mod diagnosis;
 mod advice;
 mod attempt;
+mod preflight;
 mod api_problem;
 mod demo;
 mod access;
@@ -30,6 +31,7 @@ pub use self::{
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
     plan::*,
+    preflight::preflight,
     proof::*,
     remedy::*,
     run::*,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::{
+    advice::Advice,
     object::ObjectRef,
     plan::{DataFate, Fate, Plan},
     relation::EdgeKind,
@@ -47,6 +48,8 @@ pub fn Confirm(
     /// Whether the request is on its way.
     #[prop(into)]
     busy: Signal<bool>,
+    /// The checks before the teardown, once they are known.
+    checks: Memo<Option<Advice>>,
     /// Starts the plan; gets what was typed.
     start: Callback<String>,
 ) -> impl IntoView {
@@ -199,6 +202,8 @@ pub fn Confirm(
         .then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> }.into_any());
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
+    let expected =
+        move || checks.with(|checks| checks.as_ref().map(|it| it.if_nobody_acts.clone()));
     const SENT: Phase = Phase::Holding(0);
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),
@@ -226,7 +231,7 @@ pub fn Confirm(
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
             <p>{text::confirm_lead(plan.steps.len())}</p>
             {namespaces}
-            <p><strong>{place}</strong></p>
+            <p><strong>{place}</strong> " " {move || expected()}</p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 {by_name}

@@ -11,28 +11,35 @@ use teardown::{
 use super::{guard::Guarded, icon::icon};
 use crate::{state::clipboard, text};
 
-/// The list. `opened` has the titles of those that the reader opened, so that they stay open when the list is drawn again;
-/// `ask` asks before one is done.
+/// The ways out of a diagnosis, with the attempts at them; `ask` asks before one is done.
 pub fn ways_out(
     advice: &Advice,
     opened: StoredValue<Option<Vec<String>>>,
     ask: Callback<Way>,
 ) -> AnyView {
-    if opened.with_value(Option::is_none) {
-        let first = advice.ways.first().map(|way| way.title.clone());
-        opened.set_value(Some(first.into_iter().collect()));
-    }
-    let rows = advice.ways.iter().map(|way| row(way, opened, ask)).collect_view();
     let done = advice.attempts.iter();
     let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
-    view! {
-        <section class="ways">
-            <h3>{text::WAYS_OUT}</h3>
-            <ul class="way-attempts" role="status">{done}</ul>
-            <ol>{rows}</ol>
-        </section>
+    let heading = view! {
+        <h3>{text::WAYS_OUT}</h3>
+        <ul class="way-attempts" role="status">{done}</ul>
+    };
+    list(heading.into_any(), &advice.ways, opened, Some(ask))
+}
+
+/// The list under a heading. `opened` has the titles of those that the reader opened, at first the first one, so that they
+/// stay open when the list is drawn again.
+pub fn list(
+    heading: AnyView,
+    ways: &[Way],
+    opened: StoredValue<Option<Vec<String>>>,
+    ask: Option<Callback<Way>>,
+) -> AnyView {
+    if opened.with_value(Option::is_none) {
+        let first = ways.first().map(|way| way.title.clone());
+        opened.set_value(Some(first.into_iter().collect()));
     }
-    .into_any()
+    let rows = ways.iter().map(|way| row(way, opened, ask)).collect_view();
+    view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
 }
 
 /// The objects that it hits, its losses, and whether it can be taken back.
@@ -42,7 +49,7 @@ pub fn warnings(way: &Way) -> AnyView {
     view! { <ul class="way-warnings">{lines}</ul> }.into_any()
 }
 
-fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Callback<Way>) -> AnyView {
+fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Option<Callback<Way>>) -> AnyView {
     let class = match way.harm {
         Harm::None => "way-harm none",
         Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
@@ -67,7 +74,7 @@ fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Callback<Way>) 
             }
         });
     };
-    let offer = way.offer.is_some().then(|| {
+    let offer = ask.filter(|_| way.offer.is_some()).map(|ask| {
         let asked = way.clone();
         let act = Callback::new(move |()| ask.run(asked.clone()));
         view! { <Guarded label=text::ASK_REMEDY busy=false needs=Right::Force act class="small danger"/> }.into_any()

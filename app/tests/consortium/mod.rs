@@ -9,6 +9,7 @@ use std::sync::Arc;
 use app::PageSeed;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
+    advice::{Advice, Way},
     api_problem::ProblemCode,
     message::{
         AwayCause, ClusterCard, Counts, Detail, DetailName, EdgeCard, FeedEntry, HiddenCause,
@@ -18,6 +19,7 @@ use teardown::{
     object::{Deletion, ObjectRef, Uid},
     plan::{KeptReason, Plan, PlanId},
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
+    remedy::Harm,
     right::Right,
     run::{FeedEvent, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
@@ -388,6 +390,32 @@ pub(crate) fn planned_without_data() -> PageSeed {
 pub(crate) fn planned_blindly() -> PageSeed {
     let hidden = vec!["persistentvolumeclaims".to_owned()];
     PageSeed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
+}
+
+/// A plan page with a preflight that is done.
+pub(crate) fn checked() -> PageSeed {
+    let note = |harm, title: &str| Way {
+        title: title.to_owned(),
+        harm,
+        harms: "Refusal".to_owned(),
+        does: "It refuses.".to_owned(),
+        reaches: None,
+        loses: vec!["ConfigMap shop/a".to_owned()],
+        needs: vec![],
+        undo: None,
+        withheld: None,
+        commands: vec![],
+        offer: None,
+    };
+    let found = Advice {
+        attempts: vec![],
+        if_nobody_acts: "1 check expects a refusal".to_owned(),
+        do_not: None,
+        confidence: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
+        ways: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
+        note: "- Refusal".to_owned(),
+    };
+    PageSeed { advice: [(plan().id.to_string(), found)].into(), ..planned() }
 }
 
 /// A plan page.

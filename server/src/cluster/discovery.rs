@@ -33,6 +33,8 @@ pub(super) struct Found {
     /// Group versions that gave no answer, such as `metrics.k8s.io/v1beta1`, and the reason. Their kinds are unknown, so
     /// a kind that is missing because of them is not withdrawn.
     pub(super) hidden: BTreeMap<String, ApiProblem>,
+    /// The resources, such as `widgets.example.com`, that no version lets delete.
+    pub(super) undeletable: BTreeSet<String>,
 }
 
 impl Found {
@@ -43,8 +45,16 @@ impl Found {
             .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
     }
 
-    fn add(&mut self, kind: Kind) {
-        self.kinds.entry((kind.group.to_string(), kind.plural.to_string())).or_default().push(kind);
+    fn add(&mut self, kind: Kind, can_be_deleted: bool) {
+        let resource = kind.resource();
+        let versions =
+            self.kinds.entry((kind.group.to_string(), kind.plural.to_string())).or_default();
+        if can_be_deleted {
+            self.undeletable.remove(&resource);
+        } else if versions.is_empty() || self.undeletable.contains(&resource) {
+            self.undeletable.insert(resource);
+        }
+        versions.push(kind);
     }
 }
 
@@ -204,13 +214,14 @@ fn offer(
     }
     // These names become part of paths and of log lines, and an aggregated server can send any text.
     if [group, version, plural, kind].into_iter().all(is_plain) {
-        found.add(Kind {
+        let kind = Kind {
             group: group.into(),
             kind: kind.into(),
             version: version.into(),
             plural: plural.into(),
             namespaced,
-        });
+        };
+        found.add(kind, verbs.contains("delete"));
     } else {
         let name = bounded(plural);
         hide(found, group, version, ProblemCode::InvalidName { name }.into());
@@ -425,6 +436,24 @@ mod tests {
                 && !found.has_hidden_version("example.com")
         );
         assert_eq!(log.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn kind_that_no_version_lets_delete_is_found() {
+        const VERBS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[
+            {"version":"v2","freshness":"Current","resources":[
+                {"resource":"as","responseKind":{"kind":"A"},"scope":"Cluster","verbs":["delete","list","watch"]},
+                {"resource":"bs","responseKind":{"kind":"B"},"scope":"Cluster","verbs":["list","watch"]},
+                {"resource":"cs","responseKind":{"kind":"C"},"scope":"Cluster","verbs":["deletecollection","list","watch"]}]},
+            {"version":"v1","freshness":"Current","resources":[
+                {"resource":"as","responseKind":{"kind":"A"},"scope":"Cluster","verbs":["list","watch"]},
+                {"resource":"bs","responseKind":{"kind":"B"},"scope":"Cluster","verbs":["delete","list","watch"]},
+                {"resource":"cs","responseKind":{"kind":"C"},"scope":"Cluster","verbs":["list","watch"]}]}]}]}"#;
+        const EMPTY: &str = r#"{"kind":"APIGroupDiscoveryList","items":[]}"#;
+        let (client, _) =
+            fake::client(|seen| now(200, if seen.path == "/api" { EMPTY } else { VERBS }));
+        let found = discover(&client).await.unwrap();
+        assert_eq!(found.undeletable, BTreeSet::from(["cs.example.com".to_owned()]));
     }
 
     /// Names become part of paths and of log lines.

@@ -20,13 +20,10 @@ mod outcome;
 use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
-use serde::Serialize;
-use serde_json::json;
 use teardown::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
     object::{Kind, ObjectRef, Uid},
-    plan::Propagation,
 };
 use tokio::{
     sync::mpsc,
@@ -35,10 +32,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::outcome::{of_answer, of_failure};
 use super::{
     call_queue::{CallQueue, Queued},
     concurrency::{Limits, Load, Target},
     convert::{self, Page},
+    delete::{DeleteOptions, delete},
     interner::Interner,
     request::{self, ApiClient, Failure},
 };
@@ -166,60 +165,30 @@ async fn execute_call(
 async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outcome {
     match action {
         Action::Delete { step: _, kind, object, uid, version, propagation } => {
-            let conditions = Preconditions { uid, resource_version: version.as_deref() };
-            delete(client, kind, object, &conditions, *propagation).await
+            let (version, propagation) = (version.as_deref(), *propagation);
+            let options = DeleteOptions { uid, version, propagation, dry_run: false };
+            let Some(request) = delete(kind, object, &options) else { return no_path() };
+            let answer = match request {
+                Ok(request) => request::ask(client, request, CALL).await,
+                Err(failure) => Err(failure),
+            };
+            match answer {
+                Ok(answer) if answer.is_success() => Outcome::Accepted,
+                Ok(answer) => of_answer(&answer, Some((kind, object))),
+                Err(failure) => of_failure(&failure),
+            }
         }
         Action::Read { step: _, kind, object, uid } => read(client, kind, object, uid).await,
         Action::ReadPods { step: _, namespace, version: _ } => {
             timeout(LIST, read_pods(client, names, namespace))
                 .await
-                .unwrap_or_else(|_| outcome::of_failure(&Failure::Silence(LIST)))
+                .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
         }
     }
 }
 
-/// `metav1.Preconditions`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Preconditions<'a> {
-    uid: &'a Uid,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resource_version: Option<&'a str>,
-}
-
-async fn delete(
-    client: &ApiClient,
-    kind: &Kind,
-    object: &ObjectRef,
-    preconditions: &Preconditions<'_>,
-    propagation: Propagation,
-) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return no_path() };
-    // The policy is explicit, because the default is Orphan for Jobs and ReplicationControllers. Every group accepts
-    // DeleteOptions of `v1`.
-    let options = json!({
-        "kind": "DeleteOptions",
-        "apiVersion": "v1",
-        "preconditions": preconditions,
-        "propagationPolicy": match propagation {
-            Propagation::Background => "Background",
-            Propagation::Orphan => "Orphan",
-        },
-    });
-    let accept = convert::metadata_media_type(kind);
-    let request = match request::delete(&path, accept, options.to_string().into_bytes()) {
-        Ok(request) => request,
-        Err(failure) => return outcome::of_failure(&failure),
-    };
-    match request::ask(client, request, CALL).await {
-        Ok(answer) if answer.is_success() => Outcome::Accepted,
-        Ok(answer) => outcome::of_answer(&answer, Some((kind, object))),
-        Err(failure) => outcome::of_failure(&failure),
-    }
-}
-
 async fn read(client: &ApiClient, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
-    let Some(path) = object_path(kind, object) else { return no_path() };
+    let Some(path) = request::object_path(kind, object) else { return no_path() };
     let answer = match request::get(&path, convert::metadata_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,
         Err(failure) => Err(failure),
@@ -236,8 +205,8 @@ async fn read(client: &ApiClient, kind: &Kind, object: &ObjectRef, uid: &Uid) ->
             },
             Err(error) => outcome::unreadable(&error),
         },
-        Ok(answer) => outcome::of_answer(&answer, Some((kind, object))),
-        Err(failure) => outcome::of_failure(&failure),
+        Ok(answer) => of_answer(&answer, Some((kind, object))),
+        Err(failure) => of_failure(&failure),
     }
 }
 
@@ -263,8 +232,8 @@ async fn read_pods(client: &ApiClient, names: &Interner, namespace: &str) -> Out
         };
         let answer = match answer {
             Ok(answer) if answer.is_success() => answer,
-            Ok(answer) => return outcome::of_answer(&answer, None),
-            Err(failure) => return outcome::of_failure(&failure),
+            Ok(answer) => return of_answer(&answer, None),
+            Err(failure) => return of_failure(&failure),
         };
         let page: Page<'_> = match serde_json::from_slice(&answer.body) {
             Ok(page) => page,
@@ -281,11 +250,6 @@ async fn read_pods(client: &ApiClient, names: &Interner, namespace: &str) -> Out
         }
         next = page.metadata.next;
     }
-}
-
-fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
-    let namespace = if kind.namespaced { Some(object.namespace.as_deref()?) } else { None };
-    Some(format!("{}/{}", request::path(kind, namespace)?, request::segment(&object.name)?))
 }
 
 /// The outcome for a name that no path can hold. No request was sent.

@@ -1,7 +1,7 @@
 //! Runs discovery periodically and keeps one watch for each kind that it finds.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -41,6 +41,7 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
         watches: JoinSet::new(),
         watched: BTreeMap::new(),
         hidden: BTreeMap::new(),
+        undeletable: BTreeSet::new(),
         failures: 0,
     };
     let mut rounds = VecDeque::new();
@@ -87,6 +88,8 @@ struct KindWatches {
     watched: BTreeMap<(String, String), (Arc<Kind>, AbortHandle)>,
     /// The hidden group versions that were reported to the hub.
     hidden: BTreeMap<String, ApiProblem>,
+    /// The resources without the verb `delete` that were reported to the hub.
+    undeletable: BTreeSet<String>,
     /// Failures of discovery as a whole in a row.
     failures: u32,
 }
@@ -96,6 +99,10 @@ impl KindWatches {
     /// so that a reader who waits for all lists knows their kinds.
     async fn update(&mut self, found: Found) -> Result<(), HubGone> {
         self.update_hidden(&found).await?;
+        if self.undeletable != found.undeletable {
+            self.undeletable.clone_from(&found.undeletable);
+            self.shared.report.tell(Observation::Undeletable(found.undeletable.clone())).await?;
+        }
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
             // A served version is kept even if it is no longer preferred, because a change needs a new list.

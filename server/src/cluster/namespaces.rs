@@ -137,6 +137,7 @@ impl Known {
             | Observation::Withdrawn(_)
             | Observation::Hidden { .. }
             | Observation::Visible { .. }
+            | Observation::Undeletable(_)
             | Observation::Time(_)
             | Observation::Pace(_)
             | Observation::RunsIn { .. }

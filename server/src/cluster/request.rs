@@ -8,7 +8,10 @@ use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
-use teardown::api_problem::{ApiProblem, ProblemCode};
+use teardown::{
+    api_problem::{ApiProblem, ProblemCode},
+    object::{Kind, ObjectRef},
+};
 use tokio::time::timeout;
 
 use super::{
@@ -117,6 +120,11 @@ pub(super) fn with_body(
     let mut request = build(method, path, JSON, body)?;
     request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
     Ok(request)
+}
+
+/// A POST of a JSON body to `path` that accepts this media type.
+pub(super) fn post(path: &str, accept: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
+    build(Method::POST, path, accept, Body::from(body))
 }
 
 /// Plain JSON.
@@ -294,8 +302,14 @@ pub(super) fn page(path: &str, limit: usize, next: &str) -> String {
     format!("{path}?limit={limit}&continue={}", segment(next).unwrap_or_default())
 }
 
+/// The path of an object.
+pub(super) fn object_path(kind: &Kind, object: &ObjectRef) -> Option<String> {
+    let namespace = if kind.namespaced { Some(object.namespace.as_deref()?) } else { None };
+    Some(format!("{}/{}", path(kind, namespace)?, segment(&object.name)?))
+}
+
 /// The path of a kind's objects, in the whole cluster or in one namespace.
-pub(super) fn path(kind: &teardown::object::Kind, namespace: Option<&str>) -> Option<String> {
+pub(super) fn path(kind: &Kind, namespace: Option<&str>) -> Option<String> {
     let version = segment(&kind.version)?;
     let base = if kind.group.is_empty() {
         format!("/api/{version}")

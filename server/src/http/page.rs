@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use any_spawner::Executor;
-use app::{Assets, PageSeed, navigation::address::TROUBLE, shell};
+use app::{Assets, PageSeed, navigation::address::TROUBLE, shell, text};
 use axum::{
     Extension,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
@@ -22,6 +22,7 @@ use teardown::{
     advice::Advice,
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
+    preflight::CheckState,
     run::RunId,
     unit::UnitId,
 };
@@ -150,7 +151,7 @@ impl Subject {
 struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
-    /// Advice about the diagnoses in the message, by id.
+    /// Advice about the diagnoses in the message and about the plan, by id.
     advice: BTreeMap<String, Advice>,
 }
 
@@ -183,15 +184,28 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
         },
         (Subject::Units | Subject::Trouble | Subject::Unit(_) | Subject::Run(_), _) => None,
     };
+    let preflight = match (subject, &plan) {
+        // A person who may act has asked for this plan.
+        (Subject::NewPlan(..), Some(plan)) => hub.start_preflight(plan.id.clone()).await?.ok(),
+        (Subject::Plan(..), Some(plan)) => hub.preflight(plan.id.clone()).await?.ok(),
+        _ => None,
+    };
+    // A page asks for a preflight itself where nobody has.
+    let preflight = preflight.filter(|view| view.state != CheckState::NotRun);
+    let about_plan = plan
+        .as_ref()
+        .zip(preflight)
+        .map(|(plan, view)| (plan.id.to_string(), text::preflight(&view).advice));
     let plan = plan.map(|plan| Plan::clone(&plan));
     Ok(match message {
         Ok(message) => {
-            let advice = advice_about(&message, hub).await?;
+            let mut advice = advice_about(&message, hub).await?;
+            advice.extend(about_plan);
             Ok(Sight { message: Some(message), plan, advice })
         }
         // A plan is known for longer than the unit that it took apart, and sooner than the cluster is read.
         Err(_) if matches!(subject, Subject::Plan(..) | Subject::NewPlan(..)) => {
-            Ok(Sight { message: None, plan, advice: BTreeMap::new() })
+            Ok(Sight { message: None, plan, advice: about_plan.into_iter().collect() })
         }
         Err(refusal) => Err(refusal),
     })

@@ -12,7 +12,7 @@ use teardown::right::Right;
 
 use super::{
     AppState, advice, demo, events, feed, guard::has_right, health, metrics as scrape, page, plain,
-    plans, remedies, runs, session, units,
+    plans, preflight, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -71,6 +71,8 @@ pub(super) fn api() -> Vec<Route> {
         post("/remedies/{attempt}/undo", Force, remedies::undo),
         post("/plans", Act, plans::make),
         get("/plans/{plan}", Look, plans::read),
+        post("/plans/{plan}/preflight", Act, preflight::start),
+        get("/plans/{plan}/preflight", Look, preflight::read),
         post("/runs", Act, runs::start),
         get("/runs/{run}", Look, runs::read),
         get("/runs/{run}/feed", Look, feed::read),
@@ -226,7 +228,7 @@ mod tests {
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
         let server = Server::new(Right::Force);
         let maker = server.sign_in(&server.token).await;
-        assert!(server.table.len() >= 29, "{}", server.table.len());
+        assert!(server.table.len() >= 31, "{}", server.table.len());
         for (method, path, needs) in &server.table {
             let known = [("{unit}", "shop"), ("{run}", "r1"), ("{plan}", "p1"), ("{step}", "7")];
             let known =

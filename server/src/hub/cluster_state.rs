@@ -41,7 +41,7 @@ pub(super) struct Current<'a> {
     pub(super) index: &'a Index,
     pub(super) graph: &'a Graph,
     pub(super) units: &'a BTreeMap<UnitId, Unit>,
-    diagnoses: &'a [Diagnosis],
+    pub(super) diagnoses: &'a [Diagnosis],
     pub(super) now: Timestamp,
 }
 

@@ -10,6 +10,7 @@ use teardown::{
     object::{Object, ObjectRef, Uid},
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
+    preflight::{Answer, PreflightView, Question, Unasked},
     remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request},
     run::{RunCommand, RunId},
     tally::Tally,
@@ -69,6 +70,40 @@ pub enum Incoming {
         plan: PlanId,
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Arc<Plan>, Refusal>>,
+    },
+    /// A person requests a preflight of a plan.
+    StartPreflight {
+        /// The plan.
+        plan: PlanId,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<PreflightView, Refusal>>,
+    },
+    /// A reader requests the last preflight of a plan.
+    ReadPreflight {
+        /// The plan.
+        plan: PlanId,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<PreflightView, Refusal>>,
+    },
+    /// The API server answered a question of a preflight.
+    Answered {
+        /// The plan.
+        plan: PlanId,
+        /// The number of the preflight, as in [`PreflightRequest`].
+        attempt: u64,
+        /// The step that the question is about.
+        step: StepId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// No more answers to a preflight come.
+    PreflightEnded {
+        /// The plan.
+        plan: PlanId,
+        /// The number of the preflight.
+        attempt: u64,
+        /// The reason why answers are missing, if some are.
+        why: Option<Unasked>,
     },
     /// A reader requests the ways out of a deletion that waits.
     ReadRemedies {
@@ -286,6 +321,17 @@ pub struct CallRequest {
     pub recall: CancellationToken,
 }
 
+/// The questions of a preflight for the API server.
+#[derive(Clone, Debug)]
+pub struct PreflightRequest {
+    /// The plan.
+    pub plan: PlanId,
+    /// The number of the preflight, which comes back with each answer.
+    pub attempt: u64,
+    /// The questions, in the order in which they are asked.
+    pub questions: Vec<Question>,
+}
+
 /// A message as it is sent: serialised once, shared by all readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -382,6 +428,28 @@ impl HubHandle {
     /// [`Refusal::UnknownPlan`], [`HubClosed`] if the process is ending.
     pub async fn plan(&self, plan: PlanId) -> Result<Result<Arc<Plan>, Refusal>, HubClosed> {
         self.request(|reply| Incoming::ReadPlan { plan, reply }).await
+    }
+
+    /// Starts a preflight of a plan, unless one is running. The notes about the index are there at once.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownPlan`], [`Refusal::NotReady`], [`HubClosed`] if the process is ending.
+    pub async fn start_preflight(
+        &self,
+        plan: PlanId,
+    ) -> Result<Result<PreflightView, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::StartPreflight { plan, reply }).await
+    }
+
+    /// Reads the last preflight of a plan.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownPlan`], [`HubClosed`] if the process is ending.
+    pub async fn preflight(
+        &self,
+        plan: PlanId,
+    ) -> Result<Result<PreflightView, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::ReadPreflight { plan, reply }).await
     }
 
     /// Reads the ways out of a deletion that waits, by the id of its diagnosis.

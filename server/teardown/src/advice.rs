@@ -1,4 +1,5 @@
-//! Advice about a deletion that waits, in sentences: what an open card shows beyond the cause, the chain and the evidence.
+//! Advice in sentences: about a deletion that waits, what an open card shows beyond the cause, the chain and the evidence;
+//! about a plan, what its preflight found.
 //!
 //! # Decisions
 //! - The server makes these sentences, and a page asks for those of the cards that are open. Everywhere else codes travel and
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::remedy::{Harm, Holds};
 
-/// Help for a person who acts on a diagnosis.
+/// Help for a person who acts on a diagnosis, or starts a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
@@ -17,13 +18,13 @@ pub struct Advice {
     pub if_nobody_acts: String,
     /// The mistake that would make it worse, if there is a likely one.
     pub do_not: Option<String>,
-    /// How sure the cause is, and what would make it surer.
+    /// How sure the cause is, and what would make it surer; of a plan, how much of it was checked, and when.
     pub confidence: String,
-    /// The ways out, the least harmful first.
+    /// The ways out, the least harmful first; of a plan, the findings, the worst first.
     pub ways: Vec<Way>,
     /// The ways that persons had Unwind do, the latest first, each with its outcome.
     pub attempts: Vec<String>,
-    /// The card as Markdown, to be pasted into an incident's channel or ticket.
+    /// The card as Markdown, to be pasted into an incident's channel or ticket; empty while a plan is still being checked.
     pub note: String,
 }
 

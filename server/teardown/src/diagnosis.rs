@@ -27,9 +27,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::cause::{Cause, Confidence, Evidence, Link, Source};
-use self::{
-    case::Case,
-    cause::{Finding, Verdict},
+use self::cause::{Finding, Verdict};
+pub(crate) use self::{
+    case::{Case, Serving},
+    finalizer::finisher,
+    pod::missing_driver,
 };
 use crate::{
     deadlines::Overdue,

@@ -80,6 +80,7 @@ const KINDS: &[(&str, &str, &str, &str, bool)] = &[
         false,
     ),
     ("csinode", "storage.k8s.io", "CSINode", "csinodes", false),
+    ("csidriver", "storage.k8s.io", "CSIDriver", "csidrivers", false),
 ];
 
 /// The time at which fixtures are read.

@@ -15,7 +15,7 @@ mod pods;
 mod visibility;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     hash::RandomState,
     sync::Arc,
 };
@@ -52,6 +52,8 @@ pub struct Index {
     objects: HashSet<Kept>,
     names: NameSet<ByName, RandomState>,
     hidden: BTreeMap<String, HiddenKind>,
+    /// The resources of which discovery lists no verb `delete`.
+    undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
     /// Pods that are gone from the API alone, as they were last.
     unconfirmed: HashMap<Uid, Arc<Object>>,
@@ -220,6 +222,7 @@ impl Index {
             Observation::Visible { resource } => {
                 self.hidden.remove(&resource);
             }
+            Observation::Undeletable(resources) => self.undeletable = resources,
             Observation::Reached { version } => {
                 self.version = Some(version);
                 self.unreachable = None;

@@ -3,9 +3,9 @@
 //!
 //! Reading order: [`object`] has the known fields of one object, [`interner`] shares values between objects, [`index`]
 //! tracks the state of the cluster, [`relation`] finds the edges between two objects, [`graph`] has all edges,
-//! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`run`] executes a plan one
-//! decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has the ways out of it, [`message`] has the
-//! messages to the browser, and [`tally`] the counts for monitoring.
+//! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`mod@preflight`] says what would
+//! refuse or hold it, [`run`] executes a plan one decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has
+//! the ways out of it, [`message`] has the messages to the browser, and [`tally`] the counts for monitoring.
 #![warn(missing_docs)]
 
 pub mod millis;
@@ -30,6 +30,7 @@ pub mod diagnosis;
 pub mod remedy;
 pub mod plan;
 pub mod action;
+pub mod preflight;
 pub mod advice;
 pub mod run;
 pub mod message;

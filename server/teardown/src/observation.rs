@@ -1,6 +1,6 @@
 //! The observations that the cluster's watches send to the index.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,8 @@ pub enum Observation {
         /// The same name as in [`Observation::Hidden`].
         resource: String,
     },
+    /// The watched resources of which discovery lists no verb `delete`; they replace those of before.
+    Undeletable(BTreeSet<String>),
     /// The API server is reachable.
     Reached {
         /// Its version, such as `v1.36.3`.

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
     finalizer::{is_built_in, is_shipped_with},
-    guard::guarding_rule,
+    guard::{guarding_rule, is_guarded_by},
 };
 use crate::{
     index::Index,

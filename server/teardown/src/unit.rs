@@ -24,6 +24,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::identity::{DeclaringParent, declaring_parents};
 use crate::{
     graph::Graph,
     index::Index,

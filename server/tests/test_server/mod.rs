@@ -26,6 +26,7 @@ use teardown::{
     object::ObjectRef,
     observation::HiddenCause,
     plan::{Difference, Plan, PlanId},
+    preflight::{CheckState, PreflightView},
     right::Right,
     run::{FeedEvent, RunId, RunState},
     tally::{CompleteTally, Tally},
@@ -118,6 +119,13 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                         Err(Refusal::UnknownPlan(id))
                     });
                 }
+                Incoming::StartPreflight { plan, reply } => {
+                    receive(format!("preflight {plan}"));
+                    let _ = reply.send(preflight(plan, CheckState::Running));
+                }
+                Incoming::ReadPreflight { plan, reply } => {
+                    let _ = reply.send(preflight(plan, CheckState::Done));
+                }
                 Incoming::ReadEventLog { run, reply } => {
                     let started = FeedEntry {
                         number: 0,
@@ -164,8 +172,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 }
                 Incoming::Observed(_)
                 | Incoming::CallCompleted { .. }
-                | Incoming::RemedyCompleted { .. } => {
-                    unreachable!("http sends none of them")
+                | Incoming::RemedyCompleted { .. }
+                | Incoming::Answered { .. }
+                | Incoming::PreflightEnded { .. } => {
+                    unreachable!("http sends none of these")
                 }
             }
         }
@@ -181,6 +191,12 @@ fn known(topic: &Topic) -> Result<(), Refusal> {
         Topic::Run(run) if *run != RunId::new("r1") => Err(Refusal::UnknownRun(run.clone())),
         Topic::Units | Topic::Trouble | Topic::Unit(_) | Topic::Run(_) => Ok(()),
     }
+}
+
+fn preflight(plan: PlanId, state: CheckState) -> Result<PreflightView, Refusal> {
+    let is_known = plan == PlanId::new("p1");
+    let view = PreflightView { state, ..PreflightView::default() };
+    is_known.then_some(view).ok_or(Refusal::UnknownPlan(plan))
 }
 
 fn snapshot(topic: &Topic) -> Message {

@@ -34,6 +34,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/advice.rs",
             "server/src/http/remedies.rs",
             "server/src/notify/notification.rs",
+            "server/src/http/preflight.rs",
         ],
     ),
     ("prometheus_client", &["server/src/metrics"]),

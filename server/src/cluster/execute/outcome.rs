@@ -19,7 +19,10 @@ use crate::cluster::{
 /// The outcome of a failed request. `about` is the object of the request, unless it was for a list.
 ///
 /// Reasons and codes as in `k8s.io/apimachinery/pkg/api/errors`.
-pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> Outcome {
+pub(in crate::cluster) fn of_answer(
+    answer: &Answer,
+    about: Option<(&Kind, &ObjectRef)>,
+) -> Outcome {
     let message = answer.message();
     let status = Status::read(&answer.body);
     if status.as_ref().is_some_and(|status| status.is_denial() || status.is_webhook_failure()) {
@@ -59,7 +62,7 @@ pub(super) fn of_answer(answer: &Answer, about: Option<(&Kind, &ObjectRef)>) -> 
 }
 
 /// The outcome of a request without an answer.
-pub(super) fn of_failure(failure: &Failure) -> Outcome {
+pub(in crate::cluster) fn of_failure(failure: &Failure) -> Outcome {
     let message = failure.into();
     match failure {
         // The request was never sent.

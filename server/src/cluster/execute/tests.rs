@@ -5,7 +5,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use teardown::{api_problem::ProblemCode, plan::StepId, run::RunId};
+use teardown::{
+    api_problem::ProblemCode,
+    plan::{Propagation, StepId},
+    run::RunId,
+};
 
 use super::*;
 use crate::cluster::fake::{self, Reply, Seen, now};
@@ -78,8 +82,9 @@ async fn delete_sends_uid_and_propagation_policy() {
 async fn delete_carries_the_version_that_was_read() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (kind, object, uid) = deployment();
-    let conditions = Preconditions { uid: &uid, resource_version: Some("17") };
-    delete(&client, &kind, &object, &conditions, Propagation::Background).await;
+    let (step, version, propagation) = (StepId(0), Some("17".into()), Propagation::Background);
+    let action = Action::Delete { step, kind, object, uid, version, propagation };
+    call_api(&client, &Interner::default(), &action).await;
     let body = log.lock().unwrap()[0].body.clone();
     assert!(body.contains(r#""preconditions":{"resourceVersion":"17","uid":"u-1"}"#), "{body}");
 }
@@ -89,9 +94,10 @@ async fn delete_carries_the_version_that_was_read() {
 async fn delete_accepts_only_metadata_for_a_secret() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (_, object, uid) = deployment();
-    let secret = kind("", "Secret", "secrets", true);
-    let conditions = Preconditions { uid: &uid, resource_version: None };
-    delete(&client, &secret, &object, &conditions, Propagation::Background).await;
+    let kind = kind("", "Secret", "secrets", true);
+    let (step, version, propagation) = (StepId(0), None, Propagation::Background);
+    let action = Action::Delete { step, kind, object, uid, version, propagation };
+    call_api(&client, &Interner::default(), &action).await;
     assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
 }
 

@@ -13,8 +13,15 @@ use crate::{
     },
 };
 
-/// The kinds that the fake serves under `/apis` and lists, as `group/version plural Kind` or `stale group/version`.
+/// The kinds that the fake serves under `/apis` and lists, as `group/version plural Kind`, with `undeletable` behind it
+/// for a kind without the verb `delete`, or `stale group/version`.
 type Served = Arc<Mutex<Vec<&'static str>>>;
+
+fn resource(plural: &str, kind: &str, more: &str) -> String {
+    format!(
+        r#"{{"resource":"{plural}","responseKind":{{"kind":"{kind}"}},"scope":"Namespaced","verbs":[{more}"list","watch"]}}"#
+    )
+}
 
 fn documents(served: &[&str]) -> String {
     let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -22,13 +29,8 @@ fn documents(served: &[&str]) -> String {
         let words: Vec<_> = entry.split(' ').collect();
         let (freshness, api, resources) = match words[..] {
             ["stale", api] => ("Stale", api, String::new()),
-            [api, plural, kind] => (
-                "Current",
-                api,
-                format!(
-                    r#"{{"resource":"{plural}","responseKind":{{"kind":"{kind}"}},"scope":"Namespaced","verbs":["list","watch"]}}"#
-                ),
-            ),
+            [api, plural, kind] => ("Current", api, resource(plural, kind, "\"delete\",")),
+            [api, plural, kind, "undeletable"] => ("Current", api, resource(plural, kind, "")),
             _ => panic!("{entry}"),
         };
         let (group, version) = api.split_once('/').unwrap();
@@ -200,4 +202,15 @@ async fn failed_discovery_is_reported_and_all_watches_continue() {
     assert!(reported.try_recv().is_err());
     served.lock().unwrap().pop();
     expect(&mut reported, &["visible discovery"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn kind_without_the_verb_delete_is_reported_until_it_has_it() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A undeletable"]);
+    let lines = ["reached v1.36.3", "Undeletable({\"as.a.io\"})", "watching as.a.io v1"];
+    expect(&mut reported, &lines).await;
+    assert_eq!(next(&mut reported).await, "listed as.a.io v1");
+    *served.lock().unwrap() = vec!["a.io/v1 as A"];
+    changed.notify_one();
+    assert_eq!(next(&mut reported).await, "Undeletable({})");
 }

@@ -128,7 +128,9 @@ impl Setup {
                 }
                 Observation::Visible { resource } => format!("visible {resource}"),
                 Observation::Unreachable { .. } => "unreachable".to_owned(),
-                other @ (Observation::Watching(_) | Observation::Withdrawn(_)) => {
+                other @ (Observation::Watching(_)
+                | Observation::Withdrawn(_)
+                | Observation::Undeletable(_)) => {
                     format!("{other:?}")
                 }
             };

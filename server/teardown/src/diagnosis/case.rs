@@ -19,15 +19,15 @@ pub(super) const NAMED: usize = 5;
 
 /// The cluster at one moment, with the questions that detectors ask.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Case<'a> {
-    pub(super) index: &'a Index,
-    pub(super) graph: &'a Graph,
-    pub(super) now: Timestamp,
+pub(crate) struct Case<'a> {
+    pub(crate) index: &'a Index,
+    pub(crate) graph: &'a Graph,
+    pub(crate) now: Timestamp,
 }
 
 /// Whether a Service has a Pod that can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Serving {
+pub(crate) enum Serving {
     /// A Pod that is ready, or endpoints that are managed by hand.
     Yes,
     /// The Service does not exist.
@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
     }
 
     /// The Node of this name.
-    pub(super) fn node(&self, name: &str) -> Option<(&'a Arc<Object>, &'a Node)> {
+    pub(crate) fn node(&self, name: &str) -> Option<(&'a Arc<Object>, &'a Node)> {
         let object = self.index.find("", "Node", None, name)?;
         match &object.facts {
             Facts::Node(node) => Some((object, node)),
@@ -96,7 +96,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether a Pod behind this Service is ready.
-    pub(super) fn serving(&self, service: &ServiceRef) -> Serving {
+    pub(crate) fn serving(&self, service: &ServiceRef) -> Serving {
         let namespace = Some(&*service.namespace);
         let Some(object) = self.index.find("", "Service", namespace, &service.name) else {
             return match self.index.check_visible("services", namespace) {

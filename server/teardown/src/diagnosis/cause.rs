@@ -385,8 +385,8 @@ impl Evidence {
 
 /// The root of a chain: its cause and the object where that sits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) cause: Cause,
+pub(crate) struct Verdict {
+    pub(crate) cause: Cause,
     /// The object where the cause sits. Equal causes at one place are one diagnosis.
     pub(super) root: ObjectRef,
     /// Sets causes at one object apart: a finalizer, a webhook.

@@ -32,14 +32,20 @@ const PROGRAMS: [&str; 7] = [
 /// A finalizer waits for its program.
 pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     for finalizer in object.finalizers.iter() {
-        if let Some(verdict) = verdict(case, object, finalizer) {
+        if let Some(verdict) = finisher(case, object, finalizer) {
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
             found.push(verdict.part(finalizer).with([said]).into());
         }
     }
 }
 
-fn verdict(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Option<Verdict> {
+/// The verdict on the program that clears a finalizer; `None` for a finalizer that no program clears. It is the same before
+/// the object is deleted and after.
+pub(crate) fn finisher(
+    case: &Case<'_>,
+    object: &Arc<Object>,
+    finalizer: &Arc<str>,
+) -> Option<Verdict> {
     if &**finalizer == LOAD_BALANCER {
         return Some(Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred));
     }

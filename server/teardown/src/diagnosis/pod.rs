@@ -198,6 +198,16 @@ fn reporting<'a>(
     case.node(pod.node).filter(|_| is_past && case.silent_node(pod.node).is_none())
 }
 
+/// A CSI driver that a Pod needs to unmount the volume of a claim, and that is not registered on its node.
+pub(crate) fn missing_driver(case: &Case<'_>, object: &Object, pod: &Pod) -> Option<Arc<str>> {
+    let (node, namespace) = (pod.node.as_ref()?, object.namespace.as_deref());
+    let used = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+    let claims =
+        used.filter_map(|used| case.index.find("", "PersistentVolumeClaim", namespace, &used.name));
+    let mut drivers = claims.filter_map(|claim| driver_of(case, claim));
+    drivers.find(|driver| !has_driver(case, node, driver))
+}
+
 /// The CSI driver of the volume that a claim is bound to.
 fn driver_of(case: &Case<'_>, claim: &Object) -> Option<Arc<str>> {
     let Facts::Claim(facts) = &claim.facts else { return None };

@@ -127,23 +127,38 @@ impl Index {
     /// # Errors
     /// The first reason why a kind is not visible.
     pub fn check_namespace_visible(&self, namespace: &str) -> Result<(), UnknownReason> {
+        self.unseen_in_namespace(namespace).next().map_or(Ok(()), Err)
+    }
+
+    /// The reasons why namespaced kinds are not visible in this namespace, one for each kind or group version.
+    pub(crate) fn unseen_in_namespace(
+        &self,
+        namespace: &str,
+    ) -> impl Iterator<Item = UnknownReason> {
         let could_be_inside =
-            |resource: &&String| self.kinds.get(*resource).is_none_or(|watch| watch.namespaced);
-        if let Some((resource, hidden)) = self.hidden.iter().find(|(it, _)| could_be_inside(it)) {
-            return Err(hidden_reason(resource, None, &hidden.message));
-        }
-        for resource in
-            self.kinds.iter().filter(|(_, watch)| watch.namespaced).map(|(resource, _)| resource)
-        {
+            |resource: &String| self.kinds.get(resource).is_none_or(|watch| watch.namespaced);
+        let hidden = self.hidden.iter().filter(move |(resource, _)| could_be_inside(resource));
+        let hidden =
+            hidden.map(|(resource, hidden)| hidden_reason(resource, None, &hidden.message));
+        let watched = self
+            .kinds
+            .iter()
+            .filter(|(resource, watch)| watch.namespaced && !self.hidden.contains_key(*resource));
+        let unseen = watched.filter_map(move |(resource, _)| {
             match self.visibility(resource, Some(namespace)) {
-                Visibility::Visible | Visibility::NotServed => {}
+                Visibility::Visible | Visibility::NotServed => None,
                 Visibility::NotListed => {
-                    return Err(UnknownReason::NotListed { resource: resource.clone() });
+                    Some(UnknownReason::NotListed { resource: resource.clone() })
                 }
-                Visibility::Hidden(why) => return Err(why),
+                Visibility::Hidden(why) => Some(why),
             }
-        }
-        Ok(())
+        });
+        hidden.chain(unseen)
+    }
+
+    /// Whether discovery says that no object of this resource can be deleted by itself: it lists no verb `delete`.
+    pub fn is_undeletable(&self, resource: &str) -> bool {
+        self.undeletable.contains(resource)
     }
 
     /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the

@@ -9,25 +9,26 @@ use crate::{
     object::{Facts, Guard, Object},
 };
 
-/// The rule by which a configuration is asked when an object is deleted, or when its finalizers are cleared. Configurations
-/// themselves are never sent to a webhook
-/// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
+/// The rule by which a configuration is asked when an object is deleted, or when its finalizers are cleared.
 pub(crate) fn guarding_rule(
     configuration: &Object,
     object: &Object,
     index: &Index,
 ) -> Option<Reason> {
     let Facts::Webhooks(webhooks) = &configuration.facts else { return None };
-    if &*object.kind.group == "admissionregistration.k8s.io" || object.is_made_by_cluster() {
-        return None;
-    }
-    let guard = webhooks.guards.iter().find(|guard| applies(guard, object, index))?;
+    let guard = webhooks.guards.iter().find(|guard| is_guarded_by(object, guard, index))?;
     let operation = if guard.deletes { "DELETE" } else { "UPDATE" };
     let value = format!("{operation} {}", object.kind.resource());
     Some(Reason { field: guard.field.clone(), value: value.into() })
 }
 
-fn applies(guard: &Guard, object: &Object, index: &Index) -> bool {
+/// Whether a rule of a webhook is asked when an object is deleted, or when its finalizers are cleared. Configurations
+/// themselves are never sent to a webhook
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
+pub(crate) fn is_guarded_by(object: &Object, guard: &Guard, index: &Index) -> bool {
+    if &*object.kind.group == "admissionregistration.k8s.io" || object.is_made_by_cluster() {
+        return false;
+    }
     let is_one =
         |list: &[Arc<str>], name: &str| list.iter().any(|it| &**it == "*" || **it == *name);
     let resources = &guard.covers.resources;

@@ -17,31 +17,73 @@ pub(super) fn part_of(object: &Object) -> Option<Arc<str>> {
     object.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
 }
 
+/// An object that declares others, as the others name it, and makes them again while it exists: of Argo CD or of Flux.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeclaringParent {
+    /// Its group.
+    pub(crate) group: &'static str,
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// Its plural.
+    pub(crate) plural: &'static str,
+    /// Its namespace, if the mark says it.
+    pub(crate) namespace: Option<Arc<str>>,
+    /// Its name.
+    pub(crate) name: Arc<str>,
+}
+
+/// The objects by which Argo CD or Flux declares an object, according to its marks.
+pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = DeclaringParent> {
+    let application = argo_cd_application(object).map(|name| DeclaringParent {
+        group: "argoproj.io",
+        kind: "Application",
+        plural: "applications",
+        namespace: None,
+        name,
+    });
+    let of_flux = [
+        ("kustomize", "kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),
+        ("helm", "helm.toolkit.fluxcd.io", "HelmRelease", "helmreleases"),
+    ];
+    let of_flux = of_flux.into_iter().filter_map(|(tool, group, kind, plural)| {
+        let (namespace, name) = flux_owner(object, tool)?;
+        Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name })
+    });
+    application.into_iter().chain(of_flux)
+}
+
+fn label(object: &Object, key: &str) -> Option<Arc<str>> {
+    object.labels.get(key).filter(|value| !value.is_empty()).cloned()
+}
+
+/// The name of the Argo CD application that an object belongs to.
+fn argo_cd_application(object: &Object) -> Option<Arc<str>> {
+    let tracked = object.annotations.as_deref().and_then(|it| it.application.clone());
+    tracked.or_else(|| label(object, "argocd.argoproj.io/instance"))
+}
+
+/// The namespace and the name of the Kustomization or HelmRelease of Flux that an object belongs to.
+fn flux_owner(object: &Object, tool: &str) -> Option<(Arc<str>, Arc<str>)> {
+    let field = |field: &str| label(object, &format!("{tool}.toolkit.fluxcd.io/{field}"));
+    Some((field("namespace")?, field("name")?))
+}
+
 /// The id of the unit that a tool installed an object with.
 pub(super) fn installed_with(object: &Object) -> Option<Arc<str>> {
-    let label = |key: &str| object.labels.get(key).filter(|value| !value.is_empty());
     let annotations = object.annotations.as_deref();
     let release = || {
         let named = annotations.and_then(|it| it.release.clone());
         let labelled =
-            || Some((object.namespace.clone()?, label("app.kubernetes.io/instance")?.clone()));
+            || Some((object.namespace.clone()?, label(object, "app.kubernetes.io/instance")?));
         let (namespace, name) = named.or_else(labelled)?;
         Some(format!("release:{namespace}/{name}"))
     };
-    let argo_cd = || {
-        let named = annotations.and_then(|it| it.application.as_ref());
-        let name = named.or_else(|| label("argocd.argoproj.io/instance"))?;
-        Some(format!("argocd:{name}"))
-    };
+    let argo_cd = || Some(format!("argocd:{}", argo_cd_application(object)?));
     let flux = || {
-        let of = |kind: &str| {
-            let [name, namespace] = ["name", "namespace"]
-                .map(|field| label(&format!("{kind}.toolkit.fluxcd.io/{field}")));
-            Some(format!("flux:{}/{}", namespace?, name?))
-        };
-        of("kustomize").or_else(|| of("helm"))
+        let owner = ["kustomize", "helm"].iter().find_map(|tool| flux_owner(object, tool));
+        owner.map(|(namespace, name)| format!("flux:{namespace}/{name}"))
     };
-    let kapp = || Some(format!("kapp:{}", label("kapp.k14s.io/app")?));
+    let kapp = || Some(format!("kapp:{}", label(object, "kapp.k14s.io/app")?));
     release().or_else(argo_cd).or_else(flux).or_else(kapp).map(Arc::from)
 }
 

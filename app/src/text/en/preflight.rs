@@ -1,0 +1,425 @@
+//! The findings of a preflight. Only the server asks for them: see `teardown::preflight`.
+
+use std::sync::Arc;
+
+use teardown::{
+    advice::{Advice, Way},
+    object::ObjectRef,
+    preflight::{
+        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
+    },
+    remedy::Harm,
+};
+
+use super::{
+    super::{isolated, named, some_of, time_of_day, visible},
+    api_problem::api_problem,
+    diagnosis::{and_more, cause},
+    many, objects,
+    step_problem::in_doubt,
+};
+
+/// Names in one sentence.
+const NAMED: usize = 3;
+const LOOK_AGAIN: &str = "Repair it, then check again.";
+
+/// A preflight in sentences.
+pub fn preflight(view: &PreflightView) -> PreflightCard {
+    let PreflightView { state, checked, total, at, notes, more, refusals } = view;
+    let mut cards: Vec<NoteCard> = notes.iter().map(card).collect();
+    if *more > 0 {
+        cards.push(NoteCard {
+            severity: Severity::Info,
+            title: format!("{} not shown", many(*more, "more finding is", "more findings are")),
+            meaning: "Only the worst findings are shown.".to_owned(),
+            what_to_do: "Solve those above, then check again.".to_owned(),
+            objects: Vec::new(),
+            more: 0,
+        });
+    }
+    let advice = Advice {
+        if_nobody_acts: expected(*refusals),
+        do_not: None,
+        confidence: progress(view),
+        ways: cards.iter().map(drawn).collect(),
+        attempts: Vec::new(),
+        note: if *state == CheckState::Running { String::new() } else { markdown(view, &cards) },
+    };
+    let (state, checked, total, at) = (*state, *checked, *total, *at);
+    PreflightCard { state, checked, total, at, notes: cards, advice }
+}
+
+/// The findings for a ticket.
+fn markdown(view: &PreflightView, cards: &[NoteCard]) -> String {
+    let lines = cards.iter().map(|note| {
+        let count = objects(note.objects.len() + note.more);
+        format!("- {}: {} ({count})\n", label(note.severity), note.title)
+    });
+    format!("{}\n\n{}", progress(view), lines.collect::<String>())
+}
+
+fn label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Refusal => "Refusal",
+        Severity::Warning => "Warning",
+        Severity::Info => "Information",
+    }
+}
+
+/// A finding in the form that a page draws.
+fn drawn(note: &NoteCard) -> Way {
+    let harm = match note.severity {
+        Severity::Refusal => Harm::DataLoss,
+        Severity::Warning => Harm::Interruption,
+        Severity::Info => Harm::None,
+    };
+    let mut named: Vec<String> = note.objects.iter().map(named).collect();
+    if note.more > 0 {
+        named.push(and_more(note.more));
+    }
+    Way {
+        title: note.title.clone(),
+        harm,
+        harms: label(note.severity).to_owned(),
+        does: note.meaning.clone(),
+        reaches: Some(note.what_to_do.clone()),
+        loses: named,
+        needs: Vec::new(),
+        undo: None,
+        withheld: None,
+        commands: Vec::new(),
+        offer: None,
+    }
+}
+
+fn progress(view: &PreflightView) -> String {
+    let at = view.at.map_or_else(String::new, |at| format!(" at {}", time_of_day(at)));
+    match view.state {
+        CheckState::NotRun => "Not checked yet.".to_owned(),
+        CheckState::Running | CheckState::Done => {
+            let (checked, total) = (view.checked, objects(view.total));
+            format!("Checked {checked} of {total}{at}: {}", found(view))
+        }
+    }
+}
+
+/// The number of findings of each severity.
+fn found(view: &PreflightView) -> String {
+    let of = |severity| view.notes.iter().filter(|note| note.severity == severity).count();
+    let counts = [
+        (view.refusals, "refusal", "refusals"),
+        (of(Severity::Warning), "warning", "warnings"),
+        (of(Severity::Info), "piece of information", "pieces of information"),
+    ];
+    let counts = counts.iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, one, more)| many(*count, one, more)).collect();
+    match (counts.is_empty(), view.state) {
+        (true, CheckState::Running) => "nothing so far…".to_owned(),
+        (true, _) => "nothing was found.".to_owned(),
+        (false, CheckState::Running) => format!("{} so far…", counts.join(", ")),
+        (false, _) => format!("{}.", counts.join(", ")),
+    }
+}
+
+/// The course of things if the plan is started as it is.
+fn expected(refusals: usize) -> String {
+    if refusals == 0 {
+        return "No check expects a refusal.".to_owned();
+    }
+    format!(
+        "{}: as things are, some objects are not deleted, or their deletion does not end. You can start all the same. The run then deletes the rest, and waits for somebody to act.",
+        many(refusals, "check expects a refusal", "checks expect refusals")
+    )
+}
+
+fn card(note: &Note) -> NoteCard {
+    let (title, meaning, what_to_do) = sentences(&note.code);
+    NoteCard {
+        severity: note.severity,
+        title,
+        meaning,
+        what_to_do,
+        objects: note.objects.clone(),
+        more: note.total.saturating_sub(note.objects.len()),
+    }
+}
+
+fn names(objects: &[ObjectRef]) -> String {
+    some_of(&objects.iter().map(named).collect::<Vec<String>>(), NAMED)
+}
+
+/// The finding, the consequence and the advice.
+fn sentences(code: &NoteCode) -> (String, String, String) {
+    let told = |title: String, meaning: &str, what_to_do: &str| {
+        (title, meaning.to_owned(), what_to_do.to_owned())
+    };
+    match code {
+        NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, refuses } => {
+            webhook_down(webhook, configuration, service, (*exists, *of_delete, *refuses))
+        }
+        NoteCode::ConverterDown { definition, service } => told(
+            format!("The conversion webhook of {} has no ready Pod", named(definition)),
+            "Objects that are stored in another version cannot be read, and no namespace ends while a list of the kind fails.",
+            &format!("Bring the Pods behind {} back.", named(service)),
+        ),
+        NoteCode::ApiDown { group_version } => told(
+            format!("The API {} does not answer", isolated(group_version)),
+            "Kubernetes lists every kind before it lets a namespace go. While one API is down, no namespace ends.",
+            "Repair the server behind it. If nobody needs the API any more, delete its APIService.",
+        ),
+        NoteCode::Hidden { why } => told(
+            in_doubt(why),
+            "The run has to prove that nothing of this kind is left or in use, and cannot. It waits before these objects.",
+            "Give Unwind the right to list and watch the kind, or leave these objects out of the plan.",
+        ),
+        NoteCode::NoDeleteVerb { resource } => told(
+            format!("The API cannot delete {}", isolated(resource)),
+            "Discovery lists no verb delete for the kind, so every DELETE is refused.",
+            "Leave these objects out, or remove them by other means.",
+        ),
+        NoteCode::FinisherGone { .. }
+        | NoteCode::FinisherNotReady { .. }
+        | NoteCode::FinishersNotReady { .. }
+        | NoteCode::FinisherHidden { .. } => finisher(code),
+        NoteCode::NodeSilent { node } => told(
+            format!("Node {} has stopped reporting", isolated(node)),
+            "Nobody confirms that its Pods have ended, so they stay, and their claims and volumes with them.",
+            "Bring the node back first. If it is gone for good, say so to Kubernetes: see the ways out on the page of trouble.",
+        ),
+        NoteCode::NodeNotReady { node } => told(
+            format!("Node {} is not ready", isolated(node)),
+            "Its kubelet may be unable to end Pods or to unmount their volumes.",
+            "Look at the node’s conditions.",
+        ),
+        NoteCode::DriverMissing { driver, node } => told(
+            format!("The driver {} is not registered on node {}", isolated(driver), isolated(node)),
+            "The kubelet cannot unmount the volumes, so the Pods stay.",
+            "Bring the driver’s Pod on this node back.",
+        ),
+        NoteCode::ProvisionerMissing { driver } => told(
+            format!("The driver {} is not installed", isolated(driver)),
+            "No node has it registered. The storage behind these volumes may stay, and the volumes with it.",
+            "Install the driver again, or delete the storage yourself.",
+        ),
+        NoteCode::Waits { diagnosis } => told(
+            format!("Already being deleted, and waiting. {}", cause(diagnosis)),
+            "The run waits for the same.",
+            "Solve it first: see its ways out on the page of trouble.",
+        ),
+        NoteCode::Declared { parent } => told(
+            format!("{} declares these objects and is not in the plan", named(parent)),
+            "Its controller may create them again as soon as they are gone.",
+            "Suspend it or turn off its automatic sync, or delete it first with its pruning turned off.",
+        ),
+        NoteCode::DeclaredElsewhere { kind, name } => told(
+            format!("These objects are managed by {kind} {}, which cannot be seen", isolated(name)),
+            "It may be in another cluster. If it still exists, its controller may create them again.",
+            "Look whether it still exists. If so, suspend it first.",
+        ),
+        NoteCode::Budgets => told(
+            "Disruption budgets do not hold a teardown".to_owned(),
+            "Kubernetes asks them only for evictions, never for a DELETE.",
+            "Nothing, if nobody needs these Pods any more.",
+        ),
+        NoteCode::MayNotDelete { .. }
+        | NoteCode::Denied { .. }
+        | NoteCode::WebhookFails { .. }
+        | NoteCode::Refused { .. }
+        | NoteCode::PlanIsOld
+        | NoteCode::NoAnswer { .. }
+        | NoteCode::NoDryRun { .. }
+        | NoteCode::OnlyReviewed { .. }
+        | NoteCode::NotAsked { .. } => answered(code),
+    }
+}
+
+fn webhook_down(
+    webhook: &str,
+    configuration: &ObjectRef,
+    service: &ObjectRef,
+    (exists, of_delete, refuses): (bool, bool, bool),
+) -> (String, String, String) {
+    let why = if exists { "has no ready Pod" } else { "does not exist" };
+    let title = format!("Webhook {} cannot answer: {} {why}", isolated(webhook), named(service));
+    let meaning = match (refuses, of_delete) {
+        (true, true) => {
+            "It is asked about these deletions, and they are refused while it does not answer."
+        }
+        (true, false) => {
+            "It is asked when the finalizers of these objects are cleared. That is refused while it does not answer, so they stay."
+        }
+        (false, _) => {
+            "It is asked about these deletions, but they are not refused while it does not answer. Whatever it does on a deletion is not done."
+        }
+    };
+    let what_to_do = format!(
+        "Bring its Pods back. If nobody needs it any more, delete {}.",
+        named(configuration)
+    );
+    (title, meaning.to_owned(), what_to_do)
+}
+
+fn finisher(code: &NoteCode) -> (String, String, String) {
+    const STAY: &str = "Once deleted, these objects stay until their finalizer is cleared, and everything that waits for them with them.";
+    let cleared = |finalizer: &Arc<str>| format!("the finalizer {}", isolated(finalizer));
+    let (title, what_to_do) = match code {
+        NoteCode::FinisherGone { finalizer, deleted } if deleted.is_empty() => (
+            format!("Nothing in the cluster is known to clear {}", cleared(finalizer)),
+            "Find the program that sets the finalizer. If it runs outside the cluster, make sure that it does; if it was uninstalled, install it again first.".to_owned(),
+        ),
+        NoteCode::FinisherGone { finalizer, deleted } => (
+            format!("Nothing is left that clears {}", cleared(finalizer)),
+            format!("Install the program again first. Deleted lately: {}.", names(deleted)),
+        ),
+        NoteCode::FinisherNotReady { finalizer, finisher } => (
+            format!("{} clears {} and has no ready Pod", named(finisher), cleared(finalizer)),
+            "Bring it back first.".to_owned(),
+        ),
+        NoteCode::FinishersNotReady { finalizer, possible } => (
+            format!("No program that may clear {} is ready", cleared(finalizer)),
+            format!("Bring the right one back first: {}.", names(possible)),
+        ),
+        NoteCode::FinisherHidden { finalizer, resource } => (
+            format!(
+                "Whether anything clears {} is not known: {} cannot be seen",
+                cleared(finalizer),
+                isolated(resource)
+            ),
+            "Make sure that the program that sets the finalizer runs.".to_owned(),
+        ),
+        _ => return (String::new(), String::new(), String::new()),
+    };
+    (title, STAY.to_owned(), what_to_do)
+}
+
+/// The findings that are answers of the API server.
+fn answered(code: &NoteCode) -> (String, String, String) {
+    let (title, meaning, what_to_do) = match code {
+        NoteCode::MayNotDelete { resource, said } => (
+            format!("You may not delete {}", isolated(resource)),
+            said.as_ref().map_or_else(
+                || "The API server says so.".to_owned(),
+                |said| quoted(&api_problem(said)),
+            ),
+            "Ask for the right, or leave these objects out.",
+        ),
+        NoteCode::Denied { webhook: Some(webhook), said } => (
+            format!("Webhook {} denies the deletion", isolated(webhook)),
+            quoted(&api_problem(said)),
+            "Meet its condition, or ask its owner. Then check again.",
+        ),
+        NoteCode::Denied { webhook: None, said } => (
+            "A policy denies the deletion".to_owned(),
+            quoted(&api_problem(said)),
+            "Meet its condition, or ask its owner. Then check again.",
+        ),
+        NoteCode::WebhookFails { webhook, said } => (
+            format!("Webhook {} does not answer, and the deletion is refused", isolated(webhook)),
+            quoted(&api_problem(said)),
+            LOOK_AGAIN,
+        ),
+        NoteCode::Refused { said } => (
+            "The API server would refuse the deletion".to_owned(),
+            quoted(&api_problem(said)),
+            LOOK_AGAIN,
+        ),
+        NoteCode::PlanIsOld => (
+            "The cluster has changed since this plan was made".to_owned(),
+            "These objects are gone, or others have their names.".to_owned(),
+            "Make a new plan.",
+        ),
+        NoteCode::NoAnswer { said } => (
+            "The API server gave no usable answer".to_owned(),
+            quoted(&api_problem(said)),
+            "Nothing is predicted for these objects. Check again.",
+        ),
+        NoteCode::NoDryRun { said } => (
+            "A webhook cannot be asked without side effects".to_owned(),
+            quoted(&api_problem(said)),
+            "Nothing is predicted for these objects. Its owner can say whether it denies deletions.",
+        ),
+        NoteCode::OnlyReviewed { resource } => (
+            format!("Only the right to delete {} was checked", isolated(resource)),
+            "Another API server stores these objects, or it is not known which. It might delete on a dry run, so it was not asked for one.".to_owned(),
+            "Nothing. The rest shows when the run deletes them.",
+        ),
+        NoteCode::NotAsked { why } => (
+            "Not asked about every object".to_owned(),
+            match why {
+                Unasked::Limit => "A preflight asks the API server about at most 500 objects, at least one of each kind and namespace first.",
+                Unasked::Time => "A preflight ends after 30 s.",
+                Unasked::Throttled => "The API server asked for fewer requests.",
+                Unasked::Busy => "The server was busy.",
+            }
+            .to_owned(),
+            "Nothing is predicted for these objects. Check again if it matters.",
+        ),
+        _ => return (String::new(), String::new(), String::new()),
+    };
+    (title, meaning, what_to_do.to_owned())
+}
+
+/// The words of the cluster.
+fn quoted(said: &str) -> String {
+    format!("“{}”", visible(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str) -> ObjectRef {
+        let (kind, namespace) = ("ConfigMap".into(), Some("shop".into()));
+        ObjectRef { group: "".into(), kind, namespace, name: name.into() }
+    }
+
+    fn view(code: NoteCode, severity: Severity) -> PreflightView {
+        let note = Note { severity, code, objects: vec![object("a")], total: 12 };
+        PreflightView {
+            state: CheckState::Running,
+            checked: 40,
+            total: 120,
+            at: "2026-11-21T03:12:07Z".parse().ok(),
+            notes: vec![note],
+            more: 2,
+            refusals: usize::from(severity == Severity::Refusal),
+        }
+    }
+
+    #[test]
+    fn progress_has_the_numbers_and_the_time() {
+        let card = preflight(&view(NoteCode::Budgets, Severity::Info));
+        assert_eq!(
+            card.advice.confidence,
+            "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
+        );
+        assert_eq!(
+            (&*card.advice.if_nobody_acts, card.notes.len(), card.notes[0].more),
+            ("No check expects a refusal.", 2, 11)
+        );
+        assert_eq!(card.notes[1].title, "2 more findings are not shown");
+        assert_eq!(card.advice.note, "", "it is not complete");
+        let done =
+            PreflightView { state: CheckState::Done, ..view(NoteCode::Budgets, Severity::Info) };
+        let note = preflight(&done).advice.note;
+        let line = "- Information: Disruption budgets do not hold a teardown (12 objects)\n";
+        assert!(note.contains(line), "{note}");
+        assert_eq!(preflight(&PreflightView::default()).advice.confidence, "Not checked yet.");
+    }
+
+    #[test]
+    fn refusals_warn_without_forbidding() {
+        let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
+        let warning = card.advice.if_nobody_acts;
+        assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
+    }
+
+    #[test]
+    fn words_of_the_cluster_are_shown_without_marks_of_direction() {
+        let said = "no\u{202e}w".into();
+        let code = NoteCode::Denied { webhook: Some("x\u{202e}".into()), said };
+        let note = &preflight(&view(code, Severity::Refusal)).notes[0];
+        assert_eq!(note.title, "Webhook x⟨U+202E⟩ denies the deletion");
+        assert_eq!(note.meaning, "“no⟨U+202E⟩w”");
+    }
+}

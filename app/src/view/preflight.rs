@@ -1,0 +1,23 @@
+//! The checks before a teardown: the progress, and each finding with its meaning, the worst first and open.
+
+use leptos::prelude::*;
+use teardown::advice::Advice;
+
+use super::{guard::Guarded, way::list};
+use crate::text;
+
+/// The checks; `check` starts them again, and `opened` has the titles of the findings that the reader opened.
+pub fn preflight(
+    found: &Advice,
+    busy: RwSignal<bool>,
+    check: Callback<()>,
+    opened: StoredValue<Option<Vec<String>>>,
+) -> AnyView {
+    let heading = view! {
+        <h2>{text::PREFLIGHT}</h2>
+        <p class="lead">
+            {found.confidence.clone()} " " <Guarded label=text::CHECK_AGAIN busy act=check class="small"/>
+        </p>
+    };
+    list(heading.into_any(), &found.ways, opened, None)
+}

@@ -1,0 +1,239 @@
+//! Asks the API server the questions of preflights: dry runs of DELETE, and access reviews. It never retries, and it keeps
+//! apart from the calls of runs: eight questions at once over all preflights, each preflight for at most 30 seconds. A request
+//! that is broken off does no harm, because none of them changes anything.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use serde::Deserialize;
+use serde_json::json;
+use teardown::{
+    action::Outcome,
+    api_problem::{ApiProblem, ProblemCode},
+    preflight::{Answer, Question, QuestionKind, Unasked},
+};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::{JoinError, JoinSet},
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    delete::{DeleteOptions, delete},
+    execute::{of_answer, of_failure},
+    request::{self, ApiClient},
+    status::Status,
+    text::bounded,
+};
+use crate::hub::{Incoming, PreflightRequest};
+
+/// Questions in flight at once, over all preflights.
+const CONCURRENT: usize = 8;
+/// The deadline of one question. Webhooks may take 10 s each by default.
+const QUESTION: Duration = Duration::from_secs(10);
+/// The deadline of a preflight.
+const PREFLIGHT: Duration = Duration::from_secs(30);
+
+/// Answers preflights until `drain` is cancelled or the hub is gone. A panic in a question is propagated.
+pub(super) async fn answer_preflights(
+    client: ApiClient,
+    mailbox: mpsc::Sender<Incoming>,
+    mut requests: mpsc::Receiver<PreflightRequest>,
+    drain: CancellationToken,
+) {
+    let permits = Arc::new(Semaphore::new(CONCURRENT));
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = drain.cancelled() => return,
+            Some(ended) = running.join_next() => propagate(ended),
+            request = requests.recv() => match request {
+                Some(request) => {
+                    let (client, permits, mailbox) = (client.clone(), permits.clone(), mailbox.clone());
+                    running.spawn(ask_all(client, permits, mailbox, request));
+                }
+                None => return,
+            },
+        }
+    }
+}
+
+fn propagate(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+/// The reply to one question.
+enum Reply {
+    Answer(Answer),
+    /// The API server asks for fewer requests.
+    Throttled,
+}
+
+async fn ask_all(
+    client: ApiClient,
+    permits: Arc<Semaphore>,
+    mailbox: mpsc::Sender<Incoming>,
+    PreflightRequest { plan, attempt, questions }: PreflightRequest,
+) {
+    let end = Instant::now() + PREFLIGHT;
+    let count = questions.len();
+    let mut replies = stream::iter(questions)
+        .map(|question| {
+            let (client, permits) = (&client, &permits);
+            async move {
+                // The semaphore is never closed.
+                let _permit = permits.acquire().await;
+                (question.step, ask(client, &question).await)
+            }
+        })
+        .buffer_unordered(CONCURRENT);
+    let why = loop {
+        match timeout_at(end, replies.next()).await {
+            Err(_) => break Some(Unasked::Time),
+            Ok(None) => break None,
+            Ok(Some((_, Reply::Throttled))) => break Some(Unasked::Throttled),
+            Ok(Some((step, Reply::Answer(answer)))) => {
+                let answered = Incoming::Answered { plan: plan.clone(), attempt, step, answer };
+                if mailbox.send(answered).await.is_err() {
+                    // The process ends.
+                    return;
+                }
+            }
+        }
+    };
+    drop(replies);
+    tracing::debug!(plan.id = %plan, questions = count, complete = why.is_none(), "preflight ended");
+    // A closed mailbox means that the process ends.
+    let _ = mailbox.send(Incoming::PreflightEnded { plan, attempt, why }).await;
+}
+
+async fn ask(client: &ApiClient, question: &Question) -> Reply {
+    match question.asks {
+        QuestionKind::DryRun => dry_run(client, question).await,
+        QuestionKind::Review => review(client, question).await,
+    }
+}
+
+async fn dry_run(client: &ApiClient, question: &Question) -> Reply {
+    let Question { kind, object, uid, propagation, .. } = question;
+    let options = DeleteOptions { uid, version: None, propagation: *propagation, dry_run: true };
+    let Some(request) = delete(kind, object, &options) else {
+        return Reply::Answer(Answer::Unknown { said: ProblemCode::NoPath.into() });
+    };
+    let answered = match request {
+        Ok(request) => request::ask(client, request, QUESTION).await,
+        Err(failure) => Err(failure),
+    };
+    match answered {
+        Ok(answer) if answer.is_success() => Reply::Answer(Answer::Accepted),
+        Ok(answer) => read_refusal(&answer, question),
+        Err(failure) => read_outcome(of_failure(&failure)),
+    }
+}
+
+/// Reads a refusal of a dry run.
+///
+/// The sentences are those of `k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go`, of
+/// `…/webhook/validating/dispatcher.go` and of `…/endpoints/handlers/responsewriters/errors.go`.
+fn read_refusal(answer: &request::Answer, question: &Question) -> Reply {
+    let said = || answer.message();
+    if let Some(status) = Status::read(&answer.body) {
+        if status.message.contains("does not support dry run") {
+            return Reply::Answer(Answer::NoDryRun { said: said() });
+        }
+        if status.is_denial() {
+            let webhook = quoted_after(&status.message, "admission webhook ");
+            return Reply::Answer(Answer::Denied { webhook, said: said() });
+        }
+        if let Some(webhook) = quoted_after(&status.message, "failed calling webhook ") {
+            return Reply::Answer(Answer::WebhookFails { webhook, said: said() });
+        }
+        if answer.code == 403 && status.message.contains(" cannot delete resource ") {
+            return Reply::Answer(Answer::Forbidden { said: Some(said()) });
+        }
+    }
+    read_outcome(of_answer(answer, Some((&question.kind, &question.object))))
+}
+
+fn read_outcome(outcome: Outcome) -> Reply {
+    Reply::Answer(match outcome {
+        Outcome::Throttled { .. } => return Reply::Throttled,
+        Outcome::Accepted => Answer::Accepted,
+        Outcome::NotFound | Outcome::OtherUid { .. } => Answer::Old,
+        Outcome::Refused { message: said, .. } => Answer::Refused { said },
+        Outcome::Unanswered { message: said, .. }
+        | Outcome::Changed { message: said }
+        | Outcome::Unknown { message: said } => Answer::Unknown { said },
+        // No DELETE has one of these outcomes.
+        Outcome::Present { .. } | Outcome::Pods(_) | Outcome::Recalled => {
+            Answer::Unknown { said: ProblemCode::NotAnApiServer.into() }
+        }
+    })
+}
+
+/// The text between quotes after a word, bounded: `word "text" …`.
+fn quoted_after(message: &str, word: &str) -> Option<String> {
+    let (_, rest) = message.split_once(word)?;
+    let name = rest.strip_prefix('"')?.split('"').next()?;
+    Some(bounded(name)).filter(|name| !name.is_empty())
+}
+
+/// The answer of a SelfSubjectAccessReview.
+#[derive(Deserialize)]
+struct Review {
+    status: ReviewStatus,
+}
+
+#[derive(Deserialize)]
+struct ReviewStatus {
+    allowed: bool,
+    #[serde(default)]
+    reason: String,
+}
+
+async fn review(client: &ApiClient, question: &Question) -> Reply {
+    let Question { kind, object, .. } = question;
+    let body = json!({
+        "kind": "SelfSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": { "resourceAttributes": {
+            "verb": "delete",
+            "group": kind.group,
+            "version": kind.version,
+            "resource": kind.plural,
+            "namespace": object.namespace,
+            "name": object.name,
+        }},
+    });
+    const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let answered = match request::post(REVIEWS, request::JSON, body.to_string().into_bytes()) {
+        Ok(request) => request::ask(client, request, QUESTION).await,
+        Err(failure) => Err(failure),
+    };
+    let answer = match answered {
+        Ok(answer) if answer.is_success() => answer,
+        Ok(answer) if answer.code == 429 => return Reply::Throttled,
+        Ok(answer) => return Reply::Answer(Answer::Unknown { said: answer.message() }),
+        Err(failure) => return Reply::Answer(Answer::Unknown { said: (&failure).into() }),
+    };
+    Reply::Answer(match serde_json::from_slice::<Review>(&answer.body) {
+        Ok(Review { status: ReviewStatus { allowed: true, .. } }) => Answer::Accepted,
+        Ok(Review { status }) => {
+            let said = Some(bounded(&status.reason)).filter(|said| !said.is_empty());
+            Answer::Forbidden { said: said.map(ApiProblem::Quoted) }
+        }
+        Err(error) => {
+            let why = bounded(&error.to_string());
+            Answer::Unknown { said: ProblemCode::Unreadable { why }.into() }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Says before a teardown what would refuse a DELETE, and what would hold a deletion once it is accepted. A preflight has
+//! two sources: checks over the index, which are made at once, and questions to the API server, whose answers come one by one.
+//!
+//! # Decisions
+//! - A note does not forbid a run. A person may know better, and most of a plan goes although one object stays.
+//! - A check uses the detectors of [`diagnosis`](crate::diagnosis), so that a prediction and a later diagnosis agree.
+//! - An answer of the API server counts more than an inference: an object whose dry run succeeded is taken from the notes
+//!   about webhooks that seemed to be down, because `matchConditions` may have excluded it.
+//! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
+//!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for (`question.rs`).
+//! - Disruption budgets are information: only an eviction asks them, never a DELETE.
+
+mod admission;
+mod answer;
+mod card;
+mod finalizer;
+mod infrastructure;
+mod note;
+mod parent;
+mod progress;
+mod question;
+mod subject;
+mod visibility;
+mod waiting;
+
+use jiff::Timestamp;
+
+pub use self::{
+    answer::Answer,
+    card::{CheckState, NoteCard, PreflightCard},
+    note::{Note, NoteCode, Severity, Unasked},
+    progress::{Preflight, PreflightView},
+    question::{Question, QuestionKind},
+};
+use self::{note::Notes, subject::Subject};
+use crate::{diagnosis::Diagnosis, graph::Graph, index::Index, plan::Plan};
+
+/// One check over the index.
+type Check = for<'a> fn(&Subject<'a>, &mut Notes);
+
+/// All checks over the index, in the order in which a deletion meets the obstacles.
+const CHECKS: &[Check] = &[
+    visibility::kinds_without_delete,
+    admission::webhooks_down,
+    admission::converters_down,
+    waiting::already_deleted,
+    finalizer::finishers,
+    infrastructure::nodes,
+    infrastructure::drivers,
+    infrastructure::provisioners,
+    visibility::apis_down,
+    visibility::hidden_kinds,
+    parent::declaring,
+    infrastructure::budgets,
+];
+
+/// Begins the preflight of a plan: the checks over the index are made, and its questions wait for answers.
+pub fn preflight(
+    plan: &Plan,
+    index: &Index,
+    graph: &Graph,
+    diagnoses: &[Diagnosis],
+    now: Timestamp,
+) -> Preflight {
+    let subject = Subject::new(plan, index, graph, diagnoses, now);
+    let mut notes = Notes::default();
+    for check in CHECKS {
+        check(&subject, &mut notes);
+    }
+    Preflight::new(notes.into_list(), plan, index, now)
+}
+
+#[cfg(test)]
+mod tests;

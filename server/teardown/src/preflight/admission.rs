@@ -1,0 +1,111 @@
+//! Webhooks that would be asked and cannot answer.
+
+use std::collections::HashMap;
+
+use super::{
+    note::{NoteCode, Notes, Severity},
+    subject::Subject,
+};
+use crate::{
+    diagnosis::Serving,
+    object::{Facts, Guard, Object, ObjectRef, ServiceRef},
+    plan::Step,
+    relation::is_guarded_by,
+};
+
+/// Webhooks that are asked about a DELETE of the plan, or when its finalizers are cleared, and whose Service has no ready Pod.
+/// Those that are called by URL are outside the cluster; only a dry run tells about them.
+pub(super) fn webhooks_down(subject: &Subject<'_>, notes: &mut Notes) {
+    let mut serving = HashMap::new();
+    let mut configurations: Vec<_> = subject
+        .index()
+        .objects()
+        .filter(|object| matches!(object.facts, Facts::Webhooks(_)))
+        .collect();
+    configurations.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    for configuration in configurations {
+        let Facts::Webhooks(webhooks) = &configuration.facts else { continue };
+        for guard in &webhooks.guards {
+            let Some(service) = &guard.service else { continue };
+            let named = (service.namespace.clone(), service.name.clone());
+            let state = *serving.entry(named).or_insert_with(|| subject.case.serving(service));
+            if let Some(exists) = is_down(state) {
+                asked(subject, configuration, guard, service, exists, notes);
+            }
+        }
+    }
+}
+
+fn asked(
+    subject: &Subject<'_>,
+    configuration: &Object,
+    guard: &Guard,
+    service: &ServiceRef,
+    exists: bool,
+    notes: &mut Notes,
+) {
+    // The steps behind the configuration start when it is gone; the order of the plan has guarded objects before it.
+    let own_step = subject.step_of(&configuration.uid);
+    let is_before = |step: &Step| own_step.is_none_or(|own| step.id < own.id);
+    let severity = if guard.fails_closed { Severity::Refusal } else { Severity::Info };
+    for (_, object) in subject
+        .deleted()
+        .filter(|(step, object)| is_before(step) && is_guarded_by(object, guard, subject.index()))
+    {
+        let code = NoteCode::WebhookDown {
+            webhook: guard.webhook.clone(),
+            configuration: configuration.reference(),
+            service: reference(service),
+            exists,
+            of_delete: guard.deletes,
+            refuses: guard.fails_closed,
+        };
+        notes.add(severity, code, object.reference());
+    }
+}
+
+/// Conversion webhooks that have nobody to answer. The API server needs them for objects that are stored in another version
+/// than the one that is asked for, and then for every list of the kind, so also for the end of every namespace.
+pub(super) fn converters_down(subject: &Subject<'_>, notes: &mut Notes) {
+    let definitions = subject.index().of_resource("customresourcedefinitions.apiextensions.k8s.io");
+    let mut down: Vec<_> = definitions
+        .filter_map(|object| match &object.facts {
+            Facts::Definition(definition) => {
+                let converter = definition.converter.as_deref()?;
+                is_down(subject.case.serving(converter))?;
+                Some((object, definition, converter))
+            }
+            _ => None,
+        })
+        .collect();
+    down.sort_by(|(a, ..), (b, ..)| a.name.cmp(&b.name));
+    for (object, definition, converter) in down {
+        let instances =
+            subject.objects().filter(|(step, _)| step.kind.is(&definition.group, &definition.kind));
+        for (_, instance) in instances {
+            let code = NoteCode::ConverterDown {
+                definition: object.reference(),
+                service: reference(converter),
+            };
+            notes.add(Severity::Warning, code, instance.reference());
+        }
+    }
+}
+
+/// Whether a Service that does not answer exists; `None` if it answers, or cannot be seen.
+fn is_down(serving: Serving) -> Option<bool> {
+    match serving {
+        Serving::NoService => Some(false),
+        Serving::NoReadyPod => Some(true),
+        Serving::Yes | Serving::Unknown => None,
+    }
+}
+
+fn reference(service: &ServiceRef) -> ObjectRef {
+    ObjectRef {
+        group: "".into(),
+        kind: "Service".into(),
+        namespace: Some(service.namespace.clone()),
+        name: service.name.clone(),
+    }
+}

@@ -1,0 +1,232 @@
+//! Notes: what a preflight found, as codes with their parameters.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::{
+    api_problem::ApiProblem, diagnosis::Diagnosis, object::ObjectRef, unknown_reason::UnknownReason,
+};
+
+/// The weight of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// Worth knowing; nothing is held by it, or nothing can be predicted.
+    Info,
+    /// It may hold the objects, or refuse their deletion.
+    Warning,
+    /// As things are, the objects are not deleted, or their deletion does not end by itself.
+    Refusal,
+}
+
+/// One finding, with all objects of the plan that it concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its weight.
+    pub severity: Severity,
+    /// The finding.
+    pub code: NoteCode,
+    /// The objects that it concerns, in the order in which they were found; in a view only
+    /// the first ones.
+    pub objects: Vec<ObjectRef>,
+    /// The number of all of them.
+    pub total: usize,
+}
+
+/// A finding. Texts from the cluster are bounded and have no line breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoteCode {
+    /// A webhook that is asked has nobody to answer.
+    WebhookDown {
+        /// The name of the webhook in its configuration.
+        webhook: Arc<str>,
+        /// The configuration.
+        configuration: ObjectRef,
+        /// The Service that should answer.
+        service: ObjectRef,
+        /// Whether the Service exists, and only has no ready Pod.
+        exists: bool,
+        /// It is asked about the DELETE itself. Otherwise it is asked when the finalizers are cleared.
+        of_delete: bool,
+        /// `failurePolicy` is `Fail`.
+        refuses: bool,
+    },
+    /// The webhook that converts the objects of a kind has nobody to answer.
+    ConverterDown {
+        /// The definition of the kind.
+        definition: ObjectRef,
+        /// The Service that should answer.
+        service: ObjectRef,
+    },
+    /// The API server behind a group version does not answer, so no namespace can be proven empty.
+    ApiDown {
+        /// The group version, such as `metrics.k8s.io/v1beta1`.
+        group_version: String,
+    },
+    /// A kind that would show that nothing is left is hidden.
+    Hidden {
+        /// The reason.
+        why: UnknownReason,
+    },
+    /// The API has no verb `delete` for the kind.
+    NoDeleteVerb {
+        /// The resource, as kubectl writes it.
+        resource: String,
+    },
+    /// Nothing in the cluster is known to clear the finalizer.
+    FinisherGone {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// Workloads that were deleted lately and may have been the program.
+        deleted: Vec<ObjectRef>,
+    },
+    /// The program that clears the finalizer has no ready Pod.
+    FinisherNotReady {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The program.
+        finisher: ObjectRef,
+    },
+    /// It is not known which of several programs clears the finalizer, and none of them is ready.
+    FinishersNotReady {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The programs.
+        possible: Vec<ObjectRef>,
+    },
+    /// The kinds that would show who clears the finalizer are hidden.
+    FinisherHidden {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The hidden resource.
+        resource: Arc<str>,
+    },
+    /// The kubelet of the Pods' node has stopped reporting.
+    NodeSilent {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// The Pods' node reports that it is not ready.
+    NodeNotReady {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// The driver that has to unmount the Pods' volumes is not registered on their node.
+    DriverMissing {
+        /// The CSI driver.
+        driver: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+    },
+    /// The driver that has to delete the storage behind the volumes is not installed.
+    ProvisionerMissing {
+        /// The CSI driver.
+        driver: Arc<str>,
+    },
+    /// The objects are being deleted already, and wait.
+    Waits {
+        /// The diagnosis.
+        diagnosis: Box<Diagnosis>,
+    },
+    /// An object outside the plan declares the objects, and would make them again.
+    Declared {
+        /// The parent.
+        parent: ObjectRef,
+    },
+    /// The objects say that another object declares them, and that object cannot be seen.
+    DeclaredElsewhere {
+        /// The kind of the parent.
+        kind: &'static str,
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// Disruption budgets cover Pods of the plan. No DELETE asks them.
+    Budgets,
+    /// The API server says that the caller may not delete the objects.
+    MayNotDelete {
+        /// The resource, as kubectl writes it.
+        resource: String,
+        /// The words of the API server, if it gave any.
+        said: Option<ApiProblem>,
+    },
+    /// A webhook denies the DELETE.
+    Denied {
+        /// The name of the webhook in its configuration; none for a policy.
+        webhook: Option<String>,
+        /// The words of the answer.
+        said: ApiProblem,
+    },
+    /// The API server could not call a webhook, and refuses because of that.
+    WebhookFails {
+        /// The name of the webhook in its configuration.
+        webhook: String,
+        /// The words of the answer.
+        said: ApiProblem,
+    },
+    /// The API server refuses the DELETE for another reason.
+    Refused {
+        /// The words of the answer.
+        said: ApiProblem,
+    },
+    /// The objects are gone, or other objects have their names.
+    PlanIsOld,
+    /// The API server did not answer the question, or with an error.
+    NoAnswer {
+        /// The problem.
+        said: ApiProblem,
+    },
+    /// A webhook that is asked does not support a dry run, so the DELETE cannot be predicted.
+    NoDryRun {
+        /// The words of the answer.
+        said: ApiProblem,
+    },
+    /// Another API server stores the objects, so only the right to delete was asked for.
+    OnlyReviewed {
+        /// The resource, as kubectl writes it.
+        resource: String,
+    },
+    /// The API server was not asked about the objects.
+    NotAsked {
+        /// The reason.
+        why: Unasked,
+    },
+}
+
+/// The reason why the API server was not asked about some objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unasked {
+    /// A preflight asks about a limited number of objects.
+    Limit,
+    /// The time for it was over.
+    Time,
+    /// The API server asked for fewer requests.
+    Throttled,
+    /// The server is busy with other preflights, or ends.
+    Busy,
+}
+
+/// Notes in the making: equal findings become one note.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Vec<Note>);
+
+impl Notes {
+    /// Adds an object to the note with this finding. The worst severity counts.
+    pub(super) fn add(&mut self, severity: Severity, code: NoteCode, object: ObjectRef) {
+        match self.0.iter_mut().find(|note| note.code == code) {
+            Some(note) => {
+                note.severity = note.severity.max(severity);
+                note.objects.push(object);
+                note.total += 1;
+            }
+            None => self.0.push(Note { severity, code, objects: vec![object], total: 1 }),
+        }
+    }
+
+    /// The notes, the worst first, and of those the one about the most objects. Equal ones stay as they were found.
+    pub(super) fn into_list(self) -> Vec<Note> {
+        let mut notes = self.0;
+        notes.sort_by_key(|note| std::cmp::Reverse((note.severity, note.total)));
+        notes
+    }
+}

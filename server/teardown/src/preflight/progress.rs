@@ -1,0 +1,118 @@
+//! A preflight of one plan, from the checks over the index to the last answer of the API server.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{
+    answer::{Answer, merged},
+    card::CheckState,
+    note::{Note, NoteCode, Severity, Unasked},
+    question::{Question, questions},
+};
+use crate::{
+    index::Index,
+    object::ObjectRef,
+    plan::{Plan, StepId},
+};
+
+/// The most notes that are shown.
+const NOTES: usize = 100;
+/// The most objects that a shown note names.
+const NAMED: usize = 10;
+
+/// A preflight of one plan.
+#[derive(Clone, Debug)]
+pub struct Preflight {
+    of_index: Vec<Note>,
+    questions: Vec<Question>,
+    /// The objects that are over the limit.
+    over: Vec<ObjectRef>,
+    answers: BTreeMap<StepId, Answer>,
+    /// Set once no more answers come: the reason why some are missing, if any are.
+    ended: Option<Option<Unasked>>,
+    at: Timestamp,
+}
+
+/// A preflight as it is shown, bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PreflightView {
+    /// Its state.
+    pub state: CheckState,
+    /// The number of objects about which the API server has answered.
+    pub checked: usize,
+    /// The number of objects about which it is asked.
+    pub total: usize,
+    /// The time of the last answer; none before the first preflight.
+    pub at: Option<Timestamp>,
+    /// The notes, the worst first, at most 100, each with at most 10 of its objects.
+    pub notes: Vec<Note>,
+    /// The number of notes that are left off.
+    pub more: usize,
+    /// The number of all notes of the severity [`Severity::Refusal`].
+    pub refusals: usize,
+}
+
+impl Preflight {
+    /// A preflight with these notes about the index, and with the questions about the plan.
+    pub(super) fn new(of_index: Vec<Note>, plan: &Plan, index: &Index, now: Timestamp) -> Self {
+        let (questions, over) = questions(plan, index);
+        let ended = questions.is_empty().then_some(None);
+        Self { of_index, questions, over, answers: BTreeMap::new(), ended, at: now }
+    }
+
+    /// The questions for the API server, in the order in which they are asked.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    /// Whether answers are still to come.
+    pub fn is_running(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// Takes the answer to the question about a step.
+    pub fn answer(&mut self, step: StepId, answer: Answer, now: Timestamp) {
+        if self.is_running() && self.questions.iter().any(|it| it.step == step) {
+            self.answers.insert(step, answer);
+            self.at = now;
+        }
+    }
+
+    /// No more answers come. `why` is the reason for those that are missing.
+    pub fn end(&mut self, why: Option<Unasked>, now: Timestamp) {
+        if self.is_running() {
+            self.ended = Some(why);
+            self.at = now;
+        }
+    }
+
+    /// The preflight as it is shown.
+    pub fn view(&self) -> PreflightView {
+        let mut notes = merged(&self.of_index, &self.questions, &self.answers);
+        let not_asked = |why| NoteCode::NotAsked { why };
+        for object in &self.over {
+            notes.add(Severity::Info, not_asked(Unasked::Limit), object.clone());
+        }
+        if let Some(Some(why)) = self.ended {
+            let missing = self.questions.iter().filter(|it| !self.answers.contains_key(&it.step));
+            for question in missing {
+                notes.add(Severity::Info, not_asked(why), question.object.clone());
+            }
+        }
+        let mut notes = notes.into_list();
+        let refusals = notes.iter().filter(|note| note.severity == Severity::Refusal).count();
+        let more = notes.len().saturating_sub(NOTES);
+        notes.truncate(NOTES);
+        notes.iter_mut().for_each(|note| note.objects.truncate(NAMED));
+        PreflightView {
+            state: if self.is_running() { CheckState::Running } else { CheckState::Done },
+            checked: self.answers.len(),
+            total: self.questions.len(),
+            at: Some(self.at),
+            notes,
+            more,
+            refusals,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+use super::{fixture, plan_of, preflight_of, told_of};
+use crate::{
+    index::Index,
+    plan::StepId,
+    preflight::{Answer, CheckState, Preflight, Unasked},
+};
+
+const SHOP: &str = "
+    ns shop of=shop
+    cm shop/a of=shop
+    cm shop/b of=shop
+    secret shop/c of=shop
+    apiservice v1.
+    webhook gate service=guards/gone guards=configmaps
+";
+
+fn step_of(preflight: &Preflight, name: &str) -> StepId {
+    preflight.questions().iter().find(|it| *it.object.name == *name).unwrap().step
+}
+
+/// The notes of the unit `shop` after these answers, one for each name.
+fn told(answers: &[(&str, Answer)]) -> String {
+    let index = fixture::index(SHOP);
+    let mut preflight = preflight_of(&index, &plan_of(&index));
+    for (name, answer) in answers {
+        let step = step_of(&preflight, name);
+        preflight.answer(step, answer.clone(), fixture::now());
+    }
+    told_of(&preflight.view())
+}
+
+fn said(text: &str) -> crate::api_problem::ApiProblem {
+    text.into()
+}
+
+/// `matchConditions` may exclude an object, and the index does not know them.
+#[test]
+fn dry_run_that_succeeds_refutes_a_webhook_that_seemed_to_be_down() {
+    insta::assert_snapshot!(told(&[]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b");
+    insta::assert_snapshot!(told(&[("a", Answer::Accepted)]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b");
+    insta::assert_snapshot!(told(&[("a", Answer::Accepted), ("b", Answer::Accepted)]), @"");
+}
+
+#[test]
+fn webhook_that_the_index_knows_to_be_down_is_one_note() {
+    let fails =
+        |webhook: &str| Answer::WebhookFails { webhook: webhook.into(), said: said("dead") };
+    let answers = [
+        ("a", fails("gate.example.com")),
+        ("b", fails("gate.example.com")),
+        ("c", fails("url.example.com")),
+    ];
+    insta::assert_snapshot!(told(&answers), @"
+    Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
+    Refusal url.example.com fails: Secret shop/c
+    ");
+}
+
+#[test]
+fn equal_refusals_are_one_note_with_the_first_words() {
+    let denied =
+        |text: &str| Answer::Denied { webhook: Some("deny.example.com".into()), said: said(text) };
+    let answers = [
+        ("a", denied("not a")),
+        ("b", denied("not b")),
+        ("c", Answer::Forbidden { said: Some(said("no")) }),
+        ("shop", Answer::Refused { said: said("odd") }),
+    ];
+    insta::assert_snapshot!(told(&answers), @r#"
+    Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
+    Refusal Some("deny.example.com") denies: Quoted("not a"): ConfigMap shop/a, ConfigMap shop/b
+    Refusal may not delete secrets: Secret shop/c
+    Refusal refused: Quoted("odd"): Namespace shop
+    "#);
+}
+
+#[test]
+fn answer_that_predicts_nothing_is_no_refusal() {
+    let answers = [
+        ("a", Answer::NoDryRun { said: said("no dry run") }),
+        ("b", Answer::Old),
+        ("c", Answer::Unknown { said: said("away") }),
+        ("shop", Answer::Accepted),
+    ];
+    insta::assert_snapshot!(told(&answers), @r#"
+    Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
+    Warning no answer: Quoted("away"): Secret shop/c
+    Warning old: ConfigMap shop/b
+    Info no dry run: ConfigMap shop/a
+    "#);
+}
+
+#[test]
+fn preflight_that_ends_early_names_what_it_did_not_ask() {
+    let index = fixture::index(SHOP);
+    let mut preflight = preflight_of(&index, &plan_of(&index));
+    let step = step_of(&preflight, "a");
+    preflight.answer(step, Answer::Accepted, fixture::now());
+    let view = preflight.view();
+    assert_eq!((view.state, view.checked, view.total), (CheckState::Running, 1, 4));
+    preflight.end(Some(Unasked::Time), fixture::now());
+    // An answer that comes late changes nothing.
+    let late = step_of(&preflight, "b");
+    preflight.answer(late, Answer::Old, fixture::now());
+    let view = preflight.view();
+    assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 1, 4));
+    insta::assert_snapshot!(told_of(&view), @"
+    Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b
+    Info not asked: Time: Secret shop/c, Namespace shop, ConfigMap shop/b
+    ");
+}
+
+#[test]
+fn plan_without_a_question_is_done_at_once() {
+    let index: Index = fixture::index("ns shop of=shop\ncm shop/a of=shop");
+    let plan = crate::plan::Plan { steps: Vec::new(), ..plan_of(&index) };
+    let view = preflight_of(&index, &plan).view();
+    assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 0, 0));
+}

@@ -1,0 +1,352 @@
+//! Preflights of a whole server against the sandbox under paused time: what is predicted, and what is asked. The request log
+//! of the sandbox says what was asked.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sandbox::{
+    cluster::Actor, control_plane::ControlPlane, controller::timing::Timing,
+    fault::AdmissionDecision, service::Sandbox,
+};
+use serde_json::{Value, json};
+use server::{
+    chance::Chance,
+    cluster::Cluster,
+    hub::{self, Hub, HubHandle, Incoming, PreflightRequest, Refusal},
+    journal::Journal,
+};
+use teardown::{
+    fixture,
+    plan::{Choices, Plan, PlanId},
+    preflight::{Answer, CheckState, NoteCode, PreflightView, Severity, Unasked},
+    unit::UnitId,
+};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// A server, and its simulated cluster.
+struct Server {
+    hub: HubHandle,
+    sandbox: Sandbox,
+    _tasks: JoinSet<()>,
+}
+
+fn create(world: &mut ControlPlane, group: &str, plural: &str, namespace: &str, object: Value) {
+    world.cluster.create(&Actor::admin(), group, plural, namespace, object).unwrap();
+}
+
+fn metadata(name: &str) -> Value {
+    json!({"name": name, "labels": {"app.kubernetes.io/part-of": "shop"}})
+}
+
+/// The unit `shop`: a namespace with two ConfigMaps and a Secret.
+fn shop(world: &mut ControlPlane) {
+    create(world, "", "namespaces", "", json!({"metadata": metadata("shop")}));
+    for (plural, name) in [("configmaps", "a"), ("configmaps", "b"), ("secrets", "c")] {
+        create(world, "", plural, "shop", json!({"metadata": metadata(name)}));
+    }
+}
+
+/// A webhook that is asked about DELETEs of one resource.
+fn webhook(name: &str, resource: &str, config: &Value) -> Value {
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": [resource], "scope": "*"});
+    json!({"metadata": {"name": name}, "webhooks": [{
+        "name": format!("{name}.example.com"), "rules": [rule], "clientConfig": config,
+        "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail", "timeoutSeconds": 10,
+    }]})
+}
+
+impl Server {
+    /// A server that talks to this world as this actor.
+    fn start(actor: Actor, set_up: impl FnOnce(&mut ControlPlane)) -> Self {
+        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
+        let mut world = ControlPlane::new(now, 1, Timing::default());
+        world.run_until_idle();
+        set_up(&mut world);
+        let sandbox = Sandbox::of(world);
+        let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+        let (out, calls) = mpsc::channel(hub::CALLS);
+        let (asked, requests) = mpsc::channel(hub::PREFLIGHTS);
+        let chance = Chance::seeded(1);
+        let cluster = Cluster::served_by(sandbox.speaking_as(Some(actor)), "sandbox")
+            .repeatable(chance.clone())
+            .answering(requests);
+        let hub = Hub::open("sandbox".into(), inbox, out, Journal::in_memory()).unwrap();
+        let hub = hub.repeatable(now, chance).unwrap().asking(asked);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
+        let handle = HubHandle::new(mailbox.clone());
+        tasks.spawn(async move {
+            cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
+        });
+        Self { hub: handle, sandbox, _tasks: tasks }
+    }
+
+    /// The plan of the unit `shop`, once every kind is listed.
+    async fn plan(&self) -> PlanId {
+        for _ in 0..600 {
+            let made = self.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap();
+            match made {
+                Ok(plan) => return Plan::clone(&plan).id,
+                Err(Refusal::NotReady | Refusal::UnknownUnit(_)) => {}
+                Err(refusal) => panic!("{refusal:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("the cluster is never listed");
+    }
+
+    /// The preflight of the unit `shop`, once it is done.
+    async fn preflight(&self) -> PreflightView {
+        let plan = self.plan().await;
+        let mut view = self.hub.start_preflight(plan.clone()).await.unwrap().unwrap();
+        for _ in 0..1_000 {
+            if view.state == CheckState::Done {
+                return view;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            view = self.hub.preflight(plan.clone()).await.unwrap().unwrap();
+        }
+        panic!("it is never done: {view:?}");
+    }
+
+    /// The DELETEs so far, as `dry run configmaps/shop/a` or `configmaps/shop/a`.
+    fn deletions(&self) -> Vec<String> {
+        let told = |entry: &sandbox::log::Entry| {
+            let key = entry.key.as_ref()?;
+            let how = if entry.dry_run { "dry run " } else { "" };
+            (entry.verb == "delete").then(|| {
+                format!("{how}{}/{}/{} {}", key.plural, key.namespace, key.name, entry.effect)
+            })
+        };
+        let mut all: Vec<String> = self
+            .sandbox
+            .with(|world| world.cluster.log.entries().iter().filter_map(told).collect());
+        all.sort();
+        all
+    }
+}
+
+/// The notes without their words: severity, finding, objects.
+fn told(view: &PreflightView) -> Vec<String> {
+    let code = |code: &NoteCode| match code {
+        NoteCode::WebhookDown { webhook, .. } => format!("{webhook} is down"),
+        NoteCode::WebhookFails { webhook, .. } => format!("{webhook} fails"),
+        NoteCode::Denied { webhook, .. } => format!("{} denies", webhook.as_deref().unwrap()),
+        NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
+        NoteCode::OnlyReviewed { resource } => format!("only reviewed {resource}"),
+        NoteCode::FinisherGone { finalizer, .. } => format!("nobody clears {finalizer}"),
+        other => format!("{other:?}"),
+    };
+    view.notes
+        .iter()
+        .map(|note| {
+            let names: Vec<&str> = note.objects.iter().map(|object| &*object.name).collect();
+            format!("{:?} {}: {}", note.severity, code(&note.code), names.join(" "))
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn plan_without_an_obstacle_has_no_finding_and_nothing_is_deleted() {
+    let server = Server::start(Actor::admin(), shop);
+    let view = server.preflight().await;
+    assert_eq!(told(&view), [""; 0]);
+    assert_eq!((view.checked, view.total), (4, 4));
+    assert_eq!(
+        server.deletions(),
+        [
+            "dry run configmaps/shop/a false",
+            "dry run configmaps/shop/b false",
+            "dry run namespaces//shop false",
+            "dry run secrets/shop/c false",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn webhooks_that_deny_or_are_down_are_found_with_their_words() {
+    let server = Server::start(Actor::admin(), |world| {
+        shop(world);
+        let service = json!({"service": {"namespace": "guards", "name": "gone"}});
+        let down = webhook("down", "secrets", &service);
+        create(world, ADMISSION, "validatingwebhookconfigurations", "", down);
+        // It is outside the cluster, so that only a dry run tells.
+        let url = |name: &str| json!({"url": format!("https://{name}.example.org/")});
+        for (name, resource) in [("deny", "configmaps"), ("away", "namespaces")] {
+            let configuration = webhook(name, resource, &url(name));
+            create(world, ADMISSION, "validatingwebhookconfigurations", "", configuration);
+        }
+        let decision = AdmissionDecision::Deny { code: 404, message: "not on a Friday".into() };
+        world.cluster.webhook_decisions.insert("deny.example.com".into(), decision);
+    });
+    let view = server.preflight().await;
+    assert_eq!(
+        told(&view),
+        [
+            "Refusal deny.example.com denies: a b",
+            "Refusal down.example.com is down: c",
+            "Refusal away.example.com fails: shop",
+        ]
+    );
+    let NoteCode::Denied { said, .. } = &view.notes[0].code else { panic!("{view:?}") };
+    let words = "admission webhook \"deny.example.com\" denied the request: not on a Friday";
+    assert_eq!(*said, words.into());
+    assert_eq!(view.refusals, 3);
+}
+
+/// The actor `li` may look at everything, and delete ConfigMaps and namespaces.
+fn allow_some(world: &mut ControlPlane) {
+    let rules = json!([
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["configmaps", "namespaces"], "verbs": ["delete"]},
+    ]);
+    let role = json!({"metadata": {"name": "some"}, "rules": rules});
+    create(world, RBAC, "clusterroles", "", role);
+    let subject = json!({"kind": "User", "name": "li", "apiGroup": RBAC});
+    let role = json!({"kind": "ClusterRole", "name": "some", "apiGroup": RBAC});
+    let binding = json!({"metadata": {"name": "some"}, "subjects": [subject], "roleRef": role});
+    create(world, RBAC, "clusterrolebindings", "", binding);
+}
+
+fn li() -> Actor {
+    Actor { name: "li".into(), groups: vec!["system:authenticated".into()], ..Actor::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_right_is_found() {
+    let server = Server::start(li(), |world| {
+        shop(world);
+        allow_some(world);
+    });
+    let view = server.preflight().await;
+    assert_eq!(told(&view), ["Refusal may not delete secrets: c"]);
+}
+
+/// Objects of the kind `Metric` in the API `agg.example.com`, which another API server stores.
+fn aggregated(world: &mut ControlPlane) {
+    let service = json!({"namespace": "kube-system", "name": "agg"});
+    let spec = json!({
+        "group": "agg.example.com", "version": "v1", "service": service, "groupPriorityMinimum": 100, "versionPriority": 100,
+    });
+    let api = json!({"metadata": {"name": "v1.agg.example.com"}, "spec": spec});
+    let kind = sandbox::kind::Kind {
+        group: "agg.example.com".into(),
+        kind: "Metric".into(),
+        plural: "metrics".into(),
+        subresources: vec![],
+        ..(**world.cluster.kinds.get("", "configmaps").unwrap()).clone()
+    };
+    create(world, "apiregistration.k8s.io", "apiservices", "", api);
+    world.cluster.serve_aggregated("v1.agg.example.com", vec![kind]);
+    let service = json!({"metadata": {"name": "agg"}, "spec": {"ports": [{"port": 443}]}});
+    create(world, "", "services", "kube-system", service);
+    let slice = json!({
+        "metadata": {"name": "m", "labels": {"kubernetes.io/service-name": "agg"}},
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+    });
+    create(world, "discovery.k8s.io", "endpointslices", "kube-system", slice);
+    create(world, "agg.example.com", "metrics", "shop", json!({"metadata": metadata("m")}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_api_server_is_never_asked_for_a_dry_run() {
+    for (actor, expected) in [
+        (Actor::admin(), "Info only reviewed metrics.agg.example.com: m"),
+        (li(), "Refusal may not delete metrics.agg.example.com: m"),
+    ] {
+        let server = Server::start(actor, |world| {
+            shop(world);
+            allow_some(world);
+            aggregated(world);
+        });
+        let view = server.preflight().await;
+        assert!(told(&view).contains(&expected.to_owned()), "{view:?}");
+        let deletions = server.deletions();
+        assert!(deletions.len() >= 4, "{deletions:?}");
+        assert!(!deletions.iter().any(|it| it.contains("metrics/")), "{deletions:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finalizer_without_a_program_is_found() {
+    let server = Server::start(Actor::admin(), |world| {
+        shop(world);
+        let mut held = metadata("held");
+        held["finalizers"] = json!(["example.com/clean-up"]);
+        create(world, "", "configmaps", "shop", json!({"metadata": held}));
+    });
+    let view = server.preflight().await;
+    assert_eq!(told(&view), ["Refusal nobody clears example.com/clean-up: held"]);
+}
+
+/// A hub that knows the unit `shop`, its mailbox, and the preflights that it asks for.
+async fn hub_alone(
+    asks: bool,
+) -> (HubHandle, mpsc::Sender<Incoming>, mpsc::Receiver<PreflightRequest>, JoinSet<()>) {
+    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+    let (out, _) = mpsc::channel(hub::CALLS);
+    let (asked, requests) = mpsc::channel(hub::PREFLIGHTS);
+    let hub = Hub::open("test".into(), inbox, out, Journal::in_memory()).unwrap();
+    let hub = if asks { hub.asking(asked) } else { hub };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
+    let objects = fixture::objects("ns shop of=shop\ncm shop/a of=shop");
+    mailbox.send(Incoming::Observed(fixture::listing(&objects))).await.unwrap();
+    (HubHandle::new(mailbox.clone()), mailbox, requests, tasks)
+}
+
+#[tokio::test(start_paused = true)]
+async fn preflight_that_runs_is_not_started_again_and_one_that_ended_is() {
+    let (hub, mailbox, mut requests, _tasks) = hub_alone(true).await;
+    let made = hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
+    let plan = made.id.clone();
+    let unasked = hub.preflight(plan.clone()).await.unwrap().unwrap();
+    assert_eq!((unasked.state, unasked.at), (CheckState::NotRun, None));
+    for _ in 0..3 {
+        let view = hub.start_preflight(plan.clone()).await.unwrap().unwrap();
+        assert_eq!((view.state, view.checked, view.total), (CheckState::Running, 0, 2));
+    }
+    let first = requests.try_recv().unwrap();
+    assert!(requests.try_recv().is_err(), "it runs already");
+    let answered = |request: &PreflightRequest| Incoming::Answered {
+        plan: request.plan.clone(),
+        attempt: request.attempt,
+        step: request.questions[0].step,
+        answer: Answer::Accepted,
+    };
+    mailbox.send(answered(&first)).await.unwrap();
+    let attempt = first.attempt;
+    let ended = Incoming::PreflightEnded { plan: plan.clone(), attempt, why: Some(Unasked::Time) };
+    mailbox.send(ended).await.unwrap();
+    let view = hub.preflight(plan.clone()).await.unwrap().unwrap();
+    assert_eq!((view.state, view.checked), (CheckState::Done, 1));
+    hub.start_preflight(plan.clone()).await.unwrap().unwrap();
+    let second = requests.try_recv().unwrap();
+    // A late answer to the first preflight is none to the second.
+    mailbox.send(answered(&first)).await.unwrap();
+    let view = hub.preflight(plan.clone()).await.unwrap().unwrap();
+    assert_eq!((view.state, view.checked), (CheckState::Running, 0));
+    mailbox.send(answered(&second)).await.unwrap();
+    assert_eq!(hub.preflight(plan).await.unwrap().unwrap().checked, 1);
+    let unknown = PlanId::new("none");
+    let refusal = Err(Refusal::UnknownPlan(unknown.clone()));
+    assert_eq!(hub.start_preflight(unknown.clone()).await.unwrap(), refusal);
+    assert_eq!(hub.preflight(unknown).await.unwrap(), refusal);
+}
+
+/// Nobody takes the questions, so the notes about the index are all there is.
+#[tokio::test(start_paused = true)]
+async fn without_a_cluster_to_ask_a_preflight_says_so() {
+    let (hub, _mailbox, _requests, _tasks) = hub_alone(false).await;
+    let plan = hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
+    let view = hub.start_preflight(plan.id.clone()).await.unwrap().unwrap();
+    assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 0, 2));
+    let note = &view.notes[0];
+    assert_eq!(note.severity, Severity::Info);
+    assert_eq!(note.code, NoteCode::NotAsked { why: Unasked::Busy });
+}
