@@ -7,11 +7,10 @@ pub mod trouble;
 pub mod unit;
 pub mod units;
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 use teardown::{
+    advice::WayOffer,
     demo::DemoCommand,
     message::{ClusterCard, HiddenKindCard, Topic},
 };
@@ -24,7 +23,7 @@ use crate::{
         seed::InitialData,
     },
     view::{
-        adviser::{Adviser, RemedyOrder},
+        adviser::{Adviser, Question},
         frame::Badge,
         invite::{Invitations, InviteCommand},
     },
@@ -104,50 +103,42 @@ fn cluster(scene: Scene) -> Memo<Option<ClusterCard>> {
 
 /// The requests of the cards of diagnoses: for advice, and for a remedy.
 fn adviser() -> Adviser {
-    let known = expect_context::<KnownAdvice>();
-    // The diagnosis that is read now, and whether to read it again then: a card may change faster than it can be read.
-    let reading = StoredValue::new(BTreeMap::<String, bool>::new());
-    let load = Callback::new(move |id: String| {
-        let is_read = reading.with_value(|reading| reading.contains_key(&id));
-        reading.update_value(|reading| _ = reading.insert(id.clone(), is_read));
-        if is_read {
-            return;
-        }
-        leptos::task::spawn_local(async move {
-            loop {
-                let read = command::read_advice(&id).await.map_err(|refusal| refusal.what);
-                known.put(id.clone(), read);
-                let again = reading.try_update_value(|reading| {
-                    let again = reading.remove(&id) == Some(true);
-                    if again {
-                        reading.insert(id.clone(), false);
-                    }
-                    again
-                });
-                if again != Some(true) {
-                    break;
-                }
-            }
-        });
-    });
-    let (busy, refusal) = (RwSignal::new(false), RwSignal::new(None));
-    let act = Callback::new(move |order: RemedyOrder| {
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            let RemedyOrder { diagnosis, hash, name, statement } = &order;
-            let done = command::remedy(diagnosis, hash, name, statement).await;
-            busy.set(false);
-            refusal.set(done.err());
-            load.run(order.diagnosis);
-        });
-    });
-    Adviser { load, act, busy, refusal }
+    Adviser {
+        known: expect_context::<KnownAdvice>(),
+        load: load_advice,
+        act: do_remedy,
+        busy: RwSignal::new(false),
+        refusal: RwSignal::new(None),
+        question: Question::new(),
+    }
 }
 
-/// Takes back what a remedy switched off, and tells the refusal, if there is one.
-pub fn undo_remedy(attempt: String, refused: RwSignal<Option<command::Refusal>>) {
+/// Reads the advice about a diagnosis anew.
+fn load_advice(known: KnownAdvice, id: String) {
+    if !known.begin(&id) {
+        return;
+    }
     leptos::task::spawn_local(async move {
-        refused.set(command::undo_remedy(&attempt).await.err());
+        loop {
+            match command::read_advice(&id).await {
+                Ok(read) => known.put(id.clone(), read),
+                Err(refusal) => known.fail(&id, refusal.what),
+            }
+            if !known.end(&id) {
+                break;
+            }
+        }
+    });
+}
+
+/// Has a remedy done, and reads what came of it.
+fn do_remedy(adviser: Adviser, offer: WayOffer, statement: String) {
+    adviser.busy.set(true);
+    leptos::task::spawn_local(async move {
+        let done = command::remedy(&offer, &statement).await;
+        adviser.busy.set(false);
+        adviser.refusal.set(done.err());
+        load_advice(adviser.known, offer.diagnosis);
     });
 }
 

@@ -42,7 +42,6 @@ pub mod step;
 pub mod steps;
 pub mod stop;
 pub mod take_on;
-pub mod switched_off;
 pub mod theme;
 pub mod typed;
 pub mod unit_head;

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use teardown::{
     plan::{Plan, PlanId},
+    remedy::switched_off,
     run::{Input, RunId},
 };
 use tokio::{
@@ -210,6 +211,13 @@ impl Hub {
             Incoming::RemedyCompleted { attempt, outcome, copy } => {
                 let (attempts, journal) = self.runs.attempts_mut();
                 attempts.complete(&attempt, outcome, copy.as_ref(), &self.cluster, journal)?;
+            }
+            Incoming::ReadSwitchedOff { reply } => {
+                let attempts = self.runs.attempts().latest_first(&self.cluster);
+                let off = switched_off(attempts, self.cluster.index());
+                let off =
+                    off.into_iter().map(|(attempt, what, undo)| (attempt.clone(), what, undo));
+                send_reply(reply, off.collect());
             }
             Incoming::ReadAttempts { reply } => {
                 let attempts = self.runs.attempts().latest_first(&self.cluster);

@@ -45,7 +45,7 @@ fn check(plan: RwSignal<Option<Plan>>, known: KnownAdvice, start: bool) {
             if read.note.is_empty() {
                 set_timeout(move || check(plan, known, false), LOOK);
             }
-            known.put(id.to_string(), Ok(read));
+            known.put(id.to_string(), read);
         }
     });
 }
@@ -92,7 +92,7 @@ pub fn PlanPage() -> impl IntoView {
     let known = expect_context::<KnownAdvice>();
     let checks = Memo::new(move |_| {
         let id = plan.with(|plan| plan.as_ref().map(|it| it.id.to_string()))?;
-        known.of(&id)?.ok()
+        known.of(&id)
     });
     Effect::new(move |_| {
         if plan.with(Option::is_some) {
@@ -103,7 +103,7 @@ pub fn PlanPage() -> impl IntoView {
             }
         }
     });
-    let opened = StoredValue::new(None);
+    let opened = StoredValue::new(Vec::new());
     let check_again = Callback::new(move |()| check(plan, known, true));
 
     let asking = RwSignal::new(false);

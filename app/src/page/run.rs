@@ -28,6 +28,7 @@ use crate::{
         feed::Feed,
         graph::Graph,
         kept::{kept_cards, names},
+        remedy::RemedyDialog,
         run_head::RunHead,
         search::Search,
         shape::ShapeSwitch,
@@ -121,6 +122,7 @@ pub fn Run() -> impl IntoView {
                     {move || in_trouble.get().then(|| view! {
                         <section aria-labelledby="why-title">
                             <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
+                            <RemedyDialog adviser/>
                             {diagnoses(scene, Some(address), true, adviser)}
                         </section>
                     }.into_any())}

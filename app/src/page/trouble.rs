@@ -1,11 +1,11 @@
 //! `/trouble`: every deletion that waits, by what it waits for.
 
 use leptos::prelude::*;
-use teardown::message::Topic;
+use teardown::{advice::SWITCHED_OFF, message::Topic};
 
 use crate::{
     text,
-    view::{banner, diagnosis::diagnoses, empty},
+    view::{banner, diagnosis::diagnoses, empty, remedy::RemedyDialog, way::list},
 };
 
 /// The page.
@@ -17,6 +17,21 @@ pub fn Trouble() -> impl IntoView {
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
+    let off =
+        Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.switched_off)));
+    Effect::new(move |_| {
+        if off.get() > 0 {
+            (adviser.load)(adviser.known, SWITCHED_OFF.to_owned());
+        }
+    });
+    let back = Memo::new(move |_| adviser.known.of(SWITCHED_OFF).filter(|_| off.get() > 0));
+    let opened = StoredValue::new(Vec::new());
+    let put_back = move || {
+        back.with(|back| {
+            let heading = view! { <h2>{text::SWITCHED_OFF}</h2> }.into_any();
+            back.as_ref().map(|back| list(heading, &back.ways, opened, Some(adviser.question)))
+        })
+    };
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
         (false, _) => empty::loading(),
         (true, false) => {
@@ -39,6 +54,8 @@ pub fn Trouble() -> impl IntoView {
             </div>
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::blind(&blind.get())}
+            <RemedyDialog adviser/>
+            {move || put_back()}
             {move || body()}
         </div>
     }

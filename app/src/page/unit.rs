@@ -23,6 +23,7 @@ use crate::{
         graph::Graph,
         guard::Guarded,
         list::List,
+        remedy::RemedyDialog,
         run_row::run_row,
         search::Search,
         shape::ShapeSwitch,
@@ -48,9 +49,7 @@ pub fn Unit() -> impl IntoView {
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let tally = Memo::new(move |_| scene.read(Tally::of));
     let runs: Memo<Vec<RunCard>> = Memo::new(move |_| {
-        let mut runs: Vec<RunCard> = scene.read(|records| scene::runs(records).cloned().collect());
-        runs.sort_by_key(|run| std::cmp::Reverse(run.started));
-        runs
+        scene.read(|records| scene::latest_runs(records).into_iter().cloned().collect())
     });
     let open_run =
         Memo::new(move |_| card.with(|card| card.as_ref().and_then(|card| card.run.clone())));
@@ -138,7 +137,8 @@ pub fn Unit() -> impl IntoView {
             {move || banner::blind(&blind.get())}
             {move || in_trouble.get().then(|| view! {
                 <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
-                {diagnoses(scene, Some(address), false, adviser)}
+                <RemedyDialog adviser/>
+                            {diagnoses(scene, Some(address), false, adviser)}
             }.into_any())}
             {move || body()}
         </div>

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    message::{RunCard, Topic, UnitCard},
+    message::{Topic, UnitCard},
     run::RunId,
     unit::{UnitId, UnitOrigin},
 };
@@ -49,11 +49,10 @@ pub fn Units() -> impl IntoView {
         Memo::new(move |_| scene.read_members(|records| scene::units(records).next().is_some()));
     let runs = Memo::new(move |_| {
         scene.read(|records| {
-            let mut runs: Vec<&RunCard> = scene::runs(records).collect();
-            runs.sort_by(|a, b| {
-                (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started))
-            });
-            runs.into_iter().map(|run| run.id.clone()).collect::<Vec<RunId>>()
+            scene::latest_runs(records)
+                .into_iter()
+                .map(|run| run.id.clone())
+                .collect::<Vec<RunId>>()
         })
     });
     // Memos, so that a table stays while only its rows change.

@@ -1,46 +1,88 @@
 //! Advice about the diagnoses and the plan on the page, as the server gives it.
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 use teardown::advice::Advice;
 
-/// Advice by the id of its diagnosis or plan, or the reason why it could not be read.
+/// Advice by the id of its diagnosis or plan.
 #[derive(Clone, Copy)]
 pub struct KnownAdvice {
-    known: RwSignal<BTreeMap<String, Result<Advice, String>>>,
+    known: RwSignal<Vec<(String, Advice)>>,
     /// The diagnoses whose advice came with the page and was not asked for yet.
     fresh: StoredValue<Vec<String>>,
+    /// The diagnoses whose advice is being read.
+    reading: StoredValue<Vec<String>>,
+    /// Those of them that have changed meanwhile.
+    again: StoredValue<Vec<String>>,
 }
 
 impl KnownAdvice {
     /// The advice that came with the page.
-    pub fn new(advice: BTreeMap<String, Advice>) -> Self {
-        let fresh = StoredValue::new(advice.keys().cloned().collect());
-        let advice = advice.into_iter().map(|(id, advice)| (id, Ok(advice)));
-        let mut known = BTreeMap::new();
-        known.extend(advice);
-        Self { known: RwSignal::new(known), fresh }
+    pub fn new(advice: Vec<(String, Advice)>) -> Self {
+        let empty = || StoredValue::new(Vec::new());
+        let fresh = StoredValue::new(advice.iter().map(|(id, _)| id.clone()).collect());
+        Self { known: RwSignal::new(advice), fresh, reading: empty(), again: empty() }
     }
 
     /// The advice about a diagnosis, once it is known.
-    pub fn of(self, diagnosis: &str) -> Option<Result<Advice, String>> {
-        self.known.with(|known| known.get(diagnosis).cloned())
+    pub fn of(self, diagnosis: &str) -> Option<Advice> {
+        self.known.with(|known| find(known, diagnosis).cloned())
     }
 
     /// Whether the advice about a diagnosis came with this page. Later it may be older than the card.
     pub fn take_fresh(self, diagnosis: &str) -> bool {
-        let place = self.fresh.with_value(|fresh| fresh.iter().position(|id| id == diagnosis));
-        if let Some(place) = place {
-            self.fresh.update_value(|fresh| drop(fresh.swap_remove(place)));
-        }
-        place.is_some()
+        take(self.fresh, diagnosis)
     }
 
     /// Replaces the advice about a diagnosis.
-    pub fn put(self, diagnosis: String, advice: Result<Advice, String>) {
-        if self.known.with_untracked(|known| known.get(&diagnosis) != Some(&advice)) {
-            self.known.update(|known| drop(known.insert(diagnosis, advice)));
+    pub fn put(self, diagnosis: String, advice: Advice) {
+        if self.known.with_untracked(|known| find(known, &diagnosis) == Some(&advice)) {
+            return;
         }
+        self.known.update(|known| {
+            known.retain(|(id, _)| *id != diagnosis);
+            known.push((diagnosis, advice));
+        });
     }
+
+    /// Says in the advice that is known, or in place of it, why it could not be read.
+    pub fn fail(self, diagnosis: &str, why: String) {
+        let mut advice = self.known.with_untracked(|known| find(known, diagnosis).cloned());
+        let advice = advice.get_or_insert_default();
+        if advice.attempts.first() != Some(&why) {
+            advice.attempts.insert(0, why);
+        }
+        self.put(diagnosis.to_owned(), advice.clone());
+    }
+
+    /// Begins to read. `false` if it is being read already: then it is read once more, because a card may change faster than
+    /// it can be read.
+    pub fn begin(self, diagnosis: &str) -> bool {
+        let is_read = self.reading.with_value(|reading| reading.iter().any(|id| id == diagnosis));
+        let list = if is_read { self.again } else { self.reading };
+        take(list, diagnosis);
+        list.update_value(|list| list.push(diagnosis.to_owned()));
+        !is_read
+    }
+
+    /// Ends the reading. `true` if it is to be read once more.
+    pub fn end(self, diagnosis: &str) -> bool {
+        let again = take(self.again, diagnosis);
+        if !again {
+            take(self.reading, diagnosis);
+        }
+        again
+    }
+}
+
+fn find<'a>(known: &'a [(String, Advice)], id: &str) -> Option<&'a Advice> {
+    known.iter().find(|(it, _)| it == id).map(|(_, advice)| advice)
+}
+
+/// Takes an id out of a list. `false` if it is not in there.
+fn take(list: StoredValue<Vec<String>>, id: &str) -> bool {
+    let place = list.with_value(|list| list.iter().position(|it| it == id));
+    if let Some(place) = place {
+        list.update_value(|list| drop(list.swap_remove(place)));
+    }
+    place.is_some()
 }

@@ -6,7 +6,7 @@ use gloo_net::http::{Request, RequestBuilder};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
-    advice::Advice,
+    advice::{Advice, WayOffer},
     demo::DemoCommand,
     message::DemoFault,
     object::Uid,
@@ -89,13 +89,8 @@ pub async fn read_advice(diagnosis: &str) -> Result<Advice, Refusal> {
     read(get(&format!("/api/trouble/advice?id={}", encoded(diagnosis)))).await
 }
 
-/// Has the server do a remedy that was confirmed by its hash, the name of its target and a statement.
-pub async fn remedy(
-    diagnosis: &str,
-    remedy: &str,
-    confirm: &str,
-    statement: &str,
-) -> Result<(), Refusal> {
+/// Has the server do a remedy. The name in the offer is what was typed.
+pub async fn remedy(offer: &WayOffer, statement: &str) -> Result<(), Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         diagnosis: &'a str,
@@ -103,12 +98,8 @@ pub async fn remedy(
         confirm: &'a str,
         statement: &'a str,
     }
+    let WayOffer { diagnosis, hash: remedy, name: confirm, .. } = offer;
     send("/api/remedies", &Body { diagnosis, remedy, confirm, statement }).await
-}
-
-/// Takes back what a remedy switched off.
-pub async fn undo_remedy(attempt: &str) -> Result<(), Refusal> {
-    send(&format!("/api/remedies/{}/undo", encoded(attempt)), &Nothing {}).await
 }
 
 /// Starts a plan that was confirmed by its hash and the unit's name.

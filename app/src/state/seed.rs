@@ -1,7 +1,5 @@
 //! The data that the server sends inside the page, so that both first renders are equal.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -20,7 +18,7 @@ pub struct PageSeed {
     #[serde(with = "teardown::millis::required")]
     pub now: Timestamp,
     /// Advice about the diagnoses and the plan that the page shows, by id.
-    pub advice: BTreeMap<String, Advice>,
+    pub advice: Vec<(String, Advice)>,
     /// The name of the build; another name means that the server serves another build.
     pub build: String,
     /// Whether the reader may ask the server to do something.
@@ -36,7 +34,7 @@ impl Default for PageSeed {
             plan: None,
             refusal: None,
             now: Timestamp::UNIX_EPOCH,
-            advice: BTreeMap::new(),
+            advice: Vec::new(),
             build: String::new(),
             signed_in: false,
             right: Right::Look,

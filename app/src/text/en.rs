@@ -24,7 +24,7 @@ pub use self::{
     access::*,
     advice::{advice, resolved_in, stuck_in},
     api_problem::api_problem,
-    attempt::attempt,
+    attempt::{attempt, switched_off_advice},
     cluster::*,
     demo::*,
     diagnosis::*,

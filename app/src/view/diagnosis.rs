@@ -3,26 +3,23 @@
 
 use leptos::prelude::*;
 use teardown::{
-    advice::{Advice, Way},
-    diagnosis::{Diagnosis, Evidence},
+    advice::Advice,
+    diagnosis::Diagnosis,
     message::{DiagnosisCard, Key, Record},
     object::Uid,
 };
 
 use super::{
     adviser::Adviser,
-    banner,
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name},
-    remedy::RemedyDialog,
     rows::rows,
     way::ways_out,
 };
 use crate::{
     navigation::address::{self, Address},
     state::{
-        advice::KnownAdvice,
         clipboard,
         scene::{self, Scene},
     },
@@ -31,24 +28,14 @@ use crate::{
 
 /// The cards, the worst first. `open` shows the first one whole from the start.
 pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool, adviser: Adviser) -> AnyView {
-    let (asked, asks) = (RwSignal::new(None), RwSignal::new(false));
-    let ask = Callback::new(move |question: (String, Way)| {
-        asked.set(Some(question));
-        asks.set(true);
-    });
-    let ids = Memo::new(move |_| {
-        let cards = scene.read(scene::diagnoses_by_harm);
-        cards.into_iter().map(|card| card.diagnosis.id).collect::<Vec<String>>()
-    });
+    let ids = Memo::new(move |_| scene.read(scene::diagnoses_by_harm));
     view! {
-        {move || adviser.refusal.get().map(|refusal| banner::refusal(&refusal))}
         <ul class="diagnosis-list">
             {rows(ids, String::clone, move |id| {
                 let is_first = ids.with_untracked(|ids| ids.first() == Some(&id));
-                Some(row(scene, id, address, open && is_first, (adviser.load, ask)))
+                Some(row(scene, id, address, open && is_first, adviser))
             })}
         </ul>
-        <RemedyDialog asked open=asks adviser/>
     }
     .into_any()
 }
@@ -58,11 +45,11 @@ fn row(
     id: String,
     address: Option<Address>,
     open: bool,
-    (load, ask): (Callback<String>, Callback<(String, Way)>),
+    adviser: Adviser,
 ) -> AnyView {
     let place = address::card_of(&id);
-    let known = expect_context::<KnownAdvice>();
-    let (of_card, loaded, asked) = (id.clone(), id.clone(), id.clone());
+    let known = adviser.known;
+    let (of_card, loaded) = (id.clone(), id.clone());
     let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
         scene.read(|records| match records.get(&Key::Diagnosis(id.clone())) {
@@ -75,20 +62,16 @@ fn row(
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
         if is_there && is_open.get() && (before.is_some() || !known.take_fresh(&loaded)) {
-            load.run(loaded.clone());
+            (adviser.load)(known, loaded.clone());
         }
     });
-    let read = Memo::new(move |_| known.of(&of_card));
-    let advice = Memo::new(move |_| read.with(|read| read.as_ref()?.as_ref().ok().cloned()));
-    let opened = StoredValue::new(None);
-    let ask = Callback::new(move |way: Way| ask.run((asked.clone(), way)));
+    let advice = Memo::new(move |_| known.of(&of_card));
+    let opened = StoredValue::new(Vec::new());
     let out = move || {
-        read.with(|read| match read.as_ref()? {
-            Ok(advice) => Some(ways_out(advice, opened, ask)),
-            Err(why) => Some(view! { <p class="quiet">{why.clone()}</p> }.into_any()),
-        })
+        advice
+            .with(|advice| advice.as_ref().map(|advice| ways_out(advice, opened, adviser.question)))
     };
-    let inside = move || card.with(|card| card.as_ref().map(|card| body(card, advice)));
+    let inside = move || advice.with(|advice| advice.as_ref().map(body));
     let proof =
         move || card.with(|card| card.as_ref().map(|card| proof(card, advice, scene, address)));
     let toggled = move |event: leptos::ev::Event| {
@@ -128,35 +111,22 @@ fn summary(diagnosis: &Diagnosis) -> AnyView {
 }
 
 /// The part that somebody needs first.
-fn body(card: &DiagnosisCard, advice: Memo<Option<Advice>>) -> AnyView {
-    let DiagnosisCard { diagnosis, contact, .. } = card;
-    let harm = text::harm(&diagnosis.impact)
-        .into_iter()
-        .map(|line| view! { <p>{line}</p> }.into_any())
-        .collect_view();
-    let next = move || advice.with(|advice| advice.as_ref().map(|it| it.if_nobody_acts.clone()));
-    let mistake = move || {
-        let mistake = advice.with(|advice| advice.as_ref()?.do_not.clone());
-        mistake.map(|mistake| {
-            view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
-                .into_any()
-        })
+fn body(advice: &Advice) -> AnyView {
+    let lines = |lines: &[String]| {
+        lines.iter().map(|line| view! { <p>{line.clone()}</p> }.into_any()).collect_view()
     };
-    let whose = (!contact.is_empty()).then(|| {
-        let pairs = contact
-            .iter()
-            .map(|(name, value)| {
-                view! { <p><code>{text::visible(name)}</code> " " {text::isolated(value)}</p> }
-                    .into_any()
-            })
-            .collect_view();
-        view! { <div><dt>{text::WHOSE}</dt><dd>{pairs}</dd></div> }.into_any()
+    let mistake = advice.do_not.clone().map(|mistake| {
+        view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
+            .into_any()
+    });
+    let whose = (!advice.contact.is_empty()).then(|| {
+        view! { <div><dt>{text::WHOSE}</dt><dd>{lines(&advice.contact)}</dd></div> }.into_any()
     });
     view! {
         <dl class="diagnosis-first">
-            <div><dt>{text::HARM}</dt><dd>{harm}</dd></div>
-            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{move || next()}</dd></div>
-            {move || mistake()}
+            <div><dt>{text::HARM}</dt><dd>{lines(&advice.harm)}</dd></div>
+            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{advice.if_nobody_acts.clone()}</dd></div>
+            {mistake}
             {whose}
         </dl>
     }
@@ -171,17 +141,16 @@ fn proof(
     address: Option<Address>,
 ) -> AnyView {
     let diagnosis = &card.diagnosis;
-    let sure = move || advice.with(|advice| advice.as_ref().map(|it| it.confidence.clone()));
+    let facts = move || advice.with(|advice| advice.as_ref().map(evidence));
     view! {
         <div class="diagnosis-proof">
             <section>
                 <h3>{text::WAITING}</h3>
-                {chain(diagnosis, scene, address)}
+                {chain(diagnosis, advice, scene, address)}
             </section>
             <section>
                 <h3>{text::EVIDENCE}</h3>
-                <p>{move || sure()}</p>
-                {evidence(&diagnosis.evidence)}
+                {move || facts()}
             </section>
         </div>
         {tools(diagnosis, advice)}
@@ -190,20 +159,24 @@ fn proof(
 }
 
 /// The objects that wait, nearest to the root first, each with what it waits for.
-fn chain(diagnosis: &Diagnosis, scene: Scene, address: Option<Address>) -> AnyView {
+fn chain(
+    diagnosis: &Diagnosis,
+    advice: Memo<Option<Advice>>,
+    scene: Scene,
+    address: Option<Address>,
+) -> AnyView {
     let lines = diagnosis
         .waiting
         .iter()
-        .map(|held| {
+        .enumerate()
+        .map(|(place, held)| {
             let name = object_name(&held.object);
             let name = match address.filter(|_| scene.object(&held.uid).is_some()) {
                 Some(address) => object_link(name, &held.uid, address),
                 None => name,
             };
-            let on = held.on.and_then(|(at, link)| {
-                Some(text::waits_for(&diagnosis.waiting.get(at)?.object, link))
-            });
-            view! { <li>{name} " " <span class="quiet">{on} " " {moment(held.since)}</span></li> }
+            let on = move || advice.with(|advice| advice.as_ref()?.chain.get(place).cloned());
+            view! { <li>{name} " " <span class="quiet">{move || on()} " " {moment(held.since)}</span></li> }
                 .into_any()
         })
         .collect_view();
@@ -213,15 +186,16 @@ fn chain(diagnosis: &Diagnosis, scene: Scene, address: Option<Address>) -> AnyVi
     view! { <ol class="diagnosis-chain">{lines} {rest}</ol> }.into_any()
 }
 
-fn evidence(facts: &[Evidence]) -> AnyView {
-    let lines = facts
+fn evidence(advice: &Advice) -> AnyView {
+    let lines = advice
+        .evidence
         .iter()
         .map(|fact| {
             let at = fact.at.map(moment);
-            view! { <li><span class="quote">{text::fact(fact)}</span> " " {at}</li> }.into_any()
+            view! { <li><span class="quote">{fact.text.clone()}</span> " " {at}</li> }.into_any()
         })
         .collect_view();
-    view! { <ul class="evidence">{lines}</ul> }.into_any()
+    view! { <p>{advice.confidence.clone()}</p> <ul class="evidence">{lines}</ul> }.into_any()
 }
 
 fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {

@@ -19,15 +19,11 @@ use super::{
     icon::icon,
     invite::{Invitations, Invite, InviteCommand},
     keys::Keys,
-    switched_off::switched_off,
     theme::ThemeButton,
 };
 use crate::{
     navigation::address::TROUBLE,
-    state::{
-        clock, command::Refusal, connection::Connection, production::is_production,
-        seed::InitialData,
-    },
+    state::{clock, connection::Connection, production::is_production, seed::InitialData},
     text,
 };
 
@@ -58,8 +54,6 @@ pub fn Frame(
     play: fn(DemoCommand),
     /// Ends the session of this browser.
     sign_out: fn(),
-    /// Takes back what a remedy switched off.
-    undo: fn(String, RwSignal<Option<Refusal>>),
     /// The page.
     children: Children,
 ) -> impl IntoView {
@@ -111,9 +105,18 @@ pub fn Frame(
             }.into_any()
         })
     };
-    let off = Memo::new(move |_| {
-        badge.0.with(|card| card.as_ref().map(|it| it.switched_off.clone()).unwrap_or_default())
-    });
+    let off = move || {
+        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.switched_off));
+        (count > 0).then(|| {
+            view! {
+                <p class="banner warn">
+                    {icon("icon-warning")}
+                    <span>{text::switched_off(count)} " " <a href=TROUBLE>{text::TROUBLE}</a></span>
+                </p>
+            }
+            .into_any()
+        })
+    };
     let troubles = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
@@ -159,7 +162,7 @@ pub fn Frame(
                     <div class="frame-notes">
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
-                        {switched_off(off, undo)}
+                        {move || off()}
                     </div>
                     {children()}
                 </main>

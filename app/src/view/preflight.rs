@@ -11,7 +11,7 @@ pub fn preflight(
     found: &Advice,
     busy: RwSignal<bool>,
     check: Callback<()>,
-    opened: StoredValue<Option<Vec<String>>>,
+    opened: StoredValue<Vec<String>>,
 ) -> AnyView {
     let heading = view! {
         <h2>{text::PREFLIGHT}</h2>

@@ -1,62 +1,65 @@
-//! The question before Unwind does a remedy: the effect, what it hits and loses, the exact call, and a person's word for what the
-//! API does not show.
+//! The question before Unwind does a remedy: the effect, what it hits and loses, and a person's word for what the API does not
+//! show.
 
 use leptos::prelude::*;
 use teardown::{advice::Way, right::Right};
 
-use super::{
-    adviser::{Adviser, RemedyOrder},
-    typed::Typed,
-    way::warnings,
-};
+use super::{adviser::Adviser, banner, typed::Typed, way::warnings};
 use crate::text;
 
 /// The dialog.
 #[component]
 pub fn RemedyDialog(
-    /// The diagnosis and the way out, as they were when the question was asked.
-    asked: RwSignal<Option<(String, Way)>>,
-    /// Whether the dialog is open.
-    open: RwSignal<bool>,
-    /// Does it.
+    /// Asks, does it, and knows the refusal.
     adviser: Adviser,
 ) -> impl IntoView {
+    let question = adviser.question;
     let statement = RwSignal::new(String::new());
-    let offer = move || asked.with(|asked| asked.as_ref().and_then(|(_, way)| way.offer.clone()));
     let of = move |part: fn(&Way) -> String| {
-        asked.with(|asked| asked.as_ref().map(|(_, way)| part(way)).unwrap_or_default())
+        question.way.with(|way| way.as_ref().map(part).unwrap_or_default())
     };
     let title = Signal::derive(move || of(|way| format!("{}?", way.title)));
-    let name = Signal::derive(move || offer().map(|offer| offer.name).unwrap_or_default());
-    let needs_statement = move || offer().is_some_and(|offer| offer.statement);
+    let name = Signal::derive(move || {
+        of(|way| way.offer.as_ref().map(|offer| offer.name.clone()).unwrap_or_default())
+    });
+    let needs_statement = move || {
+        question.way.with(|way| {
+            way.as_ref().and_then(|way| way.offer.as_ref()).is_some_and(|offer| offer.statement)
+        })
+    };
     let busy = Signal::derive(move || {
         adviser.busy.get() || needs_statement() && statement.with(|it| it.trim().len() < 10)
     });
     let act = Callback::new(move |name: String| {
-        if let Some((diagnosis, Way { offer: Some(offer), .. })) = asked.get_untracked() {
-            let statement = statement.get_untracked();
-            adviser.act.run(RemedyOrder { diagnosis, hash: offer.hash, name, statement });
+        if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {
+            offer.name = name;
+            (adviser.act)(adviser, offer, statement.get_untracked());
         }
         statement.set(String::new());
     });
     let body = move || {
-        let way = asked.get()?.1;
         let word = needs_statement().then(|| {
             view! {
-                <label for="remedy-word">{text::STATEMENT}</label>
-                <textarea
-                    id="remedy-word"
-                    maxlength="500"
-                    prop:value=move || statement.get()
-                    on:input:target=move |event| statement.set(event.target().value())
-                ></textarea>
+                <label>
+                    {text::STATEMENT}
+                    <input
+                        type="text"
+                        maxlength="500"
+                        prop:value=move || statement.get()
+                        on:input:target=move |event| statement.set(event.target().value())
+                    />
+                </label>
             }
             .into_any()
         });
-        Some(view! { <p>{way.does.clone()}</p> {warnings(&way)} {word} }.into_any())
+        question.way.with(|way| {
+            let way = way.as_ref()?;
+            Some(view! { <p>{way.does.clone()}</p> {warnings(way)} {word} }.into_any())
+        })
     };
     view! {
-        <Typed open id="remedy" title label=text::DO_REMEDY name busy needs=Right::Force act>
+        {move || adviser.refusal.get().map(|refusal| banner::refusal(&refusal))}
+        <Typed open=question.open id="remedy" title label=text::DO_REMEDY name busy needs=Right::Force act>
             {move || body()}
         </Typed>
     }

@@ -90,9 +90,11 @@ pub fn state_links(counts: &Counts, address: Address, say: fn(State, usize) -> S
 
 /// The states that occur with their numbers, worst first.
 pub fn worst_first(counts: &Counts) -> Vec<(State, usize)> {
-    let mut parts: Vec<(State, usize)> =
-        counts.iter().map(|(state, count)| (*state, *count)).collect();
-    parts.retain(|(_, count)| *count > 0);
-    parts.sort_by_key(|(state, _)| std::cmp::Reverse(state.severity()));
+    let mut parts: Vec<(State, usize)> = Vec::new();
+    for (state, count) in counts.iter().filter(|(_, count)| **count > 0) {
+        let severity = state.severity();
+        let place = parts.partition_point(|(other, _)| other.severity() >= severity);
+        parts.insert(place, (*state, *count));
+    }
     parts
 }

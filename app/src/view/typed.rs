@@ -11,7 +11,7 @@ use crate::text;
 pub fn Typed(
     /// Whether it is open.
     open: RwSignal<bool>,
-    /// The id of its heading; that of the field follows from it.
+    /// The id of its heading.
     id: &'static str,
     /// The question.
     #[prop(into)]
@@ -41,20 +41,20 @@ pub fn Typed(
         act.run(typed.get_untracked());
         typed.set(String::new());
     });
-    let field = format!("{id}-name");
     view! {
         <Ask open id title label busy=holds needs act>
             {children()}
-            <label for=field.clone()>{move || text::confirm_type(&text::isolated(&name.get()))}</label>
-            <input
-                id=field
-                type="text"
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck="false"
-                prop:value=move || typed.get()
-                on:input:target=move |event| typed.set(event.target().value())
-            />
+            <label>
+                {move || text::confirm_type(&text::isolated(&name.get()))}
+                <input
+                    type="text"
+                    autocomplete="off"
+                    autocapitalize="off"
+                    spellcheck="false"
+                    prop:value=move || typed.get()
+                    on:input:target=move |event| typed.set(event.target().value())
+                />
+            </label>
         </Ask>
     }
 }

@@ -8,22 +8,18 @@ use teardown::{
     right::Right,
 };
 
-use super::{guard::Guarded, icon::icon};
+use super::{adviser::Question, guard::Guarded, icon::icon};
 use crate::{state::clipboard, text};
 
-/// The ways out of a diagnosis, with the attempts at them; `ask` asks before one is done.
-pub fn ways_out(
-    advice: &Advice,
-    opened: StoredValue<Option<Vec<String>>>,
-    ask: Callback<Way>,
-) -> AnyView {
+/// The ways out of a diagnosis, with the attempts at them; `question` asks before one is done.
+pub fn ways_out(advice: &Advice, opened: StoredValue<Vec<String>>, question: Question) -> AnyView {
     let done = advice.attempts.iter();
     let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
     let heading = view! {
         <h3>{text::WAYS_OUT}</h3>
         <ul class="way-attempts" role="status">{done}</ul>
     };
-    list(heading.into_any(), &advice.ways, opened, Some(ask))
+    list(heading.into_any(), &advice.ways, opened, Some(question))
 }
 
 /// The list under a heading. `opened` has the titles of those that the reader opened, at first the first one, so that they
@@ -31,14 +27,13 @@ pub fn ways_out(
 pub fn list(
     heading: AnyView,
     ways: &[Way],
-    opened: StoredValue<Option<Vec<String>>>,
-    ask: Option<Callback<Way>>,
+    opened: StoredValue<Vec<String>>,
+    question: Option<Question>,
 ) -> AnyView {
-    if opened.with_value(Option::is_none) {
-        let first = ways.first().map(|way| way.title.clone());
-        opened.set_value(Some(first.into_iter().collect()));
+    if opened.with_value(Vec::is_empty) {
+        opened.update_value(|opened| opened.extend(ways.first().map(|way| way.title.clone())));
     }
-    let rows = ways.iter().map(|way| row(way, opened, ask)).collect_view();
+    let rows = ways.iter().map(|way| row(way, opened, question)).collect_view();
     view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
 }
 
@@ -49,7 +44,7 @@ pub fn warnings(way: &Way) -> AnyView {
     view! { <ul class="way-warnings">{lines}</ul> }.into_any()
 }
 
-fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Option<Callback<Way>>) -> AnyView {
+fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
     let class = match way.harm {
         Harm::None => "way-harm none",
         Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
@@ -63,21 +58,20 @@ fn row(way: &Way, opened: StoredValue<Option<Vec<String>>>, ask: Option<Callback
         view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
     });
     let title = way.title.clone();
-    let is_open = opened.with_value(|opened| opened.iter().flatten().any(|it| *it == title));
+    let is_open = opened.with_value(|opened| opened.iter().any(|it| *it == title));
     let toggled = move |event: leptos::ev::Event| {
         let is_open = event_target::<web_sys::Element>(&event).has_attribute("open");
         opened.update_value(|opened| {
-            let opened = opened.get_or_insert_default();
             opened.retain(|it| *it != title);
             if is_open {
                 opened.push(title.clone());
             }
         });
     };
-    let offer = ask.filter(|_| way.offer.is_some()).map(|ask| {
+    let offer = question.filter(|_| way.offer.is_some()).map(|question| {
         let asked = way.clone();
-        let act = Callback::new(move |()| ask.run(asked.clone()));
-        view! { <Guarded label=text::ASK_REMEDY busy=false needs=Right::Force act class="small danger"/> }.into_any()
+        let act = Callback::new(move |()| question.ask(asked.clone()));
+        view! { <Guarded label=text::ASK_REMEDY busy=question.open needs=Right::Force act class="small danger"/> }.into_any()
     });
     let commands = way.commands.iter().map(command).collect_view();
     view! {

@@ -46,7 +46,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
         plan: None,
         refusal: None,
         now: now(),
-        advice: std::collections::BTreeMap::new(),
+        advice: vec![],
         build: "abc123".to_owned(),
         signed_in: true,
         right: Right::Act,
@@ -55,7 +55,7 @@ fn seed(records: Vec<Record>) -> PageSeed {
 
 fn cluster() -> Record {
     Record::Cluster(ClusterCard {
-        switched_off: vec![],
+        switched_off: 0,
         name: "staging-eu-1".to_owned(),
         version: Some("v1.36.3".to_owned()),
         synced: true,
@@ -409,13 +409,17 @@ pub(crate) fn checked() -> PageSeed {
     };
     let found = Advice {
         attempts: vec![],
+        evidence: vec![],
+        chain: vec![],
+        harm: vec![],
+        contact: vec![],
         if_nobody_acts: "1 check expects a refusal".to_owned(),
         do_not: None,
         confidence: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
         ways: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
         note: "- Refusal".to_owned(),
     };
-    PageSeed { advice: [(plan().id.to_string(), found)].into(), ..planned() }
+    PageSeed { advice: vec![(plan().id.to_string(), found)], ..planned() }
 }
 
 /// A plan page.

@@ -1,10 +1,8 @@
 //! The page of trouble.
 
-use std::collections::BTreeMap;
-
 use app::PageSeed;
 use teardown::{
-    advice::{Advice, Way, WayCommand},
+    advice::{Advice, Fact, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     message::{ClusterCard, DiagnosisCard, Record},
     object::{ObjectRef, Uid},
@@ -55,11 +53,18 @@ pub(crate) fn trouble() -> PageSeed {
     };
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    let shown = DiagnosisCard { diagnosis, contact, tried: 0 };
+    let shown = DiagnosisCard { diagnosis, contact, stamp: 0 };
     let advice = Advice {
         if_nobody_acts: "Nothing.".to_owned(),
         do_not: Some("force the deletion while the machine may still run".to_owned()),
         confidence: "Confirmed: the cluster says so itself.".to_owned(),
+        evidence: vec![Fact {
+            text: "Node worker-7: condition Ready is Unknown NodeStatusUnknown: Kubelet stopped posting node status.".to_owned(),
+            at: Some(before(640)),
+        }],
+        chain: vec!["".to_owned(), "waits for Pod consortium/<b>peer-0</b>, which mounts it".to_owned()],
+        harm: vec!["Service consortium/peer has no ready Pod.".to_owned()],
+        contact: vec!["team: ledger-sre".to_owned()],
         ways: vec![Way {
             title: "Bring node worker-7 back".to_owned(),
             harm: Harm::None,
@@ -82,5 +87,5 @@ pub(crate) fn trouble() -> PageSeed {
     let id = shown.diagnosis.id.clone();
     let records =
         vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
-    PageSeed { advice: BTreeMap::from([(id, advice)]), ..seed(records) }
+    PageSeed { advice: vec![(id, advice)], ..seed(records) }
 }

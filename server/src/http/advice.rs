@@ -6,7 +6,7 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use serde::Deserialize;
-use teardown::advice::Advice;
+use teardown::advice::{Advice, SWITCHED_OFF};
 
 use super::{AppState, Failure};
 use crate::hub::{HubClosed, HubHandle, Refusal, Remedies};
@@ -25,11 +25,14 @@ pub(super) async fn read(
     Ok(Json(advice(&state.hub, id).await??))
 }
 
-/// The advice about a diagnosis.
+/// The advice about a diagnosis, or about what is switched off.
 pub(super) async fn advice(
     hub: &HubHandle,
     diagnosis: String,
 ) -> Result<Result<Advice, Refusal>, HubClosed> {
+    if diagnosis == SWITCHED_OFF {
+        return Ok(Ok(text::switched_off_advice(&hub.switched_off().await?)));
+    }
     let found = hub.remedies(diagnosis).await?;
     let advice = |Remedies { cluster, card, remedies, attempts, are_allowed }| {
         text::advice(&card, &remedies, &attempts, &cluster, are_allowed)

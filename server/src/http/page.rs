@@ -3,8 +3,6 @@
 //! one with `{unit}` that unit, or a new plan of it, `/trouble` every deletion that waits, any other the list of units
 //! and runs.
 
-use std::collections::BTreeMap;
-
 use any_spawner::Executor;
 use app::{Assets, PageSeed, navigation::address::TROUBLE, shell, text};
 use axum::{
@@ -152,7 +150,7 @@ struct Sight {
     message: Option<Message>,
     plan: Option<Plan>,
     /// Advice about the diagnoses in the message and about the plan, by id.
-    advice: BTreeMap<String, Advice>,
+    advice: Vec<(String, Advice)>,
 }
 
 async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refusal>, HubClosed> {
@@ -215,17 +213,17 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
 async fn advice_about(
     message: &Message,
     hub: &HubHandle,
-) -> Result<BTreeMap<String, Advice>, HubClosed> {
-    let Message::Snapshot { records, .. } = message else { return Ok(BTreeMap::new()) };
+) -> Result<Vec<(String, Advice)>, HubClosed> {
+    let Message::Snapshot { records, .. } = message else { return Ok(Vec::new()) };
     let ids = records.iter().filter_map(|record| match record {
         Record::Diagnosis(card) => Some(&card.diagnosis.id),
         _ => None,
     });
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     for id in ids.take(ADVISED) {
         // The diagnosis may have ended since.
         if let Ok(advice) = advice::advice(hub, id.clone()).await? {
-            found.insert(id.clone(), advice);
+            found.push((id.clone(), advice));
         }
     }
     Ok(found)

@@ -9,6 +9,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use teardown::{
+    advice::SWITCHED_OFF,
     object::ObjectRef,
     remedy::{Attempt, AttemptOutcome, Confirmation, Request},
 };
@@ -20,13 +21,17 @@ pub(super) struct Begun {
     attempt: String,
 }
 
-/// Has a remedy done.
+/// Has a remedy done, or one taken back that is confirmed as part of what is switched off.
 pub(super) async fn begin(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
     Body(given): Body<Confirmation>,
 ) -> Result<(StatusCode, Json<Begun>), Failure> {
-    let attempt = state.hub.remedy(given, person.guest.recorded()).await??;
+    let by = person.guest.recorded();
+    let attempt = match given.diagnosis.as_str() {
+        SWITCHED_OFF => state.hub.undo_remedy(given.remedy, by).await??,
+        _ => state.hub.remedy(given, by).await??,
+    };
     Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
 }
 

@@ -11,7 +11,7 @@ use teardown::{
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
     preflight::{Answer, PreflightView, Question, Unasked},
-    remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request},
+    remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request, SwitchedOff},
     run::{RunCommand, RunId},
     tally::Tally,
     unit::UnitId,
@@ -138,6 +138,11 @@ pub enum Incoming {
         outcome: AttemptOutcome,
         /// The target as it was read in the moment before, where it is kept.
         copy: Option<serde_json::Value>,
+    },
+    /// A reader requests the things that remedies switched off and nobody has put back.
+    ReadSwitchedOff {
+        /// The channel for the reply: the attempts, with what is off and whether Unwind can put it back.
+        reply: oneshot::Sender<Vec<(Attempt, SwitchedOff, bool)>>,
     },
     /// A reader requests all remedies that persons had done, the latest first.
     ReadAttempts {
@@ -485,6 +490,14 @@ impl HubHandle {
         by: String,
     ) -> Result<Result<String, Refusal>, HubClosed> {
         self.request(|reply| Incoming::UndoRemedy { attempt, by, reply }).await
+    }
+
+    /// The things that remedies switched off and nobody has put back, with whether Unwind can.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn switched_off(&self) -> Result<Vec<(Attempt, SwitchedOff, bool)>, HubClosed> {
+        self.request(|reply| Incoming::ReadSwitchedOff { reply }).await
     }
 
     /// All remedies that persons had done on this cluster, the latest first.

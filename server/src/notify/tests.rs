@@ -46,7 +46,7 @@ impl Trouble {
             message: teardown::api_problem::ApiProblem::Quoted("refused".into()),
         };
         let cluster = ClusterCard {
-            switched_off: vec![],
+            switched_off: 0,
             name: "test".into(),
             version: None,
             synced: !self.is_blind,
@@ -82,7 +82,7 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard { diagnosis, contact: vec![], tried: 0 }
+    DiagnosisCard { diagnosis, contact: vec![], stamp: 0 }
 }
 
 /// A receiver that answers with these statuses, and then with 200.

@@ -1,23 +1,35 @@
-//! Advice in sentences: about a deletion that waits, what an open card shows beyond the cause, the chain and the evidence;
-//! about a plan, what its preflight found.
+//! Advice in sentences: about a deletion that waits, everything that an open card shows beyond the cause and the objects; about
+//! a plan, what its preflight found; about what remedies switched off, how to put it back.
 //!
 //! # Decisions
 //! - The server makes these sentences, and a page asks for those of the cards that are open. Everywhere else codes travel and
 //!   a page makes the sentences. Thirty causes, and as many kinds of remedies with all that they reach, need and lose, would
 //!   cost each first load about 30 KB of Brotli, and most pages never show one.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::remedy::{Harm, Holds};
 
+/// The id of the advice about the things that remedies switched off. It is not that of any diagnosis.
+pub const SWITCHED_OFF: &str = "switchedOff";
+
 /// Help for a person who acts on a diagnosis, or starts a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
+    /// The harm that the wait does now.
+    pub harm: Vec<String>,
+    /// Whom to call: labels of the root that say whose it is and where it runs.
+    pub contact: Vec<String>,
     /// The course of things without anybody's help.
     pub if_nobody_acts: String,
     /// The mistake that would make it worse, if there is a likely one.
     pub do_not: Option<String>,
+    /// For each object that waits, in the order of the card: the object that it waits for, and how; empty for the root.
+    pub chain: Vec<String>,
+    /// The facts that speak for the cause, each with its object and field, in the cluster's own words.
+    pub evidence: Vec<Fact>,
     /// How sure the cause is, and what would make it surer; of a plan, how much of it was checked, and when.
     pub confidence: String,
     /// The ways out, the least harmful first; of a plan, the findings, the worst first.
@@ -26,6 +38,16 @@ pub struct Advice {
     pub attempts: Vec<String>,
     /// The card as Markdown, to be pasted into an incident's channel or ticket; empty while a plan is still being checked.
     pub note: String,
+}
+
+/// A fact in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// The sentence.
+    pub text: String,
+    /// The time when it began, if the cluster records it.
+    #[serde(with = "crate::millis::optional")]
+    pub at: Option<Timestamp>,
 }
 
 /// One way out. It is what a page shows of a [`Remedy`](crate::remedy::Remedy).
@@ -59,6 +81,8 @@ pub struct Way {
 /// The things to confirm before Unwind does a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayOffer {
+    /// The id of the diagnosis.
+    pub diagnosis: String,
     /// The hash of the remedy, so that no other is done.
     pub hash: String,
     /// The name to type.

@@ -57,7 +57,8 @@ pub struct Diagnosis {
     pub root: ObjectRef,
     /// How sure it is.
     pub confidence: Confidence,
-    /// The facts that speak for it.
+    /// The facts that speak for it. A page gets them as sentences, with the advice.
+    #[serde(skip)]
     pub evidence: Vec<Evidence>,
     /// The objects that wait, nearest to the root first; at most 50.
     pub waiting: Vec<Waiting>,
@@ -83,7 +84,9 @@ pub struct Waiting {
     /// The time at which its DELETE was accepted.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
-    /// The place in the list of the object that it waits for, and the relation; none if it waits for the root itself.
+    /// The place in the list of the object that it waits for, and the relation; none if it waits for the root itself. A page
+    /// gets it as a sentence, with the advice.
+    #[serde(skip)]
     pub on: Option<(usize, Link)>,
 }
 

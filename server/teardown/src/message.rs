@@ -11,7 +11,6 @@ use crate::{
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
-    remedy::SwitchedOff,
     run::{RunId, RunState},
     unit::UnitId,
 };
@@ -211,26 +210,9 @@ pub struct ClusterCard {
     /// The state of the simulation, if the cluster is simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
-    /// The things that a remedy switched off and nobody has put back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub switched_off: Vec<SwitchedOffCard>,
-}
-
-/// A thing that a remedy switched off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SwitchedOffCard {
-    /// The kind of it.
-    pub what: SwitchedOff,
-    /// The object that was changed, or deleted.
-    pub object: ObjectRef,
-    /// The time of the remedy.
-    #[serde(with = "crate::millis::required")]
-    pub since: Timestamp,
-    /// The id of the remedy, for taking it back.
-    pub attempt: String,
-    /// Whether Unwind can put it back.
-    pub undo: bool,
+    /// The number of things that a remedy switched off and nobody has put back.
+    #[serde(default)]
+    pub switched_off: usize,
 }
 
 /// A unit, as a row of the unit table and as the head of its page.
@@ -443,12 +425,12 @@ pub struct StepCard {
 pub struct DiagnosisCard {
     /// The diagnosis.
     pub diagnosis: Diagnosis,
-    /// Labels that say whose the root is and where it runs, as names and values.
+    /// Labels that say whose the root is and where it runs, as names and values. A page gets them with the advice.
+    #[serde(skip)]
     pub contact: Vec<(String, String)>,
-    /// The number of times that a remedy for it was begun or ended. A page that shows the remedies reads them again when it
-    /// changes.
-    #[serde(default)]
-    pub tried: usize,
+    /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads
+    /// it again then.
+    pub stamp: u32,
 }
 
 /// One message of a stream.

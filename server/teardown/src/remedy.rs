@@ -34,7 +34,7 @@ pub use self::{
     },
     attempt::{
         Attempt, AttemptOutcome, Confirmation, LONGEST_STATEMENT, RemedyRefusal,
-        SHORTEST_STATEMENT, SwitchedOff,
+        SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
     reach::Reach,

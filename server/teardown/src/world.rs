@@ -1,6 +1,9 @@
 //! Builds the records of each topic from the state at one moment.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use jiff::Timestamp;
 
@@ -11,12 +14,12 @@ use crate::{
     index::{HiddenKind, Index, Presence},
     message::{
         ClusterCard, Counts, Detail, DetailName, DiagnosisCard, EdgeCard, HiddenKindCard,
-        Membership, ObjectCard, Record, RunCard, State, StepCard, SwitchedOffCard, UnitCard,
+        Membership, ObjectCard, Record, RunCard, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
-    remedy::Attempt,
+    remedy::{Attempt, switched_off},
     run::Run,
     unit::{Unit, UnitId, UnitOrigin},
 };
@@ -170,7 +173,7 @@ impl World<'_> {
             diagnoses: self.diagnoses.len(),
             unreachable: self.index.unreachable().cloned(),
             demo: self.index.demo().cloned(),
-            switched_off: self.switched_off(),
+            switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
         };
         let hidden = self.index.hidden_kinds().into_iter().map(
             |(resource, HiddenKind { cause, message, since })| {
@@ -178,21 +181,6 @@ impl World<'_> {
             },
         );
         std::iter::once(Record::Cluster(cluster)).chain(hidden).collect()
-    }
-
-    /// The things that remedies switched off, each once, by the latest of them.
-    fn switched_off(&self) -> Vec<SwitchedOffCard> {
-        let mut cards: Vec<SwitchedOffCard> = Vec::new();
-        for attempt in self.attempts {
-            let Some(what) = attempt.switched_off(self.index) else { continue };
-            let object = attempt.request.object.clone();
-            if cards.iter().all(|card| card.object != object || card.what != what) {
-                let undo = attempt.undo_now(self.index).is_some();
-                let (since, attempt) = (attempt.asked, attempt.id.clone());
-                cards.push(SwitchedOffCard { what, object, since, attempt, undo });
-            }
-        }
-        cards
     }
 
     /// The diagnoses that hold one of these objects.
@@ -519,9 +507,16 @@ pub fn diagnosis_card<'a>(
     diagnosis: &Diagnosis,
     attempts: impl IntoIterator<Item = &'a Attempt>,
 ) -> DiagnosisCard {
-    let of_it = attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id);
-    let tried = of_it.map(|attempt| if attempt.is_open() { 1 } else { 2 }).sum();
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact: contact(index, diagnosis), tried }
+    let mut hasher = DefaultHasher::new();
+    let contact = contact(index, diagnosis);
+    (&diagnosis.evidence, &contact).hash(&mut hasher);
+    diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
+    for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
+        (&attempt.id, attempt.is_open()).hash(&mut hasher);
+    }
+    // Half of it is enough to tell two states of one card apart.
+    let stamp = hasher.finish() as u32;
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact, stamp }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.

@@ -167,6 +167,9 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("undo remedy {attempt} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));
                 }
+                Incoming::ReadSwitchedOff { reply } => {
+                    let _ = reply.send(vec![]);
+                }
                 Incoming::ReadAttempts { reply } => {
                     let _ = reply.send(vec![]);
                 }

@@ -1,16 +1,16 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, WayOffer},
-    diagnosis::Diagnosis,
+    advice::{Advice, Fact, WayOffer},
+    diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
     remedy::{Attempt, Remedy},
 };
 
 use super::{
-    super::visible,
+    super::{isolated, visible},
     attempt::attempt,
-    diagnosis::{confidence, do_not, if_nobody_acts, incident_note},
+    diagnosis::{confidence, do_not, fact as said, harm, if_nobody_acts, incident_note, waits_on},
     remedy::way,
 };
 
@@ -26,8 +26,12 @@ pub fn advice(
     let cause = &card.diagnosis.cause;
     let offer = |remedy: &Remedy| offer(remedy, &card.diagnosis).filter(|_| offered);
     Advice {
+        harm: harm(&card.diagnosis.impact),
+        contact: card.contact.iter().map(contact).collect(),
         if_nobody_acts: if_nobody_acts(cause).to_owned(),
         do_not: do_not(cause).map(str::to_owned),
+        chain: card.diagnosis.waiting.iter().map(|held| waits_on(&card.diagnosis, held)).collect(),
+        evidence: card.diagnosis.evidence.iter().map(fact).collect(),
         confidence: confidence(&card.diagnosis),
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
@@ -38,7 +42,8 @@ pub fn advice(
 fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
     let request = remedy.check_offered().ok()?;
     let (hash, name) = (remedy.hash(diagnosis), request.object.name.to_string());
-    Some(WayOffer { hash, name, statement: remedy.needs_statement() })
+    let diagnosis = diagnosis.id.clone();
+    Some(WayOffer { diagnosis, hash, name, statement: remedy.needs_statement() })
 }
 
 /// The title of the notification that deletions are stuck, with the sentence of their cause.
@@ -49,4 +54,12 @@ pub fn stuck_in(cluster: &str, cause: &str) -> String {
 /// The title of the notification that nothing waits for a root any more, with the sentence of the cause that it had.
 pub fn resolved_in(cluster: &str, cause: &str) -> String {
     format!("Resolved in {}: no deletion waits any more. The cause was: {cause}", visible(cluster))
+}
+
+fn contact((name, value): &(String, String)) -> String {
+    format!("{}: {}", visible(name), isolated(value))
+}
+
+fn fact(evidence: &Evidence) -> Fact {
+    Fact { text: said(evidence), at: evidence.at }
 }

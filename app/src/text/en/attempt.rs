@@ -1,6 +1,9 @@
 //! The remedies that persons had Unwind do, each in one line. Only the server asks for it: see `teardown::advice`.
 
-use teardown::remedy::{Attempt, AttemptOutcome};
+use teardown::{
+    advice::{Advice, SWITCHED_OFF, Way, WayOffer},
+    remedy::{Attempt, AttemptOutcome, Harm, SwitchedOff},
+};
 
 use super::{
     super::{absolute, isolated, named, visible},
@@ -54,5 +57,46 @@ fn outcome(outcome: &AttemptOutcome) -> String {
             "Its effect is unknown: the server ended before the answer. Look at the object before you try again."
                 .to_owned()
         }
+    }
+}
+
+/// The things that remedies switched off, each as a way to put it back.
+pub fn switched_off_advice(off: &[(Attempt, SwitchedOff, bool)]) -> Advice {
+    let ways = off.iter().map(|(attempt, what, undo)| put_back(attempt, *what, *undo)).collect();
+    Advice { ways, ..Advice::default() }
+}
+
+fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
+    let object = &attempt.request.object;
+    let is = match what {
+        SwitchedOff::Node => "is marked out of service",
+        SwitchedOff::Webhook => "lets requests pass that it cannot check",
+        SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
+        SwitchedOff::Conversion => "does not convert",
+        SwitchedOff::Workload => "is scaled to 0",
+    };
+    let since = format!("{}, {}.", absolute(attempt.asked), isolated(&attempt.by));
+    let does = match undo {
+        true => format!("Since {since} Put it back once the reason for it is over."),
+        false => format!("Since {since} Unwind has no copy: put it back by hand."),
+    };
+    let offer = undo.then(|| WayOffer {
+        diagnosis: SWITCHED_OFF.to_owned(),
+        hash: attempt.id.clone(),
+        name: object.name.to_string(),
+        statement: false,
+    });
+    Way {
+        title: format!("Put back: {} {is}", named(object)),
+        harm: Harm::Reversible,
+        harms: "Switched off".to_owned(),
+        does,
+        reaches: None,
+        loses: Vec::new(),
+        needs: Vec::new(),
+        undo: None,
+        withheld: None,
+        commands: Vec::new(),
+        offer,
     }
 }

@@ -1,11 +1,8 @@
 //! The texts of the state of the cluster, and of the kinds that cannot be seen.
 
-use teardown::{
-    message::{AwayCause, HiddenCause, HiddenKindCard},
-    remedy::SwitchedOff,
-};
+use teardown::message::{AwayCause, HiddenCause, HiddenKindCard};
 
-use super::super::visible;
+use super::{super::visible, many};
 
 pub const AWAY_MEANS: &str = "This page shows the last known state. Unwind does not count an object as gone until the cluster confirms it, and repeats requests that got no answer.";
 pub const READING: &str = "Still reading the cluster";
@@ -68,17 +65,10 @@ pub fn blind_cause(cause: HiddenCause) -> &'static str {
     }
 }
 
-/// The heading of what remedies switched off.
-pub const SWITCHED_OFF: &str = "Switched off by a remedy";
-pub const PUT_BACK: &str = "Put it back";
-
-/// The state of a thing that is off.
-pub fn switched_off(what: SwitchedOff) -> &'static str {
-    match what {
-        SwitchedOff::Node => "marked out of service",
-        SwitchedOff::Webhook => "lets requests pass that it cannot check",
-        SwitchedOff::Configuration | SwitchedOff::Api => "deleted",
-        SwitchedOff::Conversion => "does not convert",
-        SwitchedOff::Workload => "scaled to 0",
-    }
+/// The number of things that remedies switched off.
+pub fn switched_off(count: usize) -> String {
+    format!("{} switched off by a remedy. Put them back in", many(count, "thing is", "things are"))
 }
+
+/// The heading of the list of them.
+pub const SWITCHED_OFF: &str = "Switched off by a remedy";

@@ -337,7 +337,7 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
 }
 
 /// The harm that the wait does now.
-pub fn harm(impact: &Impact) -> Vec<String> {
+pub(super) fn harm(impact: &Impact) -> Vec<String> {
     if impact.is_none() {
         return vec![NO_HARM.to_owned()];
     }
@@ -388,7 +388,7 @@ fn node_of(cause: &Cause) -> Option<&str> {
 }
 
 /// The object and field of a fact, and the cluster’s own words.
-pub fn fact(fact: &Evidence) -> String {
+pub(super) fn fact(fact: &Evidence) -> String {
     let of = if fact.of.name.is_empty() { visible(&fact.of.kind) } else { named(&fact.of) };
     let said = visible(&fact.said);
     match &fact.source {
@@ -401,7 +401,7 @@ pub fn fact(fact: &Evidence) -> String {
 }
 
 /// The object that another waits for: `waits for Pod shop/a, which mounts it`.
-pub fn waits_for(on: &ObjectRef, link: Link) -> String {
+fn waits_for(on: &ObjectRef, link: Link) -> String {
     let how = match link {
         Link::Content => "which is in it",
         Link::Mount => "which mounts it",
@@ -413,11 +413,17 @@ pub fn waits_for(on: &ObjectRef, link: Link) -> String {
     format!("waits for {}, {how}", named(on))
 }
 
+/// The object that another one of the chain waits for, and how; empty for one that waits for the root itself.
+pub(super) fn waits_on(diagnosis: &Diagnosis, held: &Waiting) -> String {
+    let on = held.on.and_then(|(at, link)| Some((diagnosis.waiting.get(at)?, link)));
+    on.map(|(on, link)| waits_for(&on.object, link)).unwrap_or_default()
+}
+
 /// One line of the chain.
 fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
-    let on = held.on.and_then(|(at, link)| Some((diagnosis.waiting.get(at)?, link)));
-    let on = on.map(|(on, link)| format!(" {}", waits_for(&on.object, link)));
-    format!("{}{}, deleted {}", named(&held.object), on.unwrap_or_default(), absolute(held.since))
+    let on = waits_on(diagnosis, held);
+    let space = if on.is_empty() { "" } else { " " };
+    format!("{}{space}{on}, deleted {}", named(&held.object), absolute(held.since))
 }
 
 /// The rest of a list that is cut off.
@@ -425,11 +431,24 @@ pub fn and_more(count: usize) -> String {
     format!("and {}", many(count, "other object", "other objects"))
 }
 
+/// A text in Markdown that means nothing but itself: the cluster’s words may hold marks of it.
+fn plain(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\`*_[]<>|~".contains(c) {
+            written.push('\\');
+        }
+        written.push(c);
+    }
+    written
+}
+
 /// The card as Markdown, to be pasted into an incident’s channel or ticket.
 pub(super) fn incident_note(card: &DiagnosisCard, cluster: &str) -> String {
     let DiagnosisCard { diagnosis, contact, .. } = card;
-    let mut note = format!("**{}**\n\n", cause(diagnosis));
-    let mut line = |name: &str, text: &str| note.push_str(&format!("- {name}: {text}\n"));
+    let mut note = format!("**{}**\n\n", plain(&cause(diagnosis)));
+    let mut line =
+        |name: &str, text: &str| note.push_str(&format!("- {}: {}\n", plain(name), plain(text)));
     line("Cluster", &visible(cluster));
     line("Waits since", &absolute(diagnosis.since));
     line(HARM, &harm(&diagnosis.impact).join(" "));
@@ -442,14 +461,25 @@ pub(super) fn incident_note(card: &DiagnosisCard, cluster: &str) -> String {
     }
     line(EVIDENCE, &confidence(diagnosis));
     for one in &diagnosis.evidence {
-        note.push_str(&format!("  - {}\n", fact(one)));
+        note.push_str(&format!("  - {}\n", plain(&fact(one))));
     }
     note.push_str(&format!("- {}:\n", objects_wait(diagnosis.total)));
     for held in &diagnosis.waiting {
-        note.push_str(&format!("  - {}\n", waiting(diagnosis, held)));
+        note.push_str(&format!("  - {}\n", plain(&waiting(diagnosis, held))));
     }
     if diagnosis.total > diagnosis.waiting.len() {
         note.push_str(&format!("  - {}\n", and_more(diagnosis.total - diagnosis.waiting.len())));
     }
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_cluster_are_no_markdown() {
+        assert_eq!(plain("a_b *c* [x](y) <z>"), r"a\_b \*c\* \[x\](y) \<z\>");
+        assert_eq!(plain("queue-operator was deleted"), "queue-operator was deleted");
+    }
 }

@@ -38,10 +38,14 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
         });
     }
     let advice = Advice {
+        harm: Vec::new(),
+        contact: Vec::new(),
         if_nobody_acts: expected(*refusals),
         do_not: None,
         confidence: progress(view),
         ways: cards.iter().map(drawn).collect(),
+        chain: Vec::new(),
+        evidence: Vec::new(),
         attempts: Vec::new(),
         note: if *state == CheckState::Running { String::new() } else { markdown(view, &cards) },
     };

@@ -336,8 +336,7 @@ impl Confidence {
 }
 
 /// One fact that speaks for a cause.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Evidence {
     /// The object that it was read on.
     pub of: ObjectRef,
@@ -346,13 +345,11 @@ pub struct Evidence {
     /// The text, as the cluster wrote it; empty where the source alone says it.
     pub said: String,
     /// The time when it began, if the cluster records it.
-    #[serde(with = "crate::millis::optional")]
     pub at: Option<Timestamp>,
 }
 
 /// Where a fact was read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// A condition, by its type.
     Condition(Arc<str>),
@@ -416,8 +413,7 @@ impl Verdict {
 }
 
 /// The relation by which one object waits for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Link {
     /// A namespace waits for its content.
     Content,

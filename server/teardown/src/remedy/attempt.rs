@@ -377,9 +377,26 @@ impl Attempt {
     }
 }
 
+/// The attempts that switched something off which is still off, each thing once, with whether Unwind can put it back.
+pub fn switched_off<'a>(
+    latest_first: impl IntoIterator<Item = &'a Attempt>,
+    index: &Index,
+) -> Vec<(&'a Attempt, SwitchedOff, bool)> {
+    let mut found: Vec<(&Attempt, SwitchedOff, bool)> = Vec::new();
+    for attempt in latest_first {
+        let Some(what) = attempt.switched_off(index) else { continue };
+        let is_same = |(known, it, _): &(&Attempt, SwitchedOff, bool)| {
+            *it == what && known.request.object == attempt.request.object
+        };
+        if !found.iter().any(is_same) {
+            found.push((attempt, what, attempt.undo_now(index).is_some()));
+        }
+    }
+    found
+}
+
 /// A thing that a remedy switched off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchedOff {
     /// A node has the taint that says that it is out of service.
     Node,

@@ -1,0 +1,123 @@
+/**
+ * Remedies that a person has Unwind do, in the browser: a finalizer by hand in S4, and in S5 a node that is marked out of
+ * service and put back. Without --allow-remedies nothing is offered, and a guest who may only act cannot do one.
+ */
+import { Unwind } from './unwind.mjs';
+import { anotherLink, expect, signIn, test } from './fixtures.mjs';
+
+const ask = 'Have Unwind do it…';
+
+/** Starts an incident in the sandbox at ten times the speed, and opens the card whose cause has these words. */
+async function play(page, incident, cause) {
+	await page.getByRole('link', { name: 'Trouble' }).click();
+	const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+	await sandbox.getByText('Sandbox.').click();
+	await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+	await sandbox.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
+	const card = page.locator('details.diagnosis').filter({ has: page.getByText(cause) }).first();
+	await expect(card).toBeVisible({ timeout: 90_000 });
+	if ((await card.getAttribute('open')) === null) await card.locator('summary').first().click();
+	return card;
+}
+
+/** Opens one way out of a card, and its question. */
+async function choose(page, card, title) {
+	const way = card.locator('details.way').filter({ hasText: title }).first();
+	await expect(way).toBeVisible();
+	if ((await way.getAttribute('open')) === null) await way.locator('summary').click();
+	await way.getByRole('button', { name: ask }).click();
+	const dialog = page.getByRole('dialog', { name: title });
+	await expect(dialog).toBeVisible();
+	return dialog;
+}
+
+/** The name that the question wants to be typed. */
+async function named(dialog) {
+	const label = await dialog.getByText(/^Type /).innerText();
+	return /Type (\S+) to confirm/.exec(label.replace(/[\u2066-\u2069]/g, ''))[1];
+}
+
+test('finalizer is removed by hand once its object is named and somebody answers for it', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's4', '--allow-remedies']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const card = await play(page, 'S4', /^The finalizer queue\.example\/topic is left/);
+		const title = /^Remove the finalizer queue\.example\/topic/;
+		const dialog = await choose(page, card, title);
+		const button = dialog.getByRole('button', { name: 'Do it' });
+		await expect(button).toHaveAttribute('aria-disabled', 'true');
+		const topic = await named(dialog);
+		await dialog.getByLabel(/^Type /).fill(topic);
+		await expect(button).toHaveAttribute('aria-disabled', 'true');
+		await dialog.getByLabel(/^Who checked what/).fill('Li checked that the queue is empty');
+		await expect(button).not.toHaveAttribute('aria-disabled', 'true');
+		await button.click();
+		await expect(card.getByText('The API server accepted it').first()).toBeVisible();
+		await expect(card.getByText('Li checked that the queue is empty').first()).toBeVisible();
+
+		// The record of it, and the request with its guards.
+		const [attempt] = await (await page.request.get(`${unwind.origin}/api/remedies`)).json();
+		expect(attempt).toMatchObject({ by: 'Li', statement: 'Li checked that the queue is empty' });
+		expect(attempt.request.body[0]).toMatchObject({ op: 'test', path: '/metadata/uid' });
+		expect(attempt.request.object.name).toBe(topic);
+		await expect(card.locator('.diagnosis-chain').getByText(topic, { exact: true })).toHaveCount(0);
+
+		// A guest who may act has the same card, and cannot.
+		const guest = await visit();
+		await signIn(guest, await anotherLink(page, { right: 'act', name: 'Ana' }));
+		await guest.goto(`${unwind.origin}/trouble`);
+		const theirs = guest.getByRole('button', { name: ask }).first();
+		await expect(guest.getByText('The API server accepted it').first()).toBeVisible();
+		await guest.locator('details.way').filter({ hasText: title }).first().locator('summary').click();
+		await expect(theirs).toHaveAttribute('title', 'Your link does not allow remedies. Ask for one that may force.');
+		const refused = await guest.request.post(`${unwind.origin}/api/remedies`, { data: { diagnosis: '', remedy: '', confirm: '' } });
+		expect(refused.status()).toBe(403);
+	} finally {
+		await unwind.stop();
+	}
+});
+
+test('node marked out of service stays on every page until it is put back', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's5', '--allow-remedies']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const card = await play(page, 'S5', /^Node \S+ stopped reporting/);
+		const title = /out of service/;
+		const dialog = await choose(page, card, title);
+		const node = await named(dialog);
+		await dialog.getByLabel(/^Type /).fill(node);
+		await dialog.getByLabel(/^Who checked what/).fill('The machine is off, Li saw it in the rack');
+		await dialog.getByRole('button', { name: 'Do it' }).click();
+
+		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
+		const banner = page.locator('.banner').filter({ hasText: '1 thing is switched off by a remedy' });
+		await expect(banner).toBeVisible({ timeout: 30_000 });
+		await page.reload();
+		await banner.getByRole('link', { name: 'Trouble' }).click();
+		const back = page.locator('details.way').filter({ hasText: `Put back: Node ${node} is marked out of service` });
+		if ((await back.getAttribute('open')) === null) await back.locator('summary').click();
+		await back.getByRole('button', { name: ask }).click();
+		const question = page.getByRole('dialog', { name: /^Put back/ });
+		await question.getByLabel(/^Type /).fill(node);
+		await question.getByRole('button', { name: 'Do it' }).click();
+		await expect(banner).toBeHidden();
+		await expect(back).toHaveCount(0);
+	} finally {
+		await unwind.stop();
+	}
+});
+
+test('server without the flag offers commands and no button', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's4']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const card = await play(page, 'S4', /^The finalizer queue\.example\/topic is left/);
+		await expect(card.locator('details.way').first()).toBeVisible();
+		await expect(page.getByRole('button', { name: ask })).toHaveCount(0);
+	} finally {
+		await unwind.stop();
+	}
+});
