@@ -109,7 +109,7 @@ fn adviser() -> Adviser {
         act: do_remedy,
         busy: RwSignal::new(false),
         refusal: RwSignal::new(None),
-        question: Question::new(),
+        question: Question::default(),
     }
 }
 

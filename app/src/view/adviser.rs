@@ -23,7 +23,7 @@ pub struct Adviser {
 }
 
 /// The question before a remedy.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Question {
     /// The way out, as it was when the question was asked.
     pub way: RwSignal<Option<Way>>,
@@ -32,11 +32,6 @@ pub struct Question {
 }
 
 impl Question {
-    /// No question yet.
-    pub fn new() -> Self {
-        Self { way: RwSignal::new(None), open: RwSignal::new(false) }
-    }
-
     /// Asks.
     pub fn ask(self, way: Way) {
         self.way.set(Some(way));

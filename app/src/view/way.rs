@@ -58,7 +58,7 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
         view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
     });
     let title = way.title.clone();
-    let is_open = opened.with_value(|opened| opened.iter().any(|it| *it == title));
+    let is_open = opened.with_value(|opened| opened.contains(&title));
     let toggled = move |event: leptos::ev::Event| {
         let is_open = event_target::<web_sys::Element>(&event).has_attribute("open");
         opened.update_value(|opened| {
