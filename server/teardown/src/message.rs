@@ -211,7 +211,7 @@ pub struct ClusterCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
     /// The number of things that a remedy switched off and nobody has put back.
-    #[serde(default)]
+    #[serde(default, rename = "switchedOff")]
     pub switched_off: usize,
 }
 

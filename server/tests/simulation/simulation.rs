@@ -486,6 +486,9 @@ impl Simulation {
             };
             // A topic that no longer exists, or a hub that has ended, has nothing to compare with.
             let Ok(Ok(fresh)) = looked else { return };
+            // A page gets neither evidence nor contact with a diagnosis, so it is compared with what would be sent to it.
+            let json = serde_json::to_string(&fresh).expect("a message is JSON");
+            let fresh: Message = serde_json::from_str(&json).expect("it can be read again");
             let folded = seen.message();
             if folded.as_ref() == Some(&fresh) {
                 return;
