@@ -79,7 +79,7 @@
 //! ```sh
 //! curl -b jar $U/api/remedies                                                                     # 200: all, the latest first
 //! curl -b jar -H "$J" -d '{"diagnosis":"nodeSilent//Node//n1/","remedy":"0123…","confirm":"n1","statement":"i-1 is off, Li saw it"}' $U/api/remedies # 404: this node reports
-//! curl -b jar -H "$J" -X POST $U/api/remedies/0123456789abcdef/undo                               # 404
+//! curl -b jar -H "$J" -d '{"confirm":"n1"}' $U/api/remedies/0123456789abcdef/undo                  # 404
 //! ```
 //! The page `/u/shop/plan?keep=data&without=Secret/shop/tls` makes the same plan.
 //!

@@ -203,9 +203,10 @@ impl Hub {
                 let begun = attempts.begin(&given, by, &mut self.cluster, journal, &self.chance)?;
                 send_reply(reply, begun);
             }
-            Incoming::UndoRemedy { attempt, by, reply } => {
+            Incoming::UndoRemedy { attempt, confirm, by, reply } => {
                 let (attempts, journal) = self.runs.attempts_mut();
-                let begun = attempts.undo(&attempt, by, &self.cluster, journal, &self.chance)?;
+                let begun =
+                    attempts.undo(&attempt, &confirm, by, &self.cluster, journal, &self.chance)?;
                 send_reply(reply, begun);
             }
             Incoming::RemedyCompleted { attempt, outcome, copy } => {

@@ -149,7 +149,7 @@ async fn every_line_of_the_documentation_works() {
     take on 7 TakenOn { confirm: "data", pods: [Uid("8d1c…")] } r1 by Li
     plan shop without=Secret/shop/tls keep=data
     remedy p1 of nodeSilent//Node//n1/ for n1 by Li
-    undo remedy p1 by Li
+    undo remedy p1 for n1 by Li
     preflight p1
     subscribe run:r1 after 5f3a:17
     "#);

@@ -15,6 +15,11 @@ pub fn RemedyDialog(
 ) -> impl IntoView {
     let question = adviser.question;
     let statement = RwSignal::new(String::new());
+    Effect::new(move |_| {
+        if question.open.get() {
+            statement.set(String::new());
+        }
+    });
     let of = move |part: fn(&Way) -> String| {
         question.way.with(|way| way.as_ref().map(part).unwrap_or_default())
     };
@@ -35,7 +40,6 @@ pub fn RemedyDialog(
             offer.name = name;
             (adviser.act)(adviser, offer, statement.get_untracked());
         }
-        statement.set(String::new());
     });
     let body = move || {
         let word = needs_statement().then(|| {

@@ -33,13 +33,18 @@ pub fn Typed(
     children: Children,
 ) -> impl IntoView {
     let typed = RwSignal::new(String::new());
+    // The name is typed anew for each question.
+    Effect::new(move |_| {
+        if open.get() {
+            typed.set(String::new());
+        }
+    });
     let holds = Signal::derive(move || {
         let is_typed = name.with(|name| typed.with(|typed| typed.trim() == name));
         busy.get() || !is_typed
     });
     let act = Callback::new(move |()| {
         act.run(typed.get_untracked());
-        typed.set(String::new());
     });
     view! {
         <Ask open id title label busy=holds needs act>

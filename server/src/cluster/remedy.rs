@@ -5,6 +5,9 @@
 //! - The reads and the request are less than [`FRESH`] apart. If the reads took longer, nothing is sent.
 //! - An object that is not exactly as the index had it when the person confirmed ends the sequence: the decision was about
 //!   another cluster.
+//! - The API server takes the options of a DELETE from its body alone, so the dry run of one is asked for there
+//!   (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go`).
+//! - The version of the target that was read travels in the request: whatever changes it in between refuses the request.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
 
 use std::{sync::Arc, time::Duration};
@@ -104,7 +107,7 @@ async fn guarded(
 ) -> Result<AttemptOutcome, AttemptOutcome> {
     let RemedyCall { request, premises, .. } = call;
     if call.is_dry_run_safe {
-        let tried = perform(client, request, "?dryRun=All").await;
+        let tried = perform(client, &dry(request), "?dryRun=All").await;
         if let Err(message) = tried.map_err(Problem::message)
             && !predicts_nothing(&message)
         {
@@ -112,11 +115,15 @@ async fn guarded(
         }
     }
     let began = Instant::now();
-    let reads = join_all(premises.iter().map(|premise| is_same(client, names, premise))).await;
+    let reads = join_all(premises.iter().map(|premise| unchanged(client, names, premise))).await;
+    let mut request = request.clone();
     for (premise, read) in premises.iter().zip(reads) {
         match read {
-            Ok(true) => {}
-            Ok(false) => return Err(AttemptOutcome::Changed { object: premise.reference() }),
+            Ok(Some(version)) if Some(&premise.uid) == request.uid.as_ref() => {
+                pin(&mut request, &version);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return Err(AttemptOutcome::Changed { object: premise.reference() }),
             Err(message) => return Err(AttemptOutcome::NotSent { message }),
         }
     }
@@ -128,7 +135,7 @@ async fn guarded(
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
         return Err(AttemptOutcome::NotSent { message });
     }
-    match perform(client, request, "").await {
+    match perform(client, &request, "").await {
         Err(Problem::Refused(message)) => return Err(AttemptOutcome::Refused { message }),
         Err(Problem::Unknown(message)) => {
             return Err(AttemptOutcome::Unknown { message: Some(message) });
@@ -138,19 +145,46 @@ async fn guarded(
     let others = premises.iter().filter(|it| Some(&it.uid) != request.uid.as_ref());
     let mut meanwhile: Option<ObjectRef> = None;
     for premise in others {
-        if is_same(client, names, premise).await == Ok(false) {
+        // One that cannot be read may have changed as well.
+        if !matches!(unchanged(client, names, premise).await, Ok(Some(_))) {
             meanwhile = Some(premise.reference());
         }
     }
     Ok(AttemptOutcome::Accepted { meanwhile })
 }
 
-/// Whether the object is still exactly as it was. An object that is gone is not.
-async fn is_same(
+/// The same request as a dry run.
+fn dry(request: &Request) -> Request {
+    let mut request = request.clone();
+    if request.verb == Verb::Delete {
+        request.body["dryRun"] = json!(["All"]);
+    }
+    request
+}
+
+/// Lets the API server refuse the request if the target has another version.
+fn pin(request: &mut Request, version: &str) {
+    match (request.verb, request.body.as_array_mut()) {
+        (Verb::Delete, _) => request.body["preconditions"]["resourceVersion"] = json!(version),
+        (Verb::JsonPatch, Some(operations)) => {
+            let test =
+                json!({ "op": "test", "path": "/metadata/resourceVersion", "value": version });
+            operations.insert(0, test);
+        }
+        // The other changes are harmless, or have no earlier version.
+        (
+            Verb::JsonPatch | Verb::MergePatch | Verb::Put | Verb::Create | Verb::CreateAndDelete,
+            _,
+        ) => {}
+    }
+}
+
+/// The version of the object if it is still exactly as it was. An object that is gone is not.
+async fn unchanged(
     client: &ApiClient,
     names: &Interner,
     object: &Object,
-) -> Result<bool, ApiProblem> {
+) -> Result<Option<String>, ApiProblem> {
     let kind = &object.kind;
     let namespace = object.namespace.as_deref();
     let path = request::path(kind, namespace).zip(request::segment(&object.name));
@@ -161,15 +195,16 @@ async fn is_same(
     };
     let answer = sent.map_err(|failure| ApiProblem::from(&failure))?;
     if answer.code == 404 {
-        return Ok(false);
+        return Ok(None);
     }
     if !answer.is_success() {
         return Err(answer.message());
     }
     let unreadable = |why: String| -> ApiProblem { ProblemCode::Unreadable { why }.into() };
     let text = std::str::from_utf8(&answer.body).map_err(|error| unreadable(chain(&error)))?;
-    let now = convert::object(kind, text, names).map_err(|error| unreadable(chain(&error)))?;
-    Ok(now.is_some_and(|now| now == *object))
+    let now = convert::object_and_version(kind, text, names)
+        .map_err(|error| unreadable(chain(&error)))?;
+    Ok(now.filter(|(now, _)| now == object).map(|(_, version)| version))
 }
 
 fn read_copy(answer: Result<Answer, Failure>) -> Result<Value, ApiProblem> {

@@ -7,11 +7,12 @@ use axum::{
 };
 use http::StatusCode;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use teardown::{
     advice::SWITCHED_OFF,
     object::ObjectRef,
-    remedy::{Attempt, AttemptOutcome, Confirmation, Request},
+    remedy::{Attempt, AttemptOutcome, Confirmation, Request, Verb},
 };
 
 use super::{AppState, Failure, access::Person, body::Body};
@@ -29,10 +30,16 @@ pub(super) async fn begin(
 ) -> Result<(StatusCode, Json<Begun>), Failure> {
     let by = person.guest.recorded();
     let attempt = match given.diagnosis.as_str() {
-        SWITCHED_OFF => state.hub.undo_remedy(given.remedy, by).await??,
+        SWITCHED_OFF => state.hub.undo_remedy(given.remedy, given.confirm, by).await??,
         _ => state.hub.remedy(given, by).await??,
     };
     Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Undo {
+    confirm: String,
 }
 
 /// Takes back what a remedy switched off.
@@ -40,9 +47,10 @@ pub(super) async fn undo(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
     attempt: Result<Path<String>, PathRejection>,
+    Body(Undo { confirm }): Body<Undo>,
 ) -> Result<(StatusCode, Json<Begun>), Failure> {
     let Path(attempt) = attempt?;
-    let attempt = state.hub.undo_remedy(attempt, person.guest.recorded()).await??;
+    let attempt = state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
     Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
 }
 
@@ -66,7 +74,17 @@ pub(super) struct Line {
 /// All remedies that persons had done on this cluster, the latest first.
 pub(super) async fn list(State(state): State<AppState>) -> Result<Json<Vec<Line>>, Failure> {
     let attempts = state.hub.attempts().await?;
-    let line = |attempt: Attempt| Line {
+    let line = |mut attempt: Attempt| {
+        if attempt.request.verb == Verb::Create {
+            attempt.request.body = Value::Null;
+        }
+        line_of(attempt)
+    };
+    Ok(Json(attempts.into_iter().map(line).collect()))
+}
+
+fn line_of(attempt: Attempt) -> Line {
+    Line {
         text: text::attempt(&attempt),
         id: attempt.id,
         undoes: attempt.undoes,
@@ -78,6 +96,5 @@ pub(super) async fn list(State(state): State<AppState>) -> Result<Json<Vec<Line>
         ended: attempt.ended,
         request: attempt.request,
         outcome: attempt.outcome,
-    };
-    Ok(Json(attempts.into_iter().map(line).collect()))
+    }
 }

@@ -86,7 +86,9 @@ impl Attempts {
             Ok(request) => request.clone(),
             Err(refusal) => return Ok(Err(Refusal::Remedy(refusal))),
         };
-        let premises = remedy.premises(cluster.index());
+        let Some(premises) = remedy.premises(cluster.index()) else {
+            return Ok(Err(Refusal::Remedy(RemedyRefusal::ByHand)));
+        };
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
         let (id, now) = (new_id(chance)?, cluster.now());
         let attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
@@ -97,6 +99,7 @@ impl Attempts {
     pub(super) fn undo(
         &mut self,
         attempt: &str,
+        confirm: &str,
         by: String,
         cluster: &ClusterState,
         journal: &mut Journal,
@@ -110,13 +113,16 @@ impl Attempts {
         let Some(undo) = attempt.undo_now(cluster.index()) else {
             return Ok(Err(Refusal::NothingToUndo));
         };
+        if confirm.trim() != &*undo.object.name {
+            return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
+        }
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
         let premises = target.cloned().into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
         Ok(self.send(undoing, premises, false, cluster, journal))
     }
 
-    /// Keeps an attempt, and then sends its request. One root gets one remedy at a time.
+    /// Keeps an attempt, and then sends its request. One root, and one object, gets one remedy at a time.
     fn send(
         &mut self,
         attempt: Attempt,
@@ -126,7 +132,10 @@ impl Attempts {
         journal: &mut Journal,
     ) -> Result<String, Refusal> {
         let mut here = self.latest_first(cluster).into_iter();
-        if here.any(|other| other.is_open() && other.root == attempt.root) {
+        let is_same = |other: &&Attempt| {
+            other.root == attempt.root || other.request.object == attempt.request.object
+        };
+        if here.any(|other| other.is_open() && is_same(&other)) {
             return Err(Refusal::Remedy(RemedyRefusal::Busy));
         }
         let calls = self.calls.as_ref().ok_or(Refusal::RemediesOff)?;

@@ -125,6 +125,8 @@ pub enum Incoming {
     UndoRemedy {
         /// The id of the attempt.
         attempt: String,
+        /// The name of its object, as the person typed it.
+        confirm: String,
         /// The person's name.
         by: String,
         /// The channel for the reply: the id of the new attempt.
@@ -487,9 +489,10 @@ impl HubHandle {
     pub async fn undo_remedy(
         &self,
         attempt: String,
+        confirm: String,
         by: String,
     ) -> Result<Result<String, Refusal>, HubClosed> {
-        self.request(|reply| Incoming::UndoRemedy { attempt, by, reply }).await
+        self.request(|reply| Incoming::UndoRemedy { attempt, confirm, by, reply }).await
     }
 
     /// The things that remedies switched off and nobody has put back, with whether Unwind can.

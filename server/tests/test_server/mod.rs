@@ -163,8 +163,8 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     ));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(given.diagnosis)));
                 }
-                Incoming::UndoRemedy { attempt, by, reply } => {
-                    receive(format!("undo remedy {attempt} by {by}"));
+                Incoming::UndoRemedy { attempt, confirm, by, reply } => {
+                    receive(format!("undo remedy {attempt} for {confirm} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));
                 }
                 Incoming::ReadSwitchedOff { reply } => {

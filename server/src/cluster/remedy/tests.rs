@@ -17,13 +17,13 @@ fn kind(name: &str, plural: &str, namespaced: bool) -> Arc<Kind> {
 
 fn config_map(finalizers: &str) -> String {
     format!(
-        r#"{{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{{"name":"a","namespace":"shop","uid":"u-1","finalizers":[{finalizers}],"creationTimestamp":"2026-01-01T00:00:00Z"}}}}"#
+        r#"{{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{{"name":"a","namespace":"shop","uid":"u-1","resourceVersion":"7","finalizers":[{finalizers}],"creationTimestamp":"2026-01-01T00:00:00Z"}}}}"#
     )
 }
 
 fn node(ready: &str) -> String {
     format!(
-        r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n1","uid":"n-1","creationTimestamp":"2026-01-01T00:00:00Z"}},"status":{{"conditions":[{{"type":"Ready","status":"{ready}","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}}]}}}}"#
+        r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n1","uid":"n-1","resourceVersion":"8","creationTimestamp":"2026-01-01T00:00:00Z"}},"status":{{"conditions":[{{"type":"Ready","status":"{ready}","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}}]}}}}"#
     )
 }
 
@@ -235,4 +235,40 @@ async fn copy_is_read_whole_before_the_request() {
     assert_eq!(copy.unwrap()["metadata"]["uid"], "u-1");
     let gets = requests.iter().filter(|request| **request == format!("GET {PATH}")).count();
     assert_eq!(gets, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_version_that_was_read()
+ {
+    let mut call = call();
+    call.request.verb = Verb::Delete;
+    call.request.body = json!({ "kind": "DeleteOptions", "preconditions": { "uid": "u-1" } });
+    let (client, log) = fake::client(|seen| match seen.method.as_str() {
+        "DELETE" => now(200, "{}"),
+        _ => answered(&seen),
+    });
+    let outcome = guarded(&client, &Interner::default(), &call, &mut None).await;
+    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
+    let log = log.lock().unwrap();
+    let bodies: Vec<Value> = log
+        .iter()
+        .filter(|seen| seen.method == "DELETE")
+        .map(|seen| serde_json::from_str(&seen.body).unwrap())
+        .collect();
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(bodies[0]["dryRun"], json!(["All"]));
+    assert_eq!(bodies[1]["dryRun"], Value::Null);
+    assert_eq!(bodies[1]["preconditions"], json!({ "uid": "u-1", "resourceVersion": "7" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn patch_tests_the_version_that_was_read() {
+    let (client, log) = fake::client(|seen| answered(&seen));
+    let outcome = guarded(&client, &Interner::default(), &call(), &mut None).await;
+    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
+    let log = log.lock().unwrap();
+    let sent = log.iter().rfind(|seen| seen.method == "PATCH").unwrap();
+    let patch: Value = serde_json::from_str(&sent.body).unwrap();
+    let test = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": "7" });
+    assert_eq!(patch[0], test);
 }

@@ -4,6 +4,8 @@
 //! # Decisions
 //! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses and
 //!   the conditions. If any of it has changed, the confirmation is for another remedy.
+//! - Four acts are left to a person, because what they rest on cannot be read again in one look: the content of a namespace,
+//!   its old labels, the stored versions of a kind.
 //! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept.
 //! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
 //!   says so, and a new diagnosis offers what is right then.
@@ -142,7 +144,6 @@ pub enum AttemptOutcome {
 impl Remedy {
     /// The hash of everything that a person reads before the decision.
     pub fn hash(&self, diagnosis: &Diagnosis) -> String {
-        let needs: Vec<&NeedCode> = self.needs.iter().map(|need| &need.code).collect();
         let uid = self.request().and_then(|request| request.uid.as_ref());
         let shown = serde_json::json!([
             diagnosis.id,
@@ -150,7 +151,7 @@ impl Remedy {
             self.harm,
             self.target,
             uid,
-            needs,
+            self.needs,
             self.reaches,
             self.loses,
             self.withheld,
@@ -187,6 +188,9 @@ impl Remedy {
         if let Some(need) = self.needs.iter().find(|need| need.holds == Holds::No) {
             return Err(RemedyRefusal::NeedFails(need.code.clone()));
         }
+        if self.is_left_to_a_person() {
+            return Err(RemedyRefusal::ByHand);
+        }
         self.request().ok_or(RemedyRefusal::ByHand)
     }
 
@@ -206,14 +210,25 @@ impl Remedy {
         Ok(request)
     }
 
-    /// The objects whose state the decision rests on. Each is read again in the moment before the request.
-    pub fn premises(&self, index: &Index) -> Vec<Arc<Object>> {
-        let node = match &self.act {
-            RemedyAct::ForceDeletePod { node } => index.find("", "Node", None, node),
-            _ => None,
-        };
-        let target = self.request().and_then(|request| index.get(request.uid.as_ref()?));
-        target.into_iter().chain(node).cloned().collect()
+    fn is_left_to_a_person(&self) -> bool {
+        matches!(
+            self.act,
+            RemedyAct::FinalizeNamespace
+                | RemedyAct::RemoveSpecFinalizer { .. }
+                | RemedyAct::RecreateNamespace { .. }
+                | RemedyAct::StopConversion
+        )
+    }
+
+    /// The objects whose state the decision rests on. Each is read again in the moment before the request. `None` where one
+    /// of them does not exist: that nothing is there cannot be read again for sure.
+    pub fn premises(&self, index: &Index) -> Option<Vec<Arc<Object>>> {
+        let target = index.get(self.request()?.uid.as_ref()?)?.clone();
+        let mut premises = vec![target];
+        if let RemedyAct::ForceDeletePod { node } = &self.act {
+            premises.push(index.find("", "Node", None, node)?.clone());
+        }
+        Some(premises)
     }
 
     /// Whether the request is dry-run first. A server behind the aggregation layer may ignore `dryRun` and do it for real, so
@@ -337,7 +352,9 @@ impl Attempt {
         if !self.may_have_effect() || self.undoes.is_some() {
             return None;
         }
-        let target = index.named(&self.request.object);
+        // An object of the same name with another UID is not the one that was changed.
+        let named = index.named(&self.request.object);
+        let target = named.filter(|it| Some(&it.uid) == self.request.uid.as_ref());
         let (what, is_off) = match &self.act {
             RemedyAct::OutOfServiceTaint { .. } => {
                 let is_tainted = target.is_some_and(|it| match &it.facts {
@@ -357,8 +374,8 @@ impl Attempt {
                 });
                 (SwitchedOff::Webhook, is_ignored)
             }
-            RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, target.is_none()),
-            RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, target.is_none()),
+            RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, named.is_none()),
+            RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, named.is_none()),
             RemedyAct::StopConversion => {
                 let is_off = target.is_some_and(
                     |it| matches!(&it.facts, Facts::Definition(facts) if facts.converter.is_none()),
@@ -533,7 +550,7 @@ mod tests {
         let index = silent_node();
         let (_, remedy) = find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
         let names: Vec<String> =
-            remedy.premises(&index).iter().map(|it| it.reference().to_string()).collect();
+            remedy.premises(&index).unwrap().iter().map(|it| it.reference().to_string()).collect();
         assert_eq!(names, ["Pod shop/a", "Node n1"]);
     }
 
@@ -593,8 +610,9 @@ mod tests {
         let request = remedy.request().unwrap().clone();
         let mut attempt =
             remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+        let uid = attempt.request.uid.clone().unwrap();
         let copy =
-            serde_json::json!({ "metadata": { "name": "v1beta1.metrics.k8s.io", "uid": "u" } });
+            serde_json::json!({ "metadata": { "name": "v1beta1.metrics.k8s.io", "uid": uid } });
         attempt.end(AttemptOutcome::Accepted { meanwhile: None }, Some(&copy), fixture::now());
         assert_eq!(attempt.undo_now(&index), None, "it is still there");
         let uid = attempt.request.uid.clone().unwrap();

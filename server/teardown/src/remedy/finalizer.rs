@@ -150,7 +150,8 @@ pub(super) fn remove(
         Facts::Attachment(_) => Remedy { harm: Harm::DataLoss, ..remedy },
         // Without a grace period only its finalizers keep the Pod in the API, whatever runs on its node.
         Facts::Pod(pod) if pod.node.is_some() && is_forced(object) && !has_ended(object) => {
-            Remedy { harm: Harm::DataLoss, ..remedy.loss([Loss::SecondWriter]) }
+            let remedy = remedy.loss([Loss::SecondWriter]).withhold(Some(Withheld::ContainersRun));
+            Remedy { harm: Harm::DataLoss, ..remedy }
         }
         Facts::Node(_) => of_node(case, object, remedy),
         _ => remedy,

@@ -198,6 +198,8 @@ fn guarded(webhooks: &Webhooks, webhook: Option<&Arc<str>>) -> Reach {
     }
     reach.resources.sort();
     reach.resources.dedup();
+    // Only the rules about DELETE and UPDATE are known. Others, about CREATE for example, may name anything.
+    reach.resources.push("*".to_owned());
     reach
 }
 
@@ -247,8 +249,11 @@ fn stop_conversion(object: &Object) -> Remedy {
         command::test(strategy, "Webhook"),
         command::set("replace", "/spec/conversion", json!({ "strategy": "None" })),
     ];
+    let mut reach = Reach::default();
+    reach.resources.push(object.name.to_string());
     Remedy::new(RemedyAct::StopConversion)
         .at(object)
+        .reach(reach)
         .with([
             command::about(command::Purpose::Look, object, "get", &[versions]),
             command::copy(object),

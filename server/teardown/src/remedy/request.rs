@@ -54,7 +54,10 @@ impl Request {
         let mut body = copy.as_object()?.clone();
         body.remove("status");
         let metadata = body.get_mut("metadata")?.as_object_mut()?;
-        if metadata.get("name")?.as_str()? != &*self.object.name {
+        let uid = self.uid.as_ref()?.to_string();
+        if metadata.get("name")?.as_str()? != &*self.object.name
+            || metadata.get("uid")?.as_str()? != uid
+        {
             return None;
         }
         for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"]
@@ -102,7 +105,7 @@ mod tests {
         let copy = json!({
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
-            "metadata": { "name": "v1.m", "uid": "u", "resourceVersion": "7", "labels": { "a": "b" } },
+            "metadata": { "name": "v1.m", "uid": request(Verb::Delete).uid, "resourceVersion": "7", "labels": { "a": "b" } },
             "spec": { "group": "m" },
             "status": { "conditions": [] },
         });
@@ -112,7 +115,7 @@ mod tests {
             again.body.to_string(),
             r#"{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"labels":{"a":"b"},"name":"v1.m"},"spec":{"group":"m"}}"#
         );
-        let other = json!({ "metadata": { "name": "v1.other" } });
+        let other = json!({ "metadata": { "name": "v1.m", "uid": "another" } });
         assert_eq!(request(Verb::Delete).create_again(&other), None);
         assert_eq!(request(Verb::Delete).create_again(&json!([])), None);
     }

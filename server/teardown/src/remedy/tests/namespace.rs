@@ -112,6 +112,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
       Reversible: ignoreWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
         reaches configmaps
         reaches deployments.apps
+        reaches *
         loses checks
         loses comesBack
         undo setBack
@@ -120,6 +121,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
       Reversible: deleteWebhookConfiguration → ValidatingWebhookConfiguration gate
         reaches configmaps
         reaches deployments.apps
+        reaches *
         loses checks
         loses comesBack
         undo createAgain
@@ -175,6 +177,7 @@ fn converter_is_repaired_or_switched_off() {
         < kubectl --context=prod annotate namespaces/shop unwind/look-again-
       DataLoss: stopConversion → CustomResourceDefinition topics.queue.example
         needs oneStoredVersion Unknown
+        reaches topics.queue.example
         loses fields
         loses comesBack
         undo setBack
