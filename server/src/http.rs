@@ -23,7 +23,7 @@
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
-//! | force | `POST /api/remedies`, `POST /api/remedies/{attempt}/undo` |
+//! | force | `POST /api/remedies` |
 //!
 //! # Inviting
 //! ```sh
@@ -75,11 +75,12 @@
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
 //! ```
 //! A remedy is confirmed by the `hash` of its `offer` in the advice, by the name of its object, and by a statement where the
-//! offer asks for one. Its outcome follows in the list of remedies and in the advice:
+//! offer asks for one. Its outcome follows in the list of remedies and in the advice. The advice `switchedOff` has what remedies
+//! switched off, and its offers put it back:
 //! ```sh
 //! curl -b jar $U/api/remedies                                                                     # 200: all, the latest first
 //! curl -b jar -H "$J" -d '{"diagnosis":"nodeSilent//Node//n1/","remedy":"0123…","confirm":"n1","statement":"i-1 is off, Li saw it"}' $U/api/remedies # 404: this node reports
-//! curl -b jar -H "$J" -d '{"confirm":"n1"}' $U/api/remedies/0123456789abcdef/undo                  # 404
+//! curl -b jar -H "$J" -d '{"diagnosis":"switchedOff","remedy":"0123456789abcdef","confirm":"n1"}' $U/api/remedies # 404
 //! ```
 //! The page `/u/shop/plan?keep=data&without=Secret/shop/tls` makes the same plan.
 //!

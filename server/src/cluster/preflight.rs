@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
+use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 use teardown::{
@@ -212,7 +213,7 @@ async fn review(client: &ApiClient, question: &Question) -> Reply {
         }},
     });
     const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let answered = match request::post(REVIEWS, request::JSON, body.to_string().into_bytes()) {
+    let answered = match request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body))) {
         Ok(request) => request::ask(client, request, QUESTION).await,
         Err(failure) => Err(failure),
     };

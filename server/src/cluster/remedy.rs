@@ -172,10 +172,7 @@ fn pin(request: &mut Request, version: &str) {
             operations.insert(0, test);
         }
         // The other changes are harmless, or have no earlier version.
-        (
-            Verb::JsonPatch | Verb::MergePatch | Verb::Put | Verb::Create | Verb::CreateAndDelete,
-            _,
-        ) => {}
+        (Verb::JsonPatch | Verb::MergePatch | Verb::Create, _) => {}
     }
 }
 
@@ -243,40 +240,20 @@ async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<(
     let method = match request.verb {
         Verb::JsonPatch | Verb::MergePatch => Method::PATCH,
         Verb::Delete => Method::DELETE,
-        Verb::Put => Method::PUT,
-        Verb::Create | Verb::CreateAndDelete => Method::POST,
+        Verb::Create => Method::POST,
     };
     let content = match request.verb {
         Verb::JsonPatch => "application/json-patch+json",
         Verb::MergePatch => "application/merge-patch+json",
-        Verb::Delete | Verb::Put | Verb::Create | Verb::CreateAndDelete => request::JSON,
+        Verb::Delete | Verb::Create => request::JSON,
     };
     let path = format!("{}{query}", request.path);
-    let answer = judged(ask(client, method, &path, Some((content, &request.body))).await)?;
-    if request.verb != Verb::CreateAndDelete || !query.is_empty() {
-        return Ok(());
-    }
-    let created: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let Some(uid) = created.pointer("/metadata/uid").and_then(Value::as_str) else {
-        return Err(Problem::Unknown(ProblemCode::NoUid.into()));
-    };
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": { "uid": uid },
-    });
-    let Some(name) = request::segment(&request.object.name) else {
-        return Err(Problem::Unknown(ProblemCode::NoPath.into()));
-    };
-    let path = format!("{}/{name}", request.path);
-    let deleted = judged(ask(client, Method::DELETE, &path, Some((request::JSON, &options))).await);
-    // It was created: the namespace stays, and a person has to know.
-    deleted.map(drop).map_err(|problem| Problem::Unknown(problem.message()))
+    judged(ask(client, method, &path, Some((content, &request.body))).await)
 }
 
-fn judged(answer: Result<Answer, Failure>) -> Result<Answer, Problem> {
+fn judged(answer: Result<Answer, Failure>) -> Result<(), Problem> {
     match answer {
-        Ok(answer) if answer.is_success() => Ok(answer),
+        Ok(answer) if answer.is_success() => Ok(()),
         // Nothing below 500 was done, except that 408 says only that the API server stopped waiting.
         Ok(answer) if answer.code < 500 && answer.code != 408 => {
             Err(Problem::Refused(answer.message()))

@@ -122,11 +122,6 @@ pub(super) fn with_body(
     Ok(request)
 }
 
-/// A POST of a JSON body to `path` that accepts this media type.
-pub(super) fn post(path: &str, accept: &str, body: Vec<u8>) -> Result<Request<Body>, Failure> {
-    build(Method::POST, path, accept, Body::from(body))
-}
-
 /// Plain JSON.
 pub(super) const JSON: &str = "application/json";
 

@@ -1,13 +1,10 @@
 //! Remedies that a person has Unwind do: to confirm one, to take one back, and the list of all.
 
 use app::text;
-use axum::{
-    Extension, Json,
-    extract::{Path, State, rejection::PathRejection},
-};
+use axum::{Extension, Json, extract::State};
 use http::StatusCode;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use teardown::{
     advice::SWITCHED_OFF,
@@ -33,24 +30,6 @@ pub(super) async fn begin(
         SWITCHED_OFF => state.hub.undo_remedy(given.remedy, given.confirm, by).await??,
         _ => state.hub.remedy(given, by).await??,
     };
-    Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Undo {
-    confirm: String,
-}
-
-/// Takes back what a remedy switched off.
-pub(super) async fn undo(
-    State(state): State<AppState>,
-    Extension(person): Extension<Person>,
-    attempt: Result<Path<String>, PathRejection>,
-    Body(Undo { confirm }): Body<Undo>,
-) -> Result<(StatusCode, Json<Begun>), Failure> {
-    let Path(attempt) = attempt?;
-    let attempt = state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
     Ok((StatusCode::ACCEPTED, Json(Begun { attempt })))
 }
 

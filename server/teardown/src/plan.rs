@@ -350,9 +350,12 @@ fn hash(plan: &Plan) -> String {
         hidden,
     } = plan;
     let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
-    let content = serde_json::to_vec(&shown).unwrap_or_default();
-    let digest = Sha256::digest(&content);
-    digest.iter().fold(String::with_capacity(64), |mut hex, byte| {
+    digest(&serde_json::to_vec(&shown).unwrap_or_default())
+}
+
+/// The SHA-256 of what a person was shown, in hexadecimal.
+pub(crate) fn digest(shown: &[u8]) -> String {
+    Sha256::digest(shown).iter().fold(String::with_capacity(64), |mut hex, byte| {
         // Writing into a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex

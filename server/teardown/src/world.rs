@@ -1,20 +1,20 @@
 //! Builds the records of each topic from the state at one moment.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{DefaultHasher, Hash, Hasher},
-};
+mod diagnosis_card;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
+pub use self::diagnosis_card::diagnosis_card;
 use crate::{
     deadlines::{Deadlines, Overdue},
     diagnosis::Diagnosis,
     graph::Graph,
     index::{HiddenKind, Index, Presence},
     message::{
-        ClusterCard, Counts, Detail, DetailName, DiagnosisCard, EdgeCard, HiddenKindCard,
-        Membership, ObjectCard, Record, RunCard, State, StepCard, UnitCard,
+        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
+        Record, RunCard, State, StepCard, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
@@ -489,43 +489,6 @@ impl Shown<'_> {
     fn step(&self, uid: &Uid) -> Option<StepId> {
         self.steps.get(uid).map(|step| step.id)
     }
-}
-
-/// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
-const CONTACT: [&str; 6] = [
-    "app.kubernetes.io/part-of",
-    "app.kubernetes.io/managed-by",
-    "helm.sh/chart",
-    "team",
-    "owner",
-    "topology.kubernetes.io/zone",
-];
-
-/// The card of a diagnosis.
-pub fn diagnosis_card<'a>(
-    index: &Index,
-    diagnosis: &Diagnosis,
-    attempts: impl IntoIterator<Item = &'a Attempt>,
-) -> DiagnosisCard {
-    let mut hasher = DefaultHasher::new();
-    let contact = contact(index, diagnosis);
-    (&diagnosis.evidence, &contact).hash(&mut hasher);
-    diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
-    for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
-        (&attempt.id, attempt.is_open()).hash(&mut hasher);
-    }
-    // Half of it is enough to tell two states of one card apart.
-    let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact, stamp }
-}
-
-/// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
-fn contact(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {
-    let root = index.named(&diagnosis.root);
-    let waiting = || diagnosis.waiting.iter().find_map(|held| index.get(&held.uid));
-    let Some(object) = root.or_else(waiting) else { return Vec::new() };
-    let value = |name: &str| Some((name.to_owned(), object.labels.get(name)?.to_string()));
-    CONTACT.into_iter().filter_map(value).collect()
 }
 
 /// The most important fields of a kind.

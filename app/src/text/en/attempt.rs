@@ -72,7 +72,6 @@ fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
         SwitchedOff::Node => "is marked out of service",
         SwitchedOff::Webhook => "lets requests pass that it cannot check",
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
-        SwitchedOff::Conversion => "does not convert",
         SwitchedOff::Workload => "is scaled to 0",
     };
     let since = format!("{}, {}.", absolute(attempt.asked), isolated(&attempt.by));

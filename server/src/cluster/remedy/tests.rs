@@ -1,4 +1,4 @@
-use teardown::object::{Kind, Uid};
+use teardown::object::Kind;
 
 use super::*;
 use crate::cluster::fake::{self, Reply, Seen, now, words};
@@ -198,34 +198,6 @@ async fn change_that_came_meanwhile_is_told() {
         panic!("{outcome:?}")
     };
     assert_eq!(object.to_string(), "Node n1");
-}
-
-#[tokio::test(start_paused = true)]
-async fn namespace_is_deleted_by_the_uid_it_was_created_with() {
-    let object = ObjectRef {
-        group: "".into(),
-        kind: "Namespace".into(),
-        namespace: None,
-        name: "gone".into(),
-    };
-    let request = Request {
-        verb: Verb::CreateAndDelete,
-        path: "/api/v1/namespaces".into(),
-        body: json!({ "metadata": { "name": "gone" } }),
-        object,
-        uid: None::<Uid>,
-    };
-    let call = RemedyCall { request, premises: vec![], is_dry_run_safe: false, ..call() };
-    let (client, log) = fake::client(|seen| match seen.method.as_str() {
-        "POST" => now(201, r#"{"metadata":{"name":"gone","uid":"new-1"}}"#),
-        _ => now(200, "{}"),
-    });
-    let outcome = guarded(&client, &Interner::default(), &call, &mut None).await;
-    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
-    let log = log.lock().unwrap();
-    assert_eq!((log[1].method.as_str(), log[1].bare()), ("DELETE", "/api/v1/namespaces/gone"));
-    let options: Value = serde_json::from_str(&log[1].body).unwrap();
-    assert_eq!(options["preconditions"]["uid"], "new-1");
 }
 
 #[tokio::test(start_paused = true)]

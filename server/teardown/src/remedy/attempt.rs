@@ -4,18 +4,15 @@
 //! # Decisions
 //! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses and
 //!   the conditions. If any of it has changed, the confirmation is for another remedy.
-//! - Four acts are left to a person, because what they rest on cannot be read again in one look: the content of a namespace,
-//!   its old labels, the stored versions of a kind.
 //! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept.
 //! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
 //!   says so, and a new diagnosis offers what is right then.
 
-use std::{fmt::Write, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{
     act::{Holds, NeedCode, Remedy, RemedyAct, Undo, Withheld},
@@ -28,6 +25,7 @@ use crate::{
     diagnosis::Diagnosis,
     index::Index,
     object::{Facts, Object, ObjectRef},
+    plan::digest,
 };
 
 /// The longest statement of a person that is kept, in characters.
@@ -156,12 +154,7 @@ impl Remedy {
             self.loses,
             self.withheld,
         ]);
-        let mut text = String::new();
-        for byte in &Sha256::digest(shown.to_string())[..8] {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        digest(shown.to_string().as_bytes())
     }
 
     /// The request that does it; none if a person has to do it.
@@ -188,9 +181,6 @@ impl Remedy {
         if let Some(need) = self.needs.iter().find(|need| need.holds == Holds::No) {
             return Err(RemedyRefusal::NeedFails(need.code.clone()));
         }
-        if self.is_left_to_a_person() {
-            return Err(RemedyRefusal::ByHand);
-        }
         self.request().ok_or(RemedyRefusal::ByHand)
     }
 
@@ -208,16 +198,6 @@ impl Remedy {
             return Err(RemedyRefusal::NoStatement);
         }
         Ok(request)
-    }
-
-    fn is_left_to_a_person(&self) -> bool {
-        matches!(
-            self.act,
-            RemedyAct::FinalizeNamespace
-                | RemedyAct::RemoveSpecFinalizer { .. }
-                | RemedyAct::RecreateNamespace { .. }
-                | RemedyAct::StopConversion
-        )
     }
 
     /// The objects whose state the decision rests on. Each is read again in the moment before the request. `None` where one
@@ -291,9 +271,7 @@ impl Attempt {
     pub fn keeps_copy(&self) -> bool {
         matches!(
             self.act,
-            RemedyAct::DeleteWebhookConfiguration
-                | RemedyAct::DeleteApiService { .. }
-                | RemedyAct::StopConversion
+            RemedyAct::DeleteWebhookConfiguration | RemedyAct::DeleteApiService { .. }
         )
     }
 
@@ -334,7 +312,6 @@ impl Attempt {
                 RemedyAct::DeleteWebhookConfiguration | RemedyAct::DeleteApiService { .. } => {
                     self.request.create_again(copy)
                 }
-                RemedyAct::StopConversion => self.request.set_back(copy, "/spec/conversion"),
                 _ => None,
             };
         }
@@ -376,12 +353,6 @@ impl Attempt {
             }
             RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, named.is_none()),
             RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, named.is_none()),
-            RemedyAct::StopConversion => {
-                let is_off = target.is_some_and(
-                    |it| matches!(&it.facts, Facts::Definition(facts) if facts.converter.is_none()),
-                );
-                (SwitchedOff::Conversion, is_off)
-            }
             RemedyAct::ScaleDown { .. } => {
                 let is_down = target.is_some_and(
                     |it| matches!(&it.facts, Facts::Workload(workload) if workload.replicas == Some(0)),
@@ -423,8 +394,6 @@ pub enum SwitchedOff {
     Configuration,
     /// An APIService is deleted.
     Api,
-    /// The conversion of a definition's objects is off.
-    Conversion,
     /// A workload has no replicas.
     Workload,
 }
@@ -437,224 +406,4 @@ fn known_undo(remedy: &Remedy) -> Option<Request> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        diagnosis::diagnose, fixture, graph::Graph, observation::Observation, remedy::remedies,
-    };
-
-    const API: &str = "
-        ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
-        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server conditions=Available:False:MissingEndpoints:500:no_endpoints
-    ";
-    const HOOK: &str = r#"
-        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
-        webhook gate service=ops/gate guards=configmaps,deployments.apps
-        cm shop/c
-    "#;
-
-    fn all(index: &Index) -> Vec<(Diagnosis, Remedy)> {
-        let graph = Graph::of(index);
-        let with = |it: Diagnosis| {
-            let found = remedies(&it, index, &graph, fixture::now());
-            found.into_iter().map(|remedy| (it.clone(), remedy)).collect::<Vec<_>>()
-        };
-        diagnose(index, &graph, fixture::now()).into_iter().flat_map(with).collect()
-    }
-
-    fn confirmation(name: &str, statement: &str) -> Confirmation {
-        let (diagnosis, remedy) = (String::new(), String::new());
-        Confirmation { diagnosis, remedy, confirm: name.into(), statement: statement.into() }
-    }
-
-    fn silent_node() -> Index {
-        fixture::index(
-            "
-            node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
-            pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
-            pvc shop/data
-            ",
-        )
-    }
-
-    fn find(index: &Index, wanted: impl Fn(&RemedyAct) -> bool) -> (Diagnosis, Remedy) {
-        let found = all(index).into_iter().find(|(_, remedy)| wanted(&remedy.act));
-        found.expect("a remedy")
-    }
-
-    #[test]
-    fn person_types_the_name_and_answers_for_what_the_api_does_not_show() {
-        let index = silent_node();
-        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
-        let (_, remedy) = find(&index, is_taint);
-        let word = "i-1 is stopped, Li looked at the console";
-        for (name, statement, expected) in [
-            ("n2", word, Err(RemedyRefusal::WrongName)),
-            ("n1", "", Err(RemedyRefusal::NoStatement)),
-            ("n1", "   ok    ", Err(RemedyRefusal::NoStatement)),
-            (" n1 ", word, Ok(())),
-        ] {
-            let checked = remedy.check_confirmed(&confirmation(name, statement));
-            assert_eq!(checked.map(drop), expected, "{name} {statement}");
-        }
-        let two = fixture::index(
-            "
-            node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
-            node n2 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
-            pod shop/a node=n1 deleted=400 grace=30 containers=web:running
-            ",
-        );
-        let (_, remedy) = find(&two, is_taint);
-        let refused = remedy.check_confirmed(&confirmation("n1", word));
-        assert!(matches!(refused, Err(RemedyRefusal::Withheld(_))), "{refused:?}");
-    }
-
-    #[test]
-    fn work_of_a_person_is_not_offered() {
-        let (_, remedy) = find(&silent_node(), |act| matches!(act, RemedyAct::StartNode { .. }));
-        assert_eq!(remedy.check_offered(), Err(RemedyRefusal::ByHand));
-    }
-
-    #[test]
-    fn hash_changes_with_the_blast_radius_and_not_with_time() {
-        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
-        let mut index = silent_node();
-        let hash = |index: &Index| {
-            let (diagnosis, remedy) = find(index, is_taint);
-            remedy.hash(&diagnosis)
-        };
-        let before = hash(&index);
-        let (diagnosis, _) = find(&index, is_taint);
-        let later = fixture::now() + jiff::SignedDuration::from_secs(70);
-        let again = remedies(&diagnosis, &index, &Graph::of(&index), later);
-        let again = again.iter().find(|it| is_taint(&it.act)).unwrap();
-        assert_eq!(again.hash(&diagnosis), before);
-        index.apply([Observation::Applied(Box::new(fixture::object("pod shop/b node=n1")))], later);
-        assert_ne!(hash(&index), before);
-    }
-
-    #[test]
-    fn every_hash_of_one_cluster_is_another() {
-        let index = fixture::index(HOOK);
-        let mut hashes: Vec<String> =
-            all(&index).iter().map(|(diagnosis, remedy)| remedy.hash(diagnosis)).collect();
-        assert!(hashes.len() > 3, "{}", hashes.len());
-        hashes.sort();
-        let total = hashes.len();
-        hashes.dedup();
-        assert_eq!(hashes.len(), total);
-    }
-
-    #[test]
-    fn force_rests_on_the_pod_and_its_node() {
-        let index = silent_node();
-        let (_, remedy) = find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
-        let names: Vec<String> =
-            remedy.premises(&index).unwrap().iter().map(|it| it.reference().to_string()).collect();
-        assert_eq!(names, ["Pod shop/a", "Node n1"]);
-    }
-
-    #[test]
-    fn only_kinds_of_the_api_server_itself_are_dry_run() {
-        let index = fixture::index(
-            "
-            ns shop
-            apiservice v1.own.example service=ops/own
-            Thing.own.example shop/a deleted=400 finalizers=own.example/x
-            pod shop/b deleted=400 node=n2 grace=30 containers=web:terminated
-            node n2
-            ",
-        );
-        let safe: Vec<(String, bool)> = all(&index)
-            .iter()
-            .filter_map(|(_, it)| {
-                Some((it.request()?.object.to_string(), it.is_dry_run_safe(&index)))
-            })
-            .collect();
-        assert!(safe.iter().any(|(name, safe)| name.starts_with("Pod") && *safe), "{safe:?}");
-        assert!(safe.iter().any(|(name, safe)| name.starts_with("Thing") && !*safe), "{safe:?}");
-    }
-
-    #[test]
-    fn taint_is_switched_off_until_it_is_taken_off() {
-        let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
-        let mut index = silent_node();
-        let (diagnosis, remedy) = find(&index, is_taint);
-        let request = remedy.check_offered().unwrap().clone();
-        let (id, by) = ("1".to_owned(), "Li".to_owned());
-        let mut attempt = remedy.begin(id, &diagnosis, request, by, "", fixture::now());
-        assert!(attempt.is_open());
-        assert_eq!(attempt.switched_off(&index), None);
-        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, None, fixture::now());
-        assert_eq!(attempt.switched_off(&index), None);
-        let tainted = "node n1 taints=a/b:NoSchedule,node.kubernetes.io/out-of-service:NoExecute";
-        index.apply([Observation::Applied(Box::new(fixture::object(tainted)))], fixture::now());
-        assert_eq!(attempt.switched_off(&index), Some(SwitchedOff::Node));
-        let undo = attempt.undo_now(&index).unwrap();
-        assert_eq!(
-            undo.body.to_string(),
-            format!(
-                r#"[{{"op":"test","path":"/metadata/uid","value":"{}"}},{{"op":"test","path":"/spec/taints/1/key","value":"node.kubernetes.io/out-of-service"}},{{"op":"remove","path":"/spec/taints/1"}}]"#,
-                undo.uid.as_ref().unwrap()
-            )
-        );
-        index.apply([Observation::Applied(Box::new(fixture::object("node n1")))], fixture::now());
-        assert_eq!((attempt.switched_off(&index), attempt.undo_now(&index)), (None, None));
-    }
-
-    #[test]
-    fn deleted_apiservice_is_created_again_from_its_copy() {
-        let mut index = fixture::index(API);
-        let (diagnosis, remedy) =
-            find(&index, |act| matches!(act, RemedyAct::DeleteApiService { .. }));
-        let request = remedy.request().unwrap().clone();
-        let mut attempt =
-            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
-        let uid = attempt.request.uid.clone().unwrap();
-        let copy =
-            serde_json::json!({ "metadata": { "name": "v1beta1.metrics.k8s.io", "uid": uid } });
-        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, Some(&copy), fixture::now());
-        assert_eq!(attempt.undo_now(&index), None, "it is still there");
-        let uid = attempt.request.uid.clone().unwrap();
-        let kind = fixture::object("apiservice v1beta1.metrics.k8s.io").kind.clone();
-        index.apply([Observation::Deleted { kind, uid }], fixture::now());
-        let undo = attempt.undo_now(&index).unwrap();
-        assert_eq!(undo.path, "/apis/apiregistration.k8s.io/v1/apiservices");
-        let again = attempt.undoing("2".into(), undo, "Wu".into(), fixture::now());
-        assert_eq!((again.undoes.as_deref(), again.is_open()), (Some("1"), true));
-    }
-
-    #[test]
-    fn refused_attempt_leaves_nothing_to_take_back() {
-        let index = fixture::index(HOOK);
-        let (diagnosis, remedy) =
-            find(&index, |act| matches!(act, RemedyAct::IgnoreWebhook { .. }));
-        let request = remedy.request().unwrap().clone();
-        let mut attempt =
-            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
-        assert!(attempt.undo.is_some());
-        attempt.end(
-            AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) },
-            None,
-            fixture::now(),
-        );
-        assert_eq!(
-            (attempt.undo, attempt.outcome),
-            (None, AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) })
-        );
-    }
-
-    #[test]
-    fn attempt_without_an_answer_is_unknown_after_a_restart() {
-        let index = silent_node();
-        let (diagnosis, remedy) =
-            find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
-        let request = remedy.request().unwrap().clone();
-        let mut attempt =
-            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "word", fixture::now());
-        let json = serde_json::to_string(&attempt).unwrap();
-        assert_eq!(serde_json::from_str::<Attempt>(&json).unwrap(), attempt);
-        attempt.interrupt(fixture::now());
-        assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
-    }
-}
+mod tests;

@@ -34,7 +34,8 @@ pub struct Command {
     pub args: Vec<String>,
     /// The standard input.
     pub input: Option<String>,
-    /// The same as a request, where it is one change of one object.
+    /// The same as a request, where Unwind can do it: one change of one object whose premises can be read in one look. The
+    /// content of a namespace, its old labels and the stored versions of a kind cannot.
     pub request: Option<Request>,
 }
 
@@ -92,6 +93,11 @@ impl Command {
 
     fn with_request(self, request: Request) -> Self {
         Self { request: Some(request), ..self }
+    }
+
+    /// The same command, left to a person.
+    pub(super) fn by_hand(self) -> Self {
+        Self { request: None, ..self }
     }
 
     /// The same command for another purpose.
@@ -272,8 +278,7 @@ pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command
     });
     let path = format!("{}/finalize", path(namespace)?);
     let args = ["replace".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
-    let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
-    Some(command.with_request(Request::about(namespace, Verb::Put, path, body)))
+    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
 }
 
 /// Creates a namespace and deletes it at once, so that its controller deletes what was left in it. The DELETE takes only
@@ -293,14 +298,6 @@ pub(super) fn recreate(namespace: &ObjectRef, now: jiff::Timestamp) -> Vec<Comma
     let create = Command::new(Purpose::Act, Place::Kubectl, create, Some(body.to_string()));
     let selector = format!("--selector={RECREATED}={mark}");
     let delete = kubectl(Purpose::Act, &["delete", "namespaces", &selector, "--wait=false"]);
-    let request = Request {
-        verb: Verb::CreateAndDelete,
-        path: "/api/v1/namespaces".to_owned(),
-        body,
-        object: namespace.clone(),
-        uid: None,
-    };
-    let create = create.map(|command| command.with_request(request));
     create.into_iter().chain(delete).collect()
 }
 

@@ -257,7 +257,7 @@ fn stop_conversion(object: &Object) -> Remedy {
         .with([
             command::about(command::Purpose::Look, object, "get", &[versions]),
             command::copy(object),
-            command::patch(object, &off),
+            command::patch(object, &off).map(command::Command::by_hand),
         ])
         .need(NeedCode::OneStoredVersion, Holds::Unknown)
         .loss([Loss::Fields, Loss::ComesBack])

@@ -2,7 +2,7 @@
 //! Unwind sends are made from the same values, so their guards are the same.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::object::{Object, ObjectRef, Uid};
 
@@ -32,12 +32,8 @@ pub enum Verb {
     MergePatch,
     /// A DELETE with `DeleteOptions`.
     Delete,
-    /// A PUT.
-    Put,
     /// A POST to the list of the kind.
     Create,
-    /// A POST to the list of the kind, and at once a DELETE of exactly the object that it created.
-    CreateAndDelete,
 }
 
 impl Request {
@@ -76,21 +72,12 @@ impl Request {
             uid: None,
         })
     }
-
-    /// Sets one field of the same object back to its value in a copy that was read before the change.
-    pub fn set_back(&self, copy: &Value, field: &str) -> Option<Self> {
-        let uid = self.uid.as_ref()?.to_string();
-        let old = copy.pointer(field)?;
-        let body = json!([
-            { "op": "test", "path": "/metadata/uid", "value": uid },
-            { "op": "replace", "path": field, "value": old },
-        ]);
-        Some(Self { verb: Verb::JsonPatch, body, ..self.clone() })
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::fixture;
 
@@ -118,15 +105,5 @@ mod tests {
         let other = json!({ "metadata": { "name": "v1.m", "uid": "another" } });
         assert_eq!(request(Verb::Delete).create_again(&other), None);
         assert_eq!(request(Verb::Delete).create_again(&json!([])), None);
-    }
-
-    #[test]
-    fn field_is_set_back_on_the_same_object_only() {
-        let copy = json!({ "spec": { "replicas": 3 } });
-        let request = request(Verb::JsonPatch);
-        let back = request.set_back(&copy, "/spec/replicas").unwrap();
-        assert_eq!(back.body[0]["value"], request.uid.as_ref().unwrap().to_string());
-        assert_eq!(back.body[1]["value"], 3);
-        assert_eq!(request.set_back(&copy, "/spec/paused"), None);
     }
 }

@@ -1,0 +1,244 @@
+//! The journal on stores that lose, repeat and damage records.
+
+use proptest::prelude::*;
+use teardown::unit::UnitId;
+
+use super::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event")]
+enum Event {
+    Began { by: String },
+    Step { number: u32 },
+}
+
+fn run(id: &str) -> RunId {
+    RunId::new(id)
+}
+
+fn head(id: &str) -> RunHead {
+    RunHead {
+        run: run(id),
+        plan: PlanId::new("p"),
+        started: Timestamp::UNIX_EPOCH,
+        cluster: ClusterId::new("c", None),
+    }
+}
+
+#[test]
+fn cluster_is_the_same_although_rights_come_and_go() {
+    let (one, two) = (Uid::new("u-1"), Uid::new("u-2"));
+    let seen = ClusterId::new("prod", Some(&one));
+    assert!(seen.is(&ClusterId::new("renamed", Some(&one))));
+    assert!(!seen.is(&ClusterId::new("prod", Some(&two))), "recreated under its name");
+    for (one, two) in
+        [(&seen, &ClusterId::new("prod", None)), (&ClusterId::new("prod", None), &seen)]
+    {
+        assert!(one.is(two));
+    }
+    assert!(!seen.is(&ClusterId::new("test", None)));
+    let before: ClusterId = serde_json::from_str(r#"{"cluster":"u-1"}"#).unwrap();
+    assert!(before.is(&seen) && !before.is(&ClusterId::new("prod", None)));
+}
+
+fn steps(numbers: std::ops::Range<u32>) -> Vec<Event> {
+    numbers.map(|number| Event::Step { number }).collect()
+}
+
+fn plan() -> Plan {
+    Plan {
+        id: PlanId::new("p"),
+        hash: "p".into(),
+        unit: UnitId::new("shop"),
+        made: Timestamp::UNIX_EPOCH,
+        steps: vec![],
+        kept: vec![],
+        data: vec![],
+        choices: teardown::plan::Choices::default(),
+        by_name: Vec::new(),
+        ephemeral: Vec::new(),
+        left_to_cluster: vec![],
+        given_up: vec![],
+        hidden: vec![],
+    }
+}
+
+/// Checks the properties that every store must have.
+fn check(mut journal: Journal) {
+    let mut events = vec![Event::Began { by: "Li".into() }];
+    journal.put_plan(&plan()).unwrap();
+    journal.put_plan(&plan()).unwrap();
+    journal.begin(&head("b"), &events).unwrap();
+    journal.begin(&head("a"), &steps(7..8)).unwrap();
+    journal.append(&run("b"), 1, &steps(0..3)).unwrap();
+    journal.append(&run("b"), 4, &steps(0..0)).unwrap();
+
+    // A gap, an overwrite and a refused batch all write nothing.
+    for first in [0, 3, 5, u64::MAX] {
+        let refused = journal.append(&run("b"), first, &steps(8..9));
+        assert!(
+            matches!(refused, Err(JournalError::Store(StoreError::OutOfOrder { .. }))),
+            "{first}"
+        );
+    }
+    assert!(journal.begin(&head("b"), &steps(0..1)).is_err());
+
+    events.extend(steps(0..3));
+    assert_eq!(journal.replay::<Event>(&run("b")).unwrap(), events);
+    assert_eq!(journal.replay::<Event>(&run("a")).unwrap(), steps(7..8));
+    assert_eq!(journal.replay::<Event>(&run("c")).unwrap(), vec![]);
+    assert_eq!(journal.runs().unwrap(), [head("a"), head("b")]);
+    assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), Some(plan()));
+    assert_eq!(journal.plan(&PlanId::new("q")).unwrap(), None);
+}
+
+#[test]
+fn memory_store_has_the_properties_of_every_store() {
+    check(Journal::in_memory());
+}
+
+#[test]
+fn file_store_has_the_properties_of_every_store() {
+    let dir = tempfile::tempdir().unwrap();
+    check(Journal::open(&dir.path().join("journal")).unwrap());
+}
+
+#[test]
+fn another_process_reads_the_written_events() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let mut journal = Journal::open(&path).unwrap();
+    journal.begin(&head("r"), &steps(0..2)).unwrap();
+    drop(journal);
+    let mut journal = Journal::open(&path).unwrap();
+    journal.append(&run("r"), 2, &steps(2..4)).unwrap();
+    assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..4));
+}
+
+/// After a change of bytes on the disk, reading either fails or returns the written values. It never panics and
+/// never returns others.
+#[test]
+fn damaged_file_is_detected() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let mut journal = Journal::open(&path).unwrap();
+    for number in 0..40 {
+        journal.append(&run("r"), u64::from(number), &steps(number..number + 1)).unwrap();
+    }
+    drop(journal);
+    let whole = std::fs::read(&path).unwrap();
+    let mut detected = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 150) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        match Journal::open(&path).map(|journal| journal.replay::<Event>(&run("r"))) {
+            Ok(Ok(events)) => assert_eq!(events, steps(0..40), "byte {at}"),
+            Ok(Err(_)) | Err(_) => detected += 1,
+        }
+    }
+    assert!(detected > 0, "no change of a byte was detected");
+}
+
+/// A store with one record, as a damaged disk or another program would leave it.
+fn holding(bytes: &[u8]) -> Journal {
+    let mut store = MemoryStore::default();
+    store.write(&[Put::Record { run: "r".into(), number: 0, bytes: bytes.to_vec() }]).unwrap();
+    let count = encode(&1, &count_of(&run("r"))).unwrap();
+    store.write(&[Put::Named { shelf: Shelf::Counts, name: "r".into(), bytes: count }]).unwrap();
+    for shelf in [Shelf::Plans, Shelf::Runs] {
+        store.write(&[Put::Named { shelf, name: "r".into(), bytes: bytes.to_vec() }]).unwrap();
+    }
+    Journal::over(store)
+}
+
+#[test]
+fn damaged_record_is_an_error() {
+    let whole = encode(&Event::Began { by: "Li".into() }, "record 0 of run r").unwrap();
+    for end in 0..whole.len() {
+        let read = holding(&whole[..end]).replay::<Event>(&run("r"));
+        assert!(matches!(read, Err(JournalError::Damaged { .. })), "cut at {end}");
+    }
+    for at in 1..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        let read = holding(&bytes).replay::<Event>(&run("r"));
+        assert!(matches!(read, Err(JournalError::Damaged { .. })), "changed at {at}");
+    }
+    let moved = encode(&Event::Began { by: "Li".into() }, "record 1 of run r").unwrap();
+    assert!(matches!(
+        holding(&moved).replay::<Event>(&run("r")),
+        Err(JournalError::Damaged { .. })
+    ));
+    assert_eq!(holding(&whole).replay::<Event>(&run("r")).unwrap().len(), 1);
+}
+
+#[test]
+fn record_of_another_version_is_an_error_with_that_version() {
+    let read = holding(b"1 and something else").replay::<Event>(&run("r"));
+    insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 4");
+}
+
+/// A store that has lost some records.
+struct Losing {
+    store: MemoryStore,
+    lost: fn(u64) -> bool,
+}
+
+impl Store for Losing {
+    fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
+        self.store.write(puts)
+    }
+
+    fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.read(shelf, name)
+    }
+
+    fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        self.store.list(shelf)
+    }
+
+    fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let kept = self.store.records(run)?;
+        Ok(kept.into_iter().filter(|(number, _)| !(self.lost)(*number)).collect())
+    }
+}
+
+#[test]
+fn lost_records_are_an_error() {
+    let replay = |lost| {
+        let mut journal = Journal::over(Losing { store: MemoryStore::default(), lost });
+        journal.begin(&head("r"), &steps(0..4)).unwrap();
+        journal.replay::<Event>(&run("r")).map_err(|error| error.to_string())
+    };
+    assert_eq!(replay(|_| false), Ok(steps(0..4)));
+    insta::assert_snapshot!(replay(|number| number == 1).unwrap_err(), @"run r has 3 records, and 4 were written");
+    insta::assert_snapshot!(replay(|number| number == 3).unwrap_err(), @"run r has 3 records, and 4 were written");
+    insta::assert_snapshot!(replay(|_| true).unwrap_err(), @"run r has 0 records, and 4 were written");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let journal = holding(&bytes);
+        let _ = journal.replay::<Event>(&run("r"));
+        let _ = journal.plan(&PlanId::new("r"));
+        let _ = journal.runs();
+    }
+
+    #[test]
+    fn any_json_is_read_without_a_panic(text in r#"\{"event":"(Began|Step|x)",[\[\]{}",:a-z0-9]{0,40}\}"#) {
+        let _ = holding(&seal(text.as_bytes(), "record 0 of run r")).replay::<Event>(&run("r"));
+    }
+
+    #[test]
+    fn any_batches_come_back_in_order(sizes in proptest::collection::vec(0u32..5, 0..8)) {
+        let mut journal = Journal::in_memory();
+        let mut count = 0;
+        for size in sizes {
+            journal.append(&run("r"), u64::from(count), &steps(count..count + size)).unwrap();
+            count += size;
+        }
+        prop_assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..count));
+    }
+}

@@ -1,0 +1,42 @@
+//! The card of a diagnosis: whom to call, and a number that changes with everything that its advice says.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::{diagnosis::Diagnosis, index::Index, message::DiagnosisCard, remedy::Attempt};
+
+/// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
+const CONTACT: [&str; 6] = [
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+    "team",
+    "owner",
+    "topology.kubernetes.io/zone",
+];
+
+/// The card of a diagnosis.
+pub fn diagnosis_card<'a>(
+    index: &Index,
+    diagnosis: &Diagnosis,
+    attempts: impl IntoIterator<Item = &'a Attempt>,
+) -> DiagnosisCard {
+    let mut hasher = DefaultHasher::new();
+    let contact = contact(index, diagnosis);
+    (&diagnosis.evidence, &contact).hash(&mut hasher);
+    diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
+    for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
+        (&attempt.id, attempt.is_open()).hash(&mut hasher);
+    }
+    // Half of it is enough to tell two states of one card apart.
+    let stamp = hasher.finish() as u32;
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact, stamp }
+}
+
+/// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
+fn contact(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {
+    let root = index.named(&diagnosis.root);
+    let waiting = || diagnosis.waiting.iter().find_map(|held| index.get(&held.uid));
+    let Some(object) = root.or_else(waiting) else { return Vec::new() };
+    let value = |name: &str| Some((name.to_owned(), object.labels.get(name)?.to_string()));
+    CONTACT.into_iter().filter_map(value).collect()
+}
