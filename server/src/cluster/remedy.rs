@@ -1,5 +1,5 @@
 //! Sends the request of a remedy that a person has confirmed, as one guarded sequence: try the request where that is
-//! safe, read everything that the decision rests on, send it, and read again. It never retries.
+//! safe, read its premises, send it, and read them again. It never retries.
 //!
 //! # Decisions
 //! - The reads and the request are less than [`FRESH`] apart. If the reads took longer, nothing is sent.

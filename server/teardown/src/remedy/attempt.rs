@@ -200,7 +200,8 @@ impl Remedy {
         Ok(request)
     }
 
-    /// The objects whose state the decision rests on. Each is read again in the moment before the request. `None` where one
+    /// The objects that are read again in the moment before the request: the target, and the node of a Pod that is forced. The
+    /// rest of the decision is as old as the watches. `None` where one
     /// of them does not exist: that nothing is there cannot be read again for sure.
     pub fn premises(&self, index: &Index) -> Option<Vec<Arc<Object>>> {
         let target = index.get(self.request()?.uid.as_ref()?)?.clone();
