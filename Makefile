@@ -82,6 +82,7 @@ e2e: prerequisites
 	cargo build $(e2e_programs)
 	node --test --test-concurrency=1 end2end/*.test.mjs end2end/cluster/*.test.mjs end2end/judge/*.test.mjs end2end/conformance/*.test.mjs
 	node end2end/conformance/run.mjs sandbox
+	node end2end/conformance/run.mjs real --gate
 	cd end2end && npx playwright test
 
 ## conformance: compare the sandbox with the real control plane, case by case; a difference fails.

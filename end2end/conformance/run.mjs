@@ -5,6 +5,7 @@
  *
  *   real, sandbox, both   the targets to start; both is the default
  *   --only PART           only cases whose `file/name` contains PART
+ *   --gate                only the cases that the change concerns, and a tenth of the others in turn (gate.mjs); never records
  *   --at KUBECONFIG       a cluster that already runs: of end2end/cluster/up.mjs, or a sandbox. Faults cannot be injected
  *                         there, so the cases in outage differ, and delete-outlasts-server in a sandbox; webhooks of
  *                         a sandbox answer only if it was started with the fault script of webhook.mjs
@@ -12,15 +13,23 @@
  *
  * Exit code 0: no difference; 1: differences, on stdout; 2: could not compare.
  */
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { choose, concerned, stateOf } from './gate.mjs';
 import { Goldens } from './goldens.mjs';
 import { loadCases, runCases } from './suite.mjs';
 import { existing, real, sandbox } from './targets.mjs';
 
 const { values, positionals } = parseArgs({
 	allowPositionals: true,
-	options: { only: { type: 'string' }, at: { type: 'string' }, record: { type: 'boolean', default: false } },
+	options: {
+		only: { type: 'string' },
+		gate: { type: 'boolean', default: false },
+		at: { type: 'string' },
+		record: { type: 'boolean', default: false },
+	},
 });
+if (values.gate && values.record) throw new Error('--gate compares and never records; leave out one of --gate and --record');
 const names = !positionals[0] || positionals[0] === 'both' ? ['real', 'sandbox'] : [positionals[0]];
 const startTarget = { real, sandbox };
 
@@ -29,9 +38,20 @@ const log = (line) => process.stderr.write(`${line}\n`);
 /** @param {string} line */
 const print = (line) => process.stdout.write(`${line}\n`);
 
+/** The cases to run, and whether they are all cases of the suite. */
+async function chooseCases() {
+	const cases = await loadCases(values.only);
+	if (!values.gate) return { chosen: cases, isWhole: !values.only };
+	const state = await stateOf(fileURLToPath(new URL('../../', import.meta.url)));
+	const chosen = choose(cases, state);
+	const concern = concerned(cases, state.changed).length;
+	log(`gate: ${chosen.length} of ${cases.length} cases: ${concern} for ${state.changed.length} changed files, part ${state.turn % 10} of 10`);
+	return { chosen, isWhole: false };
+}
+
 /** @param {'real'|'sandbox'} name @returns {Promise<number>} the number of cases that differ */
 async function compareTarget(name) {
-	const chosen = await loadCases(values.only);
+	const { chosen, isWhole } = await chooseCases();
 	const began = performance.now();
 	const target = await (values.at ? existing(values.at) : startTarget[name](log));
 	/** @type {import('./suite.mjs').CaseResult[]} */
@@ -43,8 +63,8 @@ async function compareTarget(name) {
 		});
 		log(`${name}: slowest cases: ${slowest(results)}`);
 		const goldens = new Goldens();
-		if (values.record && name === 'real') await goldens.record(chosen, transcripts, !values.only);
-		const differences = await goldens.compare(name, chosen, transcripts, !values.only);
+		if (values.record && name === 'real') await goldens.record(chosen, transcripts, isWhole);
+		const differences = await goldens.compare(name, chosen, transcripts, isWhole);
 		for (const { title, about, text } of differences) print(`✗ ${name}: ${title}\n  ${about}\n${indent(text)}\n`);
 		const seconds = ((performance.now() - began) / 1000).toFixed(1);
 		print(
