@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { start } from './cluster.mjs';
-import { cases, objectsOf } from './kubelet/cases.mjs';
+import { cases, objectsOf, podName } from './kubelet/cases.mjs';
 import { ask, fixed, startKubelets } from './kubelet/record-proxy.mjs';
 
 const linux = process.platform === 'linux';
@@ -40,14 +40,14 @@ const failures = (log) => log.match(/^E.*nestedpendingoperations.go(.*\n)(?![IWE
 test('busy volume holds its Pod with the recorded words until it is released', options, async () => {
 	const busy = cases.find(({ name }) => name === 'busy-nfs');
 	assert.ok(busy);
-	const namespace = 'busy-nfs-text';
+	const namespace = busy.name;
 	await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
 	await cluster.until(`/api/v1/namespaces/${namespace}/configmaps`, (found) => found.length > 0);
 	await cluster.apply(objectsOf(busy, namespace, kubelet));
 	const pods = `/api/v1/namespaces/${namespace}/pods`;
 	const [pod] = await cluster.until(pods, ([pod]) => pod?.status?.phase === 'Running');
 	await kubelet.fail(pod, 'busy');
-	await cluster.request('admin', 'DELETE', `${pods}/p`);
+	await cluster.request('admin', 'DELETE', `${pods}/${podName}`);
 	await cluster.until(pods, ([pod]) => pod?.status?.phase === 'Failed', { what: 'the terminal phase' });
 
 	/** @returns {Promise<string[]>} */

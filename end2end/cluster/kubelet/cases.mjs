@@ -21,6 +21,9 @@ import { join } from 'node:path';
  * @property {(kubelet: RealKubelet, pod: KubeObject) => Promise<void>} [prepare] done before the DELETE
  */
 
+/** The Pod's name in each case. */
+export const podName = 'orderer-0';
+
 /** @type {Case[]} */
 export const cases = [
 	{ name: 'healthy', what: 'nothing fails', subPath: 'production' },
@@ -42,7 +45,7 @@ export const cases = [
 		most: 12,
 		volume: 'csi',
 		prepare: (kubelet, { metadata }) =>
-			rm(join(kubelet.root, 'pods', metadata.uid, 'volumes/kubernetes.io~csi', `${metadata.namespace}-csi`, 'vol_data.json')),
+			rm(join(kubelet.root, 'pods', metadata.uid, 'volumes/kubernetes.io~csi', `ledger-${metadata.namespace}`, 'vol_data.json')),
 	},
 	{ name: 'kill', what: 'the runtime cannot kill the container, and says so', fault: 'kill' },
 	{ name: 'unkillable', what: 'the runtime does not answer when it is to stop the container', fault: 'unkillable' },
@@ -63,7 +66,7 @@ export const cases = [
 
 /** @param {Case} recorded @param {string} namespace @param {RealKubelet} kubelet @returns {KubeObject[]} */
 export function objectsOf({ volume = 'nfs', subPath, grace = 2, preStop }, namespace, kubelet) {
-	const name = `${namespace}-${volume}`;
+	const name = `ledger-${namespace}`;
 	const resources = { storage: '1Gi' };
 	const sources = {
 		nfs: { nfs: { server: 'nfs.example', path: `/exports/${namespace}` } },
@@ -100,13 +103,13 @@ export function objectsOf({ volume = 'nfs', subPath, grace = 2, preStop }, names
 		{
 			apiVersion: 'v1',
 			kind: 'Pod',
-			metadata: { name: 'p', namespace },
+			metadata: { name: podName, namespace },
 			spec: {
 				nodeName: kubelet.node,
 				terminationGracePeriodSeconds: grace,
 				containers: [
 					{
-						name: 'main',
+						name: 'orderer',
 						image: 'registry.example/app:1',
 						volumeMounts: [{ name: 'data', mountPath: '/data', subPath }],
 						lifecycle: preStop && { preStop: { exec: { command: preStop } } },

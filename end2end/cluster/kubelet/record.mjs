@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { start } from '../cluster.mjs';
-import { cases, objectsOf } from './cases.mjs';
+import { cases, objectsOf, podName } from './cases.mjs';
 import { recordProxy } from './record-proxy.mjs';
 
 /** @typedef {import('../client.mjs').KubeObject} KubeObject */
@@ -70,7 +70,7 @@ try {
  * @param {Case} recorded @param {'text'|'json'} logFormat @param {RealKubelet} kubelet
  */
 async function begin(recorded, logFormat, kubelet) {
-	const namespace = `${recorded.name}-${logFormat}`;
+	const namespace = logFormat === 'text' ? recorded.name : `${recorded.name}-${logFormat}`;
 	const objects = objectsOf(recorded, namespace, kubelet);
 	await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
 	const configMaps = `/api/v1/namespaces/${namespace}/configmaps`;
@@ -111,7 +111,7 @@ async function begin(recorded, logFormat, kubelet) {
 	await podWatch.synced;
 	await eventWatch.synced;
 	const logged = (await readFile(kubelet.log, 'utf8')).length;
-	await admin('DELETE', `${pods}/p`, recorded.options);
+	await admin('DELETE', `${pods}/${podName}`, recorded.options);
 	return {
 		/** Of the Pod. @type {string} */
 		uid: pod.metadata.uid,
@@ -120,7 +120,7 @@ async function begin(recorded, logFormat, kubelet) {
 			podWatch.close();
 			eventWatch.close();
 			const text = (await readFile(kubelet.log, 'utf8')).slice(logged);
-			const names = [pod.metadata.uid, `"${namespace}/p"`];
+			const names = [pod.metadata.uid, `"${namespace}/${podName}"`];
 			const lines = about(text, names, recorded.most).replaceAll(kubelet.root, '/var/lib/kubelet');
 			const dir = join(out, recorded.name);
 			await mkdir(dir, { recursive: true });
