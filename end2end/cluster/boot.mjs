@@ -104,7 +104,7 @@ export async function bootControllers(servers, cluster) {
 }
 
 /** Free ports. All are held until the last is found, so that they differ. @param {number} count */
-async function freePorts(count) {
+export async function freePorts(count) {
 	const holders = await Promise.all(
 		Array.from({ length: count }, () => {
 			const holder = createServer();

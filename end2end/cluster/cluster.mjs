@@ -18,6 +18,7 @@ import { bootApiServer, bootControllers, writeKubeconfigs } from './boot.mjs';
 import { Client } from './client.mjs';
 import { SupervisedServers } from './supervised.mjs';
 import { Kinds } from './kinds.mjs';
+import { RealKubelet } from './kubelet.mjs';
 import { egressFile, PodNetwork } from './network.mjs';
 import { startProvisioner } from './provisioner.mjs';
 import { sample as sampleObjects } from './sample/consortium.mjs';
@@ -236,6 +237,21 @@ export class Cluster {
 	/** @param {string} name */
 	async startKubelet(name) {
 		await this.#servers.resume(knownNode(name));
+	}
+
+	/** Starts a node with a real kubelet. @param {string} name @param {import('./kubelet.mjs').Options} [options] */
+	startRealKubelet(name, options = {}) {
+		return RealKubelet.start(this.#servers, this, name, options);
+	}
+
+	/** Suspends a real kubelet: its server accepts connections and does not answer. @param {RealKubelet} kubelet */
+	suspendRealKubelet({ node }) {
+		return this.#servers.suspend(node);
+	}
+
+	/** @param {RealKubelet} kubelet */
+	resumeRealKubelet({ node }) {
+		return this.#servers.resume(node);
 	}
 
 	/** Restarts the provisioner after `provisioner.stop()`. */
