@@ -5,6 +5,7 @@ mod commands;
 mod plans;
 mod remedies;
 mod recovery;
+mod recorded;
 mod topics;
 
 use std::{

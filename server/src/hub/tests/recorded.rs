@@ -1,0 +1,283 @@
+//! A journal that holds every kind of record, as each version of its format wrote it. The recordings stay for good: a
+//! later version reads them and finds the same runs.
+//!
+//! A recording has a line for each value: the shelf or the run, the name or the number, and the sealed bytes, which are
+//! text. `RECORD=1 cargo test -p server --lib recorded` prints that of the present version.
+
+use jiff::{SignedDuration, Timestamp};
+use teardown::{
+    api_problem::{ApiProblem, ProblemCode},
+    object::{ObjectRef, Uid},
+    plan::StepId,
+    proof::Proof,
+    remedy::{Attempt, AttemptOutcome, RemedyAct, Request, Verb},
+    run::{Call, RunEvent, StepProblem},
+    unknown_reason::{UnconfirmedPod, UnknownReason},
+};
+
+use super::*;
+use crate::{
+    hub::{active_run::ActiveRun, plans::plan_of},
+    journal::{AttemptRecord, ClusterId},
+};
+
+/// The recordings of earlier versions.
+const RECORDINGS: [(u32, &str); 1] = [(4, include_str!("recorded/version-4.txt"))];
+
+fn at(seconds: i64) -> Timestamp {
+    fixture::now() + SignedDuration::from_secs(seconds)
+}
+
+fn pod() -> ObjectRef {
+    ObjectRef {
+        group: "".into(),
+        kind: "Pod".into(),
+        namespace: Some("shop".into()),
+        name: "web-a".into(),
+    }
+}
+
+fn quoted(text: &str) -> ApiProblem {
+    ApiProblem::Quoted(text.into())
+}
+
+/// Every reason for which a step's state is unknown.
+fn reasons() -> Vec<UnknownReason> {
+    let of_it = || UnconfirmedPod { uid: Uid::new("u-9"), pod: pod(), node: Some("n-1".into()) };
+    vec![
+        UnknownReason::Hidden {
+            resource: "pods".into(),
+            namespace: Some("shop".into()),
+            message: quoted("forbidden"),
+        },
+        UnknownReason::NotListed { resource: "pods".into() },
+        UnknownReason::NotServed { resource: "topics.queue.example".into() },
+        UnknownReason::PodsLeft { pod: pod(), of: Box::new(pod()) },
+        UnknownReason::PodsUnconfirmed { pods: vec![of_it()] },
+        UnknownReason::StillAttached { volume: "pv-1".into(), node: "n-1".into() },
+        UnknownReason::GivenAway { to: Some("other".into()) },
+        UnknownReason::InUse { by: pod() },
+        UnknownReason::WouldCollect { it: pod() },
+        UnknownReason::WouldDestroyData { volume: pod() },
+        UnknownReason::NamespaceNotEmpty { by: pod() },
+        UnknownReason::Inconclusive { message: quoted("not said") },
+    ]
+}
+
+/// Every problem of a step.
+fn problems() -> Vec<StepProblem> {
+    let refused = StepProblem::Refused { code: 403, message: quoted("no"), refusals: None };
+    let message = ProblemCode::Timeout { seconds: 10 }.into();
+    let mut problems = vec![
+        StepProblem::Late { since: at(1), finalizers: vec!["example.com/hold".into()] },
+        refused,
+        StepProblem::CameBack { uid: Uid::new("u-7") },
+        StepProblem::InUse { pods: vec![pod()] },
+        StepProblem::Retrying { attempts: 2, message },
+    ];
+    problems.extend(reasons().into_iter().map(|reason| StepProblem::Unknown { reason }));
+    problems
+}
+
+/// Every event that a run can have before its end, about this step and these others.
+fn events(step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
+    let by = || "Li".to_owned();
+    let mut events = vec![RunEvent::Paused { by: by() }, RunEvent::Resumed { by: by() }];
+    for call in [Call::ReadPods, Call::Read, Call::Delete] {
+        events.push(RunEvent::CallStarted { step, call });
+        events.push(RunEvent::Recalled { step });
+    }
+    events.push(RunEvent::NoEffect { step });
+    for problem in problems() {
+        events.push(RunEvent::Postponed { step, until: at(5), effect_unknown: true, problem });
+    }
+    for message in [None, Some(quoted("another"))] {
+        events.push(RunEvent::RefusedAgain { step, until: at(9), message });
+    }
+    for reason in reasons() {
+        events.push(RunEvent::BecameUnknown { step, reason });
+        events.push(RunEvent::BecameKnown { step });
+    }
+    let [came_back, skipped, unconfirmed] = others;
+    events.extend([
+        RunEvent::Recovered,
+        RunEvent::CallStarted { step, call: Call::Delete },
+        RunEvent::Accepted { step },
+        RunEvent::Terminating { step, since: at(2), grace: 30 },
+        RunEvent::Overdue { step, since: at(2), stuck: true, finalizers: vec!["a/b".into()] },
+        RunEvent::TakenOn { pods: vec![Uid::new("u-9")], step, by: by() },
+        RunEvent::CameBack { step: came_back, uid: Uid::new("u-8") },
+        RunEvent::Skipped { step: skipped, by: by() },
+    ]);
+    let proofs = [
+        Proof::DeletedEvent,
+        Proof::List,
+        Proof::NotFound,
+        Proof::OtherUid,
+        Proof::KindGone,
+        Proof::NamespaceGone,
+    ];
+    events.extend(proofs.map(|proof| RunEvent::Gone { step, proof, unconfirmed: false }));
+    events.extend([
+        RunEvent::Gone { step: unconfirmed, proof: Proof::List, unconfirmed: true },
+        RunEvent::DataChecked { bound: 1, lost: vec![pod()], unknown: vec![pod()] },
+        RunEvent::Stopping { by: by() },
+    ]);
+    events
+}
+
+/// An attempt at a remedy with each outcome.
+fn attempts() -> Vec<Attempt> {
+    let outcomes = [
+        AttemptOutcome::Changed { object: pod() },
+        AttemptOutcome::NotSent { message: quoted("denied") },
+        AttemptOutcome::Refused { message: quoted("conflict") },
+        AttemptOutcome::Accepted { meanwhile: Some(pod()) },
+        AttemptOutcome::Unknown { message: None },
+    ];
+    let request = |verb| Request {
+        verb,
+        path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.m".into(),
+        body: serde_json::json!({ "kind": "DeleteOptions" }),
+        object: ObjectRef {
+            group: "apiregistration.k8s.io".into(),
+            kind: "APIService".into(),
+            namespace: None,
+            name: "v1.m".into(),
+        },
+        uid: Some(Uid::new("u-5")),
+    };
+    let attempts = (1..).zip(outcomes).map(|(number, outcome)| Attempt {
+        id: format!("a{number}"),
+        undoes: (number == 5).then(|| "a4".into()),
+        diagnosis: "apiDown".into(),
+        root: pod(),
+        act: RemedyAct::DeleteWebhookConfiguration,
+        request: request(if number == 5 { Verb::Create } else { Verb::Delete }),
+        undo: (number == 4).then(|| request(Verb::Create)),
+        by: "Li".into(),
+        statement: "Li looked".into(),
+        asked: at(number),
+        ended: Some(at(number + 1)),
+        outcome,
+    });
+    attempts.collect()
+}
+
+/// Writes a plan, three runs of it and attempts, with every kind of record.
+fn record_all(disk: &Disk) {
+    let mut journal = Journal::over(disk.clone());
+    let mut cluster = ClusterState::new("test".into(), fixture::now());
+    cluster.observe(fixture::listing(&fixture::objects(SHOP)));
+    let plan = Arc::new(plan_of(&UnitId::new("shop"), &Choices::default(), &mut cluster).unwrap());
+    let here = ClusterId::new("test", None);
+    let steps: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
+    let [one, two, three, four] = steps[..4] else { panic!("{steps:?}") };
+    let ends = [
+        ("finished", events(one, [two, three, four]), vec![RunEvent::Finished]),
+        ("open", events(two, [one, four, three]), vec![]),
+        ("stopped", vec![RunEvent::Stopping { by: "Li".into() }], vec![RunEvent::Stopped]),
+    ];
+    for (name, mut events, end) in ends {
+        let begun = ActiveRun::begin(
+            &mut journal,
+            RunId::new(name),
+            plan.clone(),
+            "Li",
+            here.clone(),
+            fixture::now(),
+        );
+        let mut active = begun.unwrap();
+        events.extend(end);
+        for (seconds, event) in (1..).zip(events) {
+            active.record(&mut journal, at(seconds), vec![event]).unwrap();
+        }
+    }
+    for attempt in attempts() {
+        journal.put_attempt(&AttemptRecord { attempt, cluster: here.clone() }).unwrap();
+    }
+}
+
+const SHELVES: [(&str, Shelf); 4] = [
+    ("plans", Shelf::Plans),
+    ("runs", Shelf::Runs),
+    ("counts", Shelf::Counts),
+    ("attempts", Shelf::Attempts),
+];
+
+/// The content of the disk as a recording.
+fn written(disk: &Disk) -> String {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let mut lines = String::new();
+    for (word, shelf) in SHELVES {
+        for (name, bytes) in disk.list(shelf).unwrap() {
+            lines += &format!("{word} {name} {}\n", text(bytes));
+        }
+    }
+    for (run, _) in disk.list(Shelf::Runs).unwrap() {
+        for (number, bytes) in disk.records(&run).unwrap() {
+            lines += &format!("record-of-{run} {number} {}\n", text(bytes));
+        }
+    }
+    lines
+}
+
+/// A disk with the content of a recording.
+fn disk_of(recording: &str) -> Disk {
+    let mut disk = Disk::default();
+    for line in recording.lines() {
+        let [of, name, bytes] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let bytes = bytes.as_bytes().to_vec();
+        let shelf = SHELVES.iter().find(|(word, _)| *word == of).map(|(_, shelf)| *shelf);
+        let put = match (shelf, of.strip_prefix("record-of-")) {
+            (Some(shelf), _) => Put::Named { shelf, name: name.into(), bytes },
+            (None, Some(run)) => {
+                Put::Record { run: run.into(), number: name.parse().unwrap(), bytes }
+            }
+            (None, None) => panic!("{line}"),
+        };
+        disk.write(&[put]).unwrap();
+    }
+    disk
+}
+
+/// Everything that a person sees of the runs and the attempts of a journal.
+async fn shown(disk: &Disk) -> String {
+    let process = Process::start(disk);
+    let mut shown = String::new();
+    for run in ["finished", "open", "stopped"].map(RunId::new) {
+        let feed = process.hub.feed(run.clone()).await.unwrap().unwrap();
+        for entry in feed {
+            shown += &format!("{run} {}\n", serde_json::to_string(&entry).unwrap());
+        }
+        for record in process.records(Topic::Run(run)).await {
+            if let Record::Run(_) | Record::Step(_) = record {
+                shown += &format!("{}\n", serde_json::to_string(&record).unwrap());
+            }
+        }
+    }
+    for attempt in process.hub.attempts().await.unwrap() {
+        shown += &format!("{}\n", serde_json::to_string(&attempt).unwrap());
+    }
+    shown
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_recorded_version_is_read_as_the_present_one_is() {
+    let disk = Disk::default();
+    record_all(&disk);
+    if std::env::var_os("RECORD").is_some() {
+        eprint!("{}", written(&disk));
+    }
+    let expected = shown(&disk).await;
+    assert!(expected.lines().count() > 100, "{expected}");
+    for (version, recording) in RECORDINGS {
+        let found = shown(&disk_of(recording)).await;
+        for (found, expected) in found.lines().zip(expected.lines()) {
+            assert_eq!(found, expected, "version {version}");
+        }
+        assert_eq!(found.lines().count(), expected.lines().count(), "version {version}");
+    }
+}
