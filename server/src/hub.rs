@@ -209,9 +209,13 @@ impl Hub {
                     attempts.undo(&attempt, &confirm, by, &self.cluster, journal, &self.chance)?;
                 send_reply(reply, begun);
             }
-            Incoming::RemedyCompleted { attempt, outcome, copy } => {
+            Incoming::RemedyCopied { attempt, copy, reply } => {
                 let (attempts, journal) = self.runs.attempts_mut();
-                attempts.complete(&attempt, outcome, copy.as_ref(), &self.cluster, journal)?;
+                send_reply(reply, attempts.keep_copy(&attempt, &copy, journal));
+            }
+            Incoming::RemedyCompleted { attempt, outcome } => {
+                let (attempts, journal) = self.runs.attempts_mut();
+                attempts.complete(&attempt, outcome, &self.cluster, journal)?;
             }
             Incoming::ReadSwitchedOff { reply } => {
                 let attempts = self.runs.attempts().latest_first(&self.cluster);

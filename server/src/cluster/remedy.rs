@@ -8,6 +8,8 @@
 //! - The API server takes the options of a DELETE from its body alone, so the dry run of one is asked for there
 //!   (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go`).
 //! - The version of the target that was read travels in the request: whatever changes it in between refuses the request.
+//! - A copy that is needed to put the target back is in the journal before the request leaves: the server may end before the
+//!   answer comes.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
 
 use std::{sync::Arc, time::Duration};
@@ -21,7 +23,11 @@ use teardown::{
     object::{Object, ObjectRef},
     remedy::{AttemptOutcome, Request, Verb},
 };
-use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -78,12 +84,24 @@ async fn send_one(
     mailbox: mpsc::Sender<Incoming>,
     call: RemedyCall,
 ) {
-    let mut copy = None;
-    let outcome =
-        guarded(&client, &names, &call, &mut copy).await.unwrap_or_else(|outcome| outcome);
+    let keep = async |copy| keep(&mailbox, &call, copy).await;
+    let outcome = guarded(&client, &names, &call, keep).await.unwrap_or_else(|outcome| outcome);
     tracing::info!(attempt.id = %call.attempt, outcome = name(&outcome), "remedy ended");
     // A closed mailbox means that the process ends; the next one counts the effect as unknown.
-    let _ = mailbox.send(Incoming::RemedyCompleted { attempt: call.attempt, outcome, copy }).await;
+    let _ = mailbox.send(Incoming::RemedyCompleted { attempt: call.attempt, outcome }).await;
+}
+
+/// Has the hub keep the copy of the target. An `Err` means that it is not kept, so nothing may be sent.
+async fn keep(
+    mailbox: &mpsc::Sender<Incoming>,
+    call: &RemedyCall,
+    copy: Value,
+) -> Result<(), AttemptOutcome> {
+    let (reply, kept) = oneshot::channel();
+    let copied = Incoming::RemedyCopied { attempt: call.attempt.clone(), copy, reply };
+    let ends = |_| AttemptOutcome::Unknown { message: None };
+    mailbox.send(copied).await.map_err(|_| AttemptOutcome::Unknown { message: None })?;
+    kept.await.map_err(ends)?
 }
 
 /// The name of an outcome; no other part of it is logged.
@@ -103,7 +121,7 @@ async fn guarded(
     client: &ApiClient,
     names: &Interner,
     call: &RemedyCall,
-    copy: &mut Option<Value>,
+    keep: impl AsyncFnOnce(Value) -> Result<(), AttemptOutcome>,
 ) -> Result<AttemptOutcome, AttemptOutcome> {
     let RemedyCall { request, premises, .. } = call;
     if call.is_dry_run_safe {
@@ -129,7 +147,7 @@ async fn guarded(
     }
     if call.keeps_copy {
         let answer = ask(client, Method::GET, &request.path, None).await;
-        *copy = Some(read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?);
+        keep(read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?).await?;
     }
     if began.elapsed() > FRESH {
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde_json::Value;
 use teardown::{
+    api_problem::ApiProblem,
     object::Object,
     remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal},
 };
@@ -156,17 +157,37 @@ impl Attempts {
         Ok(id)
     }
 
+    /// Keeps the copy of the target that an attempt is about to delete, so that it can be put back whatever happens next.
+    /// An `Err` is the outcome of an attempt that may not go on.
+    pub(super) fn keep_copy(
+        &mut self,
+        id: &str,
+        copy: &Value,
+        journal: &mut Journal,
+    ) -> Result<(), AttemptOutcome> {
+        let known = self.by_id.get_mut(id).filter(|record| record.attempt.is_open());
+        let Some(record) = known else { return Err(AttemptOutcome::Unknown { message: None }) };
+        let mut copied = record.clone();
+        if !copied.attempt.keep_copy(copy) {
+            return Err(AttemptOutcome::Changed { object: copied.attempt.request.object });
+        }
+        journal.put_attempt(&copied).map_err(|error| AttemptOutcome::NotSent {
+            message: ApiProblem::Quoted(error.to_string()),
+        })?;
+        *record = copied;
+        Ok(())
+    }
+
     /// Keeps the outcome of an attempt.
     pub(super) fn complete(
         &mut self,
         id: &str,
         outcome: AttemptOutcome,
-        copy: Option<&Value>,
         cluster: &ClusterState,
         journal: &mut Journal,
     ) -> Result<(), HubError> {
         let Some(record) = self.by_id.get_mut(id) else { return Ok(()) };
-        record.attempt.end(outcome, copy, cluster.now());
+        record.attempt.end(outcome, cluster.now());
         self.changed = true;
         Ok(journal.put_attempt(record)?)
     }

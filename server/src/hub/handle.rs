@@ -138,8 +138,15 @@ pub enum Incoming {
         attempt: String,
         /// The outcome.
         outcome: AttemptOutcome,
-        /// The target as it was read in the moment before, where it is kept.
-        copy: Option<serde_json::Value>,
+    },
+    /// The target of a remedy was read in the moment before its request, so that it can be put back.
+    RemedyCopied {
+        /// The id of the attempt.
+        attempt: String,
+        /// The target.
+        copy: serde_json::Value,
+        /// The channel for the reply: the copy is on disk, or the outcome of an attempt that may not go on.
+        reply: oneshot::Sender<Result<(), AttemptOutcome>>,
     },
     /// A reader requests the things that remedies switched off and nobody has put back.
     ReadSwitchedOff {

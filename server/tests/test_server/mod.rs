@@ -175,6 +175,7 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 }
                 Incoming::Observed(_)
                 | Incoming::CallCompleted { .. }
+                | Incoming::RemedyCopied { .. }
                 | Incoming::RemedyCompleted { .. }
                 | Incoming::Answered { .. }
                 | Incoming::PreflightEnded { .. } => {

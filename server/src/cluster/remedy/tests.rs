@@ -58,7 +58,11 @@ async fn sent(
 ) -> (AttemptOutcome, Option<Value>, Vec<String>) {
     let (client, log) = fake::client(answer);
     let mut copy = None;
-    let outcome = guarded(&client, &Interner::default(), call, &mut copy).await;
+    let keep = async |read| {
+        copy = Some(read);
+        Ok(())
+    };
+    let outcome = guarded(&client, &Interner::default(), call, keep).await;
     let log = log.lock().unwrap();
     let requests = log.iter().map(|seen| format!("{} {}", seen.method, seen.path)).collect();
     (outcome.unwrap_or_else(|outcome| outcome), copy, requests)
@@ -210,6 +214,18 @@ async fn copy_is_read_whole_before_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_sent_if_the_copy_is_not_kept() {
+    let call = RemedyCall { keeps_copy: true, is_dry_run_safe: false, ..call() };
+    let (client, log) = fake::client(|seen| answered(&seen));
+    let message: ApiProblem = ProblemCode::QueueFull.into();
+    let refused = AttemptOutcome::NotSent { message };
+    let outcome =
+        guarded(&client, &Interner::default(), &call, async |_| Err(refused.clone())).await;
+    assert_eq!(outcome, Err(refused.clone()));
+    assert!(log.lock().unwrap().iter().all(|seen| seen.method == "GET"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_version_that_was_read()
  {
     let mut call = call();
@@ -219,7 +235,7 @@ async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_v
         "DELETE" => now(200, "{}"),
         _ => answered(&seen),
     });
-    let outcome = guarded(&client, &Interner::default(), &call, &mut None).await;
+    let outcome = guarded(&client, &Interner::default(), &call, async |_| Ok(())).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     let log = log.lock().unwrap();
     let bodies: Vec<Value> = log
@@ -236,7 +252,7 @@ async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_v
 #[tokio::test(start_paused = true)]
 async fn patch_tests_the_version_that_was_read() {
     let (client, log) = fake::client(|seen| answered(&seen));
-    let outcome = guarded(&client, &Interner::default(), &call(), &mut None).await;
+    let outcome = guarded(&client, &Interner::default(), &call(), async |_| Ok(())).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     let log = log.lock().unwrap();
     let sent = log.iter().rfind(|seen| seen.method == "PATCH").unwrap();

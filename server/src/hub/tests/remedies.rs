@@ -12,6 +12,11 @@ const STUCK: &str = "
     Topic.queue.example s4/orders deleted=400 finalizers=queue.example/topic
 ";
 const WORD: &str = "Li checked that no queue is left";
+/// A namespace that waits for an API whose server is gone.
+const API: &str = "
+    ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
+    apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server conditions=Available:False:MissingEndpoints:500:no_endpoints
+";
 
 struct Cluster {
     hub: HubHandle,
@@ -22,6 +27,10 @@ struct Cluster {
 
 impl Cluster {
     async fn start(disk: &Disk) -> Self {
+        Self::before(disk, STUCK).await
+    }
+
+    async fn before(disk: &Disk, world: &str) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
         let (remedies_out, remedies) = mpsc::channel(REMEDIES);
@@ -30,7 +39,7 @@ impl Cluster {
         tokio::spawn(hub.allow_remedies(remedies_out).run(CancellationToken::new()));
         let cluster =
             Self { hub: HubHandle::new(mailbox.clone()), mailbox, remedies, _calls: calls };
-        cluster.see(fixture::listing(&fixture::objects(STUCK))).await;
+        cluster.see(fixture::listing(&fixture::objects(world))).await;
         cluster
     }
 
@@ -92,7 +101,7 @@ async fn remedy_is_in_the_journal_before_its_request_leaves_and_its_outcome_afte
     assert_eq!(call.premises.len(), 1);
     assert_eq!(cluster.outcomes().await, [(AttemptOutcome::Sending, WORD.to_owned())]);
     let outcome = AttemptOutcome::Accepted { meanwhile: None };
-    let completed = Incoming::RemedyCompleted { attempt: id, outcome: outcome.clone(), copy: None };
+    let completed = Incoming::RemedyCompleted { attempt: id, outcome: outcome.clone() };
     cluster.mailbox.send(completed).await.unwrap();
     assert_eq!(cluster.outcomes().await, [(outcome.clone(), WORD.to_owned())]);
     let again = Cluster::start(&disk).await;
@@ -119,7 +128,7 @@ async fn one_root_gets_one_remedy_at_a_time() {
     assert_eq!(cluster.order(&given).await, Err(Refusal::Remedy(RemedyRefusal::Busy)));
     let outcome =
         AttemptOutcome::Refused { message: teardown::api_problem::ApiProblem::Quoted("no".into()) };
-    let completed = Incoming::RemedyCompleted { attempt: id, outcome, copy: None };
+    let completed = Incoming::RemedyCompleted { attempt: id, outcome };
     cluster.mailbox.send(completed).await.unwrap();
     assert!(cluster.order(&given).await.is_ok());
 }
@@ -164,4 +173,42 @@ async fn server_without_the_flag_does_no_remedy() {
     let refused = process.hub.remedy(given, "Li".into()).await.unwrap();
     assert_eq!(refused, Err(Refusal::RemediesOff));
     assert_eq!(disk.list(Shelf::Attempts).unwrap(), []);
+}
+
+/// The server is killed between the DELETE and its answer.
+#[tokio::test(start_paused = true)]
+async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
+    let disk = Disk::default();
+    let mut cluster = Cluster::before(&disk, API).await;
+    let Remedies { card, remedies, .. } = cluster.remedies().await;
+    let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::DeleteApiService { .. });
+    let remedy = remedies.iter().find(is_removal).expect("a removal");
+    let given = Confirmation {
+        diagnosis: card.diagnosis.id.clone(),
+        remedy: remedy.hash(&card.diagnosis),
+        confirm: "v1beta1.metrics.k8s.io".into(),
+        statement: WORD.into(),
+    };
+    let attempt = cluster.order(&given).await.unwrap();
+    let call = cluster.remedies.recv().await.unwrap();
+    assert!(call.keeps_copy);
+    let copied = async |name: &str| {
+        let uid = &call.request.uid;
+        let copy = serde_json::json!({ "metadata": { "name": name, "uid": uid } });
+        let (reply, kept) = oneshot::channel();
+        let copied = Incoming::RemedyCopied { attempt: attempt.clone(), copy, reply };
+        cluster.mailbox.send(copied).await.unwrap();
+        kept.await.unwrap()
+    };
+    let other = copied("v1.other").await;
+    assert!(matches!(other, Err(AttemptOutcome::Changed { .. })), "{other:?}");
+    assert_eq!(copied("v1beta1.metrics.k8s.io").await, Ok(()));
+    drop(cluster);
+
+    let gone = API.lines().filter(|line| !line.contains("apiservice")).collect::<Vec<_>>();
+    let again = Cluster::before(&disk, &gone.join("\n")).await;
+    let off = again.hub.switched_off().await.unwrap();
+    let [(known, _, can_be_put_back)] = &off[..] else { panic!("{off:?}") };
+    assert_eq!(known.outcome, AttemptOutcome::Unknown { message: None });
+    assert!(can_be_put_back);
 }

@@ -302,26 +302,27 @@ impl Attempt {
         matches!(self.outcome, AttemptOutcome::Accepted { .. } | AttemptOutcome::Unknown { .. })
     }
 
-    /// Ends it. `copy` is the target as it was read in the moment before.
-    pub fn end(&mut self, outcome: AttemptOutcome, copy: Option<&Value>, now: Timestamp) {
+    /// Keeps the target as it was read in the moment before its DELETE. Returns whether the copy is one of the target: if it
+    /// is not, nothing could put the target back.
+    #[must_use]
+    pub fn keep_copy(&mut self, copy: &Value) -> bool {
+        self.undo = self.request.create_again(copy);
+        self.undo.is_some()
+    }
+
+    /// Ends it.
+    pub fn end(&mut self, outcome: AttemptOutcome, now: Timestamp) {
         self.outcome = outcome;
         self.ended = Some(now);
         if !self.may_have_effect() {
             self.undo = None;
-        } else if let (None, Some(copy)) = (&self.undo, copy) {
-            self.undo = match &self.act {
-                RemedyAct::DeleteWebhookConfiguration | RemedyAct::DeleteApiService { .. } => {
-                    self.request.create_again(copy)
-                }
-                _ => None,
-            };
         }
     }
 
     /// Ends it after a restart: nobody waits for the answer any more.
     pub fn interrupt(&mut self, now: Timestamp) {
         if self.is_open() {
-            self.end(AttemptOutcome::Unknown { message: None }, None, now);
+            self.end(AttemptOutcome::Unknown { message: None }, now);
         }
     }
 

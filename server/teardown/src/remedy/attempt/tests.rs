@@ -145,7 +145,7 @@ fn taint_is_switched_off_until_it_is_taken_off() {
     let mut attempt = remedy.begin(id, &diagnosis, request, by, "", fixture::now());
     assert!(attempt.is_open());
     assert_eq!(attempt.switched_off(&index), None);
-    attempt.end(AttemptOutcome::Accepted { meanwhile: None }, None, fixture::now());
+    attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
     assert_eq!(attempt.switched_off(&index), None);
     let tainted = "node n1 taints=a/b:NoSchedule,node.kubernetes.io/out-of-service:NoExecute";
     index.apply([Observation::Applied(Box::new(fixture::object(tainted)))], fixture::now());
@@ -171,7 +171,10 @@ fn deleted_apiservice_is_created_again_from_its_copy() {
         remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
     let uid = attempt.request.uid.clone().unwrap();
     let copy = serde_json::json!({ "metadata": { "name": "v1beta1.metrics.k8s.io", "uid": uid } });
-    attempt.end(AttemptOutcome::Accepted { meanwhile: None }, Some(&copy), fixture::now());
+    let other = serde_json::json!({ "metadata": { "name": "v1.other", "uid": uid } });
+    assert!(!attempt.keep_copy(&other));
+    assert!(attempt.keep_copy(&copy));
+    attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
     assert_eq!(attempt.undo_now(&index), None, "it is still there");
     let uid = attempt.request.uid.clone().unwrap();
     let kind = fixture::object("apiservice v1beta1.metrics.k8s.io").kind.clone();
@@ -190,11 +193,8 @@ fn refused_attempt_leaves_nothing_to_take_back() {
     let mut attempt =
         remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
     assert!(attempt.undo.is_some());
-    attempt.end(
-        AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) },
-        None,
-        fixture::now(),
-    );
+    attempt
+        .end(AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) }, fixture::now());
     assert_eq!(
         (attempt.undo, attempt.outcome),
         (None, AttemptOutcome::Refused { message: ApiProblem::Quoted("no".into()) })
