@@ -1,7 +1,7 @@
 //! Groups objects into units, each of which is one application or one namespace.
 //!
 //! An object belongs to the unit of the first of these that has one: its own label part-of; its owner; for a claim, the
-//! StatefulSet that created it; for a volume, the claim bound to it; for an autoscaler, the workload it scales; the release
+//! StatefulSet that created it; for a volume, the claim bound to it; for the content of a snapshot, the snapshot; for an autoscaler, the workload it scales; the release
 //! or the application that a tool installed it with; its namespace; for a claim, all workloads that mount it. The nearest
 //! answer wins, so that another application in one of the unit's namespaces keeps its own objects. A claim can be in several
 //! units only if nothing but its users determines its unit. Then it is, with its volume, in each unit that mounts it, and a
@@ -172,7 +172,7 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
     units
 }
 
-/// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim bound to it.
+/// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim or snapshot bound to it.
 fn holders<'a>(uid: &'a Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> {
     let owners = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
     let sets = graph.to(uid).filter(|edge| edge.kind == EdgeKind::Claims).map(|edge| &edge.from);
@@ -184,17 +184,18 @@ fn is_namespace(object: &Object) -> bool {
     matches!(object.facts, Facts::Namespace(_))
 }
 
-/// The namespace of an object, or of the claim bound to it.
+/// The namespace of an object, or of the claim or snapshot bound to it.
 fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str>> {
     match object.facts {
-        Facts::Volume(_) => {
-            claim_of(object, index, graph).and_then(|claim| claim.namespace.clone())
+        Facts::Volume(_) | Facts::SnapshotContent(_) => {
+            bound_to(object, index, graph).and_then(|it| it.namespace.clone())
         }
         _ => object.namespace.clone(),
     }
 }
 
-fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
+/// The claim that is bound to a volume, or the snapshot that is bound to a content.
+fn bound_to<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
     graph
         .to(&volume.uid)
         .find(|edge| edge.kind == EdgeKind::Binds)

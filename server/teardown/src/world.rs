@@ -550,7 +550,9 @@ fn details(object: &Object) -> Vec<Detail> {
         | Facts::ApiService(_)
         | Facts::Definition(_)
         | Facts::Namespace(_)
-        | Facts::CsiNode(_) => Vec::new(),
+        | Facts::CsiNode(_)
+        | Facts::Snapshot(_)
+        | Facts::References(_) => Vec::new(),
         Facts::SnapshotContent(content) => {
             let reclaim = if content.deletes { "Delete" } else { "Retain" };
             vec![detail(DetailName::Reclaim, Some(reclaim.to_owned()))]

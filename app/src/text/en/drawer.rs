@@ -62,7 +62,7 @@ pub fn kept(why: &KeptReason) -> String {
             format!("{} is kept and needs it: {}", named(user), reason(why))
         }
         KeptReason::RetainedVolume => {
-            "Its reclaim policy is Retain, and no label makes it part of the unit: it stays as Released, with its data".to_owned()
+            "Its policy is Retain, and no label makes it part of the unit: it stays, with its data".to_owned()
         }
         KeptReason::RecycledVolume => {
             "Its reclaim policy is Recycle: it stays, its data is erased, and it becomes available again".to_owned()

@@ -15,7 +15,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     DeletionPhase, EdgeCollector, EdgeKind, PodReferenceKind, Precedence, Strength,
-    finalizer::{is_built_in, is_shipped_with},
+    finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
 };
@@ -38,6 +38,14 @@ pub(super) struct Finishers {
     by_account: HashMap<Account, Vec<Arc<Object>>>,
     by_unit: HashMap<Arc<str>, Vec<Arc<Object>>>,
     by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
+    /// By the CSI driver whose plugin their Pods are.
+    by_driver: HashMap<Arc<str>, Vec<Arc<Object>>>,
+}
+
+/// Workloads that must still run for an object to go, and how certain that is.
+pub(super) struct Programs<'a> {
+    pub(super) strength: Strength,
+    pub(super) programs: Vec<&'a Arc<Object>>,
 }
 
 impl Finishers {
@@ -53,30 +61,81 @@ impl Finishers {
             if let Some(unit) = program.labels.get(PART_OF) {
                 finishers.by_unit.entry(unit.clone()).or_default().push(program.clone());
             }
+            if let Facts::Workload(workload) = &program.facts {
+                for driver in &workload.drivers {
+                    finishers.by_driver.entry(driver.clone()).or_default().push(program.clone());
+                }
+            }
             finishers.by_namespace.entry(namespace).or_default().push(program.clone());
         }
         finishers
     }
 
-    /// The programs that clear a finalizer of an object, and how certain that is.
-    fn of_finalizer(
+    /// The programs of these accounts.
+    fn of_accounts<'a>(
+        &'a self,
+        accounts: impl Iterator<Item = &'a Account>,
+    ) -> Vec<&'a Arc<Object>> {
+        let mut found: Vec<&Arc<Object>> =
+            accounts.filter_map(|it| self.by_account.get(it)).flatten().collect();
+        found.sort_by(|a, b| a.uid.cmp(&b.uid));
+        found.dedup_by(|a, b| a.uid == b.uid);
+        found
+    }
+
+    /// The programs that are a CSI driver: the plugins on the nodes, and the controllers that were installed with them.
+    pub(super) fn of_driver(&self, driver: &str, declared: Option<&Object>) -> Programs<'_> {
+        let plugins = self.by_driver.get(driver).map_or(&[][..], Vec::as_slice);
+        let volumes = self.rights.of_resource("", "persistentvolumes", None);
+        let attachments = self.rights.of_resource("storage.k8s.io", "volumeattachments", None);
+        let candidates = self.of_accounts(volumes.chain(attachments));
+        let is_its_own = |program: &&Arc<Object>| {
+            let with_declared = declared.is_some_and(|it| is_one_release(it, program));
+            with_declared || plugins.iter().any(|plugin| is_installed_with(plugin, program))
+        };
+        let mut programs: Vec<&Arc<Object>> =
+            candidates.iter().copied().filter(is_its_own).chain(plugins).collect();
+        if programs.is_empty() {
+            return Programs { strength: Strength::Yielding, programs: candidates };
+        }
+        programs.sort_by(|a, b| a.uid.cmp(&b.uid));
+        programs.dedup_by(|a, b| a.uid == b.uid);
+        Programs { strength: Strength::Hard, programs }
+    }
+
+    /// The programs that answer for a class, by the name of the controller in it and the resource whose status they write.
+    pub(super) fn of_class(
         &self,
-        object: &Object,
+        controller: &str,
+        class: &Object,
+        (group, resource): (&str, &str),
+    ) -> Programs<'_> {
+        let candidates = self.of_accounts(self.rights.of_resource(group, resource, None));
+        let is_its_own = |program: &&Arc<Object>| {
+            is_one_release(class, program) || is_controller(controller, program)
+        };
+        let own: Vec<&Arc<Object>> = candidates.iter().copied().filter(is_its_own).collect();
+        if own.is_empty() {
+            return Programs { strength: Strength::Yielding, programs: candidates };
+        }
+        Programs { strength: Strength::Hard, programs: own }
+    }
+
+    /// The programs that clear a finalizer of an object, and how certain that is.
+    fn of_finalizer<'a>(
+        &'a self,
+        object: &'a Object,
         finalizer: &str,
         definition: Option<&Object>,
         index: &Index,
-    ) -> (Strength, Vec<&Arc<Object>>) {
-        let programs = |accounts: Vec<&Account>| {
-            let mut found: Vec<&Arc<Object>> =
-                accounts.into_iter().filter_map(|it| self.by_account.get(it)).flatten().collect();
-            found.retain(|program| can_finish(program, object, index));
-            found.sort_by(|a, b| a.uid.cmp(&b.uid));
-            found.dedup_by(|a, b| a.uid == b.uid);
-            found
+    ) -> (Strength, Vec<&'a Arc<Object>>) {
+        let can = |mut programs: Vec<&'a Arc<Object>>| {
+            programs.retain(|program| can_finish(program, object, index));
+            programs
         };
-        let named = programs(self.rights.by_name(object).collect());
+        let named = can(self.of_accounts(self.rights.by_name(object)));
         let (candidates, is_by_name) = if named.is_empty() {
-            (programs(self.rights.by_wildcard(object).collect()), false)
+            (can(self.of_accounts(self.rights.by_wildcard(object))), false)
         } else {
             (named, true)
         };
@@ -103,12 +162,12 @@ impl Finishers {
     }
 
     /// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
-    fn neighbours(
-        &self,
-        object: &Object,
+    fn neighbours<'a>(
+        &'a self,
+        object: &'a Object,
         definition: Option<&Object>,
         index: &Index,
-    ) -> Vec<&Arc<Object>> {
+    ) -> Vec<&'a Arc<Object>> {
         let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
         let in_unit = units.filter_map(|unit| self.by_unit.get(unit)).next();
         let in_namespace = || self.by_namespace.get(object.namespace.as_ref()?);
@@ -127,7 +186,9 @@ pub(super) fn finishes(
     let object = found.from;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
-        if is_built_in(finalizer) {
+        // The driver of a volume is found by the name of the driver, which the finalizers have in part or not at all.
+        let is_a_volume = matches!(object.facts, Facts::Volume(_) | Facts::Attachment(_));
+        if is_built_in(finalizer) || is_a_volume && is_a_drivers(finalizer) {
             continue;
         }
         let (strength, programs) = finishers.of_finalizer(object, finalizer, definition, index);
@@ -153,7 +214,7 @@ pub(super) fn finishes(
     }
 }
 
-fn owners<'a>(program: &Object, index: &'a Index) -> Vec<&'a Arc<Object>> {
+pub(super) fn owners<'a>(program: &Object, index: &'a Index) -> Vec<&'a Arc<Object>> {
     let mut found: Vec<&Arc<Object>> = Vec::new();
     let mut open: Vec<&Arc<Object>> = owners_of(program, index).collect();
     for _ in 0..DEPTH {
@@ -201,6 +262,19 @@ fn can_finish(program: &Object, object: &Object, index: &Index) -> bool {
         && !(is_neighbour && (mounts || is_selected))
         && !(matches!(object.facts, Facts::Pod(_) | Facts::Workload(_))
             && index.descends(&object.uid, &program.uid))
+}
+
+/// Whether a program was installed with a driver's plugin: it is of the same release, or is in the same namespace and their
+/// names say so, as `ebs-csi-node` and `ebs-csi-controller` or `csi-rbdplugin` and `csi-rbdplugin-provisioner` do.
+fn is_installed_with(plugin: &Object, program: &Object) -> bool {
+    let stem = |name: &str| name.rsplit_once('-').map(|(stem, _)| stem.to_owned());
+    let extends =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('-'));
+    let are_named_alike = || {
+        let (a, b) = (&*plugin.name, &*program.name);
+        extends(a, b) || extends(b, a) || stem(a).is_some_and(|it| stem(b) == Some(it))
+    };
+    is_one_release(plugin, program) || plugin.namespace == program.namespace && are_named_alike()
 }
 
 /// Whether two objects are parts of one unit, or were installed as one release.

@@ -1,4 +1,5 @@
-//! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`.
+//! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`. The right
+//! to a `/status` tells which controller answers for a kind.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -64,7 +65,7 @@ impl Rights {
                 let base = resource.strip_suffix("/finalizers").unwrap_or(resource);
                 if &**group == "*" || base.contains('*') {
                     self.wildcards.push((group.clone(), base.into(), holder.clone()));
-                } else if !base.contains('/') {
+                } else if !base.contains('/') || base.ends_with("/status") {
                     self.named
                         .entry((group.clone(), base.into()))
                         .or_default()
@@ -75,16 +76,30 @@ impl Rights {
     }
 
     /// The accounts that a rule by name lets change an object.
-    pub(super) fn by_name(&self, object: &Object) -> impl Iterator<Item = &Account> {
-        let key = (object.kind.group.clone(), object.kind.plural.clone());
+    pub(super) fn by_name<'a>(
+        &'a self,
+        object: &'a Object,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
+        self.of_resource(&object.kind.group, &object.kind.plural, object.namespace.as_ref())
+    }
+
+    /// The accounts that a rule by name lets change the objects of a resource in a namespace; without one, everywhere.
+    pub(super) fn of_resource<'a>(
+        &'a self,
+        group: &str,
+        resource: &str,
+        namespace: Option<&'a Arc<str>>,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
+        let key = (group.into(), resource.into());
         let holders = self.named.get(&key).into_iter().flatten();
-        holders
-            .filter(|holder| holder.may_change_in(object.namespace.as_ref()))
-            .map(|holder| &holder.account)
+        holders.filter(move |holder| holder.may_change_in(namespace)).map(|holder| &holder.account)
     }
 
     /// The accounts that only a rule with a `*` lets change an object.
-    pub(super) fn by_wildcard(&self, object: &Object) -> impl Iterator<Item = &Account> {
+    pub(super) fn by_wildcard<'a>(
+        &'a self,
+        object: &'a Object,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
         self.wildcards
             .iter()
             .filter(|(group, resource, holder)| {

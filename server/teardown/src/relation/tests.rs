@@ -1,5 +1,8 @@
 //! For each kind of edge: it is found, and an object of the same name elsewhere is not the target.
 
+mod refer;
+mod storage;
+
 use crate::fixture;
 
 /// The edges of a fixture except those to namespaces, one per line: from, kind, to, order, reason.
