@@ -115,22 +115,16 @@ fn body(advice: &Advice) -> AnyView {
     let lines = |lines: &[String]| {
         lines.iter().map(|line| view! { <p>{line.clone()}</p> }.into_any()).collect_view()
     };
-    let mistake = advice.do_not.clone().map(|mistake| {
-        view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
-            .into_any()
-    });
-    let whose = (!advice.contact.is_empty()).then(|| {
-        view! { <div><dt>{text::WHOSE}</dt><dd>{lines(&advice.contact)}</dd></div> }.into_any()
-    });
-    view! {
-        <dl class="diagnosis-first">
-            <div><dt>{text::HARM}</dt><dd>{lines(&advice.harm)}</dd></div>
-            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{advice.if_nobody_acts.clone()}</dd></div>
-            {mistake}
-            {whose}
-        </dl>
-    }
-    .into_any()
+    let first = advice
+        .first
+        .iter()
+        .map(|line| {
+            let class = if line.warns { "diagnosis-not" } else { "" };
+            view! { <div class=class><dt>{line.name.clone()}</dt><dd>{lines(&line.said)}</dd></div> }
+                .into_any()
+        })
+        .collect_view();
+    view! { <dl class="diagnosis-first">{first}</dl> }.into_any()
 }
 
 /// The chain and the evidence.

@@ -1,16 +1,19 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
+    advice::{Freshness, Standpoint},
     diagnosis::{Diagnosis, diagnose},
+    fetched::Question,
     graph::Graph,
     index::Index,
     observation::Observation,
     remedy::{Attempt, Remedy, remedies},
     run::Run,
     unit::{Unit, UnitId, units},
+    wanted::wanted,
     world::{World, diagnosis_card},
 };
 use tokio::time::Instant;
@@ -20,6 +23,8 @@ use crate::journal::ClusterId;
 
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
 const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
+/// The time for which the cluster is asked about a diagnosis that nobody reads.
+const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
@@ -33,6 +38,8 @@ pub(super) struct ClusterState {
     diagnoses: Vec<Diagnosis>,
     /// The time of the diagnoses.
     diagnosed: Option<Timestamp>,
+    /// The questions of the diagnoses to the cluster.
+    wanted: BTreeSet<Question>,
 }
 
 /// The index with a graph and units that are up to date.
@@ -53,7 +60,8 @@ impl ClusterState {
         let units = units(&index, &graph);
         let computed = index.changes();
         let (clock, diagnoses) = (Clock::start(now), Vec::new());
-        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None }
+        let wanted = BTreeSet::new();
+        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None, wanted }
     }
 
     /// Starts the clock again at this time.
@@ -111,7 +119,16 @@ impl ClusterState {
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
         let card = diagnosis_card(index, diagnosis, &attempts);
-        Some(Remedies { cluster: name.to_owned(), card, remedies, attempts, are_allowed })
+        let standpoint = Standpoint {
+            cluster: name.to_owned(),
+            identity: index.identity().cloned(),
+            freshness: Some(Freshness {
+                unreachable: index.unreachable().map(|unreachable| unreachable.since),
+                hidden: index.hidden_kinds().into_keys().collect(),
+            }),
+            now: minute,
+        };
+        Some(Remedies { standpoint, card, remedies, attempts, are_allowed })
     }
 
     /// A diagnosis with its ways out at this moment; `None` if there is none of this id.
@@ -119,6 +136,15 @@ impl ClusterState {
         let Current { index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
+    }
+
+    /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
+    pub(super) fn wanted(&mut self) -> &BTreeSet<Question> {
+        let now = self.clock.now();
+        if self.diagnosed.is_some_and(|at| now.duration_since(at) > ASKED_FOR) {
+            self.wanted.clear();
+        }
+        &self.wanted
     }
 
     /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
@@ -137,6 +163,7 @@ impl ClusterState {
             self.diagnoses =
                 if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
             self.diagnosed = Some(now);
+            self.wanted = wanted(&self.index, &self.graph, &self.diagnoses);
         }
         let Self { name, index, graph, units, diagnoses, .. } = self;
         Current { name, index, graph, units, diagnoses, now }

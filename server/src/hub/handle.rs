@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
+    advice::Standpoint,
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::{Object, ObjectRef, Uid},
     observation::Observation,
@@ -215,8 +216,8 @@ pub struct Reading {
 /// The ways out of a deletion that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedies {
-    /// The cluster's name in the kubeconfig, for the commands.
-    pub cluster: String,
+    /// The cluster, and how fresh its state is.
+    pub standpoint: Standpoint,
     /// The diagnosis.
     pub card: DiagnosisCard,
     /// The remedies, the least harmful first.

@@ -10,8 +10,11 @@
 //! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred.
 
 mod admission;
+mod before;
 mod case;
 mod cause;
+mod control_plane;
+mod events;
 mod finalizer;
 mod namespace;
 mod owner;
@@ -29,7 +32,9 @@ use serde::{Deserialize, Serialize};
 pub use self::cause::{Cause, Confidence, Evidence, Link, Source};
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
+    before::before,
     case::{Case, Serving},
+    events::subjects,
     finalizer::finisher,
     pod::missing_driver,
 };
@@ -64,6 +69,9 @@ pub struct Diagnosis {
     pub waiting: Vec<Waiting>,
     /// The number of all objects that wait.
     pub total: usize,
+    /// All of them.
+    #[serde(skip)]
+    pub held: Vec<Uid>,
     /// The time at which the first of them was deleted.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
@@ -108,9 +116,10 @@ impl Impact {
 }
 
 impl Diagnosis {
-    /// The order in which a person looks at several: what does harm, then what is stuck, then what holds the most.
-    pub fn harm(&self) -> (bool, bool, usize) {
-        (!self.impact.is_none(), self.stuck, self.total)
+    /// The order in which a person looks at several: what explains others, then what does harm, then what is stuck, then
+    /// what holds the most.
+    pub fn harm(&self) -> (bool, bool, bool, usize) {
+        (self.cause.explains_others(), !self.impact.is_none(), self.stuck, self.total)
     }
 }
 
@@ -135,8 +144,9 @@ const DETECTORS: &[Detector] = &[
     pod::node_away,
     pod::not_stopped,
     pod::not_unmounted,
-    // The last one asks whether the others found nothing.
+    // These ask what the others found.
     namespace::silent,
+    control_plane::manager,
 ];
 
 /// Diagnoses every deletion that waits, the worst first.
@@ -172,6 +182,7 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
     }
     let mut found: Vec<Diagnosis> =
         roots.into_iter().filter_map(|(id, root)| root.diagnosis(id, &case, &waiters)).collect();
+    found.iter_mut().for_each(|diagnosis| events::add(diagnosis, index, graph));
     found.sort_by(|a, b| {
         b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
@@ -256,6 +267,7 @@ impl<'a> Root<'a> {
             evidence: self.evidence.into_iter().take(EVIDENCE).collect(),
             waiting: waiting.collect(),
             total: order.len(),
+            held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| accepted(object)).min()?,
             stuck: overdue == Overdue::Stuck,
             impact: impact(case, order.iter().map(|(object, _)| *object)),

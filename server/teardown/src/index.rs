@@ -9,6 +9,8 @@
 mod changed;
 mod controller;
 mod departures;
+mod durations;
+mod fetches;
 mod gone;
 mod key;
 mod pods;
@@ -23,11 +25,16 @@ use std::{
 use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
-pub use self::departures::Departure;
 use self::{
     changed::{Kept, Rules},
     departures::Departures,
+    durations::Durations,
+    fetches::Fetches,
     key::{ByName, ByUid, Name},
+};
+pub use self::{
+    departures::{Departure, Transition},
+    fetches::Renewal,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -61,6 +68,8 @@ pub struct Index {
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    durations: Durations,
+    fetches: Fetches,
     rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
@@ -159,7 +168,10 @@ impl Index {
     pub fn apply(&mut self, batch: impl IntoIterator<Item = Observation>, now: Timestamp) {
         self.now = now;
         for observation in batch {
-            self.changes += 1;
+            // No edge and no unit depends on what is fetched.
+            let is_fetched =
+                matches!(observation, Observation::Fetched { .. } | Observation::Unasked(_));
+            self.changes += u64::from(!is_fetched);
             self.observe(observation, now);
         }
     }
@@ -229,6 +241,8 @@ impl Index {
             }
             // They concern the caller's clock; the index receives the time as an argument.
             Observation::Time(_) | Observation::Pace(_) => {}
+            Observation::Fetched { question, answer } => self.fetches.note(question, answer, now),
+            Observation::Unasked(question) => self.fetches.forget(&question),
             Observation::RunsIn { namespace } => self.own_namespace = Some(namespace),
             Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
@@ -341,6 +355,9 @@ impl Index {
     fn put(&mut self, object: Object, is_event: bool) {
         let object = Arc::new(object);
         let before = self.objects.get(&object.uid);
+        if let Some(before) = before {
+            self.departures.compare(&before.object, &object, self.now);
+        }
         let changed = match before.filter(|before| !is_event && *before.object == *object) {
             Some(before) => before.changed,
             None => self.rules.note(&object.kind, self.now),
@@ -378,6 +395,9 @@ impl Index {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         self.departures.push(&object, self.now);
+        if proof == Proof::DeletedEvent {
+            self.durations.note(&object, self.now);
+        }
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
         if self.tombstones.insert(uid.clone(), Tombstone { owners, proof }).is_none() {
             self.tombstones_by_age.push_back(uid.clone());
@@ -400,9 +420,14 @@ impl Index {
         self.objects.iter().map(|kept| &kept.object)
     }
 
-    /// Workloads that were deleted in the last half hour, oldest first.
+    /// Objects that were deleted in the last half hour and without which others may not be able to go, oldest first.
     pub fn departures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
-        self.departures.iter()
+        self.departures.deleted()
+    }
+
+    /// Nodes that became ready or stopped being so in the last half hour, oldest first.
+    pub fn transitions(&self) -> impl DoubleEndedIterator<Item = &Transition> {
+        self.departures.transitions()
     }
 
     /// The number of known objects.

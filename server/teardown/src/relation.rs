@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
     finalizer::{is_built_in, is_shipped_with},
+    finish::is_entitled,
     guard::{guarding_rule, is_guarded_by},
 };
 use crate::{

@@ -105,6 +105,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ConversionDown { kind } => namespace::conversion_down(case, kind),
         Cause::ContentRefused => namespace::content_refused(case),
         Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
+        Cause::ManagerSilent => control_plane::manager(case),
         Cause::ControllerSilent { controller } => control_plane::silent(case, controller),
         Cause::FinisherGone { .. }
         | Cause::FinisherNotReady { .. }

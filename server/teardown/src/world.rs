@@ -11,7 +11,7 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     diagnosis::Diagnosis,
     graph::Graph,
-    index::{HiddenKind, Index, Presence},
+    index::{HiddenKind, Index, Presence, Renewal},
     message::{
         ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
         Record, RunCard, State, StepCard, UnitCard,
@@ -185,7 +185,7 @@ impl World<'_> {
 
     /// The diagnoses that hold one of these objects.
     fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
-        let is_held = move |it: &&Diagnosis| it.waiting.iter().any(|held| concerns(&held.uid));
+        let is_held = move |it: &&Diagnosis| it.held.iter().any(&concerns);
         let held = self.diagnoses.iter().filter(is_held);
         held.map(|diagnosis| {
             let attempts = self.attempts.iter().copied();
@@ -297,7 +297,9 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let state = match Deadlines::of(&object.kind, deletion.grace).overdue(waited) {
+        let usual = self.index.usual_duration(&object.kind);
+        let deadlines = Deadlines::fitted(&object.kind, deletion.grace, usual);
+        let state = match deadlines.overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
@@ -413,7 +415,7 @@ impl Shown<'_> {
             deletion: object.deletion.as_deref().copied(),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
-            details: details(object),
+            details: details(object, self.world.index),
             phase: if object.deletion.is_some() {
                 DeletionPhase::Accepted
             } else {
@@ -492,7 +494,7 @@ impl Shown<'_> {
 }
 
 /// The most important fields of a kind.
-fn details(object: &Object) -> Vec<Detail> {
+fn details(object: &Object, index: &Index) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
@@ -540,7 +542,17 @@ fn details(object: &Object) -> Vec<Detail> {
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }
-        Facts::Node(node) => vec![detail(DetailName::Ready, Some(node.is_ready().to_string()))],
+        Facts::Node(node) => {
+            let renews = match index.node_renewal(&object.name) {
+                Renewal::Renewed => Some(true),
+                Renewal::Still(_) => Some(false),
+                Renewal::Unknown | Renewal::Hidden(_) => None,
+            };
+            vec![
+                detail(DetailName::Ready, Some(node.is_ready().to_string())),
+                detail(DetailName::RenewsLease, renews.map(|renews| renews.to_string())),
+            ]
+        }
         Facts::None
         | Facts::Ingress(_)
         | Facts::Binding(_)

@@ -1,41 +1,40 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, WayOffer},
+    advice::{Advice, Fact, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
     remedy::{Attempt, Remedy},
 };
 
 use super::{
-    super::{isolated, visible},
+    super::visible,
     attempt::attempt,
-    diagnosis::{confidence, do_not, fact as said, harm, if_nobody_acts, incident_note, waits_on},
+    diagnosis::{confidence, fact as said, waits_on},
+    incident::{first, incident_note},
     remedy::way,
 };
 
-/// The advice about a diagnosis with these ways out and the attempts at them; `cluster` is its name in the kubeconfig.
+/// The advice about a diagnosis with these ways out and the attempts at them, seen from this standpoint.
 /// `offered` says whether Unwind does a remedy if a person confirms it.
 pub fn advice(
     card: &DiagnosisCard,
     remedies: &[Remedy],
     attempts: &[Attempt],
-    cluster: &str,
+    standpoint: &Standpoint,
     offered: bool,
 ) -> Advice {
-    let cause = &card.diagnosis.cause;
+    let cluster = &*standpoint.cluster;
     let offer = |remedy: &Remedy| offer(remedy, &card.diagnosis).filter(|_| offered);
     Advice {
-        harm: harm(&card.diagnosis.impact),
-        contact: card.contact.iter().map(contact).collect(),
-        if_nobody_acts: if_nobody_acts(cause).to_owned(),
-        do_not: do_not(cause).map(str::to_owned),
+        first: first(card, standpoint),
+        expected: String::new(),
         chain: card.diagnosis.waiting.iter().map(|held| waits_on(&card.diagnosis, held)).collect(),
         evidence: card.diagnosis.evidence.iter().map(fact).collect(),
         confidence: confidence(&card.diagnosis),
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
-        note: incident_note(card, cluster),
+        note: incident_note(card, standpoint),
     }
 }
 
@@ -54,10 +53,6 @@ pub fn stuck_in(cluster: &str, cause: &str) -> String {
 /// The title of the notification that nothing waits for a root any more, with the sentence of the cause that it had.
 pub fn resolved_in(cluster: &str, cause: &str) -> String {
     format!("Resolved in {}: no deletion waits any more. The cause was: {cause}", visible(cluster))
-}
-
-fn contact((name, value): &(String, String)) -> String {
-    format!("{}: {}", visible(name), isolated(value))
 }
 
 fn fact(evidence: &Evidence) -> Fact {

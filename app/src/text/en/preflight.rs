@@ -38,10 +38,8 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
         });
     }
     let advice = Advice {
-        harm: Vec::new(),
-        contact: Vec::new(),
-        if_nobody_acts: expected(*refusals),
-        do_not: None,
+        first: Vec::new(),
+        expected: expected(*refusals),
         confidence: progress(view),
         ways: cards.iter().map(drawn).collect(),
         chain: Vec::new(),
@@ -398,7 +396,7 @@ mod tests {
             "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
         );
         assert_eq!(
-            (&*card.advice.if_nobody_acts, card.notes.len(), card.notes[0].more),
+            (&*card.advice.expected, card.notes.len(), card.notes[0].more),
             ("No check expects a refusal.", 2, 11)
         );
         assert_eq!(card.notes[1].title, "2 more findings are not shown");
@@ -414,7 +412,7 @@ mod tests {
     #[test]
     fn refusals_warn_without_forbidding() {
         let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
-        let warning = card.advice.if_nobody_acts;
+        let warning = card.advice.expected;
         assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
     }
 

@@ -31,6 +31,14 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 /// The longest chain of a finisher's owners that is followed.
 const DEPTH: usize = 8;
 
+/// Whether a rule that names the resource of an object lets the ServiceAccount of a program change it. The program itself
+/// may be gone.
+pub(crate) fn is_entitled(index: &Index, program: &Object, object: &Object) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    let rights = Rights::of_account(index, &(namespace, account_of(program)));
+    rights.by_name(object).next().is_some()
+}
+
 /// The programs that may clear finalizers: workloads that no workload owns, and such Pods. What runs to completion is none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Finishers {
