@@ -13,6 +13,7 @@ mod admission;
 mod case;
 mod cause;
 mod finalizer;
+pub mod kubelet_log;
 mod namespace;
 mod owner;
 mod pod;
