@@ -11,6 +11,7 @@ mod remedy;
 mod step_problem;
 mod cluster;
 mod diagnosis;
+mod kubelet;
 mod advice;
 mod attempt;
 mod preflight;

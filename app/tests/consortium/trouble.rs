@@ -55,6 +55,7 @@ pub(crate) fn trouble() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let shown = DiagnosisCard { diagnosis, contact, stamp: 0 };
     let advice = Advice {
+        log: None,
         if_nobody_acts: "Nothing.".to_owned(),
         do_not: Some("force the deletion while the machine may still run".to_owned()),
         confidence: "Confirmed: the cluster says so itself.".to_owned(),

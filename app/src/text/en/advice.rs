@@ -1,17 +1,18 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, WayOffer},
+    advice::{Advice, Fact, LogBox, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
-    remedy::{Attempt, Remedy},
+    remedy::{Attempt, Remedy, kubelet_journal},
 };
 
 use super::{
     super::{isolated, visible},
     attempt::attempt,
     diagnosis::{confidence, do_not, fact as said, harm, if_nobody_acts, incident_note, waits_on},
-    remedy::way,
+    kubelet::{LOG_LABEL, PASTE_LOG, next_try},
+    remedy::{command_line, way},
 };
 
 /// The advice about a diagnosis with these ways out and the attempts at them; `cluster` is its name in the kubeconfig.
@@ -28,15 +29,29 @@ pub fn advice(
     Advice {
         harm: harm(&card.diagnosis.impact),
         contact: card.contact.iter().map(contact).collect(),
-        if_nobody_acts: if_nobody_acts(cause).to_owned(),
+        if_nobody_acts: [Some(if_nobody_acts(cause).to_owned()), next_try(&card.diagnosis)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
         do_not: do_not(cause).map(str::to_owned),
         chain: card.diagnosis.waiting.iter().map(|held| waits_on(&card.diagnosis, held)).collect(),
         evidence: card.diagnosis.evidence.iter().map(fact).collect(),
         confidence: confidence(&card.diagnosis),
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
+        log: log_box(&card.diagnosis, cluster),
         note: incident_note(card, cluster),
     }
+}
+
+fn log_box(diagnosis: &Diagnosis, cluster: &str) -> Option<LogBox> {
+    let commands = kubelet_journal(diagnosis);
+    let lines = commands.iter().filter_map(|it| Some((it, it.line(cluster)?)));
+    let commands: Vec<_> = lines.map(command_line).collect();
+    let (label, button) = (LOG_LABEL.to_owned(), PASTE_LOG.to_owned());
+    let diagnosis = diagnosis.id.clone();
+    (!commands.is_empty()).then_some(LogBox { diagnosis, label, button, commands })
 }
 
 fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {

@@ -38,6 +38,7 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
         });
     }
     let advice = Advice {
+        log: None,
         harm: Vec::new(),
         contact: Vec::new(),
         if_nobody_acts: expected(*refusals),

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatCause;
+use super::kubelet_log::{KubeletFact, LogOrigin, RestOfLog};
 use crate::object::{Object, ObjectRef};
 
 /// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
@@ -359,6 +360,10 @@ pub enum Source {
     Absent,
     /// The object was deleted lately.
     Deleted,
+    /// The kubelet's log says that a step of the Pod's end fails.
+    Kubelet(LogOrigin, Box<KubeletFact>),
+    /// The kubelet's log says nothing about the Pod that is understood.
+    NotInLog(LogOrigin, Box<RestOfLog>),
 }
 
 impl Evidence {

@@ -15,6 +15,8 @@
 mod entry;
 mod fact;
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use self::{entry::entries, fact::Said};
@@ -115,6 +117,27 @@ pub enum KubeletError {
     NoConnection,
     /// Another one, told only by its words.
     Other,
+}
+
+/// The way by which a log came here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogOrigin {
+    /// A person pasted lines.
+    Pasted {
+        /// The person's name.
+        by: Arc<str>,
+    },
+}
+
+/// The extent of a log in which nothing about a Pod was recognised.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RestOfLog {
+    /// The number of entries that were read.
+    pub entries: usize,
+    /// The first few other Pods that it is about: `namespace/name`, or the UID.
+    pub others: Vec<String>,
+    /// Only its last 256 KiB were read.
+    pub is_cut: bool,
 }
 
 /// Reads a log: lines of `journalctl`, of a file or of the API server's proxy, in klog's text or JSON format.

@@ -33,6 +33,8 @@ fn told(index: &Index) -> String {
                 Source::Field(path) => path.to_string(),
                 Source::Absent => "absent".to_owned(),
                 Source::Deleted => "deleted".to_owned(),
+                Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
+                Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
             writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();
         }

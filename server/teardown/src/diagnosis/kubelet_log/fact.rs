@@ -1,10 +1,10 @@
-//! What an entry of the kubelet's log says about the end of a Pod.
+//! The fact about the end of a Pod that an entry of the kubelet's log states.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{KubeletError, KubeletFact, KubeletStep, LONGEST_QUOTE, Retry, entry::Entry};
 
-/// What an entry says.
+/// The statement of an entry.
 pub(super) enum Said {
     /// A step failed.
     Failed(KubeletFact),
