@@ -19,6 +19,7 @@ mod handle;
 mod topic_channel;
 mod active_run;
 mod attempts;
+mod kubelet_logs;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -263,6 +264,11 @@ impl Hub {
             }
             Incoming::PreflightEnded { plan, attempt, why } => {
                 self.preflights.end(&plan, attempt, why, self.cluster.now());
+            }
+            Incoming::KubeletLog { diagnosis, log, by, reply } => {
+                let kept = self.cluster.keep_kubelet_log(&diagnosis, &log, &by);
+                self.topics.mark_stale();
+                send_reply(reply, kept.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
             }
             Incoming::ReadRemedies { diagnosis, reply } => {
                 let attempts = self.runs.attempts();

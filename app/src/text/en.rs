@@ -12,6 +12,7 @@ mod step_problem;
 mod cluster;
 mod diagnosis;
 mod incident;
+mod kubelet;
 mod advice;
 mod attempt;
 mod preflight;

@@ -408,6 +408,7 @@ pub(crate) fn checked() -> PageSeed {
         offer: None,
     };
     let found = Advice {
+        log: None,
         attempts: vec![],
         evidence: vec![],
         chain: vec![],

@@ -62,6 +62,7 @@ pub(crate) fn trouble() -> PageSeed {
         warns,
     };
     let advice = Advice {
+        log: None,
         first: vec![
             line("Harm now", "Service consortium/peer has no ready Pod.", false),
             line("If nobody acts", "Nothing.", false),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
-    diagnosis::{Diagnosis, diagnose},
+    diagnosis::{Diagnosis, LogOrigin, diagnose, kubelet_log::KubeletLog},
     fetched::Question,
     graph::Graph,
     index::Index,
@@ -18,7 +18,7 @@ use teardown::{
 };
 use tokio::time::Instant;
 
-use super::{clock::Clock, handle::Remedies};
+use super::{clock::Clock, handle::Remedies, kubelet_logs::KubeletLogs};
 use crate::journal::ClusterId;
 
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
@@ -40,6 +40,7 @@ pub(super) struct ClusterState {
     diagnosed: Option<Timestamp>,
     /// The questions of the diagnoses to the cluster.
     wanted: BTreeSet<Question>,
+    kubelet_logs: KubeletLogs,
 }
 
 /// The index with a graph and units that are up to date.
@@ -60,8 +61,19 @@ impl ClusterState {
         let units = units(&index, &graph);
         let computed = index.changes();
         let (clock, diagnoses) = (Clock::start(now), Vec::new());
-        let wanted = BTreeSet::new();
-        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None, wanted }
+        let (wanted, kubelet_logs) = (BTreeSet::new(), KubeletLogs::default());
+        Self {
+            name,
+            clock,
+            computed,
+            index,
+            graph,
+            units,
+            diagnoses,
+            diagnosed: None,
+            wanted,
+            kubelet_logs,
+        }
     }
 
     /// Starts the clock again at this time.
@@ -131,6 +143,21 @@ impl ClusterState {
         Some(Remedies { standpoint, card, remedies, attempts, are_allowed })
     }
 
+    /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
+    pub(super) fn keep_kubelet_log(
+        &mut self,
+        diagnosis: &str,
+        log: &KubeletLog,
+        by: &str,
+    ) -> Option<()> {
+        let Current { diagnoses, now, .. } = self.current();
+        let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
+        let pod = found.pod_of_kubelet()?.0.clone();
+        self.kubelet_logs.keep(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
+        self.diagnosed = None;
+        Some(())
+    }
+
     /// A diagnosis with its ways out at this moment; `None` if there is none of this id.
     pub(super) fn ways_out(&mut self, diagnosis: &str) -> Option<(Diagnosis, Vec<Remedy>)> {
         let Current { index, graph, diagnoses, now, .. } = self.current();
@@ -162,6 +189,7 @@ impl ClusterState {
             let is_synced = self.index.is_synced();
             self.diagnoses =
                 if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
+            self.kubelet_logs.add_to(&mut self.diagnoses);
             self.diagnosed = Some(now);
             self.wanted = wanted(&self.index, &self.graph, &self.diagnoses);
         }

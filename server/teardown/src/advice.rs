@@ -57,6 +57,9 @@ pub struct Advice {
     pub ways: Vec<Way>,
     /// The ways that persons had Unwind do, the latest first, each with its outcome.
     pub attempts: Vec<String>,
+    /// The box for lines of the kubelet's log; none where such lines say nothing about the cause.
+    #[serde(default)]
+    pub log: Option<LogBox>,
     /// The card as Markdown, to be pasted into an incident's channel or ticket; empty while a plan is still being checked.
     pub note: String,
 }
@@ -71,6 +74,19 @@ pub struct Line {
     pub said: Vec<String>,
     /// It warns.
     pub warns: bool,
+}
+
+/// A form that takes lines of the kubelet's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogBox {
+    /// The id of the diagnosis.
+    pub diagnosis: String,
+    /// The text above it.
+    pub label: String,
+    /// The text of its button.
+    pub button: String,
+    /// The commands that show the lines.
+    pub commands: Vec<WayCommand>,
 }
 
 /// A fact in one sentence.

@@ -7,7 +7,8 @@
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
 //! - Where a kind that would tell is hidden, the diagnosis says so, and never that there is no cause.
-//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred.
+//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until somebody
+//!   gives that log (`kubelet_log`, `kubelet_report`).
 
 mod admission;
 mod before;
@@ -16,6 +17,8 @@ mod cause;
 mod control_plane;
 mod events;
 mod finalizer;
+pub mod kubelet_log;
+mod kubelet_report;
 mod namespace;
 mod owner;
 mod pod;
@@ -29,7 +32,6 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::cause::{Cause, Confidence, Evidence, Link, Source};
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
     before::before,
@@ -37,6 +39,11 @@ pub(crate) use self::{
     events::subjects,
     finalizer::finisher,
     pod::missing_driver,
+};
+pub use self::{
+    cause::{Cause, Confidence, Evidence, Link, Source},
+    kubelet_log::{LogOrigin, RestOfLog},
+    kubelet_report::{KubeletReport, add_reports},
 };
 use crate::{
     deadlines::Overdue,

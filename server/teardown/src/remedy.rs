@@ -70,6 +70,15 @@ pub fn remedies(
     found
 }
 
+/// The commands that show what the kubelet says of the Pod of a diagnosis: on its node, and through the API server.
+pub fn kubelet_journal(diagnosis: &Diagnosis) -> Vec<Command> {
+    let Some((pod, node)) = diagnosis.pod_of_kubelet() else { return Vec::new() };
+    [command::journal(node, pod), command::journal_by_proxy(node, pod)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
 /// The remedies of each cause.
 fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
     let cause = &case.diagnosis.cause;

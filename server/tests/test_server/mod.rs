@@ -148,6 +148,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("remedies of {diagnosis}"));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
+                Incoming::KubeletLog { diagnosis, by, reply, .. } => {
+                    receive(format!("kubelet log for {diagnosis} by {by}"));
+                    let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
+                }
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));

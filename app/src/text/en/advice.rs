@@ -1,10 +1,10 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, Standpoint, WayOffer},
+    advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
-    remedy::{Attempt, Remedy},
+    remedy::{Attempt, Remedy, kubelet_journal},
 };
 
 use super::{
@@ -12,7 +12,8 @@ use super::{
     attempt::attempt,
     diagnosis::{confidence, fact as said, waits_on},
     incident::{first, incident_note},
-    remedy::way,
+    kubelet::{LOG_LABEL, PASTE_LOG},
+    remedy::{command_line, way},
 };
 
 /// The advice about a diagnosis with these ways out and the attempts at them, seen from this standpoint.
@@ -34,8 +35,18 @@ pub fn advice(
         confidence: confidence(&card.diagnosis),
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
+        log: log_box(&card.diagnosis, cluster),
         note: incident_note(card, standpoint),
     }
+}
+
+fn log_box(diagnosis: &Diagnosis, cluster: &str) -> Option<LogBox> {
+    let commands = kubelet_journal(diagnosis);
+    let lines = commands.iter().filter_map(|it| Some((it, it.line(cluster)?)));
+    let commands: Vec<_> = lines.map(command_line).collect();
+    let (label, button) = (LOG_LABEL.to_owned(), PASTE_LOG.to_owned());
+    let diagnosis = diagnosis.id.clone();
+    (!commands.is_empty()).then_some(LogBox { diagnosis, label, button, commands })
 }
 
 fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {

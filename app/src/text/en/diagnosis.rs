@@ -8,6 +8,7 @@ use teardown::{
 use super::{
     super::{absolute, isolated, named, some_of, time_of_day, visible},
     api_problem::api_problem,
+    kubelet::{kubelet_fact, not_in_log},
     many,
 };
 
@@ -32,6 +33,7 @@ pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
 pub const NOTE_COPIED: &str = "Note copied";
 pub const LINK_TO_CARD: &str = "Link to this card";
+pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";
 const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
 /// Names in one sentence.
@@ -364,6 +366,9 @@ pub(super) fn harm(impact: &Impact) -> Vec<String> {
 /// How sure the cause is, and what would make it surer.
 pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
     match (diagnosis.confidence, node_of(&diagnosis.cause)) {
+        (Confidence::Confirmed, _) if diagnosis.kubelet_facts().next().is_some() => {
+            "Confirmed: the kubelet’s log says so.".to_owned()
+        }
         (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
         (Confidence::Inferred, None) if matches!(diagnosis.cause, Cause::NodeSilent { .. }) => {
             "Inferred from condition Ready. A lease that is not renewed for 40 s while Unwind watches would confirm it."
@@ -429,6 +434,8 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Hidden(problem) => {
             format!("Unwind cannot see {of}: {}", visible(&api_problem(problem)))
         }
+        Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
+        Source::NotInLog(origin, rest) => not_in_log(origin, rest),
     }
 }
 

@@ -14,7 +14,9 @@ use super::{
         EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, if_nobody_acts,
         objects_wait, waiting,
     },
-    duration, many,
+    duration,
+    kubelet::next_try,
+    many,
 };
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
@@ -45,7 +47,8 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     line("Cluster", cluster.collect(), is_old);
     let harm = harm(&diagnosis.impact).into_iter().chain(growth(diagnosis, standpoint));
     line(HARM, harm.chain(data(diagnosis)).collect(), false);
-    line(IF_NOBODY_ACTS, vec![if_nobody_acts(cause).to_owned()], false);
+    let alone = std::iter::once(if_nobody_acts(cause).to_owned()).chain(next_try(diagnosis));
+    line(IF_NOBODY_ACTS, alone.collect(), false);
     line(DO_NOT, do_not(cause).map(str::to_owned).into_iter().collect(), true);
     line("Just before", before.iter().map(|it| changed(it, diagnosis)).collect(), false);
     let whose =

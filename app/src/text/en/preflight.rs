@@ -38,6 +38,7 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
         });
     }
     let advice = Advice {
+        log: None,
         first: Vec::new(),
         expected: expected(*refusals),
         confidence: progress(view),

@@ -10,6 +10,7 @@
 mod pod_status;
 mod node_status;
 mod mount;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub(super) enum Work {
 /// A Pod on a node.
 struct Held {
     key: Key,
+    uid: String,
     node: String,
     stage: Stage,
     mounts: Vec<Mount>,
@@ -233,6 +235,7 @@ impl Kubelets {
             let held = Held {
                 key: key.clone(),
                 node: node.to_owned(),
+                uid: uid(pod).to_owned(),
                 stage: Stage::Waiting,
                 mounts: Vec::new(),
                 address: format!("10.244.{}.{}", self.addresses >> 8 & 0xff, self.addresses & 0xff),
@@ -425,16 +428,18 @@ impl Held {
         if now < next {
             return Ok(after(now, next));
         }
-        let uid_of = pod.map_or("", uid).to_owned();
         let (first, last) = UNMOUNT_RETRY;
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
         let (fault, said) = (client.node_fault(&self.node), client.now());
         let (node, node_faults) = (&self.node, &mut *client.node_faults);
-        self.mounts.retain(|it| match it.unmount(&uid_of, fault, node_faults) {
+        // A Pod that was deleted by force has no object any more.
+        let uid = &self.uid;
+        self.mounts.retain(|it| match it.unmount(uid, fault, node_faults) {
             Ok(()) => false,
-            Err(cause) => {
-                node_faults.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
+            Err(failed) => {
+                let entry = failed.entry(said, wait);
+                node_faults.log(node, entry);
                 true
             }
         });

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatCause;
+use super::kubelet_log::{KubeletFact, LogOrigin, RestOfLog};
 use crate::{
     api_problem::ApiProblem,
     object::{Object, ObjectRef},
@@ -420,6 +421,10 @@ pub enum Source {
     Hidden(ApiProblem),
     /// The objects of the kind that it defines cannot be listed.
     Unlistable(ApiProblem),
+    /// The kubelet's log says that a step of the Pod's end fails.
+    Kubelet(LogOrigin, Box<KubeletFact>),
+    /// The kubelet's log says nothing about the Pod that is understood.
+    NotInLog(LogOrigin, Box<RestOfLog>),
 }
 
 impl Evidence {

@@ -45,6 +45,8 @@ fn told(index: &Index) -> String {
                 Source::NoNewEvents => "no new Events".to_owned(),
                 Source::Unlistable(_) => "unlistable".to_owned(),
                 Source::Hidden(_) => "hidden".to_owned(),
+                Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
+                Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
             writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();
         }

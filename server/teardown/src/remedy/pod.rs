@@ -69,7 +69,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let mut found = vec![Remedy::new(wait).at(object)];
     let name = match cause {
         Cause::VolumesMounted { node, sub_paths } => {
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::ClaimGone { node, claims, sub_paths } => {
@@ -77,7 +77,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             let act = RemedyAct::RestoreExport { node: node_name, claims };
             let look = command::look_for_mounts(node, &object.uid, *sub_paths);
             found.push(Remedy::new(act).at(object).with(look.into_iter().map(Some)));
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::DriverMissing { node, driver } => {
@@ -101,11 +101,12 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found
 }
 
-fn free_mount(object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
-    let look = command::look_for_mounts(name, &object.uid, sub_paths);
-    Remedy::new(RemedyAct::FreeMount { node: name.clone() })
-        .at(object)
-        .with(look.into_iter().map(Some))
+/// The mounts that the kubelet's log names come first.
+fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
+    let named = case.diagnosis.kubelet_facts().filter_map(|fact| fact.path.as_deref());
+    let named = named.filter_map(|path| command::holders(name, path));
+    let look = named.chain(command::look_for_mounts(name, &object.uid, sub_paths));
+    Remedy::new(RemedyAct::FreeMount { node: name.clone() }).at(object).with(look.map(Some))
 }
 
 /// Containers go on while the kubelet restarts.
