@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
+use jiff::{Timestamp, Unit as TimeUnit};
 use teardown::{
-    diagnosis::{Diagnosis, diagnose},
+    derived::Derived,
+    diagnosis::Diagnosis,
     graph::Graph,
     index::Index,
     observation::Observation,
     remedy::{Attempt, Remedy, remedies},
     run::Run,
-    unit::{Unit, UnitId, units},
+    unit::{Unit, UnitId},
     world::{World, diagnosis_card},
 };
 use tokio::time::Instant;
@@ -18,21 +19,12 @@ use tokio::time::Instant;
 use super::{clock::Clock, handle::Remedies};
 use crate::journal::ClusterId;
 
-/// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
-const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
-
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
     name: String,
     clock: Clock,
     index: Index,
-    /// The state of the index from which the graph and the units were computed.
-    computed: u64,
-    graph: Graph,
-    units: BTreeMap<UnitId, Unit>,
-    diagnoses: Vec<Diagnosis>,
-    /// The time of the diagnoses.
-    diagnosed: Option<Timestamp>,
+    derived: Derived,
 }
 
 /// The index with a graph and units that are up to date.
@@ -48,12 +40,12 @@ pub(super) struct Current<'a> {
 impl ClusterState {
     /// A cluster of which nothing has been observed.
     pub(super) fn new(name: String, now: Timestamp) -> Self {
-        let index = Index::default();
-        let graph = Graph::of(&index);
-        let units = units(&index, &graph);
-        let computed = index.changes();
-        let (clock, diagnoses) = (Clock::start(now), Vec::new());
-        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None }
+        Self {
+            name,
+            clock: Clock::start(now),
+            index: Index::default(),
+            derived: Derived::default(),
+        }
     }
 
     /// Starts the clock again at this time.
@@ -121,24 +113,12 @@ impl ClusterState {
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
     }
 
-    /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
+    /// Brings the graph, the units and the diagnoses up to date with the index.
     pub(super) fn current(&mut self) -> Current<'_> {
-        let (changes, now) = (self.index.changes(), self.clock.now());
-        let has_changed = self.computed != changes;
-        if has_changed {
-            self.graph = Graph::of(&self.index);
-            self.units = units(&self.index, &self.graph);
-            self.computed = changes;
-        }
-        let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
-        if has_changed || self.diagnosed.is_none_or(is_old) {
-            // Before every kind is listed, what is not known yet would look as if it were not there.
-            let is_synced = self.index.is_synced();
-            self.diagnoses =
-                if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
-            self.diagnosed = Some(now);
-        }
-        let Self { name, index, graph, units, diagnoses, .. } = self;
+        let now = self.clock.now();
+        self.derived.follow(&mut self.index, now);
+        let Self { name, index, derived, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
         Current { name, index, graph, units, diagnoses, now }
     }
 }

@@ -27,6 +27,7 @@ pub mod graph;
 pub mod unit;
 pub mod deadlines;
 pub mod diagnosis;
+pub mod derived;
 pub mod remedy;
 pub mod plan;
 pub mod action;
