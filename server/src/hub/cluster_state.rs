@@ -8,11 +8,12 @@ use teardown::{
     diagnosis::Diagnosis,
     graph::Graph,
     index::Index,
+    message::Record,
     observation::Observation,
     remedy::{Attempt, Remedy, remedies},
     run::Run,
     unit::{Unit, UnitId},
-    world::{World, diagnosis_card},
+    world::{UnitCards, World, diagnosis_card},
 };
 use tokio::time::Instant;
 
@@ -25,6 +26,7 @@ pub(super) struct ClusterState {
     clock: Clock,
     index: Index,
     derived: Derived,
+    cards: UnitCards,
 }
 
 /// The index with a graph and units that are up to date.
@@ -45,6 +47,7 @@ impl ClusterState {
             clock: Clock::start(now),
             index: Index::default(),
             derived: Derived::default(),
+            cards: UnitCards::default(),
         }
     }
 
@@ -111,6 +114,16 @@ impl ClusterState {
         let Current { index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
+    }
+
+    /// The records of the overview. The cards of its units are kept until they may differ.
+    pub(super) fn overview(&mut self, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Record> {
+        self.current();
+        let (stale, now) = (self.derived.take_stale(), self.clock.now());
+        let Self { name, index, derived, cards, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
+        let world = World { cluster: name, index, graph, units, runs, attempts, diagnoses, now };
+        world.overview_with(cards, &stale)
     }
 
     /// Brings the graph, the units and the diagnoses up to date with the index.

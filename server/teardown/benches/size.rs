@@ -22,7 +22,7 @@ use teardown::{
     plan::{Choices, plan},
     run::{Input, Run, RunEvent, RunId},
     unit::UnitId,
-    world::World,
+    world::{UnitCards, World},
 };
 
 #[global_allocator]
@@ -86,6 +86,7 @@ fn objects(count: usize, per_unit: usize) -> Vec<Object> {
 struct Cluster {
     index: Index,
     derived: Derived,
+    cards: UnitCards,
     _interner: Interner,
     now: Timestamp,
 }
@@ -100,7 +101,7 @@ impl Cluster {
         index.apply(fixture::listing(&objects), now);
         drop(objects);
         derived.follow(&mut index, now);
-        Self { index, derived, _interner: interner, now }
+        Self { index, derived, cards: UnitCards::default(), _interner: interner, now }
     }
 
     fn world<'a>(&'a self, runs: &'a [&'a Run]) -> World<'a> {
@@ -114,6 +115,21 @@ impl Cluster {
             diagnoses: self.derived.diagnoses(),
             now: self.now,
         }
+    }
+
+    fn overview(&mut self) -> Vec<Record> {
+        let stale = self.derived.take_stale();
+        let world = World {
+            cluster: "bench",
+            index: &self.index,
+            graph: self.derived.graph(),
+            units: self.derived.units(),
+            runs: &[],
+            attempts: &[],
+            diagnoses: self.derived.diagnoses(),
+            now: self.now,
+        };
+        world.overview_with(&mut self.cards, &stale)
     }
 
     /// The Pod of an application, with its readiness turned.
@@ -211,7 +227,7 @@ fn publication() {
     let mut overview = (cluster, view());
     let publish_overview = |(cluster, view): &mut (Cluster, View)| {
         cluster.follow();
-        publish(view, cluster.world(&[]).overview());
+        publish(view, cluster.overview());
     };
     publish_overview(&mut overview);
     let taken =

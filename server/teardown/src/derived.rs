@@ -1,48 +1,90 @@
 //! What is computed from the index: its edges, its units, and why deletions wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     diagnosis::{Diagnosis, diagnose},
     graph::Graph,
-    index::Index,
-    unit::{Unit, UnitId, units},
+    index::{Changes, Index},
+    object::Uid,
+    unit::{Unit, UnitId, UnitOrigin, Units},
+    world::Stale,
 };
 
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
 const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
 
 /// What is computed from an index, as of the last call of [`Derived::follow`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Derived {
-    /// The state of the index from which the edges and the units were computed.
-    computed: Option<u64>,
     graph: Graph,
-    units: BTreeMap<UnitId, Unit>,
+    units: Units,
+    stale: Stale,
     diagnoses: Vec<Diagnosis>,
-    /// The time of the diagnoses.
-    diagnosed: Option<Timestamp>,
+    /// The state of the index and the time of the diagnoses.
+    diagnosed: Option<(u64, Timestamp)>,
+}
+
+impl Default for Derived {
+    fn default() -> Self {
+        let (graph, units) = (Graph::default(), Units::default());
+        Self { graph, units, stale: Stale::All, diagnoses: Vec::new(), diagnosed: None }
+    }
 }
 
 impl Derived {
     /// Brings everything up to date with the index.
     pub fn follow(&mut self, index: &mut Index, now: Timestamp) {
-        let changes = Some(index.changes());
-        let has_changed = self.computed != changes;
-        if has_changed {
-            self.graph = Graph::of(index);
-            self.units = units(index, &self.graph);
-            self.computed = changes;
+        let changes = index.take_changes();
+        if !changes.is_empty() {
+            match self.graph.follow(index, &changes) {
+                Some(moved) => {
+                    let units = self.units.follow(index, &self.graph, &changes, &moved);
+                    self.stale.extend(self.concerned(&changes, &moved, &units));
+                    self.stale.extend(units);
+                }
+                None => {
+                    self.units = Units::of(index, &self.graph);
+                    self.stale = Stale::All;
+                }
+            }
         }
+        if changes.listed {
+            self.stale = Stale::All;
+        }
+        self.stale.extend(changes.seen.iter().flat_map(|uid| self.units.around(uid)).cloned());
         let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
-        if has_changed || self.diagnosed.is_none_or(is_old) {
+        let seen = index.changes();
+        if self.diagnosed.is_none_or(|(then, at)| then != seen || is_old(at)) {
             // Before every kind is listed, what is not known yet would look as if it were not there.
             self.diagnoses =
                 if index.is_synced() { diagnose(index, &self.graph, now) } else { Vec::new() };
-            self.diagnosed = Some(now);
+            self.diagnosed = Some((seen, now));
         }
+    }
+
+    /// The units whose cards may show something else because objects, their edges or the members of units changed: those of
+    /// these objects and their neighbours, and the namespaces that may have the same members as a unit.
+    fn concerned(
+        &self,
+        changes: &Changes,
+        moved: &BTreeSet<Uid>,
+        units: &BTreeSet<UnitId>,
+    ) -> Vec<UnitId> {
+        let neighbours = changes.objects.iter().flat_map(|uid| self.graph.around(uid));
+        let neighbours = neighbours.flat_map(|edge| [&edge.from, &edge.to]);
+        let members = units.iter().filter_map(|unit| self.units.by_id().get(unit));
+        let members = members.filter(|unit| unit.origin != UnitOrigin::Namespace);
+        let members = members.flat_map(|unit| &unit.members);
+        let objects = moved.iter().chain(neighbours).chain(members);
+        objects.flat_map(|uid| self.units.around(uid)).cloned().collect()
+    }
+
+    /// The units whose cards may differ from those that were made when this was last called.
+    pub fn take_stale(&mut self) -> Stale {
+        std::mem::replace(&mut self.stale, Stale::nothing())
     }
 
     /// All edges.
@@ -52,7 +94,7 @@ impl Derived {
 
     /// All units.
     pub fn units(&self) -> &BTreeMap<UnitId, Unit> {
-        &self.units
+        self.units.by_id()
     }
 
     /// Why deletions wait, the worst first.

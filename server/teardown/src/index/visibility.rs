@@ -73,7 +73,9 @@ impl Index {
     /// is only proven where the kind is visible.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
         let resource = kind.resource();
-        if let Some(hidden) = self.hidden.get(&group_version(kind)) {
+        if !self.hidden.is_empty()
+            && let Some(hidden) = self.hidden.get(&group_version(kind))
+        {
             return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
         }
         match (self.visibility(&resource, namespace), self.get(uid)) {

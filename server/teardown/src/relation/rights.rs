@@ -37,7 +37,9 @@ impl Rights {
     /// The rights that all bindings of the index give. A role that is hidden gives none.
     pub(super) fn of(index: &Index) -> Self {
         let mut rights = Self::default();
-        for object in index.objects() {
+        let namespaced = index.of_resource("rolebindings.rbac.authorization.k8s.io");
+        let bindings = index.of_resource("clusterrolebindings.rbac.authorization.k8s.io");
+        for object in namespaced.chain(bindings) {
             let Facts::Binding(binding) = &object.facts else { continue };
             let role_namespace =
                 if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };

@@ -137,8 +137,6 @@ struct ReconcileContext<'a> {
     pods_gone: HashMap<StepId, Result<bool, UnknownReason>>,
     /// By namespace: its Pods that have not run to completion.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
-    /// By owner: the objects whose `ownerReferences` name it.
-    owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
     late_objects: Option<LateObjects<'a>>,
     backends_changed: BackendsChanged,
     decision: Decision,
@@ -281,7 +279,7 @@ impl Run {
     fn propagation(&self, step: &Step, index: &Index) -> Propagation {
         let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
         let owns_skipped_object = || {
-            self.steps().any(|(it, progress)| {
+            self.skipped().any(|(it, progress)| {
                 progress.stage == Stage::Skipped
                     && it.id != step.id
                     && stays(&it.uid)
@@ -453,7 +451,7 @@ impl Run {
     }
 
     fn prerequisite_skipped_by(&self, step: &Step, index: &Index) -> Option<&str> {
-        self.steps().find_map(|(first, progress)| {
+        self.skipped().find_map(|(first, progress)| {
             let skip = progress.skip.as_ref()?;
             self.depends_on(step, first.id, index).then_some(skip.by.as_str())
         })
@@ -495,10 +493,9 @@ impl Run {
                 let namespace = workload.object.namespace.as_deref();
                 index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).ok()
             });
-            let pods: HashSet<&Uid> = pods.iter().flatten().map(|pod| &pod.uid).collect();
-            let planned = self.plan.steps.iter().filter(|step| pods.contains(&step.uid));
+            let pods = pods.unwrap_or_default();
             let before = found.len();
-            found.extend(planned.map(|step| step.id));
+            found.extend(pods.iter().filter_map(|pod| self.step_of(&pod.uid)));
             // If the workload is gone, the page names its remaining Pods instead, provided that they are in the plan.
             if !gone || !pods.is_empty() && found.len() == before {
                 found.insert(blocker.step);
@@ -518,7 +515,6 @@ impl<'a> ReconcileContext<'a> {
             now,
             pods_gone: HashMap::new(),
             users: HashMap::new(),
-            owned: None,
             late_objects: None,
             backends_changed: HashMap::new(),
             decision: Decision::default(),
