@@ -61,6 +61,8 @@ pub struct Index {
     fresh: Changes,
     reads: Reads,
     hidden: BTreeMap<String, HiddenKind>,
+    /// Whether a kind is hidden, or may be in some namespaces.
+    hides: bool,
     /// The resources of which discovery lists no verb `delete`.
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
@@ -169,10 +171,13 @@ impl Index {
         self.now = now;
         for observation in batch {
             self.changes += 1;
-            if !observation.concerns_one_object() {
-                self.fresh.note_list();
-            }
+            let concerns_one = observation.concerns_one_object();
             self.observe(observation, now);
+            if !concerns_one {
+                self.fresh.note_list();
+                let is_partly_watched = |watch: &Watch| watch.per_namespace.is_some();
+                self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
+            }
         }
     }
 

@@ -56,7 +56,7 @@ use crate::{
 
 pub use self::{
     command::{CommandError, RunCommand},
-    decide::{Decision, Input},
+    decide::{Decision, Input, PodsLeft},
     event::{Call, RunEvent},
     feed::{FeedEntry, FeedEvent, Refusals, StepProblem},
     progress::{Progress, Skip, Stage},

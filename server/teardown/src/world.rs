@@ -24,7 +24,7 @@ use crate::{
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     remedy::{Attempt, switched_off},
-    run::Run,
+    run::{PodsLeft, Run},
     unit::{Unit, UnitId, UnitOrigin},
 };
 
@@ -122,7 +122,8 @@ impl World<'_> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
         let taken = run.taken();
-        let card = |step: &Step| self.step_card(run, step, taken.contains(&step.id));
+        let mut left = PodsLeft::default();
+        let mut card = |step: &Step| self.step_card(run, step, taken.contains(&step.id), &mut left);
         records.extend(run.steps().map(|(step, _)| Record::Step(card(step))));
         let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
         let shown = Shown { world: self, run: Some(run), steps };
@@ -328,11 +329,11 @@ impl World<'_> {
         }
     }
 
-    fn step_card(&self, run: &Run, step: &Step, is_taken: bool) -> StepCard {
+    fn step_card(&self, run: &Run, step: &Step, is_taken: bool, left: &mut PodsLeft) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);
         let waits_for = if matches!(state, State::Waiting | State::Unknown) {
-            run.waits_for(step, self.index)
+            run.waits_for(step, self.index, left)
         } else {
             Vec::new()
         };

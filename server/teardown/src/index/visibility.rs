@@ -72,10 +72,11 @@ impl Index {
     /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
     /// is only proven where the kind is visible.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
+        if let Some(object) = self.get(uid).filter(|_| !self.hides) {
+            return Presence::Present(object);
+        }
         let resource = kind.resource();
-        if !self.hidden.is_empty()
-            && let Some(hidden) = self.hidden.get(&group_version(kind))
-        {
+        if let Some(hidden) = self.hidden.get(&group_version(kind)) {
             return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
         }
         match (self.visibility(&resource, namespace), self.get(uid)) {
