@@ -1,4 +1,15 @@
-//! What is computed from the index: its edges, its units, and why deletions wait.
+//! What is computed from the index: its edges, its units, and why deletions wait. Edges and units follow the changes.
+//!
+//! # Loops that are left
+//! Over all objects:
+//! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers;
+//! - `LateObjects::of`, once in each look of a run in which a step could start;
+//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card.
+//!
+//! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page.
+//!
+//! Over all units: `UnitCards::of` at each publication of the overview. It goes through members only where a card is made
+//! again. `World::unit` plans its unit at each publication of its page, and `View::advance` compares all records of a topic.
 
 use std::collections::{BTreeMap, BTreeSet};
 
