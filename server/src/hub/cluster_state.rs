@@ -2,42 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
+use jiff::{Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
-    diagnosis::{Diagnosis, LogOrigin, diagnose, kubelet_log::KubeletLog},
+    derived::Derived,
+    diagnosis::{Diagnosis, LogOrigin, kubelet_log::KubeletLog},
     fetched::Question,
     graph::Graph,
     index::Index,
+    message::Record,
     observation::Observation,
     remedy::{Attempt, Remedy, remedies},
     run::Run,
-    unit::{Unit, UnitId, units},
+    unit::{Unit, UnitId},
     wanted::wanted,
-    world::{World, diagnosis_card},
+    world::{UnitCards, World, diagnosis_card},
 };
 use tokio::time::Instant;
 
 use super::{clock::Clock, handle::Remedies, kubelet_logs::KubeletLogs};
 use crate::journal::ClusterId;
 
-/// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
-const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
-/// The time for which the cluster is asked about a diagnosis that nobody reads.
-const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
-
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
     name: String,
     clock: Clock,
     index: Index,
-    /// The state of the index from which the graph and the units were computed.
-    computed: u64,
-    graph: Graph,
-    units: BTreeMap<UnitId, Unit>,
-    diagnoses: Vec<Diagnosis>,
-    /// The time of the diagnoses.
-    diagnosed: Option<Timestamp>,
+    derived: Derived,
+    cards: UnitCards,
     /// The questions of the diagnoses to the cluster.
     wanted: BTreeSet<Question>,
     kubelet_logs: KubeletLogs,
@@ -56,23 +48,14 @@ pub(super) struct Current<'a> {
 impl ClusterState {
     /// A cluster of which nothing has been observed.
     pub(super) fn new(name: String, now: Timestamp) -> Self {
-        let index = Index::default();
-        let graph = Graph::of(&index);
-        let units = units(&index, &graph);
-        let computed = index.changes();
-        let (clock, diagnoses) = (Clock::start(now), Vec::new());
-        let (wanted, kubelet_logs) = (BTreeSet::new(), KubeletLogs::default());
         Self {
             name,
-            clock,
-            computed,
-            index,
-            graph,
-            units,
-            diagnoses,
-            diagnosed: None,
-            wanted,
-            kubelet_logs,
+            clock: Clock::start(now),
+            index: Index::default(),
+            derived: Derived::default(),
+            cards: UnitCards::default(),
+            wanted: BTreeSet::new(),
+            kubelet_logs: KubeletLogs::default(),
         }
     }
 
@@ -154,7 +137,7 @@ impl ClusterState {
         let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
         let pod = found.pod_of_kubelet()?.0.clone();
         self.kubelet_logs.keep(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
-        self.diagnosed = None;
+        self.derived.diagnose_again();
         Some(())
     }
 
@@ -165,35 +148,30 @@ impl ClusterState {
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
     }
 
-    /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
-    pub(super) fn wanted(&mut self) -> &BTreeSet<Question> {
-        let now = self.clock.now();
-        if self.diagnosed.is_some_and(|at| now.duration_since(at) > ASKED_FOR) {
-            self.wanted.clear();
-        }
+    /// The questions of the diagnoses to the cluster.
+    pub(super) fn wanted(&self) -> &BTreeSet<Question> {
         &self.wanted
     }
 
-    /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
+    /// The records of the overview. The cards of its units are kept until they may differ.
+    pub(super) fn overview(&mut self, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Record> {
+        self.current();
+        let (stale, now) = (self.derived.take_stale(), self.clock.now());
+        let Self { name, index, derived, cards, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
+        let world = World { cluster: name, index, graph, units, runs, attempts, diagnoses, now };
+        world.overview_with(cards, &stale)
+    }
+
+    /// Brings the graph, the units and the diagnoses up to date with the index.
     pub(super) fn current(&mut self) -> Current<'_> {
-        let (changes, now) = (self.index.changes(), self.clock.now());
-        let has_changed = self.computed != changes;
-        if has_changed {
-            self.graph = Graph::of(&self.index);
-            self.units = units(&self.index, &self.graph);
-            self.computed = changes;
+        let now = self.clock.now();
+        if self.derived.follow(&mut self.index, now) {
+            self.kubelet_logs.add_to(self.derived.diagnoses_mut());
+            self.wanted = wanted(&self.index, self.derived.graph(), self.derived.diagnoses());
         }
-        let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
-        if has_changed || self.diagnosed.is_none_or(is_old) {
-            // Before every kind is listed, what is not known yet would look as if it were not there.
-            let is_synced = self.index.is_synced();
-            self.diagnoses =
-                if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
-            self.kubelet_logs.add_to(&mut self.diagnoses);
-            self.diagnosed = Some(now);
-            self.wanted = wanted(&self.index, &self.graph, &self.diagnoses);
-        }
-        let Self { name, index, graph, units, diagnoses, .. } = self;
+        let Self { name, index, derived, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
         Current { name, index, graph, units, diagnoses, now }
     }
 }

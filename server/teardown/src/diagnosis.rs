@@ -159,8 +159,7 @@ const DETECTORS: &[Detector] = &[
 /// Diagnoses every deletion that waits, the worst first.
 pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> {
     let case = Case { index, graph, now };
-    let mut objects: Vec<&Arc<Object>> =
-        index.objects().filter(|object| object.deletion.is_some()).collect();
+    let mut objects: Vec<&Arc<Object>> = index.going().collect();
     objects.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
     let mut roots: BTreeMap<String, Root<'_>> = BTreeMap::new();
     let mut waiters: HashMap<&Uid, Vec<(&Arc<Object>, Link)>> = HashMap::new();

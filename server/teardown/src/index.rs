@@ -6,6 +6,7 @@
 //! objects, and every query about them returns "unknown". If a kind is hidden in some namespaces only, this holds for
 //! queries about those namespaces.
 
+mod by_use;
 mod changed;
 mod controller;
 mod departures;
@@ -14,6 +15,7 @@ mod fetches;
 mod gone;
 mod key;
 mod pods;
+mod reads;
 mod visibility;
 
 use std::{
@@ -25,12 +27,15 @@ use std::{
 use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
+pub(crate) use self::reads::{Changes, Question};
 use self::{
+    by_use::ByUse,
     changed::{Kept, Rules},
     departures::Departures,
     durations::Durations,
     fetches::Fetches,
     key::{ByName, ByUid, Name},
+    reads::{Asked, Reads},
 };
 pub use self::{
     departures::{Departure, Transition},
@@ -58,7 +63,13 @@ pub struct Index {
     kinds: BTreeMap<String, Watch>,
     objects: HashSet<Kept>,
     names: NameSet<ByName, RandomState>,
+    by_use: ByUse,
+    /// The changes that nobody has taken yet.
+    fresh: Changes,
+    reads: Reads,
     hidden: BTreeMap<String, HiddenKind>,
+    /// Whether a kind is hidden, or may be in some namespaces.
+    hides: bool,
     /// The resources of which discovery lists no verb `delete`.
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
@@ -172,7 +183,13 @@ impl Index {
             let is_fetched =
                 matches!(observation, Observation::Fetched { .. } | Observation::Unasked(_));
             self.changes += u64::from(!is_fetched);
+            let concerns_one = observation.concerns_one_object();
             self.observe(observation, now);
+            if !concerns_one {
+                self.fresh.note_list();
+                let is_partly_watched = |watch: &Watch| watch.per_namespace.is_some();
+                self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
+            }
         }
     }
 
@@ -378,11 +395,16 @@ impl Index {
             watch.objects.replace(ByUid(object.clone()));
         }
         self.names.replace(ByName(object.clone()));
-        self.objects.replace(Kept { object, changed });
+        let before = self.objects.replace(Kept { object: object.clone(), changed });
+        let before = before.map(|kept| kept.object);
+        self.fresh.note(before.as_deref(), Some(&object));
+        self.by_use.replace(before.as_ref(), Some(&object));
     }
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
+        self.fresh.note(Some(&object), None);
+        self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
             self.unconfirmed.insert(uid.clone(), object.clone());
@@ -406,6 +428,7 @@ impl Index {
             && let Some(oldest) = self.tombstones_by_age.pop_front()
         {
             self.tombstones.remove(&oldest);
+            self.fresh.note_forgotten(&oldest);
             self.unconfirmed.remove(&oldest);
         }
     }
@@ -417,6 +440,7 @@ impl Index {
 
     /// All objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.ask(Asked::Objects);
         self.objects.iter().map(|kept| &kept.object)
     }
 
@@ -447,11 +471,13 @@ impl Index {
 
     /// The object of that UID.
     pub fn get(&self, uid: &Uid) -> Option<&Arc<Object>> {
+        self.ask(Asked::Uid(uid));
         self.objects.get(uid).map(|kept| &kept.object)
     }
 
     /// The object that has this name now.
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
+        self.ask(Asked::Name(Name::from(name)));
         self.names.get(&Name::from(name)).map(|ByName(object)| object)
     }
 
@@ -464,11 +490,13 @@ impl Index {
         name: &str,
     ) -> Option<&Arc<Object>> {
         let name = Name { group, kind, namespace, name };
+        self.ask(Asked::Name(name));
         self.names.get(&name).map(|ByName(object)| object)
     }
 
     /// The objects of a resource, such as `deployments.apps`, in no order.
     pub(crate) fn of_resource(&self, resource: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.ask(Asked::Resource(resource));
         let watch = self.kinds.get(resource);
         watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }

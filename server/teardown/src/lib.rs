@@ -29,6 +29,7 @@ pub mod unit;
 pub mod deadlines;
 pub mod diagnosis;
 pub mod wanted;
+pub mod derived;
 pub mod remedy;
 pub mod plan;
 pub mod action;

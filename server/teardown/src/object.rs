@@ -2,6 +2,7 @@
 //! status from which edges and decisions are derived.
 
 mod annotations;
+mod shape;
 mod status;
 mod uid;
 

@@ -124,6 +124,34 @@ pub enum Observation {
     },
 }
 
+impl Observation {
+    /// Whether it changes one object at most, and not what is visible of others.
+    pub(crate) fn concerns_one_object(&self) -> bool {
+        match self {
+            Self::Applied(_)
+            | Self::Deleted { .. }
+            | Self::Reached { .. }
+            | Self::Unreachable { .. }
+            | Self::Time(_)
+            | Self::Pace(_)
+            | Self::Demo(_)
+            | Self::Fetched { .. }
+            | Self::Unasked(_) => true,
+            Self::Watching(_)
+            | Self::Listed { .. }
+            | Self::PerNamespace { .. }
+            | Self::ListedIn { .. }
+            | Self::HiddenIn { .. }
+            | Self::VisibleIn { .. }
+            | Self::Withdrawn(_)
+            | Self::Hidden { .. }
+            | Self::Visible { .. }
+            | Self::Undeletable(_)
+            | Self::RunsIn { .. } => false,
+        }
+    }
+}
+
 /// The causes for which a kind is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,10 +11,10 @@
 //! - Where nobody has such rights, they may be hidden, or given by other means than RBAC. Then the workloads of the
 //!   definition's unit, or of the object's, are possible finishers of an operator's object.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, PodReferenceKind, Precedence, Strength,
+    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
     finalizer::{is_built_in, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
@@ -39,106 +39,88 @@ pub(crate) fn is_entitled(index: &Index, program: &Object, object: &Object) -> b
     rights.by_name(object).next().is_some()
 }
 
-/// The programs that may clear finalizers: workloads that no workload owns, and such Pods. What runs to completion is none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Finishers {
-    rights: Rights,
-    by_account: HashMap<Account, Vec<Arc<Object>>>,
-    by_unit: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
+/// The programs that clear a finalizer of an object, and how certain that is.
+fn of_finalizer<'a>(
+    object: &Object,
+    finalizer: &str,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> (Strength, Vec<&'a Arc<Object>>) {
+    let programs = |accounts: Vec<&Account>| {
+        let mut found: Vec<&Arc<Object>> = accounts
+            .into_iter()
+            .flat_map(|(namespace, account)| {
+                programs_in(namespace, index).filter(move |it| account_of(it) == *account)
+            })
+            .filter(|program| can_finish(program, object, index))
+            .collect();
+        found.sort_by(|a, b| a.uid.cmp(&b.uid));
+        found.dedup_by(|a, b| a.uid == b.uid);
+        found
+    };
+    let (rights, definition) = (lookup.rights(), lookup.definition_of(&object.kind));
+    let named = programs(rights.by_name(object).collect());
+    let (candidates, is_by_name) = if named.is_empty() {
+        (programs(rights.by_wildcard(object).collect()), false)
+    } else {
+        (named, true)
+    };
+    let shipped: Vec<&Arc<Object>> =
+        candidates.iter().copied().filter(|program| is_shipped_with(finalizer, program)).collect();
+    if !shipped.is_empty() {
+        return (Strength::Hard, shipped);
+    }
+    if candidates.is_empty() && object.kind.is_an_operators() {
+        return (Strength::Hint, neighbours(object, definition, index));
+    }
+    let released: Vec<&Arc<Object>> = candidates
+        .iter()
+        .copied()
+        .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
+        .collect();
+    let chosen = if released.is_empty() { candidates } else { released };
+    let strength =
+        if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
+    (strength, chosen)
 }
 
-impl Finishers {
-    pub(super) fn of(index: &Index, rights: Rights) -> Self {
-        let mut finishers = Self { rights, ..Self::default() };
-        let mut programs: Vec<&Arc<Object>> =
-            index.objects().filter(|object| is_program(object, index)).collect();
-        programs.sort_by(|a, b| a.uid.cmp(&b.uid));
-        for program in programs {
-            let Some(namespace) = program.namespace.clone() else { continue };
-            let account = (namespace.clone(), account_of(program));
-            finishers.by_account.entry(account).or_default().push(program.clone());
-            if let Some(unit) = program.labels.get(PART_OF) {
-                finishers.by_unit.entry(unit.clone()).or_default().push(program.clone());
-            }
-            finishers.by_namespace.entry(namespace).or_default().push(program.clone());
-        }
-        finishers
-    }
+/// The programs of a namespace that may clear finalizers: workloads that no workload owns, and such Pods. What runs to
+/// completion is none.
+fn programs_in<'a>(
+    namespace: &str,
+    index: &'a Index,
+) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+    index.workers_in(namespace).filter(move |object| is_program(object, index))
+}
 
-    /// The programs that clear a finalizer of an object, and how certain that is.
-    fn of_finalizer(
-        &self,
-        object: &Object,
-        finalizer: &str,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> (Strength, Vec<&Arc<Object>>) {
-        let programs = |accounts: Vec<&Account>| {
-            let mut found: Vec<&Arc<Object>> =
-                accounts.into_iter().filter_map(|it| self.by_account.get(it)).flatten().collect();
-            found.retain(|program| can_finish(program, object, index));
-            found.sort_by(|a, b| a.uid.cmp(&b.uid));
-            found.dedup_by(|a, b| a.uid == b.uid);
-            found
-        };
-        let named = programs(self.rights.by_name(object).collect());
-        let (candidates, is_by_name) = if named.is_empty() {
-            (programs(self.rights.by_wildcard(object).collect()), false)
-        } else {
-            (named, true)
-        };
-        let shipped: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| is_shipped_with(finalizer, program))
-            .collect();
-        if !shipped.is_empty() {
-            return (Strength::Hard, shipped);
-        }
-        if candidates.is_empty() && object.kind.is_an_operators() {
-            return (Strength::Hint, self.neighbours(object, definition, index));
-        }
-        let released: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
-            .collect();
-        let chosen = if released.is_empty() { candidates } else { released };
-        let strength =
-            if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
-        (strength, chosen)
-    }
-
-    /// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
-    fn neighbours(
-        &self,
-        object: &Object,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> Vec<&Arc<Object>> {
-        let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
-        let in_unit = units.filter_map(|unit| self.by_unit.get(unit)).next();
-        let in_namespace = || self.by_namespace.get(object.namespace.as_ref()?);
-        let programs = in_unit.or_else(in_namespace).into_iter().flatten();
-        programs.filter(|program| can_finish(program, object, index)).collect()
-    }
+/// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
+fn neighbours<'a>(
+    object: &Object,
+    definition: Option<&Object>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
+    let mut in_units = units.map(|unit| -> Vec<&'a Arc<Object>> {
+        index.workers_of(unit).filter(|object| is_program(object, index)).collect()
+    });
+    let in_namespace = || match &object.namespace {
+        Some(namespace) => programs_in(namespace, index).collect(),
+        None => Vec::new(),
+    };
+    let mut programs = in_units.find(|found| !found.is_empty()).unwrap_or_else(in_namespace);
+    programs.retain(|program| can_finish(program, object, index));
+    programs
 }
 
 /// An object goes before the workload that clears its finalizer, and before the owners of that workload.
-pub(super) fn finishes(
-    found: &mut EdgeCollector<'_>,
-    index: &Index,
-    finishers: &Finishers,
-    definition: Option<&Object>,
-) {
+pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
         if is_built_in(finalizer) {
             continue;
         }
-        let (strength, programs) = finishers.of_finalizer(object, finalizer, definition, index);
+        let (strength, programs) = of_finalizer(object, finalizer, lookup, index);
         for program in programs {
             let field = format!("metadata.finalizers[{i}]");
             found.push_with(

@@ -41,7 +41,8 @@ impl Rights {
     /// The rights that all bindings of the index give. A role that is hidden gives none.
     pub(super) fn of(index: &Index) -> Self {
         let mut rights = Self::default();
-        index.objects().for_each(|object| rights.bind(index, object, |_| true));
+        let bindings = BINDINGS.into_iter().flat_map(|resource| index.of_resource(resource));
+        bindings.for_each(|object| rights.bind(index, object, |_| true));
         rights
     }
 
