@@ -43,7 +43,7 @@ use self::stream::{Sent, Stream};
 const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 7433);
 
 /// How many frames a reader may be behind.
-const RING: usize = 4;
+pub(crate) const RING: usize = 4;
 
 pub(crate) const BOOT: u64 = 0x5f3a;
 

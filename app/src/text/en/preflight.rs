@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use teardown::{
     advice::{Advice, Way},
+    api_problem::ApiProblem,
     object::ObjectRef,
     preflight::{
         CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
@@ -12,7 +13,7 @@ use teardown::{
 };
 
 use super::{
-    super::{isolated, named, some_of, time_of_day, visible},
+    super::{isolated, named, some_of, time_of_day},
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
@@ -302,28 +303,28 @@ fn answered(code: &NoteCode) -> (String, String, String) {
             format!("You may not delete {}", isolated(resource)),
             said.as_ref().map_or_else(
                 || "The API server says so.".to_owned(),
-                |said| quoted(&api_problem(said)),
+                |said| quoted(said),
             ),
             "Ask for the right, or leave these objects out.",
         ),
         NoteCode::Denied { webhook: Some(webhook), said } => (
             format!("Webhook {} denies the deletion", isolated(webhook)),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Meet its condition, or ask its owner. Then check again.",
         ),
         NoteCode::Denied { webhook: None, said } => (
             "A policy denies the deletion".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Meet its condition, or ask its owner. Then check again.",
         ),
         NoteCode::WebhookFails { webhook, said } => (
             format!("Webhook {} does not answer, and the deletion is refused", isolated(webhook)),
-            quoted(&api_problem(said)),
+            quoted(said),
             LOOK_AGAIN,
         ),
         NoteCode::Refused { said } => (
             "The API server would refuse the deletion".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             LOOK_AGAIN,
         ),
         NoteCode::PlanIsOld => (
@@ -333,12 +334,12 @@ fn answered(code: &NoteCode) -> (String, String, String) {
         ),
         NoteCode::NoAnswer { said } => (
             "The API server gave no usable answer".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Nothing is predicted for these objects. Check again.",
         ),
         NoteCode::NoDryRun { said } => (
             "A webhook cannot be asked without side effects".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Nothing is predicted for these objects. Its owner can say whether it denies deletions.",
         ),
         NoteCode::OnlyReviewed { resource } => (
@@ -363,8 +364,8 @@ fn answered(code: &NoteCode) -> (String, String, String) {
 }
 
 /// The words of the cluster.
-fn quoted(said: &str) -> String {
-    format!("“{}”", visible(said))
+fn quoted(said: &ApiProblem) -> String {
+    format!("“{}”", api_problem(said))
 }
 
 #[cfg(test)]
