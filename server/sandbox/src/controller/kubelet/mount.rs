@@ -147,6 +147,11 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 }
 
 impl Mount {
+    /// Whether an unmount would hang: no answer comes, and no error.
+    pub(super) fn hangs(&self, node_faults: &NodeFaults) -> bool {
+        self.export.as_deref().is_some_and(|export| node_faults.is_dead(export))
+    }
+
     /// Unmounts the volume, or returns the reason why that fails.
     pub(super) fn unmount(
         &self,
@@ -155,6 +160,18 @@ impl Mount {
         node_faults: &NodeFaults,
     ) -> Result<(), String> {
         let path = self.path(pod);
+        if let Some(container) =
+            self.sub_path.as_ref().filter(|_| node_faults.leftovers.contains(&self.volume))
+        {
+            let parts =
+                format!("/var/lib/kubelet/pods/{pod}/volume-subpaths/{}/{container}", self.volume);
+            return Err(format!(
+                "error cleaning subPath mounts for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : error \
+                 processing {parts}: error cleaning subpath mount {parts}/0: remove {parts}/0: directory not empty",
+                self.volume,
+                self.unique(pod),
+            ));
+        }
         let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || node_faults.is_stale(it);
         if self.export.as_deref().is_some_and(stale) {
             return Err(match &self.sub_path {
