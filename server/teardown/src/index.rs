@@ -400,7 +400,7 @@ impl Index {
         self.objects.iter().map(|kept| &kept.object)
     }
 
-    /// Workloads that were deleted in the last half hour, oldest first.
+    /// Workloads and APIServices that were deleted in the last half hour, oldest first.
     pub fn departures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
         self.departures.iter()
     }

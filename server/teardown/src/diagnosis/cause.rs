@@ -297,7 +297,6 @@ impl Cause {
                 self,
                 Self::WithinGrace { .. }
                     | Self::NeverStarted { .. }
-                    | Self::LooksAgain { .. }
                     | Self::NodeMissing { .. }
                     | Self::ContainersRunning { .. }
                     | Self::SandboxLeft { .. }

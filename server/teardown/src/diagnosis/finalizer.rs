@@ -196,6 +196,7 @@ fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a De
     let mut found: Vec<(u8, &Departure)> = case
         .index
         .departures()
+        .filter(|departure| matches!(departure.object.facts, Facts::Workload(_)))
         .map(|departure| (likelihood(departure), departure))
         .filter(|(likelihood, _)| *likelihood > 0)
         .collect();

@@ -1,4 +1,5 @@
-//! The workloads that were deleted lately, because a finalizer may be theirs to clear.
+//! The workloads that were deleted lately, because a finalizer may be theirs to clear, and the APIServices, because the
+//! controller of namespaces looks again some time after one is gone.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,22 +12,22 @@ const MAX: usize = 1_000;
 /// The time for which they are remembered.
 const KEPT: SignedDuration = SignedDuration::from_mins(30);
 
-/// A workload that is gone.
+/// A workload or an APIService that is gone.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    /// The workload as it was last seen.
+    /// The object as it was last seen.
     pub object: Arc<Object>,
     /// The time at which the index learned that it is gone.
     pub at: Timestamp,
 }
 
-/// The workloads that were deleted lately, oldest first.
+/// The workloads and APIServices that were deleted lately, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Departures(VecDeque<Departure>);
 
 impl Departures {
     pub(super) fn push(&mut self, object: &Arc<Object>, at: Timestamp) {
-        if !matches!(object.facts, Facts::Workload(_)) {
+        if !matches!(object.facts, Facts::Workload(_) | Facts::ApiService(_)) {
             return;
         }
         self.0.push_back(Departure { object: object.clone(), at });

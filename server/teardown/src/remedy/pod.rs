@@ -11,7 +11,10 @@ use super::{
     command::{self, Command, Purpose},
     reach::Reach,
 };
-use crate::{diagnosis::Cause, object::Object};
+use crate::{
+    diagnosis::Cause,
+    object::{Facts, Object},
+};
 
 /// The grace period is not over.
 pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
@@ -69,7 +72,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let mut found = vec![Remedy::new(wait).at(object)];
     let name = match cause {
         Cause::VolumesMounted { node, sub_paths } => {
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::ClaimGone { node, claims, sub_paths } => {
@@ -77,7 +80,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             let act = RemedyAct::RestoreExport { node: node_name, claims };
             let look = command::look_for_mounts(node, &object.uid, *sub_paths);
             found.push(Remedy::new(act).at(object).with(look.into_iter().map(Some)));
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::DriverMissing { node, driver } => {
@@ -101,9 +104,15 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found
 }
 
-fn free_mount(object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
+fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
     let look = command::look_for_mounts(name, &object.uid, sub_paths);
-    Remedy::new(RemedyAct::FreeMount { node: name.clone() })
+    let volumes = claims(object).into_iter().filter_map(|claim| {
+        match &case.index.named(&claim)?.facts {
+            Facts::Claim(facts) => Some((facts.volume.as_deref()?.into(), claim.name)),
+            _ => None,
+        }
+    });
+    Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
         .with(look.into_iter().map(Some))
 }
