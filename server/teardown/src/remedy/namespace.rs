@@ -48,9 +48,20 @@ pub(super) fn api_down(
     {
         found.push(delete_api_service(object, group_version));
     }
-    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    let is_repaired =
+        if root.is_some_and(|object| is_down(object)) { Holds::No } else { Holds::Unknown };
+    found.extend(case.namespaces().map(|namespace| nudge_once(case, namespace, is_repaired)));
     found.extend(case.namespaces().map(|namespace| finalize(case, namespace, group_version)));
     found
+}
+
+/// Has the controller look again, where the cluster shows whether the cause is over.
+fn nudge_once(case: &Case<'_>, namespace: &Object, is_repaired: Holds) -> Remedy {
+    let mut remedy = nudge(case, namespace);
+    for need in remedy.needs.iter_mut().filter(|need| need.code == NeedCode::CauseRemoved) {
+        need.holds = is_repaired;
+    }
+    remedy
 }
 
 fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
@@ -140,7 +151,7 @@ pub(super) fn looks_again(case: &Case<'_>, group_version: &Arc<str>) -> Vec<Reme
     let until = looks_again_by(case);
     let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until };
     let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
-    let hurry = case.namespaces().map(|namespace| nudge(case, namespace));
+    let hurry = case.namespaces().map(|namespace| nudge_once(case, namespace, Holds::Yes));
     let finish = case.namespaces().map(|namespace| finalize(case, namespace, group_version));
     std::iter::once(wait).chain(hurry).chain(finish).collect()
 }

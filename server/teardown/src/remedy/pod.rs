@@ -107,10 +107,18 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
 fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
     let look = command::look_for_mounts(name, &object.uid, sub_paths);
     let volumes = claims(object).into_iter().filter_map(|claim| {
-        match &case.index.named(&claim)?.facts {
-            Facts::Claim(facts) => Some((facts.volume.as_deref()?.into(), claim.name)),
-            _ => None,
-        }
+        let volume = match case.index.named(&claim).map(|object| &object.facts) {
+            Some(Facts::Claim(facts)) => facts.volume.clone(),
+            // A volume that is kept still names the claim that is gone.
+            _ => case.index.of_resource("persistentvolumes").find_map(|object| {
+                let Facts::Volume(facts) = &object.facts else { return None };
+                let of = facts.claim.as_ref()?;
+                let is_it =
+                    Some(&of.namespace) == claim.namespace.as_ref() && of.name == claim.name;
+                is_it.then(|| (*object.name).into())
+            }),
+        };
+        Some((volume?, claim.name))
     });
     Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
