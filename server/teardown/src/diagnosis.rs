@@ -49,7 +49,8 @@ use crate::{
     deadlines::Overdue,
     graph::Graph,
     index::Index,
-    object::{Facts, Object, ObjectRef, Phase, Uid},
+    object::{Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind, Uid},
+    relation::EdgeKind,
 };
 
 /// The most waiting objects that a diagnosis lists.
@@ -301,6 +302,10 @@ fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -
                 blocked.insert(owner.reference());
             }
             if replicas > 0 {
+                if !is_over && waits_for_disk_of(case, owner, object, pod) {
+                    let above = owner.owners.iter().find_map(|it| case.index.get(&it.uid));
+                    blocked.insert(above.unwrap_or(owner).reference());
+                }
                 continue;
             }
             let above = owner.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
@@ -315,6 +320,42 @@ fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -
     }
     let first = |found: BTreeSet<ObjectRef>| found.into_iter().take(case::NAMED).collect();
     Impact { replacements_blocked: first(blocked), without_endpoints: first(without) }
+}
+
+/// Whether another Pod of the same owner waits for a disk that is attached to the node of this one: it can be attached to one
+/// node at a time (`Multi-Attach error`, `pkg/controller/volume/attachdetach/reconciler/reconciler.go`).
+fn waits_for_disk_of(case: &Case<'_>, owner: &Object, old: &Object, pod: &Pod) -> bool {
+    let Some(node) = &pod.node else { return false };
+    let claims = |pod: &Pod| -> Vec<Arc<str>> {
+        let claims = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+        claims.map(|used| used.name.clone()).collect()
+    };
+    let disks: Vec<Arc<str>> = claims(pod)
+        .into_iter()
+        .filter(|claim| {
+            let namespace = old.namespace.as_deref();
+            let claim = case.index.find("", "PersistentVolumeClaim", namespace, claim);
+            match claim.map(|claim| &claim.facts) {
+                Some(Facts::Claim(facts)) => {
+                    let volume = facts.volume.as_deref();
+                    volume.and_then(|it| case.index.attached_to(it)).is_some_and(|on| on == node)
+                }
+                _ => false,
+            }
+        })
+        .collect();
+    if disks.is_empty() {
+        return false;
+    }
+    case.sources(owner, EdgeKind::Owns).any(|other| match &other.facts {
+        Facts::Pod(new) => {
+            other.deletion.is_none()
+                && !new.ready
+                && new.node.as_ref().is_some_and(|on| on != node)
+                && claims(new).iter().any(|claim| disks.contains(claim))
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]

@@ -67,6 +67,20 @@ fn s1_a_volume_that_goes_before_its_pods_keeps_them() {
 }
 
 #[test]
+fn s1_a_node_that_is_powered_off_and_on_has_no_mounts_left() {
+    let mut test = busy_peers();
+    test.delete("apps/deployments/shop/peer", Background);
+    test.run(60);
+    assert!(stuck(&test, "peer"));
+    for node in ["node-a", "node-b", "node-c"] {
+        test.power_off(node);
+    }
+    test.run(2);
+    test.revive();
+    test.until(30, "no Pods", |it| it.pods("peer").is_empty());
+}
+
+#[test]
 fn s1_in_order_nothing_is_stale() {
     let mut test = peers();
     test.delete("apps/deployments/shop/peer", Background);

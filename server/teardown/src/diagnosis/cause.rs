@@ -336,7 +336,6 @@ impl Cause {
                 self,
                 Self::WithinGrace { .. }
                     | Self::NeverStarted { .. }
-                    | Self::LooksAgain { .. }
                     | Self::NodeMissing { .. }
                     | Self::ContainersRunning { .. }
                     | Self::SandboxLeft { .. }

@@ -353,6 +353,28 @@ fn pod_that_its_replica_set_replaces_at_once_blocks_no_replacement() {
 }
 
 #[test]
+fn replacement_that_waits_for_the_disk_of_the_old_pod_is_harm() {
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        node n2
+        deploy shop/one
+        rs shop/one-1 owner=deploy/one replicas=1
+        pod shop/one-1-a owner=rs/one-1 node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+        pod shop/one-1-b owner=rs/one-1 node=n2 ready=no uses=claim:data
+        pvc shop/data volume=pv
+        pv pv claim=shop/data
+        attachment a1 volume=pv node=n1 attacher=disk.example
+    ";
+    let harm = |text: &str| {
+        let told = diagnoses(text);
+        told.lines().filter(|line| line.contains('!')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(harm(text), ["  ! no replacement of Deployment shop/one"]);
+    assert_eq!(harm(&text.replace("volume=pv node=n1", "volume=pv node=n2")), [""; 0]);
+    assert_eq!(harm(&text.replace("ready=no uses=claim:data", "ready=no")), [""; 0]);
+}
+
+#[test]
 fn namespace_whose_api_answers_again_waits_for_the_controller_to_look() {
     let namespace = "ns s3 deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:server_APIs:_metrics.k8s.io/v1beta1:_stale";
     let repaired = format!(

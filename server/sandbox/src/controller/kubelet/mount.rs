@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::words::FailedUnmount;
+use super::words::{FailedUnmount, UnmountFailure};
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::client::Client;
 use crate::controller::node_faults::{NodeFaults, export_of};
@@ -149,6 +149,11 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 }
 
 impl Mount {
+    /// Whether an unmount would hang: no answer comes, and no error.
+    pub(super) fn hangs(&self, node_faults: &NodeFaults) -> bool {
+        self.export.as_deref().is_some_and(|export| node_faults.is_dead(export))
+    }
+
     /// Unmounts the volume, or returns the failure.
     pub(super) fn unmount<'a>(
         &'a self,
@@ -159,16 +164,20 @@ impl Mount {
         let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || node_faults.is_stale(it);
         let is_stale = self.export.as_deref().is_some_and(stale);
         let is_busy = fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume);
-        if !is_stale && !is_busy {
-            return Ok(());
-        }
+        let is_left = self.sub_path.is_some() && node_faults.leftovers.contains(&self.volume);
+        let cause = match (is_left, is_stale, is_busy) {
+            (true, _, _) => UnmountFailure::NotEmpty,
+            (false, true, _) => UnmountFailure::Stale,
+            (false, false, true) => UnmountFailure::Busy,
+            (false, false, false) => return Ok(()),
+        };
         Err(FailedUnmount {
             pod,
             volume: &self.volume,
             unique_name: &self.name_on_node,
             sub_path: self.sub_path.as_deref(),
             is_nfs: self.export.is_some(),
-            is_stale,
+            cause,
         })
     }
 }

@@ -18,8 +18,19 @@ pub(super) struct FailedUnmount<'a> {
     pub(super) sub_path: Option<&'a str>,
     /// The volume is an NFS export.
     pub(super) is_nfs: bool,
-    /// The server does not know the directory any more; otherwise something uses the mount.
-    pub(super) is_stale: bool,
+    /// Why it failed.
+    pub(super) cause: UnmountFailure,
+}
+
+/// Why an unmount fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnmountFailure {
+    /// Something uses the mount.
+    Busy,
+    /// The server does not know the directory any more.
+    Stale,
+    /// Files lie below the mount point of the sub-path.
+    NotEmpty,
 }
 
 impl FailedUnmount<'_> {
@@ -50,7 +61,10 @@ impl FailedUnmount<'_> {
             let path = format!("{parts}/0");
             return format!(
                 "error processing {parts}: error cleaning subpath mount {path}: {}",
-                self.umount(&path)
+                match self.cause {
+                    UnmountFailure::NotEmpty => format!("remove {path}: directory not empty"),
+                    UnmountFailure::Busy | UnmountFailure::Stale => self.umount(&path),
+                }
             );
         }
         if self.is_nfs {
@@ -66,7 +80,7 @@ impl FailedUnmount<'_> {
 
     /// The answer of `umount`; for NFS its helper of nfs-utils answers.
     fn umount(&self, path: &str) -> String {
-        let (status, said) = match (self.is_nfs, self.is_stale) {
+        let (status, said) = match (self.is_nfs, self.cause == UnmountFailure::Stale) {
             (true, true) => (16, format!("umount.nfs4: {path}: Stale file handle")),
             (true, false) => (16, format!("umount.nfs4: {path}: device is busy")),
             (false, true) => (32, format!("umount: {path}: Stale file handle.")),
@@ -130,17 +144,38 @@ mod tests {
     #[test]
     fn failed_unmount_is_logged_in_the_words_of_a_real_kubelet() {
         let recordings = [
-            ("busy-nfs", include_str!("../../../recordings/kubelet/busy-nfs/log.txt"), None, false),
-            ("stale", include_str!("../../../recordings/kubelet/stale/log.txt"), None, true),
+            (
+                "busy-nfs",
+                include_str!("../../../recordings/kubelet/busy-nfs/log.txt"),
+                None,
+                UnmountFailure::Busy,
+            ),
+            (
+                "stale",
+                include_str!("../../../recordings/kubelet/stale/log.txt"),
+                None,
+                UnmountFailure::Stale,
+            ),
             (
                 "stale-subpath",
                 include_str!("../../../recordings/kubelet/stale-subpath/log.txt"),
                 Some("orderer"),
-                true,
+                UnmountFailure::Stale,
             ),
-            ("csi-busy", include_str!("../../../recordings/kubelet/csi-busy/log.txt"), None, false),
+            (
+                "leftover",
+                include_str!("../../../recordings/kubelet/leftover/log.txt"),
+                Some("orderer"),
+                UnmountFailure::NotEmpty,
+            ),
+            (
+                "csi-busy",
+                include_str!("../../../recordings/kubelet/csi-busy/log.txt"),
+                None,
+                UnmountFailure::Busy,
+            ),
         ];
-        for (name, log, sub_path, is_stale) in recordings {
+        for (name, log, sub_path, cause) in recordings {
             let (pod, volume, is_nfs) = (uid(log), format!("ledger-{name}"), name != "csi-busy");
             let unique_name = if is_nfs {
                 format!("kubernetes.io/nfs/{pod}-{volume}")
@@ -148,7 +183,7 @@ mod tests {
                 format!("kubernetes.io/csi/csi.unwind.test^{name}")
             };
             let (unique_name, volume) = (&*unique_name, &*volume);
-            let failed = FailedUnmount { pod, volume, unique_name, sub_path, is_nfs, is_stale };
+            let failed = FailedUnmount { pod, volume, unique_name, sub_path, is_nfs, cause };
             let entry = failed.entry(Timestamp::UNIX_EPOCH, Duration::from_secs(122));
             assert_eq!(without_times(&entry), recorded(log), "{name}");
         }
