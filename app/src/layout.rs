@@ -137,7 +137,7 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.
 fn in_order(graph: &Graph) -> Graph {
     let mut by: Vec<usize> = (0..graph.nodes.len()).collect();
-    by.sort_by(|a, b| {
+    by.sort_unstable_by(|a, b| {
         let (a, b) = (&graph.nodes[*a], &graph.nodes[*b]);
         (&a.group, &a.key).cmp(&(&b.group, &b.key))
     });

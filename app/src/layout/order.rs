@@ -122,7 +122,7 @@ impl Ordered {
                         .iter()
                         .map(|slot| (self.pull(*slot, &at), *slot))
                         .collect();
-                    pulls.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                    pulls.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                     let cell: Vec<usize> = pulls.into_iter().map(|(_, slot)| slot).collect();
                     for (place, slot) in cell.iter().enumerate() {
                         at[*slot] = place_in(lane, place);

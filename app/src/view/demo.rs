@@ -33,8 +33,8 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> AnyView {
                             |(what, subject)| text::switch(*what, subject),
                             move |(what, subject)| Some(switch(game, play, what, subject)),
                         )}
-                        {button(text::SPEED.to_owned(), fast, false, speed, play)}
-                        {button(text::REPAIR_ALL.to_owned(), Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), play)}
+                        {button(text::SPEED.to_owned(), "", fast, false, speed, play)}
+                        {button(text::REPAIR_ALL.to_owned(), "", Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), play)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
                 </details>
@@ -62,18 +62,20 @@ fn switch(
     subject: String,
 ) -> AnyView {
     let label = text::switch(what, &subject);
+    let story = if what == DemoFault::Incident { text::story(&subject) } else { "" };
     let body = Box::new(command::switch(what, &subject));
     let is_pulled = Box::new(move || {
         let switch = FaultSwitch { what, subject: subject.clone(), on: true };
         game.with(|game| game.as_ref().is_some_and(|game| game.switches.contains(&switch)))
     });
-    button(label, is_pulled, what == DemoFault::Incident, body, play)
+    button(label, story, is_pulled, what == DemoFault::Incident, body, play)
 }
 
 /// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
 /// asked of the server then.
 fn button(
     label: String,
+    story: &'static str,
     is_down: Box<dyn Fn() -> bool + Send + Sync>,
     once: bool,
     body: Box<dyn Fn(bool) -> DemoCommand + Send>,
@@ -97,7 +99,7 @@ fn button(
             title=move || hindrance().unwrap_or_default()
             on:click=act
         >
-            {label}
+            {label} <small>{story}</small>
         </button>
     }
     .into_any()

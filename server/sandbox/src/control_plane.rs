@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    cluster::{Actor, Cluster, DeleteOptions, Propagation},
+    cluster::{Actor, Cluster, DeleteOptions},
     controller::{Controllers, panic_message, timing::Timing},
-    fault::{BadLine, Faults, OperatingMode, ScheduledFault},
+    fault::{BadLine, Faults, NfsFault, OperatingMode, ScheduledFault, VolumeFault},
     object,
     patch::Patch,
     status::Status,
@@ -92,7 +92,7 @@ impl ControlPlane {
     /// Repairs everything that is broken: nodes, mounts, exports, controllers, webhooks, corrupted objects, the clock.
     /// Faults that are still scheduled are dropped.
     pub fn repair(&mut self) {
-        self.cluster.faults = Faults::default();
+        self.cluster.faults.repair();
         self.cluster.webhook_decisions.clear();
         self.cluster.corrupted.clear();
         self.cluster.clock.unskew();
@@ -129,22 +129,34 @@ impl ControlPlane {
             ScheduledFault::Webhook { name, decision: None } => {
                 _ = cluster.webhook_decisions.remove(&name)
             }
-            ScheduledFault::Volume { name, busy: true } => _ = node_faults.busy.insert(name),
-            ScheduledFault::Volume { name, busy: false } => _ = node_faults.busy.remove(&name),
-            ScheduledFault::Nfs { server, stale: true } => {
+            ScheduledFault::Volume { name, fault: None } => node_faults.free(&name),
+            ScheduledFault::Volume { name, fault: Some(VolumeFault::Busy) } => {
+                _ = node_faults.busy.insert(name)
+            }
+            ScheduledFault::Volume { name, fault: Some(VolumeFault::Leftover) } => {
+                _ = node_faults.leftovers.insert(name)
+            }
+            ScheduledFault::Nfs { server, fault: None } => node_faults.restore(&server),
+            ScheduledFault::Nfs { server, fault: Some(NfsFault::Stale) } => {
                 _ = node_faults.stale_servers.insert(server)
             }
-            ScheduledFault::Nfs { server, stale: false } => node_faults.restore(&server),
+            ScheduledFault::Nfs { server, fault: Some(NfsFault::Dead) } => {
+                _ = node_faults.dead_servers.insert(server)
+            }
             ScheduledFault::Recreate(key) => {
                 let now = cluster.get(&key).cloned();
                 node_faults.recreated.insert(key, now);
             }
-            ScheduledFault::Delete(key) => {
-                let options = DeleteOptions {
-                    propagation: Some(Propagation::Background),
-                    ..DeleteOptions::default()
-                };
+            ScheduledFault::Delete { key, propagation } => {
+                let options =
+                    DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
                 cluster.delete(&somebody, &key, &options).map_err(refused)?;
+            }
+            ScheduledFault::Finalize(key) => {
+                let none = |it: &mut Value| {
+                    object::set(it, &["spec", "finalizers"], Value::Array(Vec::new()));
+                };
+                cluster.modify(&somebody, &key, "finalize", none).map_err(refused)?;
             }
             ScheduledFault::Unfinalize { key, finalizer } => {
                 let free = |it: &mut Value| _ = object::remove_finalizer(it, &finalizer);

@@ -26,13 +26,13 @@ const SPEEDS: std::ops::RangeInclusive<u32> = 1..=10;
 pub enum FaultSwitch {
     /// The operator of this key, a Deployment, is not installed: finalizers that only its Pods remove stay.
     Operator(Key),
-    /// The kubelet of this node does and reports nothing.
+    /// This node has no power.
     Node(String),
     /// The server behind the metrics API has no Pod.
     Metrics,
-    /// This NFS server answers every handle with `ESTALE`.
+    /// This NFS server answers every handle with `ESTALE`, or not at all.
     Nfs(String),
-    /// This PersistentVolume cannot be unmounted, because something has it open.
+    /// This PersistentVolume cannot be unmounted, because something has it open or left a file in it.
     Volume(String),
 }
 
@@ -159,7 +159,7 @@ impl Demo {
         Ok(())
     }
 
-    /// The fault switches of a cluster, and whether they are on. It lists only volumes that are busy, and only
+    /// The fault switches of a cluster, and whether they are on. It lists only volumes that are held, and only
     /// operators whose namespace exists.
     #[must_use]
     pub fn fault_switches(&self, control_plane: &ControlPlane) -> Vec<(FaultSwitch, bool)> {
@@ -173,7 +173,8 @@ impl Demo {
             }
         }
         for node in &node_faults.kubelets {
-            let silent = control_plane.cluster.faults.node(node) == Some(NodeFault::Silent);
+            let fault = control_plane.cluster.faults.node(node);
+            let silent = fault.is_some_and(NodeFault::is_silent);
             fault_switches.push((FaultSwitch::Node(node.clone()), silent));
         }
         if let Some(server) = metrics_server(control_plane) {
@@ -186,10 +187,14 @@ impl Demo {
             .filter(|server| !server.is_empty())
             .collect();
         fault_switches.extend(servers.into_iter().map(|server| {
-            (FaultSwitch::Nfs(server.to_owned()), node_faults.stale_servers.contains(server))
+            let is_broken = node_faults.stale_servers.contains(server)
+                || node_faults.dead_servers.contains(server);
+            (FaultSwitch::Nfs(server.to_owned()), is_broken)
         }));
+        let held: BTreeSet<&String> =
+            node_faults.busy.iter().chain(&node_faults.leftovers).collect();
         fault_switches
-            .extend(node_faults.busy.iter().map(|name| (FaultSwitch::Volume(name.clone()), true)));
+            .extend(held.into_iter().map(|name| (FaultSwitch::Volume(name.clone()), true)));
         fault_switches
     }
 
@@ -218,7 +223,7 @@ impl Demo {
             FaultSwitch::Operator(key) if broken => uninstall(control_plane, key),
             FaultSwitch::Operator(key) => self.install(control_plane, key)?,
             FaultSwitch::Node(name) => {
-                control_plane.cluster.faults.set_node(name, broken.then_some(NodeFault::Silent));
+                control_plane.cluster.faults.set_node(name, broken.then_some(NodeFault::Off));
             }
             FaultSwitch::Metrics => scale_metrics(control_plane, if broken { 0 } else { REPLICAS }),
             FaultSwitch::Nfs(server) if broken => {
@@ -226,7 +231,7 @@ impl Demo {
             }
             FaultSwitch::Nfs(server) => node_faults.restore(server),
             FaultSwitch::Volume(name) if broken => _ = node_faults.busy.insert(name.clone()),
-            FaultSwitch::Volume(name) => _ = node_faults.busy.remove(name),
+            FaultSwitch::Volume(name) => node_faults.free(name),
         }
         Ok(())
     }
@@ -354,7 +359,15 @@ mod tests {
         let before = names(&control_plane, "deployments", "apps");
         assert_eq!(
             demo.incidents().map(|(name, begun)| format!("{name} {begun}")).collect::<Vec<_>>(),
-            ["s1 false", "s2 false", "s3 false", "s4 false", "s5 false"]
+            [
+                "s1 false",
+                "s2 false",
+                "s3 false",
+                "s4 false",
+                "s4-forced false",
+                "s5 false",
+                "s5-cut-off false"
+            ]
         );
 
         demo.start_incident(&mut control_plane, "s4").unwrap();
@@ -364,7 +377,7 @@ mod tests {
         pass(&mut control_plane, 600);
         assert_eq!(
             names(&control_plane, "topics", "queue.example").len(),
-            2,
+            3,
             "no operator removes their finalizers"
         );
         demo.repair(&mut control_plane);

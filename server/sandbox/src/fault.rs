@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::store::Key;
+use crate::{cluster::Propagation, store::Key};
 
 pub use admission::AdmissionDecision;
 pub use mode::OperatingMode;
@@ -67,8 +67,10 @@ pub struct Rule {
 /// The fault of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeFault {
-    /// The kubelet does and reports nothing.
+    /// The kubelet does and reports nothing, as behind a cut network. Its containers run on and write to their volumes.
     Silent,
+    /// The machine has no power: as `Silent`, and its containers and mounts are lost.
+    Off,
     /// The kubelet cannot unmount, because the volumes are busy.
     Busy,
     /// The NFS mounts hang.
@@ -77,6 +79,24 @@ pub enum NodeFault {
     Slow(Duration),
     /// Every request of the kubelet is refused with 500.
     Failing,
+}
+
+/// The reason for which no node can unmount a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeFault {
+    /// A process has it open.
+    Busy,
+    /// A file lies below the mount point of a subPath, so that its directory cannot be removed.
+    Leftover,
+}
+
+/// The fault of an NFS server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NfsFault {
+    /// It answers every handle with `ESTALE`.
+    Stale,
+    /// It does not answer, so that each program that touches a hard mount hangs.
+    Dead,
 }
 
 /// A fault that is applied to the cluster at a time.
@@ -98,20 +118,25 @@ pub enum ScheduledFault {
         name: String,
         decision: Option<AdmissionDecision>,
     },
-    /// The volume of the PersistentVolume of this name cannot be unmounted on any node, or can be again.
+    /// The volume of the PersistentVolume of this name cannot be unmounted on any node; `None` frees it.
     Volume {
         name: String,
-        busy: bool,
+        fault: Option<VolumeFault>,
     },
-    /// An NFS server answers every handle with `ESTALE`; or it works again, with all its exports.
+    /// `None`: the NFS server works again, with all its exports.
     Nfs {
         server: String,
-        stale: bool,
+        fault: Option<NfsFault>,
     },
     /// A program outside the cluster creates an object again whenever it is gone.
     Recreate(Key),
-    /// A user deletes an object, with background propagation.
-    Delete(Key),
+    /// A user deletes an object.
+    Delete {
+        key: Key,
+        propagation: Propagation,
+    },
+    /// A user removes every finalizer from the spec of a namespace, by its subresource `finalize`.
+    Finalize(Key),
     /// A user removes a finalizer from an object.
     Unfinalize {
         key: Key,
@@ -138,6 +163,8 @@ pub struct Faults {
     /// Ordered by time.
     scheduled: Vec<(Timestamp, ScheduledFault)>,
     pub(crate) nodes: BTreeMap<String, NodeFault>,
+    /// How many times each node has lost its power.
+    power_losses: BTreeMap<String, u32>,
 }
 
 /// The attributes of a request that a rule can match.
@@ -181,10 +208,25 @@ impl Faults {
 
     /// Sets or repairs the fault of a node.
     pub fn set_node(&mut self, name: &str, fault: Option<NodeFault>) {
-        match fault {
-            Some(fault) => _ = self.nodes.insert(name.into(), fault),
-            None => _ = self.nodes.remove(name),
+        let before = match fault {
+            Some(fault) => self.nodes.insert(name.into(), fault),
+            None => self.nodes.remove(name),
+        };
+        if fault == Some(NodeFault::Off) && before != Some(NodeFault::Off) {
+            *self.power_losses.entry(name.into()).or_default() += 1;
         }
+    }
+
+    /// How many times a node has lost its power. Its kubelet compares the number when it starts again.
+    pub(crate) fn power_losses(&self, name: &str) -> u32 {
+        self.power_losses.get(name).copied().unwrap_or_default()
+    }
+
+    /// Drops all rules, the faults that are still to be applied, and those of nodes. A machine that was off has lost its
+    /// containers all the same.
+    pub(crate) fn repair(&mut self) {
+        let power_losses = std::mem::take(&mut self.power_losses);
+        *self = Self { power_losses, ..Self::default() };
     }
 
     /// Applies the rules to a request or a watch. Delays add up; of the other actions the first counts.
@@ -264,6 +306,13 @@ impl Matcher {
             && is(&self.user, asked.user)
             && self.from.is_none_or(|from| now >= from)
             && self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl NodeFault {
+    /// Whether nothing is heard of the node.
+    pub(crate) fn is_silent(self) -> bool {
+        matches!(self, Self::Silent | Self::Off)
     }
 }
 

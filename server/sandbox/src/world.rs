@@ -15,14 +15,16 @@ use crate::{
 };
 
 /// The worlds of a release: their names, objects and scripts.
-const WORLDS: [(&str, &str, &str); 7] = [
+const WORLDS: [(&str, &str, &str); 9] = [
     ("consortium", include_str!("world/consortium.json"), ""),
     ("shop", include_str!("world/shop.json"), ""),
     ("s1", include_str!("world/s1.json"), include_str!("world/s1.faults")),
     ("s2", include_str!("world/s2.json"), include_str!("world/s2.faults")),
     ("s3", include_str!("world/s3.json"), include_str!("world/s3.faults")),
     ("s4", include_str!("world/s4.json"), include_str!("world/s4.faults")),
+    ("s4-forced", include_str!("world/s4-forced.json"), include_str!("world/s4-forced.faults")),
     ("s5", include_str!("world/s5.json"), include_str!("world/s5.faults")),
+    ("s5-cut-off", include_str!("world/s5-cut-off.json"), include_str!("world/s5-cut-off.faults")),
 ];
 
 /// The reason why a world cannot be loaded.

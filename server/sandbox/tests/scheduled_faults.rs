@@ -252,6 +252,38 @@ async fn node_silent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn node_off() {
+    check(
+        "
+        node node-a off -> so be it
+        DELETE pods/on-a -> Running, told to go
+        after 60s GET nodes/node-a -> ready: Unknown
+        GET pods/on-a -> Running, told to go
+        nfs nfs.example dead -> so be it
+        node node-a repaired -> so be it
+        after 30s GET nodes/node-a -> ready: True
+        GET pods/on-a -> not there
+        GET pods/plain -> Running
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nfs_dead() {
+    check(
+        "
+        nfs nfs.example dead -> so be it
+        DELETE pods/on-a -> Running, told to go
+        after 200s GET pods/on-a -> Failed, told to go
+        nfs nfs.example repaired -> so be it
+        after 1s GET pods/on-a -> not there
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn node_busy() {
     check(
         "

@@ -7,12 +7,18 @@
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
 //! - Where a kind that would tell is hidden, the diagnosis says so, and never that there is no cause.
-//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred.
+//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until somebody
+//!   gives that log (`kubelet_log`, `kubelet_report`).
 
 mod admission;
+mod before;
 mod case;
 mod cause;
+mod control_plane;
+mod events;
 mod finalizer;
+pub mod kubelet_log;
+mod kubelet_report;
 mod namespace;
 mod owner;
 mod pod;
@@ -26,18 +32,25 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::cause::{Cause, Confidence, Evidence, Link, Source};
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
+    before::before,
     case::{Case, Serving},
+    events::subjects,
     finalizer::finisher,
     pod::missing_driver,
+};
+pub use self::{
+    cause::{Cause, Confidence, Evidence, Link, Source},
+    kubelet_log::{LogOrigin, RestOfLog},
+    kubelet_report::{KubeletReport, add_reports},
 };
 use crate::{
     deadlines::Overdue,
     graph::Graph,
     index::Index,
-    object::{Facts, Object, ObjectRef, Phase, Uid},
+    object::{Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind, Uid},
+    relation::EdgeKind,
 };
 
 /// The most waiting objects that a diagnosis lists.
@@ -64,6 +77,9 @@ pub struct Diagnosis {
     pub waiting: Vec<Waiting>,
     /// The number of all objects that wait.
     pub total: usize,
+    /// All of them.
+    #[serde(skip)]
+    pub held: Vec<Uid>,
     /// The time at which the first of them was deleted.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
@@ -108,9 +124,10 @@ impl Impact {
 }
 
 impl Diagnosis {
-    /// The order in which a person looks at several: what does harm, then what is stuck, then what holds the most.
-    pub fn harm(&self) -> (bool, bool, usize) {
-        (!self.impact.is_none(), self.stuck, self.total)
+    /// The order in which a person looks at several: what explains others, then what does harm, then what is stuck, then
+    /// what holds the most.
+    pub fn harm(&self) -> (bool, bool, bool, usize) {
+        (self.cause.explains_others(), !self.impact.is_none(), self.stuck, self.total)
     }
 }
 
@@ -135,15 +152,15 @@ const DETECTORS: &[Detector] = &[
     pod::node_away,
     pod::not_stopped,
     pod::not_unmounted,
-    // The last one asks whether the others found nothing.
+    // These ask what the others found.
     namespace::silent,
+    control_plane::manager,
 ];
 
 /// Diagnoses every deletion that waits, the worst first.
 pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> {
     let case = Case { index, graph, now };
-    let mut objects: Vec<&Arc<Object>> =
-        index.objects().filter(|object| object.deletion.is_some()).collect();
+    let mut objects: Vec<&Arc<Object>> = index.going().collect();
     objects.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
     let mut roots: BTreeMap<String, Root<'_>> = BTreeMap::new();
     let mut waiters: HashMap<&Uid, Vec<(&Arc<Object>, Link)>> = HashMap::new();
@@ -172,6 +189,7 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
     }
     let mut found: Vec<Diagnosis> =
         roots.into_iter().filter_map(|(id, root)| root.diagnosis(id, &case, &waiters)).collect();
+    found.iter_mut().for_each(|diagnosis| events::add(diagnosis, index, graph));
     found.sort_by(|a, b| {
         b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
@@ -256,6 +274,7 @@ impl<'a> Root<'a> {
             evidence: self.evidence.into_iter().take(EVIDENCE).collect(),
             waiting: waiting.collect(),
             total: order.len(),
+            held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| accepted(object)).min()?,
             stuck: overdue == Overdue::Stuck,
             impact: impact(case, order.iter().map(|(object, _)| *object)),
@@ -283,6 +302,10 @@ fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -
                 blocked.insert(owner.reference());
             }
             if replicas > 0 {
+                if !is_over && waits_for_disk_of(case, owner, object, pod) {
+                    let above = owner.owners.iter().find_map(|it| case.index.get(&it.uid));
+                    blocked.insert(above.unwrap_or(owner).reference());
+                }
                 continue;
             }
             let above = owner.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
@@ -297,6 +320,42 @@ fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -
     }
     let first = |found: BTreeSet<ObjectRef>| found.into_iter().take(case::NAMED).collect();
     Impact { replacements_blocked: first(blocked), without_endpoints: first(without) }
+}
+
+/// Whether another Pod of the same owner waits for a disk that is attached to the node of this one: it can be attached to one
+/// node at a time (`Multi-Attach error`, `pkg/controller/volume/attachdetach/reconciler/reconciler.go`).
+fn waits_for_disk_of(case: &Case<'_>, owner: &Object, old: &Object, pod: &Pod) -> bool {
+    let Some(node) = &pod.node else { return false };
+    let claims = |pod: &Pod| -> Vec<Arc<str>> {
+        let claims = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+        claims.map(|used| used.name.clone()).collect()
+    };
+    let disks: Vec<Arc<str>> = claims(pod)
+        .into_iter()
+        .filter(|claim| {
+            let namespace = old.namespace.as_deref();
+            let claim = case.index.find("", "PersistentVolumeClaim", namespace, claim);
+            match claim.map(|claim| &claim.facts) {
+                Some(Facts::Claim(facts)) => {
+                    let volume = facts.volume.as_deref();
+                    volume.and_then(|it| case.index.attached_to(it)).is_some_and(|on| on == node)
+                }
+                _ => false,
+            }
+        })
+        .collect();
+    if disks.is_empty() {
+        return false;
+    }
+    case.sources(owner, EdgeKind::Owns).any(|other| match &other.facts {
+        Facts::Pod(new) => {
+            other.deletion.is_none()
+                && !new.ready
+                && new.node.as_ref().is_some_and(|on| on != node)
+                && claims(new).iter().any(|claim| disks.contains(claim))
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]

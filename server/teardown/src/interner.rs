@@ -209,6 +209,17 @@ fn share_list<T: Clone + Eq + Hash>(
     kept.share_with_parts(list, |list| Arc::make_mut(list).iter_mut().for_each(share_part));
 }
 
+/// Shared texts alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts(Kept<str>);
+
+impl Texts {
+    /// Replaces a text by an equal shared one.
+    pub(crate) fn share(&mut self, text: &mut Arc<str>) {
+        self.0.share_text(text);
+    }
+}
+
 /// Shared values of one type.
 #[derive(Debug)]
 struct Kept<T: ?Sized> {
@@ -218,6 +229,12 @@ struct Kept<T: ?Sized> {
     room: usize,
     /// The number of values rejected since the last sweep. A sweep for each of them would cost more than it saves.
     turned_away: usize,
+}
+
+impl<T: ?Sized> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), room: self.room, turned_away: self.turned_away }
+    }
 }
 
 impl<T: ?Sized> Default for Kept<T> {

@@ -3,6 +3,7 @@
 
 mod annotations;
 mod reference;
+mod shape;
 mod status;
 mod storage;
 mod uid;

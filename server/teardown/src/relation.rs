@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
     finalizer::{is_built_in, is_external, is_shipped_with},
+    finish::is_entitled,
     guard::{guarding_rule, is_guarded_by},
     storage::is_bound_pair,
 };
@@ -170,12 +171,15 @@ impl Edge {
 }
 
 /// All edges that begin at this object.
-pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> {
+///
+/// The search reads the index, and of the objects in it their shape (`object/shape.rs`). The index notes what it reads, so
+/// that the edges are searched again when that changes, and only then.
+pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Edge> {
     let mut found = EdgeCollector { from: object, edges: Vec::new() };
     owns(&mut found, index);
     contains(&mut found, index);
     mounts(&mut found, index);
-    claims(&mut found, index, pods);
+    claims(&mut found, index);
     storage::binds(&mut found, index);
     selects(&mut found, pods);
     traffic::routes(&mut found, index, pods);
@@ -185,14 +189,14 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     traffic::admits(&mut found, index, pods);
     traffic::serves(&mut found, index, pods);
     defines(&mut found, pods);
-    finish::finishes(&mut found, index, &pods.finishers, pods.definition_of(&object.kind));
+    finish::finishes(&mut found, index, pods);
     traffic::converts(&mut found, index, pods);
     refer::refers(&mut found, index);
     refer::references(&mut found, index, pods);
     storage::snapshots(&mut found, index);
     storage::attaches(&mut found, index);
-    provision::provisions(&mut found, index, &pods.finishers);
-    provision::controls(&mut found, index, &pods.finishers);
+    provision::provisions(&mut found, index, pods);
+    provision::controls(&mut found, index, pods);
     found.edges
 }
 
@@ -393,17 +397,16 @@ fn uses(object: &Object) -> &[PodReference] {
 /// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod. That the StatefulSet itself is
 /// gone does not prove that its Pods are
 /// (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
-fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+fn claims(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Workload(workload) = &found.from.facts else { return };
     let Some(namespace) = found.from.namespace.clone() else { return };
-    let claims = lookup.claims.get(&namespace).map_or(&[][..], Vec::as_slice);
     for (i, template) in workload.claim_templates.iter().enumerate() {
         let prefix = format!("{template}-{}-", found.from.name);
-        for claim in claims {
+        for claim in index.claims_in(&namespace) {
             let ordinal = claim.name.strip_prefix(prefix.as_str());
             let made_from_it =
                 ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
-            if made_from_it && let Some(claim) = index.get(&claim.uid) {
+            if made_from_it {
                 let field = format!("spec.volumeClaimTemplates[{i}].metadata.name");
                 found.push(
                     claim,
@@ -420,7 +423,7 @@ fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
 /// Services, budgets and network policies go after the Pods they select, because a Pod must not lose its isolation
 /// while it runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its
 /// controller.
-fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
+fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup<'_>) {
     let Some((selector, field)) = selection(&found.from.facts) else { return };
     let first = goes_before_its_pods(&found.from.facts);
     let Some(namespace) = found.from.namespace.clone() else { return };
@@ -476,7 +479,7 @@ fn runs_on(found: &mut EdgeCollector<'_>, index: &Index) {
 
 /// Identity and rights go after the Pods that use them: a preStop hook or a controller still needs them while it
 /// cleans up.
-fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let order = Precedence::FromFirst(final_phase(found.from));
     for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::ServiceAccount)
     {
@@ -514,7 +517,7 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
                 .iter()
                 .any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
         };
-        for user in lookup.in_namespace(namespace).iter().filter(runs_as_it) {
+        for user in lookup.in_namespace(namespace).filter(runs_as_it) {
             let order = Precedence::ToFirst(final_phase(user));
             found.push(
                 user,
@@ -529,7 +532,7 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
 
 /// Objects go before the definition of their kind, whose deletion would delete them all at once, and before the
 /// aggregated API that serves them, because without it their deletion could not be proven.
-fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
+fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup<'_>) {
     let kind = &found.from.kind;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     if let Some(target) = lookup.definition_of(kind) {
@@ -537,7 +540,7 @@ fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
         found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
     }
     let name = format!("{}.{}", kind.version, kind.group);
-    if let Some(target) = lookup.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
+    if let Some(target) = lookup.aggregated(&name).filter(|_| !kind.group.is_empty()) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
     }

@@ -15,6 +15,30 @@ pub const START_OVER_TITLE: &str = "Start over with a fresh sandbox?";
 pub const START_OVER_MEANS: &str =
     "All objects are reset, and every run of this sandbox is deleted, with its events.";
 
+/// What is about to happen in an incident, in two lines; empty for an incident of somebody’s own.
+pub fn story(incident: &str) -> &'static str {
+    match incident {
+        "s1" => {
+            "Claims go while Pods mount them. One mount turns stale, one hangs, one has a file below it. Unit s1-twin stays intact."
+        }
+        "s2" => "A process keeps a mount busy. Its Deployment is deleted, and one Pod stays.",
+        "s3" => "The metrics API loses its last Pod. Then a namespace is deleted.",
+        "s4" => {
+            "An operator is uninstalled. Then the objects are deleted that only it can finish, and their owner."
+        }
+        "s4-forced" => {
+            "A namespace waits for an operator, and somebody empties its finalizers. A mailbox stays behind."
+        }
+        "s5" => {
+            "node-a loses power, with two disks attached. A new version of its singleton cannot start."
+        }
+        "s5-cut-off" => {
+            "node-b loses its network. Its Pod writes on, and the cluster sees the same as in S5."
+        }
+        _ => "",
+    }
+}
+
 /// The label of a fault switch.
 pub fn switch(what: DemoFault, subject: &str) -> String {
     match what {
@@ -23,7 +47,9 @@ pub fn switch(what: DemoFault, subject: &str) -> String {
             "s2" => "S2: unmount never succeeds".to_owned(),
             "s3" => "S3: empty namespace will not die".to_owned(),
             "s4" => "S4: finalizer nobody clears".to_owned(),
+            "s4-forced" => "S4, forced: namespace emptied by hand".to_owned(),
             "s5" => "S5: node dies in silence".to_owned(),
+            "s5-cut-off" => "S5, cut off: node alive, network down".to_owned(),
             subject => format!("Incident {subject}"),
         },
         DemoFault::Operator => format!("Uninstall {subject}"),

@@ -48,6 +48,7 @@ pub fn detail(name: DetailName) -> &'static str {
         DetailName::Target => "Target",
         DetailName::LoadBalancer => "Type",
         DetailName::Ready => "Ready",
+        DetailName::RenewsLease => "Renews its lease",
         DetailName::Owner => "Controlled by",
     }
 }

@@ -19,8 +19,6 @@ const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
-    let command =
-        |(command, line): (&Command, String)| WayCommand { what: command_purpose(command), line };
     let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
     Way {
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
@@ -32,9 +30,14 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         needs: remedy.needs.iter().map(condition).collect(),
         undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
         withheld: remedy.withheld.as_ref().map(withheld),
-        commands: remedy.lines(context).into_iter().map(command).collect(),
+        commands: remedy.lines(context).into_iter().map(command_line).collect(),
         offer,
     }
+}
+
+/// A command with its line.
+pub(super) fn command_line((command, line): (&Command, String)) -> WayCommand {
+    WayCommand { what: command_purpose(command), line }
 }
 
 /// The action, in a few words.
@@ -44,7 +47,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         RemedyAct::Wait { .. } => "Wait".to_owned(),
         RemedyAct::Look => format!("Look at {target}"),
         RemedyAct::StartNode { node, .. } => format!("Bring node {} back", isolated(node)),
-        RemedyAct::FreeMount { node } => {
+        RemedyAct::FreeMount { node, .. } => {
             format!("End what holds the mount on node {}", isolated(node))
         }
         RemedyAct::RestoreExport { .. } => "Bring back the storage behind the mount".to_owned(),
@@ -120,6 +123,10 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
 /// The effect of an action, and the events that follow.
 fn remedy_does(act: &RemedyAct) -> String {
     match act {
+        RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: Some(by) } => format!(
+            "The controller looks again by {}, and the namespace goes then if nothing else holds it.",
+            absolute(*by)
+        ),
         RemedyAct::Wait { reason, until } => {
             let by = until.map_or_else(String::new, |at| format!(" That is at {}.", absolute(at)));
             format!("{}{by}", wait(*reason))
@@ -132,9 +139,10 @@ fn remedy_does(act: &RemedyAct) -> String {
         RemedyAct::StartNode { provider: None, .. } => {
             "Start or reconnect the machine. Its kubelet then ends the Pods by itself, and nothing is lost.".to_owned()
         }
-        RemedyAct::FreeMount { .. } => {
-            "The kubelet names the mount and never its holder. The commands show both on the node: the mounts of this Pod, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.".to_owned()
-        }
+        RemedyAct::FreeMount { volumes, .. } => format!(
+            "{}The kubelet names the mount and never its holder. The commands show both on the node: the mounts of this Pod, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.",
+            mounted(volumes)
+        ),
         RemedyAct::RestoreExport { claims, .. } => format!(
             "{} went while the volume was mounted. Start its server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
             claims_named(claims)
@@ -274,6 +282,19 @@ fn driver(part: DriverPart) -> &'static str {
         DriverPart::Provisioner => {
             "The storage behind the volume is not deleted. The Events of the volume say why: most often credentials, or a volume that is still attached."
         }
+    }
+}
+
+/// The volumes that are still mounted; empty if none is known.
+fn mounted(volumes: &[(std::sync::Arc<str>, std::sync::Arc<str>)]) -> String {
+    let names: Vec<String> = volumes
+        .iter()
+        .map(|(volume, claim)| format!("{} of claim {}", isolated(volume), isolated(claim)))
+        .collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!("Volume {one} is still mounted. "),
+        some => format!("These volumes may still be mounted: {}. ", some_of(some, NAMED)),
     }
 }
 

@@ -97,6 +97,11 @@ impl<'a> Client<'a> {
         self.cluster.faults.node(node)
     }
 
+    /// How many times a node has lost its power.
+    pub(crate) fn power_losses(&self, node: &str) -> u32 {
+        self.cluster.faults.power_losses(node)
+    }
+
     /// The wall clock, for times that are written.
     pub fn now(&self) -> Timestamp {
         self.cluster.now()

@@ -10,6 +10,7 @@
 mod pod_status;
 mod node_status;
 mod mount;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub(super) enum Work {
 /// A Pod on a node.
 struct Held {
     key: Key,
+    uid: String,
     node: String,
     stage: Stage,
     mounts: Vec<Mount>,
@@ -68,6 +70,10 @@ struct Held {
     started: Timestamp,
     /// The reason why its volumes cannot be mounted, which an event reports once.
     complaint: String,
+    /// The power losses of the node that this state takes into account.
+    power_losses: u32,
+    /// How many times its containers were started again after a power loss.
+    restarts: u32,
 }
 
 /// The state of a Pod on a node.
@@ -151,7 +157,7 @@ impl Reconcile for Kubelets {
                     return Ok(Next::Rest);
                 }
                 // A silence may be shorter than the kubelet's own period.
-                if client.node_fault(node) == Some(NodeFault::Silent) {
+                if client.node_fault(node).is_some_and(NodeFault::is_silent) {
                     return Ok(Next::After(LOOK));
                 }
                 let mut client = client.node(node);
@@ -191,11 +197,14 @@ impl Kubelets {
             return Ok(Next::Rest);
         }
         let machine = self.nodes.entry(name.to_owned()).or_default();
-        if client.node_fault(name) == Some(NodeFault::Silent) {
+        if client.node_fault(name).is_some_and(NodeFault::is_silent) {
             machine.silent = true;
             return Ok(Next::After(LOOK));
         }
-        if std::mem::take(&mut machine.silent) {
+        // A machine may be off for less than the kubelet's own period.
+        let losses = client.power_losses(name);
+        let rebooted = std::mem::replace(&mut machine.power_losses, losses) != losses;
+        if std::mem::take(&mut machine.silent) || rebooted {
             machine.reported = None;
             for (uid, held) in self.pods.iter().filter(|(_, held)| held.node == name) {
                 queue.add(Work::Pod {
@@ -233,11 +242,14 @@ impl Kubelets {
             let held = Held {
                 key: key.clone(),
                 node: node.to_owned(),
+                uid: uid(pod).to_owned(),
                 stage: Stage::Waiting,
                 mounts: Vec::new(),
                 address: format!("10.244.{}.{}", self.addresses >> 8 & 0xff, self.addresses & 0xff),
                 started: client.now(),
                 complaint: String::new(),
+                power_losses: client.power_losses(node),
+                restarts: 0,
             };
             // A kubelet that comes back finds its running containers and its mounts.
             let held = if text(pod, "/status/phase") == "Running" {
@@ -250,6 +262,10 @@ impl Kubelets {
             self.pods.insert(uid_of.to_owned(), held);
         }
         let Some(held) = self.pods.get_mut(uid_of) else { return Ok(Next::Rest) };
+        let losses = client.power_losses(node);
+        if std::mem::replace(&mut held.power_losses, losses) != losses {
+            held.lose_power();
+        }
         let next = held.advance(object.as_deref(), client);
         if object.is_none() && held.stage == Stage::Clean {
             self.pods.remove(uid_of);
@@ -289,6 +305,20 @@ impl Held {
         self
     }
 
+    /// Its containers do not run any more, and nothing is mounted. A kubelet starts them again unless the Pod has ended or is
+    /// being deleted.
+    fn lose_power(&mut self) {
+        self.mounts.clear();
+        self.stage = match self.stage {
+            Stage::Unmounting { .. } | Stage::Clean => Stage::Clean,
+            Stage::Running { .. } | Stage::Stopping { .. } => {
+                self.restarts += 1;
+                Stage::Waiting
+            }
+            Stage::Waiting | Stage::Starting { .. } => Stage::Waiting,
+        };
+    }
+
     /// Advances a Pod as far as possible now.
     fn advance(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         if pod.is_some_and(|it| is_deleting(it) && pod_status::hold(it) == Some("silent")) {
@@ -314,9 +344,10 @@ impl Held {
     fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
-            // The Pod never ran. Its phase is reported before its volumes are unmounted.
+            // The Pod never ran here, or not since its node started. Its phase is reported before its volumes are unmounted.
             if let Some(pod) = pod {
-                pod_status::terminate(pod, 137, &self.address, client)?;
+                let code = if self.restarts > 0 { pod_status::LOST } else { 137 };
+                pod_status::terminate(pod, code, &self.address, client)?;
             }
             self.stage = Stage::Unmounting { next: now, failures: 0 };
             return Ok(Next::Rest);
@@ -325,7 +356,7 @@ impl Held {
             if now < until {
                 return Ok(after(now, until));
             }
-            pod_status::run(pod, &self.address, self.started, client)?;
+            pod_status::run(pod, &self.address, self.started, self.restarts, client)?;
             self.stage = Stage::Running { since: now };
             return Ok(Next::Rest);
         }
@@ -368,14 +399,14 @@ impl Held {
         if let Some(wait) = pod_status::completion(pod) {
             let due = later(since, wait);
             if due > now {
-                pod_status::keep_running(pod, &self.address, self.started, client)?;
+                pod_status::keep_running(pod, &self.address, self.started, self.restarts, client)?;
                 return Ok(after(now, due));
             }
             pod_status::terminate(pod, 0, &self.address, client)?;
             self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
             return Ok(Next::Rest);
         }
-        pod_status::keep_running(pod, &self.address, self.started, client)?;
+        pod_status::keep_running(pod, &self.address, self.started, self.restarts, client)?;
         Ok(Next::Rest)
     }
 
@@ -425,24 +456,34 @@ impl Held {
         if now < next {
             return Ok(after(now, next));
         }
-        let uid_of = pod.map_or("", uid).to_owned();
         let (first, last) = UNMOUNT_RETRY;
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
         let (fault, said) = (client.node_fault(&self.node), client.now());
         let (node, node_faults) = (&self.node, &mut *client.node_faults);
-        self.mounts.retain(|it| match it.unmount(&uid_of, fault, node_faults) {
-            Ok(()) => false,
-            Err(cause) => {
-                node_faults.log(node, mount::log_line(it, &uid_of, &cause, said, wait));
-                true
+        // A Pod that was deleted by force has no object any more.
+        let uid = &self.uid;
+        self.mounts.retain(|it| {
+            // The operation of a hanging unmount stays pending: it ends once the server answers, and nothing is logged.
+            if it.hangs(node_faults) {
+                return true;
+            }
+            match it.unmount(uid, fault, node_faults) {
+                Ok(()) => false,
+                Err(failed) => {
+                    let entry = failed.entry(said, wait);
+                    node_faults.log(node, entry);
+                    true
+                }
             }
         });
+        let only_hangs = self.mounts.iter().all(|it| it.hangs(node_faults));
         if self.mounts.is_empty() {
             self.stage = Stage::Clean;
             return Ok(Next::Rest);
         }
-        let failures = if self.mounts.len() < before { 0 } else { failures + 1 };
+        let wait = if only_hangs { LOOK } else { wait };
+        let failures = if only_hangs || self.mounts.len() < before { 0 } else { failures + 1 };
         self.stage = Stage::Unmounting { next: later(now, wait), failures };
         Ok(Next::After(wait))
     }

@@ -20,8 +20,12 @@ pub struct NodeFaults {
     pub kubelets: BTreeSet<String>,
     /// Volumes whose unmount fails because something still has them open, by the name of the PersistentVolume.
     pub busy: BTreeSet<String>,
+    /// Volumes with a file below the mount point of a subPath, by the name of the PersistentVolume.
+    pub leftovers: BTreeSet<String>,
     /// NFS servers that answer every handle with `ESTALE`.
     pub stale_servers: BTreeSet<String>,
+    /// NFS servers that do not answer, so that an unmount hangs.
+    pub dead_servers: BTreeSet<String>,
     /// NFS exports whose directory was removed, as `server:path`. A node that still has one mounted has a stale handle.
     pub removed_exports: BTreeSet<String>,
     /// Objects that a program outside the cluster creates again whenever they are gone, with the state that they had
@@ -35,7 +39,9 @@ impl NodeFaults {
     /// Repairs everything. The nodes and the logs stay.
     pub fn repair(&mut self) {
         self.busy.clear();
+        self.leftovers.clear();
         self.stale_servers.clear();
+        self.dead_servers.clear();
         self.removed_exports.clear();
         self.recreated.clear();
     }
@@ -43,13 +49,24 @@ impl NodeFaults {
     /// Repairs a server and restores the directories of its exports.
     pub fn restore(&mut self, server: &str) {
         self.stale_servers.remove(server);
+        self.dead_servers.remove(server);
         self.removed_exports.retain(|it| it.split_once(':').is_none_or(|(its, _)| its != server));
+    }
+
+    /// Ends whatever keeps a volume mounted.
+    pub fn free(&mut self, volume: &str) {
+        self.busy.remove(volume);
+        self.leftovers.remove(volume);
     }
 
     /// Whether the handle of an export is stale.
     pub(crate) fn is_stale(&self, export: &str) -> bool {
-        let server = export.split_once(':').map_or(export, |(server, _)| server);
-        self.removed_exports.contains(export) || self.stale_servers.contains(server)
+        self.removed_exports.contains(export) || self.stale_servers.contains(server_of(export))
+    }
+
+    /// Whether the server of an export does not answer.
+    pub(crate) fn is_dead(&self, export: &str) -> bool {
+        self.dead_servers.contains(server_of(export))
     }
 
     pub(crate) fn log(&mut self, node: &str, line: String) {
@@ -59,6 +76,10 @@ impl NodeFaults {
         }
         log.push_back(line);
     }
+}
+
+fn server_of(export: &str) -> &str {
+    export.split_once(':').map_or(export, |(server, _)| server)
 }
 
 /// The export behind an NFS volume, as `server:path`.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Action, AdmissionDecision, Faults, Matcher, NodeFault, OperatingMode, Rule, ScheduledFault,
+    Action, AdmissionDecision, Faults, Matcher, NfsFault, NodeFault, OperatingMode, Rule,
+    ScheduledFault, VolumeFault,
 };
-use crate::store::Key;
+use crate::{cluster::Propagation, store::Key};
 
 /// A line of a script that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +36,9 @@ impl Faults {
     /// at 40s webhook validate.example.com fail context deadline exceeded
     /// at 45s webhook protect.example.com deny 403 not on a Friday
     /// at 50s nfs nfs.example stale
+    /// at 52s nfs nfs.example dead
+    /// at 53s volume disk leftover
+    /// at 55s node n1 off
     /// at 60s delete persistentvolumeclaims shop/data
     /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
     /// at 62s change deployments.apps shop/web {"spec": {"replicas": 0}}
@@ -42,6 +46,8 @@ impl Faults {
     /// at 64s webhook pods.example.com patch [{"op": "add", "path": "/spec/hostname", "value": "one"}]
     /// at 65s corrupt widgets.example.com shop/one
     /// at 66s erase widgets.example.com shop/one
+    /// at 67s delete configmaps shop/settings foreground
+    /// at 68s finalize shop
     /// ```
     ///
     /// Times count from `now`. `controllers` are the names that a line may give to a controller. Actions are `latency
@@ -185,6 +191,7 @@ fn scheduled_fault(
         ["node", name, how @ ..] => {
             let fault = match how {
                 ["silent"] => Some(NodeFault::Silent),
+                ["off"] => Some(NodeFault::Off),
                 ["busy"] => Some(NodeFault::Busy),
                 ["stale-nfs"] => Some(NodeFault::StaleNfs),
                 ["failing"] => Some(NodeFault::Failing),
@@ -192,7 +199,7 @@ fn scheduled_fault(
                 ["repaired"] => None,
                 _ => {
                     return Err(format!(
-                        "a node is silent, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
+                        "a node is silent, off, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
                         how.join(" ")
                     ));
                 }
@@ -239,16 +246,39 @@ fn scheduled_fault(
             };
             ScheduledFault::Webhook { name: (*name).into(), decision }
         }
-        ["volume", name, "busy"] => ScheduledFault::Volume { name: (*name).into(), busy: true },
-        ["volume", name, "free"] => ScheduledFault::Volume { name: (*name).into(), busy: false },
-        ["nfs", server, "stale"] => ScheduledFault::Nfs { server: (*server).into(), stale: true },
-        ["nfs", server, "repaired"] => {
-            ScheduledFault::Nfs { server: (*server).into(), stale: false }
+        ["volume", name, how] => {
+            let fault = match *how {
+                "busy" => Some(VolumeFault::Busy),
+                "leftover" => Some(VolumeFault::Leftover),
+                "free" => None,
+                _ => return Err(format!("a volume is busy, leftover or free, not {how:?}")),
+            };
+            ScheduledFault::Volume { name: (*name).into(), fault }
+        }
+        ["nfs", server, how] => {
+            let fault = match *how {
+                "stale" => Some(NfsFault::Stale),
+                "dead" => Some(NfsFault::Dead),
+                "repaired" => None,
+                _ => return Err(format!("an NFS server is stale, dead or repaired, not {how:?}")),
+            };
+            ScheduledFault::Nfs { server: (*server).into(), fault }
         }
         ["recreate", resource, name] => ScheduledFault::Recreate(key(resource, name)),
         ["corrupt", resource, name] => ScheduledFault::Corrupt(key(resource, name)),
         ["erase", resource, name] => ScheduledFault::Erase(key(resource, name)),
-        ["delete", resource, name] => ScheduledFault::Delete(key(resource, name)),
+        ["delete", resource, name, how @ ..] => {
+            let propagation = match how {
+                [] => Propagation::Background,
+                ["foreground"] => Propagation::Foreground,
+                ["orphan"] => Propagation::Orphan,
+                _ => return Err("a deletion is foreground, orphan, or nothing is said".into()),
+            };
+            ScheduledFault::Delete { key: key(resource, name), propagation }
+        }
+        ["finalize", namespace] => {
+            ScheduledFault::Finalize(Key::new("", "namespaces", "", namespace))
+        }
         ["unfinalize", resource, name, finalizer] => {
             ScheduledFault::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
         }

@@ -110,6 +110,26 @@ fn node_that_comes_back_in_time_keeps_its_pods() {
 }
 
 #[test]
+fn node_that_had_no_power_starts_its_containers_again() {
+    let (mut test, node) = web();
+    let restarts = |it: &TestCluster| {
+        it.pods("web")[0]["status"]["containerStatuses"][0]["restartCount"].clone()
+    };
+    test.silence(&node);
+    test.run(100);
+    test.revive();
+    test.until(20, "ready again", |it| it.ready("web") == 1);
+    assert_eq!(restarts(&test), 0, "its containers ran on behind the cut network");
+    test.power_off(&node);
+    test.until(70, "not ready", |it| it.ready("web") == 0);
+    test.revive();
+    test.until(20, "ready again", |it| it.ready("web") == 1);
+    assert_eq!(restarts(&test), 1);
+    let last = test.pods("web")[0]["status"]["containerStatuses"][0]["lastState"].clone();
+    assert_eq!(last["terminated"]["exitCode"], 255);
+}
+
+#[test]
 fn nothing_is_evicted_while_every_node_is_silent() {
     let (mut test, _) = web();
     for node in ["node-a", "node-b", "node-c"] {

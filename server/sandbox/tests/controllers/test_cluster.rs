@@ -166,6 +166,10 @@ impl TestCluster {
         self.cluster.faults.set_node(node, Some(NodeFault::Silent));
     }
 
+    pub(crate) fn power_off(&mut self, node: &str) {
+        self.cluster.faults.set_node(node, Some(NodeFault::Off));
+    }
+
     /// Repairs all nodes.
     pub(crate) fn revive(&mut self) {
         for node in ["node-a", "node-b", "node-c"] {

@@ -79,15 +79,25 @@ fn stuck(test: &TestCluster, namespace: &str) -> usize {
 }
 
 #[test]
-fn s1_is_stuck_within_a_minute_and_ends_when_the_export_is_back() {
+fn s1_is_stuck_within_a_minute_and_each_mount_has_its_own_end() {
     let mut test = load("s1");
     test.run(60);
-    assert_eq!(stuck(&test, "s1"), 2);
+    assert_eq!(stuck(&test, "s1"), 4);
     assert!(!test.has("persistentvolumeclaims/s1/ledger"));
     test.run(300);
-    assert_eq!(stuck(&test, "s1"), 2);
+    assert_eq!(stuck(&test, "s1"), 4);
+    let logs = &test.controllers.node_faults.kubelet_logs;
+    let said = |word: &str| logs.values().flatten().any(|line| line.contains(word));
+    assert!(said("Stale file handle") && said("directory not empty"));
+    assert!(!said("s1-orders"), "an unmount that hangs logs nothing");
     test.controllers.node_faults.restore("nfs.s1.example");
-    test.until(123, "no Pods", |it| it.pods("peer").is_empty());
+    test.until(123, "the stale mounts end", |it| stuck(it, "s1") == 2);
+    test.controllers.node_faults.restore("old-nfs.s1.example");
+    test.until(2, "the hanging mount ends at once", |it| stuck(it, "s1") == 1);
+    test.controllers.node_faults.free("s1-tools");
+    test.until(123, "the last mount ends", |it| stuck(it, "s1") == 0);
+    let twin = test.pods("peer").into_iter().filter(|it| part_of(it) == "s1-twin").count();
+    assert_eq!(twin, 2, "nothing has happened to the twin");
 }
 
 #[test]
@@ -131,6 +141,23 @@ fn s4_is_stuck_within_a_minute_and_ends_when_the_operator_is_back() {
 }
 
 #[test]
+fn s4_forced_leaves_an_object_that_can_be_finished_only_in_a_namespace() {
+    let mut test = load("s4-forced");
+    test.run(60);
+    let (namespace, mailbox) = ("namespaces//s4-forced", "mail.example/mailboxes/s4-forced/sales");
+    assert!(!test.has(namespace));
+    assert!(object::is_deleting(test.at(mailbox)));
+    assert_eq!(test.ready("mail-operator"), 1, "it is back, and cannot update the mailbox");
+    test.run(120);
+    assert!(test.has(mailbox));
+    test.create([json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "s4-forced"},
+    })]);
+    test.delete(namespace, Background);
+    test.until(120, "both are gone", |it| !it.has(mailbox) && !it.has(namespace));
+}
+
+#[test]
 fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
     let mut test = load("s5");
     test.run(75);
@@ -142,10 +169,22 @@ fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
 }
 
 #[test]
+fn s5_cut_off_keeps_its_disk_until_the_node_is_heard_again() {
+    let mut test = load("s5-cut-off");
+    test.run(110);
+    assert_eq!(stuck(&test, "s5-cut-off"), 1);
+    assert_eq!(test.pods("writer").len(), 2, "its replacement waits for the disk");
+    assert_eq!(test.ready("writer"), 0);
+    assert!(test.events("FailedAttachVolume")[0].contains("Multi-Attach error"));
+    test.revive();
+    test.until(60, "one writer", |it| it.ready("writer") == 1 && it.pods("writer").len() == 1);
+}
+
+#[test]
 fn every_incident_can_be_repaired_at_once() {
-    for name in ["s1", "s2", "s5"] {
+    for name in ["s1", "s2", "s5", "s5-cut-off"] {
         let mut test = load(name);
-        test.run(80);
+        test.run(110);
         assert!(stuck(&test, name) > 0, "{name}");
         test.repair();
         test.until(130, name, |it| stuck(it, name) == 0);

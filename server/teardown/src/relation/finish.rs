@@ -11,10 +11,10 @@
 //! - Where nobody has such rights, they may be hidden, or given by other means than RBAC. Then the workloads of the
 //!   definition's unit, or of the object's, are possible finishers of an operator's object.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, PodReferenceKind, Precedence, Strength,
+    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
@@ -31,158 +31,148 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 /// The longest chain of a finisher's owners that is followed.
 const DEPTH: usize = 8;
 
-/// The programs that may clear finalizers: workloads that no workload owns, and such Pods. What runs to completion is none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Finishers {
-    rights: Rights,
-    by_account: HashMap<Account, Vec<Arc<Object>>>,
-    by_unit: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    /// By the CSI driver whose plugin their Pods are.
-    by_driver: HashMap<Arc<str>, Vec<Arc<Object>>>,
-}
-
 /// Workloads that must still run for an object to go, and how certain that is.
 pub(super) struct Programs<'a> {
     pub(super) strength: Strength,
     pub(super) programs: Vec<&'a Arc<Object>>,
 }
 
-impl Finishers {
-    pub(super) fn of(index: &Index, rights: Rights) -> Self {
-        let mut finishers = Self { rights, ..Self::default() };
-        let mut programs: Vec<&Arc<Object>> =
-            index.objects().filter(|object| is_program(object, index)).collect();
-        programs.sort_by(|a, b| a.uid.cmp(&b.uid));
-        for program in programs {
-            let Some(namespace) = program.namespace.clone() else { continue };
-            let account = (namespace.clone(), account_of(program));
-            finishers.by_account.entry(account).or_default().push(program.clone());
-            if let Some(unit) = program.labels.get(PART_OF) {
-                finishers.by_unit.entry(unit.clone()).or_default().push(program.clone());
-            }
-            if let Facts::Workload(workload) = &program.facts {
-                for driver in &workload.drivers {
-                    finishers.by_driver.entry(driver.clone()).or_default().push(program.clone());
-                }
-            }
-            finishers.by_namespace.entry(namespace).or_default().push(program.clone());
-        }
-        finishers
-    }
+/// Whether a rule that names the resource of an object lets the ServiceAccount of a program change it. The program itself
+/// may be gone.
+pub(crate) fn is_entitled(index: &Index, program: &Object, object: &Object) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    let rights = Rights::of_account(index, &(namespace, account_of(program)));
+    rights.by_name(object).next().is_some()
+}
 
-    /// The programs of these accounts.
-    fn of_accounts<'a>(
-        &'a self,
-        accounts: impl Iterator<Item = &'a Account>,
-    ) -> Vec<&'a Arc<Object>> {
-        let mut found: Vec<&Arc<Object>> =
-            accounts.filter_map(|it| self.by_account.get(it)).flatten().collect();
-        found.sort_by(|a, b| a.uid.cmp(&b.uid));
-        found.dedup_by(|a, b| a.uid == b.uid);
+/// The programs of these accounts, by UID.
+fn programs_of<'a, 'b>(
+    accounts: impl Iterator<Item = &'b Account>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let of_account = |(namespace, account): &'b Account| {
+        programs_in(namespace, index).filter(move |it| account_of(it) == *account)
+    };
+    sorted(accounts.flat_map(of_account).collect())
+}
+
+fn sorted(mut programs: Vec<&Arc<Object>>) -> Vec<&Arc<Object>> {
+    programs.sort_by(|a, b| a.uid.cmp(&b.uid));
+    programs.dedup_by(|a, b| a.uid == b.uid);
+    programs
+}
+
+/// The programs that are a CSI driver: the plugins on the nodes, and the controllers that were installed with them.
+pub(super) fn of_driver<'a>(
+    driver: &str,
+    declared: Option<&Object>,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> Programs<'a> {
+    let plugins: Vec<&Arc<Object>> =
+        index.plugins_of(driver).filter(|object| is_program(object, index)).collect();
+    let volumes = lookup.rights().of_resource("", "persistentvolumes", None);
+    let attachments = lookup.rights().of_resource("storage.k8s.io", "volumeattachments", None);
+    let candidates = programs_of(volumes.chain(attachments), index);
+    let is_its_own = |program: &&Arc<Object>| {
+        let with_declared = declared.is_some_and(|it| is_one_release(it, program));
+        with_declared || plugins.iter().any(|plugin| is_installed_with(plugin, program))
+    };
+    let controllers = candidates.iter().copied().filter(is_its_own);
+    let programs = sorted(controllers.chain(plugins.iter().copied()).collect());
+    if programs.is_empty() {
+        return Programs { strength: Strength::Yielding, programs: candidates };
+    }
+    Programs { strength: Strength::Hard, programs }
+}
+
+/// The programs that answer for a class, by the name of the controller in it and the resource whose status they write.
+pub(super) fn of_class<'a>(
+    controller: &str,
+    class: &Object,
+    (group, resource): (&str, &str),
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> Programs<'a> {
+    let candidates = programs_of(lookup.rights().of_resource(group, resource, None), index);
+    let is_its_own = |program: &&Arc<Object>| {
+        is_one_release(class, program) || is_controller(controller, program)
+    };
+    let own: Vec<&Arc<Object>> = candidates.iter().copied().filter(is_its_own).collect();
+    if own.is_empty() {
+        return Programs { strength: Strength::Yielding, programs: candidates };
+    }
+    Programs { strength: Strength::Hard, programs: own }
+}
+
+/// The programs that clear a finalizer of an object, and how certain that is.
+fn of_finalizer<'a>(
+    object: &Object,
+    finalizer: &str,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> (Strength, Vec<&'a Arc<Object>>) {
+    let programs = |accounts: Vec<&Account>| {
+        let mut found = programs_of(accounts.into_iter(), index);
+        found.retain(|program| can_finish(program, object, index));
         found
+    };
+    let (rights, definition) = (lookup.rights(), lookup.definition_of(&object.kind));
+    let named = programs(rights.by_name(object).collect());
+    let (candidates, is_by_name) = if named.is_empty() {
+        (programs(rights.by_wildcard(object).collect()), false)
+    } else {
+        (named, true)
+    };
+    let shipped: Vec<&Arc<Object>> =
+        candidates.iter().copied().filter(|program| is_shipped_with(finalizer, program)).collect();
+    if !shipped.is_empty() {
+        return (Strength::Hard, shipped);
     }
+    if candidates.is_empty() && object.kind.is_an_operators() {
+        return (Strength::Hint, neighbours(object, definition, index));
+    }
+    let released: Vec<&Arc<Object>> = candidates
+        .iter()
+        .copied()
+        .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
+        .collect();
+    let chosen = if released.is_empty() { candidates } else { released };
+    let strength =
+        if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
+    (strength, chosen)
+}
 
-    /// The programs that are a CSI driver: the plugins on the nodes, and the controllers that were installed with them.
-    pub(super) fn of_driver(&self, driver: &str, declared: Option<&Object>) -> Programs<'_> {
-        let plugins = self.by_driver.get(driver).map_or(&[][..], Vec::as_slice);
-        let volumes = self.rights.of_resource("", "persistentvolumes", None);
-        let attachments = self.rights.of_resource("storage.k8s.io", "volumeattachments", None);
-        let candidates = self.of_accounts(volumes.chain(attachments));
-        let is_its_own = |program: &&Arc<Object>| {
-            let with_declared = declared.is_some_and(|it| is_one_release(it, program));
-            with_declared || plugins.iter().any(|plugin| is_installed_with(plugin, program))
-        };
-        let mut programs: Vec<&Arc<Object>> =
-            candidates.iter().copied().filter(is_its_own).chain(plugins).collect();
-        if programs.is_empty() {
-            return Programs { strength: Strength::Yielding, programs: candidates };
-        }
-        programs.sort_by(|a, b| a.uid.cmp(&b.uid));
-        programs.dedup_by(|a, b| a.uid == b.uid);
-        Programs { strength: Strength::Hard, programs }
-    }
+/// The programs of a namespace that may clear finalizers: workloads that no workload owns, and such Pods. What runs to
+/// completion is none.
+fn programs_in<'a>(
+    namespace: &str,
+    index: &'a Index,
+) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+    index.workers_in(namespace).filter(move |object| is_program(object, index))
+}
 
-    /// The programs that answer for a class, by the name of the controller in it and the resource whose status they write.
-    pub(super) fn of_class(
-        &self,
-        controller: &str,
-        class: &Object,
-        (group, resource): (&str, &str),
-    ) -> Programs<'_> {
-        let candidates = self.of_accounts(self.rights.of_resource(group, resource, None));
-        let is_its_own = |program: &&Arc<Object>| {
-            is_one_release(class, program) || is_controller(controller, program)
-        };
-        let own: Vec<&Arc<Object>> = candidates.iter().copied().filter(is_its_own).collect();
-        if own.is_empty() {
-            return Programs { strength: Strength::Yielding, programs: candidates };
-        }
-        Programs { strength: Strength::Hard, programs: own }
-    }
-
-    /// The programs that clear a finalizer of an object, and how certain that is.
-    fn of_finalizer<'a>(
-        &'a self,
-        object: &'a Object,
-        finalizer: &str,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> (Strength, Vec<&'a Arc<Object>>) {
-        let can = |mut programs: Vec<&'a Arc<Object>>| {
-            programs.retain(|program| can_finish(program, object, index));
-            programs
-        };
-        let named = can(self.of_accounts(self.rights.by_name(object)));
-        let (candidates, is_by_name) = if named.is_empty() {
-            (can(self.of_accounts(self.rights.by_wildcard(object))), false)
-        } else {
-            (named, true)
-        };
-        let shipped: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| is_shipped_with(finalizer, program))
-            .collect();
-        if !shipped.is_empty() {
-            return (Strength::Hard, shipped);
-        }
-        if candidates.is_empty() && object.kind.is_an_operators() {
-            return (Strength::Hint, self.neighbours(object, definition, index));
-        }
-        let released: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
-            .collect();
-        let chosen = if released.is_empty() { candidates } else { released };
-        let strength =
-            if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
-        (strength, chosen)
-    }
-
-    /// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
-    fn neighbours<'a>(
-        &'a self,
-        object: &'a Object,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> Vec<&'a Arc<Object>> {
-        let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
-        let in_unit = units.filter_map(|unit| self.by_unit.get(unit)).next();
-        let in_namespace = || self.by_namespace.get(object.namespace.as_ref()?);
-        let programs = in_unit.or_else(in_namespace).into_iter().flatten();
-        programs.filter(|program| can_finish(program, object, index)).collect()
-    }
+/// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
+fn neighbours<'a>(
+    object: &Object,
+    definition: Option<&Object>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
+    let mut in_units = units.map(|unit| -> Vec<&'a Arc<Object>> {
+        index.workers_of(unit).filter(|object| is_program(object, index)).collect()
+    });
+    let in_namespace = || match &object.namespace {
+        Some(namespace) => programs_in(namespace, index).collect(),
+        None => Vec::new(),
+    };
+    let mut programs = in_units.find(|found| !found.is_empty()).unwrap_or_else(in_namespace);
+    programs.retain(|program| can_finish(program, object, index));
+    programs
 }
 
 /// An object goes before the workload that clears its finalizer, and before the owners of that workload.
-pub(super) fn finishes(
-    found: &mut EdgeCollector<'_>,
-    index: &Index,
-    finishers: &Finishers,
-    definition: Option<&Object>,
-) {
+pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
@@ -191,7 +181,7 @@ pub(super) fn finishes(
         if is_built_in(finalizer) || is_a_volume && is_a_drivers(finalizer) {
             continue;
         }
-        let (strength, programs) = finishers.of_finalizer(object, finalizer, definition, index);
+        let (strength, programs) = of_finalizer(object, finalizer, lookup, index);
         for program in programs {
             let field = format!("metadata.finalizers[{i}]");
             found.push_with(

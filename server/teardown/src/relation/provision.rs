@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, Precedence, Strength,
-    finish::{Finishers, Programs},
+    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, Precedence, Strength,
+    finish::{Programs, of_class, of_driver, owners},
     storage::content_of,
     uses,
 };
@@ -27,7 +27,7 @@ const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 const BEFORE: Precedence = Precedence::FromFirst(DeletionPhase::Gone);
 
 /// Volumes, snapshots and attachments go before their class, their driver, and the workloads that are the driver.
-pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, finishers: &Finishers) {
+pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     match &found.from.facts {
         Facts::Claim(claim) => {
             let [class, attributes] = [claim.class.clone(), claim.attributes.clone()];
@@ -39,7 +39,7 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, finishers
             to_class(found, strength, STORAGE_CLASS, volume.class.clone(), index);
             to_class(found, strength, ATTRIBUTES_CLASS, volume.attributes.clone(), index);
             if let Some(driver) = &volume.driver {
-                to_driver(found, strength, "spec.csi.driver", driver, index, finishers);
+                to_driver(found, strength, "spec.csi.driver", driver, index, lookup);
             }
         }
         Facts::Snapshot(snapshot) => {
@@ -48,16 +48,16 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, finishers
                 && let Facts::SnapshotContent(content) = &content.facts
             {
                 let (field, driver) = ("status.boundVolumeSnapshotContentName", &content.driver);
-                to_driver(found, Strength::Hard, field, driver, index, finishers);
+                to_driver(found, Strength::Hard, field, driver, index, lookup);
             }
         }
         Facts::SnapshotContent(content) => {
             to_class(found, Strength::Hard, SNAPSHOT_CLASS, content.class.clone(), index);
-            to_driver(found, Strength::Hard, "spec.driver", &content.driver, index, finishers);
+            to_driver(found, Strength::Hard, "spec.driver", &content.driver, index, lookup);
         }
         Facts::Attachment(attachment) => {
             let driver = &attachment.attacher;
-            to_driver(found, Strength::Hard, "spec.attacher", driver, index, finishers);
+            to_driver(found, Strength::Hard, "spec.attacher", driver, index, lookup);
         }
         Facts::References(references) => {
             if let Some(name) = &references.driver
@@ -73,7 +73,7 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, finishers
         }
         _ if found.from.kind.is(STORAGE, "CSIDriver") => {
             let driver: Arc<str> = (*found.from.name).into();
-            for program in finishers.of_driver(&driver, Some(found.from)).programs {
+            for program in of_driver(&driver, Some(found.from), lookup, index).programs {
                 let (kind, order) = (EdgeKind::Provisions, Precedence::Unordered);
                 found.push(program, kind, order, "metadata.name", driver.clone());
             }
@@ -119,13 +119,13 @@ fn to_driver(
     field: &'static str,
     driver: &Arc<str>,
     index: &Index,
-    finishers: &Finishers,
+    lookup: &EdgeLookup<'_>,
 ) {
     let declared = index.find(STORAGE, "CSIDriver", None, driver);
     if let Some(declared) = declared {
         found.push_with(strength, declared, EdgeKind::Provisions, BEFORE, field, driver.clone());
     }
-    let drivers = finishers.of_driver(driver, declared.map(|it| &**it));
+    let drivers = of_driver(driver, declared.map(|it| &**it), lookup, index);
     let strength = strength.min(drivers.strength);
     for program in drivers.programs {
         if !stores_on_it(program, found.from) {
@@ -161,7 +161,7 @@ fn to_program(
     index: &Index,
 ) {
     found.push_with(strength, program, kind, BEFORE, field, value.clone());
-    for owner in super::finish::owners(program, index) {
+    for owner in owners(program, index) {
         let is_over_both = owner.uid == found.from.uid
             || index.descends(&found.from.uid, &owner.uid)
             || claims_descend(found.from, owner, index);
@@ -181,7 +181,7 @@ fn claims_descend(volume: &Object, owner: &Object, index: &Index) -> bool {
 
 /// A class, and what names it, goes before the workload that answers for the class: a load balancer outside of the cluster is
 /// removed by it, with or without a finalizer.
-pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, finishers: &Finishers) {
+pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let (class, field) = match &found.from.facts {
         Facts::Ingress(ingress) => {
             let class = ingress.class.as_ref();
@@ -208,7 +208,7 @@ pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, finishers: 
     } else {
         ("networking.k8s.io", "ingresses/status")
     };
-    let Programs { strength, programs } = finishers.of_class(controller, class, resource);
+    let Programs { strength, programs } = of_class(controller, class, resource, lookup, index);
     for program in programs {
         to_program(found, EdgeKind::Controls, strength, program, field, controller, index);
     }

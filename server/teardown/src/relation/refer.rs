@@ -26,7 +26,7 @@ const STRIMZI_CLUSTER: &str = "strimzi.io/cluster";
 const STRIMZI: &str = "kafka.strimzi.io";
 
 /// The edges to all that the spec of an object names.
-pub(super) fn references(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn references(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let mut seen = HashSet::new();
     if let Facts::References(facts) = &object.facts {
@@ -64,7 +64,7 @@ fn to_named(
     found: &mut EdgeCollector<'_>,
     target: &Object,
     reference: &Reference,
-    lookup: &EdgeLookup,
+    lookup: &EdgeLookup<'_>,
 ) {
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     let kind = role(found.from, target, reference);

@@ -11,6 +11,10 @@ use crate::{
 /// A ServiceAccount: namespace and name.
 pub(super) type Account = (Arc<str>, Arc<str>);
 
+/// The resources of the bindings.
+const BINDINGS: [&str; 2] =
+    ["rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"];
+
 /// A ServiceAccount with a right.
 #[derive(Clone, Debug)]
 struct Holder {
@@ -38,24 +42,41 @@ impl Rights {
     /// The rights that all bindings of the index give. A role that is hidden gives none.
     pub(super) fn of(index: &Index) -> Self {
         let mut rights = Self::default();
-        for object in index.objects() {
-            let Facts::Binding(binding) = &object.facts else { continue };
-            let role_namespace =
-                if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
-            let role = index.find(
-                "rbac.authorization.k8s.io",
-                &binding.role_kind,
-                role_namespace,
-                &binding.role,
-            );
-            let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { continue };
-            for account in &binding.accounts {
-                let holder =
-                    Holder { account: account.clone(), namespace: object.namespace.clone() };
-                role.updates.iter().for_each(|rule| rights.add(rule, &holder));
-            }
+        let bindings = BINDINGS.into_iter().flat_map(|resource| index.of_resource(resource));
+        bindings.for_each(|object| rights.bind(index, object, |_| true));
+        rights
+    }
+
+    /// The rights that the bindings of the index give to one account.
+    pub(super) fn of_account(index: &Index, account: &Account) -> Self {
+        let mut rights = Self::default();
+        for resource in BINDINGS {
+            let bindings = index.of_resource(resource);
+            bindings.for_each(|object| rights.bind(index, object, |it| it == account));
         }
         rights
+    }
+
+    /// Adds the rights that a binding gives to these accounts.
+    fn bind(&mut self, index: &Index, object: &Object, is_meant: impl Fn(&Account) -> bool) {
+        let Facts::Binding(binding) = &object.facts else { return };
+        let mut accounts = binding.accounts.iter().filter(|account| is_meant(account)).peekable();
+        if accounts.peek().is_none() {
+            return;
+        }
+        let role_namespace =
+            if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
+        let role = index.find(
+            "rbac.authorization.k8s.io",
+            &binding.role_kind,
+            role_namespace,
+            &binding.role,
+        );
+        let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { return };
+        for account in accounts {
+            let holder = Holder { account: account.clone(), namespace: object.namespace.clone() };
+            role.updates.iter().for_each(|rule| self.add(rule, &holder));
+        }
     }
 
     fn add(&mut self, rule: &ResourceRule, holder: &Holder) {

@@ -9,7 +9,6 @@ use crate::fixture;
 fn edges(text: &str) -> String {
     let mut lines: Vec<String> = fixture::graph(text)
         .edges()
-        .iter()
         .map(|edge| {
             let order = match edge.ordered() {
                 None => "free".to_owned(),

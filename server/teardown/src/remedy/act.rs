@@ -78,6 +78,9 @@ pub enum RemedyAct {
     FreeMount {
         /// The node.
         node: Arc<str>,
+        /// The volumes of the Pod's claims, each with the name of its claim.
+        #[serde(default)]
+        volumes: Vec<(Arc<str>, Arc<str>)>,
     },
     /// Bring back the directory or the server behind a volume whose claim is gone.
     RestoreExport {

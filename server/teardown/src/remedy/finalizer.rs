@@ -65,6 +65,16 @@ pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         }
         _ => return Vec::new(),
     };
+    // A program cannot update what is in a namespace that does not exist, however well it runs.
+    let mut holders =
+        case.waiting().filter(|object| object.finalizers.contains(finalizer)).peekable();
+    let has_any = holders.peek().is_some();
+    let is_lost = |object: &Arc<Object>| {
+        object.namespace.as_deref().is_some_and(|it| is_namespace_gone(case, it))
+    };
+    if has_any && holders.all(is_lost) {
+        found.clear();
+    }
     found.extend(without(case, finalizer));
     found
 }

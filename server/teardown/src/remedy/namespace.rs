@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{
@@ -21,6 +22,11 @@ use crate::{
 /// (<https://github.com/kubernetes/metrics>).
 const STORE_NOTHING: [&str; 3] =
     ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// The longest time in which the controller of namespaces looks again after an APIService is gone.
+const AFTER_REMOVAL: SignedDuration = SignedDuration::from_secs(75);
+/// The same after its API is available again.
+const AFTER_REPAIR: SignedDuration = SignedDuration::from_secs(150);
 
 /// An aggregated API is down: repair it, else delete its APIService, then let the controller look again, else finish the
 /// namespace without it.
@@ -42,9 +48,20 @@ pub(super) fn api_down(
     {
         found.push(delete_api_service(object, group_version));
     }
-    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    let is_repaired =
+        if root.is_some_and(|object| is_down(object)) { Holds::No } else { Holds::Unknown };
+    found.extend(case.namespaces().map(|namespace| nudge_once(case, namespace, is_repaired)));
     found.extend(case.namespaces().map(|namespace| finalize(case, namespace, group_version)));
     found
+}
+
+/// Has the controller look again, where the cluster shows whether the cause is over.
+fn nudge_once(case: &Case<'_>, namespace: &Object, is_repaired: Holds) -> Remedy {
+    let mut remedy = nudge(case, namespace);
+    for need in remedy.needs.iter_mut().filter(|need| need.code == NeedCode::CauseRemoved) {
+        need.holds = is_repaired;
+    }
+    remedy
 }
 
 fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
@@ -131,11 +148,31 @@ pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
 /// The cause is over: the controller looks again by itself, and a change of the namespace hurries it. The namespace is
 /// finished without it only where the controller is gone.
 pub(super) fn looks_again(case: &Case<'_>, group_version: &Arc<str>) -> Vec<Remedy> {
-    let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
+    let until = looks_again_by(case);
+    let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until };
     let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
-    let hurry = case.namespaces().map(|namespace| nudge(case, namespace));
+    let hurry = case.namespaces().map(|namespace| nudge_once(case, namespace, Holds::Yes));
     let finish = case.namespaces().map(|namespace| finalize(case, namespace, group_version));
     std::iter::once(wait).chain(hurry).chain(finish).collect()
+}
+
+/// The time by which the controller of namespaces has looked again: 75 s after an APIService is gone, and 150 s after its API
+/// is available again. That is the refresh of discovery (60 s) and the controller's back-off (60 s), and before them the period
+/// in which a repaired API is found available (30 s). `None` once that has passed: then a back-off of other failures is longer.
+fn looks_again_by(case: &Case<'_>) -> Option<Timestamp> {
+    let by = match case.root().map(|object| &object.facts) {
+        Some(Facts::ApiService(api)) => {
+            let since = Timestamp::from(api.available.as_ref()?.since?);
+            since.checked_add(AFTER_REPAIR)
+        }
+        Some(_) => return None,
+        None => {
+            let root = &case.diagnosis.root;
+            let gone = case.index.departures().rev().find(|it| it.object.reference() == *root)?;
+            gone.at.checked_add(AFTER_REMOVAL)
+        }
+    };
+    by.ok().filter(|by| *by > case.now)
 }
 
 /// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.

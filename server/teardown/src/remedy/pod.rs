@@ -11,7 +11,10 @@ use super::{
     command::{self, Command, Purpose},
     reach::Reach,
 };
-use crate::{diagnosis::Cause, object::Object};
+use crate::{
+    diagnosis::Cause,
+    object::{Facts, Object},
+};
 
 /// The grace period is not over.
 pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
@@ -69,7 +72,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let mut found = vec![Remedy::new(wait).at(object)];
     let name = match cause {
         Cause::VolumesMounted { node, sub_paths } => {
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::ClaimGone { node, claims, sub_paths } => {
@@ -77,7 +80,7 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             let act = RemedyAct::RestoreExport { node: node_name, claims };
             let look = command::look_for_mounts(node, &object.uid, *sub_paths);
             found.push(Remedy::new(act).at(object).with(look.into_iter().map(Some)));
-            found.push(free_mount(object, node, *sub_paths));
+            found.push(free_mount(case, object, node, *sub_paths));
             node
         }
         Cause::DriverMissing { node, driver } => {
@@ -101,11 +104,28 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found
 }
 
-fn free_mount(object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
-    let look = command::look_for_mounts(name, &object.uid, sub_paths);
-    Remedy::new(RemedyAct::FreeMount { node: name.clone() })
+/// The mounts that the kubelet's log names come first.
+fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
+    let named = case.diagnosis.kubelet_facts().filter_map(|fact| fact.path.as_deref());
+    let named = named.filter_map(|path| command::holders(name, path));
+    let look = named.chain(command::look_for_mounts(name, &object.uid, sub_paths));
+    let volumes = claims(object).into_iter().filter_map(|claim| {
+        let volume = match case.index.named(&claim).map(|object| &object.facts) {
+            Some(Facts::Claim(facts)) => facts.volume.clone(),
+            // A volume that is kept still names the claim that is gone.
+            _ => case.index.of_resource("persistentvolumes").find_map(|object| {
+                let Facts::Volume(facts) = &object.facts else { return None };
+                let of = facts.claim.as_ref()?;
+                let is_it =
+                    Some(&of.namespace) == claim.namespace.as_ref() && of.name == claim.name;
+                is_it.then(|| (*object.name).into())
+            }),
+        };
+        Some((volume?, claim.name))
+    });
+    Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
-        .with(look.into_iter().map(Some))
+        .with(look.map(Some))
 }
 
 /// Containers go on while the kubelet restarts.

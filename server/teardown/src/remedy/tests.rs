@@ -220,7 +220,7 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
-      None: freeMount:node:n1 → Pod shop/b
+      None: freeMount:node:n1,volumes:[] → Pod shop/b
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
@@ -243,7 +243,7 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         ! printf %s '{"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10"}}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/b --filename=-
     volumesMounted at Pod shop/a
       None: wait:reason:kubeletRetry,until:null → Pod shop/a
-      None: freeMount:node:n1 → Pod shop/a
+      None: freeMount:node:n1,volumes:[[pv,data]] → Pod shop/a
         ? [n1] grep -F /pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10

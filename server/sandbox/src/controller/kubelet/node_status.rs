@@ -19,6 +19,8 @@ const LEASE_NAMESPACE: &str = "kube-node-lease";
 pub(super) struct NodeStatus {
     registered: bool,
     pub(super) silent: bool,
+    /// The power losses of the machine that its kubelet knows of.
+    pub(super) power_losses: u32,
     /// The time of the last full status report.
     pub(super) reported: Option<Timestamp>,
     renewed: Option<Timestamp>,

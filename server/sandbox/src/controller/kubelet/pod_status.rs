@@ -29,6 +29,9 @@ const COMPLETION: Duration = Duration::from_millis(500);
 pub(super) const FORCED_STOP: Duration = Duration::from_secs(1);
 /// The exit code of a container that SIGTERM ended.
 pub(super) const EXIT_CODE: i64 = 143;
+/// The exit code of a container that the runtime finds ended after the node started again: `unknownExitCode`, with reason
+/// `Unknown`, in internal/cri/server/restart.go of containerd.
+pub(super) const LOST: i64 = 255;
 
 pub(super) fn hold(pod: &Value) -> Option<&str> {
     annotation(pod, HOLD)
@@ -63,11 +66,12 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// Reports that a Pod runs.
+/// Reports that a Pod runs, whose containers were started again this many times after their node had lost its power.
 pub(super) fn run(
     pod: &Value,
     address: &str,
     started: Timestamp,
+    restarts: u32,
     client: &mut Client<'_>,
 ) -> Result<(), Status> {
     let now = client.now();
@@ -87,8 +91,8 @@ pub(super) fn run(
                 "containerID": format!("sandbox://{}", text(it, "/name")),
                 "ready": true,
                 "started": true,
-                "restartCount": 0,
-                "lastState": {},
+                "restartCount": restarts,
+                "lastState": if restarts == 0 { json!({}) } else { json!({"terminated": {"exitCode": LOST, "reason": "Unknown"}}) },
                 "state": {"running": {"startedAt": written(now)}},
             })
         })
@@ -108,9 +112,13 @@ pub(super) fn keep_running(
     pod: &Value,
     address: &str,
     started: Timestamp,
+    restarts: u32,
     client: &mut Client<'_>,
 ) -> Result<(), Status> {
-    if is_true(pod, "Ready") || ended(pod) { Ok(()) } else { run(pod, address, started, client) }
+    if is_true(pod, "Ready") || ended(pod) {
+        return Ok(());
+    }
+    run(pod, address, started, restarts, client)
 }
 
 /// Reports that a Pod's containers have got SIGTERM.
@@ -157,7 +165,11 @@ pub(super) fn terminate(
                 "lastState": {},
                 "state": {"terminated": {
                     "exitCode": code,
-                    "reason": if well { "Completed" } else { "Error" },
+                    "reason": match code {
+                        0 => "Completed",
+                        LOST => "Unknown",
+                        _ => "Error",
+                    },
                     "startedAt": started.unwrap_or_else(|| written(now)),
                     "finishedAt": written(now),
                 }},

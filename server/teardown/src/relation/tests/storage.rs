@@ -6,7 +6,7 @@ use crate::relation::{EdgeKind, Strength};
 /// The edges of one kind: from, to, strength.
 fn strengths(text: &str, kind: EdgeKind) -> Vec<String> {
     let graph = fixture::graph(text);
-    let edges = graph.edges().iter().filter(|edge| edge.kind == kind);
+    let edges = graph.edges().filter(|edge| edge.kind == kind);
     let mut found: Vec<String> =
         edges.map(|edge| format!("{} {} {:?}", edge.from, edge.to, edge.strength)).collect();
     found.sort();
@@ -71,7 +71,7 @@ fn copy_that_is_complete_does_not_keep_its_source() {
     {
         let graph = fixture::graph(&fixture(ready, phase));
         let copies: Vec<_> =
-            graph.edges().iter().filter(|edge| edge.kind == EdgeKind::Snapshots).collect();
+            graph.edges().filter(|edge| edge.kind == EdgeKind::Snapshots).collect();
         assert_eq!(copies.len(), 2);
         for edge in copies {
             assert_eq!((edge.strength, edge.keeps()), (strength, strength == Strength::Hard));

@@ -20,7 +20,7 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
         = kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml
         ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"apiservice:v1beta1.metrics.k8s.io"}}' | kubectl --context=prod delete --raw=/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io --filename=-
       Reversible: nudge → Namespace s3
-        needs causeRemoved Unknown
+        needs causeRemoved No
         undo takeAnnotationOff
         ! kubectl --context=prod patch namespaces/s3 --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:s3"}}'
         < kubectl --context=prod annotate namespaces/s3 unwind/look-again-
@@ -76,13 +76,41 @@ fn namespace_is_finished_only_when_it_can_be_listed_and_has_no_pod() {
 }
 
 #[test]
+fn controller_that_looks_again_does_so_by_a_time() {
+    let by = |available: &str| {
+        let up = API_DOWN.replace("Available:False:MissingEndpoints:210", available);
+        let (_, remedies) = found(&fixture::index(&up)).remove(0);
+        let RemedyAct::Wait { until, .. } = remedies[0].act else { panic!("{remedies:?}") };
+        let nudge = remedies.iter().find(|it| it.act == RemedyAct::Nudge).unwrap();
+        assert_eq!(nudge.needs[0].holds, Holds::Yes);
+        until.map(|until| until.duration_since(fixture::now()).as_secs())
+    };
+    assert_eq!(by("Available:True:Passed:10"), Some(140));
+    assert_eq!(by("Available:True:Passed:149"), Some(1));
+    assert_eq!(by("Available:True:Passed:150"), None, "only a longer back-off is left");
+}
+
+#[test]
+fn controller_looks_again_within_75_seconds_after_the_api_is_removed() {
+    let mut index = fixture::index(&format!("{API_DOWN}\napiservice v1.apps"));
+    let api = index.find("apiregistration.k8s.io", "APIService", None, "v1beta1.metrics.k8s.io");
+    let api = api.unwrap().clone();
+    let deleted = Observation::Deleted { kind: api.kind.clone(), uid: api.uid.clone() };
+    index.apply([deleted], fixture::now());
+    let (_, remedies) = found(&index).remove(0);
+    let RemedyAct::Wait { until: Some(until), .. } = remedies[0].act else {
+        panic!("{remedies:?}")
+    };
+    assert_eq!(until.duration_since(fixture::now()).as_secs(), 75);
+}
+
+#[test]
 fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
     insta::assert_snapshot!(told(&fixture::index("
         Topic.queue.example gone/orders deleted=90 finalizers=queue.example/topic
         cm gone/left
     ")), @r#"
     finisherGone at Topic 
-      None: restoreFinisher:finalizer:queue.example/topic,candidates:[]
       Deletion: recreateNamespace:namespace:gone → Namespace gone
         reaches ConfigMap gone/left
         reaches Topic gone/orders
