@@ -170,8 +170,8 @@ pub(super) struct PageMeta {
 
 type Reader = fn(&str) -> Result<(Meta, Facts), Unreadable>;
 
-/// The function that reads a kind with facts of its own; `None` if only its metadata is used, or what it refers to. Groups that are no longer served
-/// (`extensions`, the beta groups before 1.25) are not listed.
+/// The function that reads a kind with facts of its own; `None` if only its metadata is used, or the names it refers to.
+/// Groups that are no longer served (`extensions`, the beta groups before 1.25) are not listed.
 fn reader(kind: &Kind) -> Option<Reader> {
     Some(match (&*kind.group, &*kind.kind) {
         ("", "Pod") => pod::read,

@@ -68,7 +68,7 @@ const ISSUER: &[Field] = &[
     ("ca.secretName", Form::Name, "", "Secret"),
     ("acme.privateKeySecretRef", Form::Object, "", "Secret"),
 ];
-/// What any managed resource of Crossplane names. Its own group stands for an empty one.
+/// The fields by which any managed resource of Crossplane names something. Its own group stands for an empty one.
 const MANAGED: &[Field] = &[
     ("providerConfigRef", Form::Object, OWN, "ProviderConfig"),
     ("writeConnectionSecretToRef", Form::Object, "", "Secret"),

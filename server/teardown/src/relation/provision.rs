@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::{
     DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, Precedence, Strength,
     finish::{Programs, of_class, of_driver, owners},
+    refer::{GATEWAY_API, gateway_class},
     storage::content_of,
     uses,
 };
@@ -190,7 +191,7 @@ pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Ed
             (class, "spec.ingressClassName")
         }
         Facts::References(_) if found.from.kind.is(GATEWAY_API, "Gateway") => {
-            (super::refer::gateway_class(found.from, index), "spec.gatewayClassName")
+            (gateway_class(found.from, index), "spec.gatewayClassName")
         }
         Facts::References(_) if found.from.kind.is(GATEWAY_API, "GatewayClass") => {
             (index.get(&found.from.uid), "spec.controllerName")
@@ -213,5 +214,3 @@ pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Ed
         to_program(found, EdgeKind::Controls, strength, program, field, controller, index);
     }
 }
-
-pub(super) const GATEWAY_API: &str = "gateway.networking.k8s.io";

@@ -13,12 +13,14 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, Precedence, Strength, final_phase, may_own,
-    provision::GATEWAY_API, used_object, uses,
+    used_object, uses,
 };
 use crate::{
     index::Index,
     object::{Facts, Object, Reference},
 };
+
+pub(super) const GATEWAY_API: &str = "gateway.networking.k8s.io";
 
 /// The label by which the objects of Strimzi name their cluster
 /// (<https://strimzi.io/docs/operators/latest/deploying#proc-configuring-kafka-topic-str>).

@@ -4,7 +4,7 @@ use teardown::object::References;
 
 use super::*;
 
-/// What an object of a kind refers to: kind, namespace and name, and the field.
+/// The references of an object of a kind: kind, namespace and name, and the field.
 fn names(of: &str, spec: &str) -> Vec<String> {
     let references = references(of, &format!(r#""spec": {spec}"#));
     let line = |it: &teardown::object::Reference| {
