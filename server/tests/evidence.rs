@@ -1,4 +1,4 @@
-//! What a whole server fetches from the sandbox while deletions are late, under paused time: how it changes the diagnosis and
+//! Evidence that a whole server fetches from the sandbox while deletions are late, under paused time: how it changes the diagnosis and
 //! the advice, and what is asked. The request log of the sandbox says what was asked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -22,6 +22,7 @@ use teardown::{
 };
 
 use super::subscription::{self, Lasting};
+use crate::sort::sort;
 
 /// For how long objects that changed unseen are marked.
 const MARKED: Duration = Duration::from_secs(5);
@@ -334,7 +335,7 @@ pub fn diagnoses_by_harm(records: &Records) -> Vec<String> {
 /// The runs, open ones first, then the latest.
 pub fn latest_runs(records: &Records) -> Vec<&RunCard> {
     let mut latest: Vec<&RunCard> = runs(records).collect();
-    latest.sort_unstable_by(|a, b| {
+    sort(&mut latest, |a, b| {
         (a.state.is_ended(), b.started, &b.id).cmp(&(b.state.is_ended(), a.started, &a.id))
     });
     latest

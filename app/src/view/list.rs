@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::{
         drawing::Lane,
         scene::{self, Records, Scene},
@@ -85,7 +86,7 @@ pub fn List(
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
     let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
-    cards.sort_unstable_by(|(lane, a), (other, b)| {
+    sort(&mut cards, |(lane, a), (other, b)| {
         let by_name = || {
             (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
         };

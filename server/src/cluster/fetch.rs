@@ -145,10 +145,10 @@ async fn ask(client: &ApiClient, question: &Question) -> Result<Answer, Unanswer
 /// The answer of a GET as this type; `None` for 404.
 async fn get<T: DeserializeOwned>(client: &ApiClient, path: &str) -> Result<Option<T>, Unanswered> {
     let request = request::get(path, request::JSON)?;
-    read(request::ask(client, request, DEADLINE).await?)
+    read(&request::ask(client, request, DEADLINE).await?)
 }
 
-fn read<T: DeserializeOwned>(answer: request::Answer) -> Result<Option<T>, Unanswered> {
+fn read<T: DeserializeOwned>(answer: &request::Answer) -> Result<Option<T>, Unanswered> {
     if answer.code == 404 {
         return Ok(None);
     }
@@ -182,7 +182,7 @@ async fn identity(client: &ApiClient) -> Result<Answer, Unanswered> {
     const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let body = json!({ "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1" });
     let request = request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body)))?;
-    match read::<SelfReview>(request::ask(client, request, DEADLINE).await?)? {
+    match read::<SelfReview>(&request::ask(client, request, DEADLINE).await?)? {
         Some(review) => Ok(Answer::Identity(bounded(&review.status.user_info.username).into())),
         None => Err(ProblemCode::NotAnApiServer.into()),
     }

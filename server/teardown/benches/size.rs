@@ -1,4 +1,4 @@
-//! What a large cluster costs: one event, one publication, one look of a run, and the memory of an object.
+//! The costs of a large cluster: one event, one publication, one look of a run, and the memory of an object.
 //!
 //! Names, UIDs and labels are as long as in a real cluster, objects share equal text through the interner, as in the
 //! server, and every figure is a median, in microseconds, unless it says otherwise. Bytes are those that the allocator
@@ -177,7 +177,7 @@ fn report(name: &str, taken: Duration) {
     println!("{name:74} {:>12.1} µs", taken.as_secs_f64() * 1e6);
 }
 
-/// What readers of a topic are sent.
+/// The messages that readers of a topic get.
 fn publish(view: &mut View, records: Vec<Record>) {
     black_box(view.advance(records).map(|delta| serde_json::to_string(&delta)));
 }

@@ -42,7 +42,7 @@ pub struct Freshness {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
-    /// What somebody needs first who was woken by it: where this is and how fresh, the harm now, the course of things without
+    /// The lines that somebody needs first who was woken by it: where this is and how fresh, the harm now, the course of things without
     /// anybody's help, the mistake that would make it worse, what changed just before, whom to call.
     pub first: Vec<Line>,
     /// Of a plan: whether a refusal is expected.

@@ -1,4 +1,4 @@
-//! What is computed from the index: its edges, its units, and why deletions wait. Edges and units follow the changes.
+//! Values computed from the index: its edges, its units, and why deletions wait. Edges and units follow the changes.
 //!
 //! # Loops that are left
 //! Over all objects:
@@ -27,7 +27,7 @@ use crate::{
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
 const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
 
-/// What is computed from an index, as of the last call of [`Derived::follow`].
+/// Values computed from an index, as of the last call of [`Derived::follow`].
 #[derive(Clone, Debug)]
 pub struct Derived {
     graph: Graph,

@@ -12,7 +12,7 @@
 //! A condition is written `NAME:STATUS:REASON:AGE:MESSAGE` with `_` for each blank of the message, several joined by `;`.
 //! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`.
 //!
-//! What the spec of a class, a route or a custom resource names is `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
+//! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the

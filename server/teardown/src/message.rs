@@ -430,7 +430,7 @@ pub struct DiagnosisCard {
     /// Labels that say whose the root is and where it runs, as names and values. A page gets them with the advice.
     #[serde(skip)]
     pub contact: Vec<(String, String)>,
-    /// What changed just before. A page gets it with the advice.
+    /// The changes just before. A page gets it with the advice.
     #[serde(skip)]
     pub before: Vec<Evidence>,
     /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads

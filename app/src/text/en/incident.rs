@@ -1,4 +1,4 @@
-//! What somebody needs first who was woken by a deletion that waits, and the note for an incident's channel or ticket. Only the
+//! The lines that somebody needs first who was woken by a deletion that waits, and the note for an incident's channel or ticket. Only the
 //! server asks for these: see `teardown::advice`.
 
 use jiff::SignedDuration;
@@ -27,7 +27,7 @@ const NAMED: usize = 3;
 /// The time within which a deletion that joined the others says that it grows.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
-/// What somebody needs first who was woken by it, in that order.
+/// The lines that somebody needs first who was woken by it, in that order.
 pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> {
     let DiagnosisCard { diagnosis, contact, before, .. } = card;
     let cause = &diagnosis.cause;

@@ -303,7 +303,7 @@ fn answered(code: &NoteCode) -> (String, String, String) {
             format!("You may not delete {}", isolated(resource)),
             said.as_ref().map_or_else(
                 || "The API server says so.".to_owned(),
-                |said| quoted(said),
+                quoted,
             ),
             "Ask for the right, or leave these objects out.",
         ),

@@ -1,4 +1,4 @@
-//! What changed just before a deletion began to wait, as the index saw it.
+//! The changes just before a deletion began to wait, as the index saw them.
 
 use std::sync::Arc;
 
@@ -35,10 +35,11 @@ pub(crate) fn before(index: &Index, diagnosis: &Diagnosis) -> Vec<Evidence> {
         };
         let (of, said) = (it.node.clone(), status.to_owned());
         let source = Source::Became("Ready".into());
-        is_its.then(|| (Nearness::Named, it.at, Evidence { of, source, said, at: Some(it.at) }))
+        is_its.then_some((Nearness::Named, it.at, Evidence { of, source, said, at: Some(it.at) }))
     });
     let mut found: Vec<(Nearness, Timestamp, Evidence)> = deleted.chain(nodes).collect();
-    found.sort_by(|(a, x, _), (b, y, _)| (a, y).cmp(&(b, x)));
+    // The nearest first, and of those the latest.
+    found.sort_by_key(|(nearness, at, _)| (*nearness, std::cmp::Reverse(*at)));
     found.truncate(SHOWN);
     found.into_iter().map(|(.., evidence)| evidence).collect()
 }
@@ -56,7 +57,7 @@ enum Nearness {
 
 /// The objects around a diagnosis.
 struct Surroundings<'a> {
-    /// What the cause names.
+    /// The objects that the cause names.
     named: Vec<&'a ObjectRef>,
     nodes: Vec<&'a Arc<str>>,
     driver: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! What components of the cluster say in Events about the root of a diagnosis and the objects that wait for it.
+//! The words of the cluster's components in Events about the root of a diagnosis and the objects that wait for it.
 //!
 //! An Event adds a fact, or confirms a cause that the objects' state only suggests. It never names another root, for Events
 //! are lost, merged and removed after an hour.

@@ -55,16 +55,16 @@ impl KubeletReport {
 impl Diagnosis {
     /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more.
     pub fn pod_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
-        let node = match &self.cause {
-            Cause::ContainersRunning { node, .. }
-            | Cause::NeverStarted { node }
-            | Cause::SandboxLeft { node }
-            | Cause::DevicesLeft { node }
-            | Cause::VolumesMounted { node, .. }
-            | Cause::ClaimGone { node, .. }
-            | Cause::DriverMissing { node, .. }
-            | Cause::PodDirectoryLeft { node } => node,
-            _ => return None,
+        let (Cause::ContainersRunning { node, .. }
+        | Cause::NeverStarted { node }
+        | Cause::SandboxLeft { node }
+        | Cause::DevicesLeft { node }
+        | Cause::VolumesMounted { node, .. }
+        | Cause::ClaimGone { node, .. }
+        | Cause::DriverMissing { node, .. }
+        | Cause::PodDirectoryLeft { node }) = &self.cause
+        else {
+            return None;
         };
         let pod = self.waiting.iter().find(|held| held.object == self.root)?;
         Some((&pod.uid, node))

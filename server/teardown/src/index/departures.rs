@@ -1,4 +1,4 @@
-//! What changed in the last half hour and may be why a deletion waits: what was deleted, and nodes that became ready or
+//! The changes of the last half hour that may be why a deletion waits: what was deleted, and nodes that became ready or
 //! stopped being so.
 
 use std::{collections::VecDeque, sync::Arc};

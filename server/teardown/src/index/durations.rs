@@ -1,4 +1,4 @@
-//! How long deletions take here, so that late and stuck fit this cluster and not only its average.
+//! The usual durations of deletions here, so that late and stuck fit this cluster and not only its average.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -204,7 +204,7 @@ fn edges(graph: &Graph) -> Vec<String> {
 }
 
 /// The edges at both ends of every object, as the queries return them.
-fn around<'a>(graph: &'a Graph, index: &Index) -> Vec<String> {
+fn around(graph: &Graph, index: &Index) -> Vec<String> {
     let ends = |object: &Object| {
         let edges = |kind: &str, edges: Vec<&Edge>| {
             let mut edges: Vec<String> =

@@ -1,4 +1,4 @@
-//! What changed just before is chosen for what it has to do with the cause.
+//! The changes just before are chosen by their nearness to the cause.
 
 use jiff::SignedDuration;
 
@@ -15,7 +15,7 @@ fn delete(index: &mut Index, ago: i64, line: &str) {
     then(index, ago, Observation::Deleted { kind: object.kind, uid: object.uid });
 }
 
-/// What changed before the first diagnosis.
+/// The changes before the first diagnosis.
 fn changes(index: &Index) -> String {
     let diagnoses = diagnose(index, &Graph::of(index), fixture::now());
     let told = before(index, &diagnoses[0]).into_iter().map(|it| {

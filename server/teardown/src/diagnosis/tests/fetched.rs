@@ -1,4 +1,4 @@
-//! What is fetched confirms a diagnosis or adds to it. Without it a verdict is weaker, and never another one.
+//! Fetched facts confirm a diagnosis or add to it. Without it a verdict is weaker, and never another one.
 
 use jiff::SignedDuration;
 

@@ -1,4 +1,4 @@
-//! What the specs of routes, policies and custom resources name.
+//! References in the specs of routes, policies and custom resources.
 
 use super::*;
 use crate::relation::{EdgeKind, Strength};
