@@ -109,7 +109,7 @@ async fn pasted_lines_confirm_the_cause_and_name_the_mount_and_the_next_try() {
     let next = after["first"].to_string();
     assert!(next.contains("the node tries next at"), "{next}");
     let ways = after["ways"].to_string();
-    assert!(ways.contains(&format!("fuser --verbose --ismountpoint --mount {mount}")), "{ways}");
+    assert!(ways.contains(&format!("fuser --verbose --ismountpoint --mount '{mount}'")), "{ways}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{Timestamp, Unit as TimeUnit};
+use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
     derived::Derived,
@@ -23,6 +23,9 @@ use tokio::time::Instant;
 use super::{clock::Clock, handle::Remedies, kubelet_logs::KubeletLogs};
 use crate::journal::ClusterId;
 
+/// The time for which the cluster is asked about diagnoses that nobody reads.
+const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
+
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
     name: String,
@@ -32,6 +35,8 @@ pub(super) struct ClusterState {
     cards: UnitCards,
     /// The questions of the diagnoses to the cluster.
     wanted: BTreeSet<Question>,
+    /// The last time at which somebody read something of the cluster.
+    read: Option<Timestamp>,
     kubelet_logs: KubeletLogs,
 }
 
@@ -55,6 +60,7 @@ impl ClusterState {
             derived: Derived::default(),
             cards: UnitCards::default(),
             wanted: BTreeSet::new(),
+            read: None,
             kubelet_logs: KubeletLogs::default(),
         }
     }
@@ -148,8 +154,12 @@ impl ClusterState {
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
     }
 
-    /// The questions of the diagnoses to the cluster.
-    pub(super) fn wanted(&self) -> &BTreeSet<Question> {
+    /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
+    pub(super) fn wanted(&mut self) -> &BTreeSet<Question> {
+        let now = self.clock.now();
+        if self.read.is_none_or(|at| now.duration_since(at) > ASKED_FOR) {
+            self.wanted.clear();
+        }
         &self.wanted
     }
 
@@ -163,13 +173,20 @@ impl ClusterState {
         world.overview_with(cards, &stale)
     }
 
-    /// Brings the graph, the units and the diagnoses up to date with the index.
-    pub(super) fn current(&mut self) -> Current<'_> {
+    /// Brings the graph, the units and the diagnoses up to date with the index, which remembers a bounded number of changes.
+    pub(super) fn follow(&mut self) {
         let now = self.clock.now();
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_logs.add_to(self.derived.diagnoses_mut());
             self.wanted = wanted(&self.index, self.derived.graph(), self.derived.diagnoses());
         }
+    }
+
+    /// The cluster for a reader, up to date.
+    pub(super) fn current(&mut self) -> Current<'_> {
+        self.follow();
+        let now = self.clock.now();
+        self.read = Some(now);
         let Self { name, index, derived, .. } = self;
         let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
         Current { name, index, graph, units, diagnoses, now }

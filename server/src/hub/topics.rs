@@ -49,7 +49,7 @@ impl Topics {
         self.published = Instant::now();
         self.stale = false;
         // Also without readers, because the index remembers only so many changes.
-        cluster.current();
+        cluster.follow();
         self.channels.retain(|_, channel| !channel.is_abandoned(LINGER));
         let channels = self.channels.iter_mut();
         let followed: Vec<Topic> = channels
