@@ -40,7 +40,7 @@ try {
 	// A finished run, a run that waits for a Pod, and a deletion outside of any run that does not end.
 	await first.getByText('Sandbox.').click();
 	await first.getByRole('button', { name: 'Time ×10' }).click();
-	await first.getByRole('button', { name: /^S4/ }).click();
+	await first.getByRole('button', { name: /^S4:/ }).click();
 	const start = async (/** @type {string} */ unit) => {
 		const { id, hash } = await ask('/api/plans', { unit });
 		return { plan: id, ...(await ask('/api/runs', { plan: id, hash, confirm: unit })) };
