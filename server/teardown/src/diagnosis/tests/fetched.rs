@@ -217,7 +217,7 @@ fn service_without_endpoints_confirms_a_webhook_that_is_down() {
     answer(&mut index, question(), Ok(Answer::Endpoints(0)), 0);
     let down = told(&index);
     assert!(
-        down.starts_with("webhookDown at ValidatingWebhookConfiguration gate (Confirmed"),
+        down.starts_with("webhookDown at ValidatingWebhookConfiguration gate (Confirmed, stuck)"),
         "{down}"
     );
     assert!(down.contains("  - Service ops/gate: no ready endpoint"), "{down}");
