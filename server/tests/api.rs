@@ -9,7 +9,7 @@ use test_server::{TestServer, delta, reading, revision};
 use tokio::{sync::mpsc, time::Instant};
 
 #[tokio::test]
-async fn what_is_there_can_be_read() {
+async fn existing_resources_can_be_read() {
     let server = TestServer::new().await;
     for path in ["/api/units", "/api/units/shop", "/api/units/ns%3Aa%20b", "/api/runs/r1"] {
         let answer = server.get(path).await;
@@ -35,7 +35,7 @@ async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_refused_by_name() {
+async fn missing_resource_is_refused_by_name() {
     let server = TestServer::new().await;
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),

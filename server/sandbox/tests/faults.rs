@@ -250,7 +250,7 @@ async fn an_open_watch_is_struck_when_it_is_about_to_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_refuses_requests_leaves_open_watches_alone() {
+async fn refused_requests_leave_open_watches_alone() {
     let sandbox = start();
     let mut watch = watch(&sandbox, MAPS).await;
     for action in ["401", "403", "429", "500", "503", "504", "504 after"] {
@@ -298,7 +298,7 @@ async fn a_stall_may_begin_at_a_bookmark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_late_is_late_by_as_much_as_the_rule_says_and_in_order() {
+async fn delayed_answers_are_late_by_the_rule_and_in_order() {
     let sandbox = start();
     let mut watch = watch(&sandbox, &format!("{MAPS}?timeoutSeconds=30")).await;
     rules(&sandbox, "on watch configmaps until=4s -> latency 5s");

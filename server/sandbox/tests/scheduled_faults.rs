@@ -519,7 +519,7 @@ async fn webhook() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_does() {
+async fn scheduled_requests_of_other_actors() {
     check(
         "
         delete configmaps shop/held -> so be it
@@ -535,7 +535,7 @@ async fn what_somebody_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept() {
+async fn kept_entries() {
     check(
         "
         GET widgets/one -> there

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_here_moves_the_limits_at_most_twofold() {
+    fn usual_durations_move_the_limits_at_most_twofold() {
         let limits = |usual: Option<i64>| {
             let usual = usual.map(SignedDuration::from_secs);
             let Deadlines { slow, stuck } = Deadlines::fitted(&pod(), 10, usual);

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_escalate_or_bind_gives_anything() {
+    fn escalate_or_bind_allows_any_role() {
         let on = |resources: &[&str], verb: &str| json!([{"apiGroups": [GROUP], "resources": resources, "verbs": [verb]}]);
         let new = json!({"rules": [rule(&["secrets"], &["get"])]});
         assert_eq!(said(&on(&["roles"], "escalate"), "roles", &new), "");

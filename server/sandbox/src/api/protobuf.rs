@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubectl_sends_is_read() {
+    fn body_from_kubectl_is_read() {
         let meta = b"\x0a\x09policy/v1\x12\x08Eviction";
         let raw = b"\x0a\x06\x0a\x01a\x12\x01\x00\x12\x02\x08\x00";
         let mut body = MAGIC.to_vec();

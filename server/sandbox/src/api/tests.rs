@@ -282,7 +282,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
+fn request_beyond_the_limits_is_refused() {
     let mut cluster = cluster();
     let maps = "/api/v1/namespaces/default/configmaps";
     let huge = json!({"metadata": {"name": "m"}, "data": {"x": "y".repeat(2_000_000)}}).to_string();

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_should_write_is_an_error() {
+    fn nonsensical_policy_is_an_error() {
         let nested = |open: &str, close: &str| {
             let times = LONGEST / 2 / open.len().max(close.len());
             format!("{}1{}", open.repeat(times), close.repeat(times))

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused_and_what_is_not_is_charged() {
+    fn request_over_the_quota_is_refused_and_one_within_is_charged() {
         let mut cluster = cluster();
         let hard = json!({"requests.cpu": "1", "pods": "5", "count/secrets": "0"});
         let none = json!({"requests.cpu": "0", "pods": "0", "count/secrets": "0"});
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_charged_for_its_growth() {
+    fn growth_of_an_object_is_charged() {
         let mut cluster = cluster();
         let hard = json!({"services.nodeports": "1", "services": "9"});
         let none = json!({"services.nodeports": "0", "services": "0"});
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_counted_refuses_all_and_a_trial_costs_nothing() {
+    fn uncounted_quota_refuses_all_and_a_dry_run_costs_nothing() {
         let mut cluster = cluster();
         let key = quota(&mut cluster, &json!({"hard": {"secrets": "1"}}), &json!({}));
         let secret = json!({"metadata": {"name": "s"}});

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_and_json_go_on_to_the_end_of_their_line() {
+    fn messages_and_json_go_on_to_the_end_of_the_line() {
         let script = r##"
             # at 1s compact
             at 1s   change configmaps shop/colours {"data": {"red": "#f00", "gap": "a  b"}}

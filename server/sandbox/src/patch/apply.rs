@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_value_is_replaced() {
+    fn atomic_value_is_replaced() {
         let object = json!({"selector": {"a": "b"}, "args": [1, 2], "data": {"a": "b"}, "gone": 1});
         let applied =
             json!({"selector": {"c": "d"}, "args": [3], "data": {"c": "d"}, "gone": null});

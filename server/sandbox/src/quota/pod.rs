@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_says_as_a_whole_counts() {
+    fn resources_of_the_whole_pod_count() {
         let asks = container("main", &json!({"cpu": "2", "example.com/gpu": "1"}), &json!({}));
         let mut pod = json!({"spec": {"containers": [asks], "resources": {"limits": {"cpu": "3", "memory": "1Gi"}}}});
         assert_eq!(written(&default_requests(&pod)), json!({"cpu": "2", "memory": "1Gi"}));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_or_should_have_is_only_counted() {
+    fn ended_and_overdue_pods_count_only_as_objects() {
         let pods = Evaluator::of("", "pods").unwrap();
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let ended = json!({"status": {"phase": "Succeeded"}});
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_limited_must_be_said() {
+    fn pod_must_name_each_limited_resource() {
         let pod = json!({"spec": {
             "containers": [container("b", &json!({}), &json!({})), container("a", &json!({"cpu": "1"}), &json!({}))],
         }});

@@ -236,7 +236,7 @@ fn world<'a>(index: &'a Index, derived: &'a Derived) -> World<'a> {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(600) })]
     #[test]
-    fn what_follows_the_changes_equals_what_is_computed_from_scratch(
+    fn followed_state_equals_state_computed_from_scratch(
         happenings in prop::collection::vec(happening(), 1..120),
     ) {
         let (mut index, mut derived) = (Index::default(), Derived::default());

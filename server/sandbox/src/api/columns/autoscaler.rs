@@ -89,7 +89,7 @@ mod tests {
     use super::super::tests::{cells, check};
 
     #[test]
-    fn what_is_measured_is_told_with_its_aim() {
+    fn metric_is_shown_with_its_target() {
         let mut one = json!({
             "metadata": {"name": "a"},
             "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 5},

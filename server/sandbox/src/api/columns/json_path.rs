@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_columns_are_named_by() {
+    fn path_of_a_column_is_read() {
         let object = json!({
             "spec": {"size": 4, "names": ["a", "b"], "a.b": {"c": true}},
             "status": {"conditions": [
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_leads_nowhere() {
+    fn invalid_path_leads_nowhere() {
         for path in [
             "spec",
             "..",

@@ -186,7 +186,7 @@ fn nothing_is_too_absurd_for_a_table() {
 }
 
 #[test]
-fn what_is_the_default_says_so() {
+fn default_class_is_marked_as_default() {
     for (group, plural, annotation) in [
         ("storage.k8s.io", "storageclasses", "storageclass.kubernetes.io/is-default-class"),
         ("storage.k8s.io", "storageclasses", "storageclass.beta.kubernetes.io/is-default-class"),

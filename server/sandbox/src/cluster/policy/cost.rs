@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_through_too_much_is_ended() {
+    fn expression_over_its_cost_is_ended() {
         let numbers = json!({"list": (0..300).collect::<Vec<_>>(), "long": "x".repeat(1_000_000)});
         let ended = Err("operation cancelled: actual cost limit exceeded".to_owned());
         let nested = |names: &str, last: &str| {

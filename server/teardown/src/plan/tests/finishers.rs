@@ -147,7 +147,7 @@ const GUARDED: &str = "
 ";
 
 #[test]
-fn what_a_webhook_guards_goes_before_its_configuration_and_what_it_needs_after() {
+fn guarded_objects_go_before_the_webhook_and_its_needs_after() {
     insta::assert_snapshot!(text(&plan_of(GUARDED, "shop").unwrap()), @r"
     1 cm:shop/settings
     2 webhook:check < cm:shop/settings
