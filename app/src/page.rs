@@ -148,6 +148,8 @@ fn is_in_trouble(scene: Scene) -> Memo<bool> {
 }
 
 /// The kinds that cannot be seen.
-fn blind(scene: Scene) -> Memo<Vec<HiddenKindCard>> {
-    Memo::new(move |_| scene.read_members(|records| scene::blind(records).cloned().collect()))
+fn hidden_kinds(scene: Scene) -> Memo<Vec<HiddenKindCard>> {
+    Memo::new(move |_| {
+        scene.read_members(|records| scene::hidden_kinds(records).cloned().collect())
+    })
 }

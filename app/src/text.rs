@@ -74,6 +74,9 @@ fn is_right_to_left(character: char) -> bool {
     )
 }
 
+/// How many of many objects a sentence names.
+pub(crate) const NAMED: usize = 3;
+
 /// The first few of many names: `a, b and 12 more`.
 pub fn some_of(names: &[String], most: usize) -> String {
     let shown = names.get(..most.min(names.len())).unwrap_or_default().join(", ");
@@ -81,6 +84,16 @@ pub fn some_of(names: &[String], most: usize) -> String {
         0 => shown,
         rest => format!("{shown} {}", more(rest)),
     }
+}
+
+/// The first few of many objects.
+pub(crate) fn names(objects: &[ObjectRef]) -> String {
+    some_of(&objects.iter().map(named).collect::<Vec<_>>(), NAMED)
+}
+
+/// The first few of many words that the cluster wrote.
+pub(crate) fn words(words: &[impl AsRef<str>]) -> String {
+    some_of(&words.iter().map(|it| isolated(it.as_ref())).collect::<Vec<_>>(), NAMED)
 }
 
 /// The text, shortened in its middle where it is longer than `most` characters: names differ at both ends.

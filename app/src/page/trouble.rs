@@ -13,7 +13,7 @@ use crate::{
 pub fn Trouble() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Trouble));
     let cluster = super::cluster(scene);
-    let blind = super::blind(scene);
+    let hidden = super::hidden_kinds(scene);
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
@@ -53,7 +53,7 @@ pub fn Trouble() -> impl IntoView {
                 </div>
             </div>
             {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || banner::blind(&blind.get())}
+            {move || banner::hidden_kinds(&hidden.get())}
             <RemedyDialog adviser/>
             {move || put_back()}
             {move || body()}

@@ -38,7 +38,7 @@ pub fn Unit() -> impl IntoView {
     let scene = super::open(Signal::derive(move || Topic::Unit(id.get())));
     let address = Address::current();
     let cluster = super::cluster(scene);
-    let blind = super::blind(scene);
+    let hidden = super::hidden_kinds(scene);
     let card: Memo<Option<UnitCard>> = Memo::new(move |_| {
         // A unit that comes or goes has another signal.
         scene.read_members(|_| ());
@@ -134,7 +134,7 @@ pub fn Unit() -> impl IntoView {
             </div>
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || banner::blind(&blind.get())}
+            {move || banner::hidden_kinds(&hidden.get())}
             {move || in_trouble.get().then(|| view! {
                 <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
                 <RemedyDialog adviser/>

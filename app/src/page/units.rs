@@ -25,7 +25,7 @@ pub fn Units() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Units));
     let address = Address::current();
     let cluster = super::cluster(scene);
-    let blind = super::blind(scene);
+    let hidden = super::hidden_kinds(scene);
     let units = Memo::new(move |_| {
         let filter = address.filter();
         scene.read(|records| {
@@ -111,7 +111,7 @@ pub fn Units() -> impl IntoView {
             </div>
             {move || counts.with(|counts| state_links(counts, address, text::units_in_state))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || banner::blind(&blind.get())}
+            {move || banner::hidden_kinds(&hidden.get())}
             {move || body()}
             <section class="runs" id="runs" aria-labelledby="runs-title">
                 <h2 id="runs-title">{text::OPEN_RUNS}</h2>

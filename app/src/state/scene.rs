@@ -304,7 +304,7 @@ of_kind!(
 );
 of_kind!(
     /// All kinds that cannot be seen.
-    blind, HiddenKind, HiddenKindCard
+    hidden_kinds, HiddenKind, HiddenKindCard
 );
 of_kind!(
     /// All steps, in the plan's order.

@@ -37,7 +37,7 @@ pub fn cluster(card: &ClusterCard) -> AnyView {
 }
 
 /// Kinds that cannot be seen.
-pub fn blind(cards: &[HiddenKindCard]) -> AnyView {
+pub fn hidden_kinds(cards: &[HiddenKindCard]) -> AnyView {
     (!cards.is_empty())
         .then(|| {
             let rows = cards
@@ -46,7 +46,7 @@ pub fn blind(cards: &[HiddenKindCard]) -> AnyView {
                     view! {
                         <li>
                             <code>{text::visible(&card.resource)}</code>
-                            ": " {text::blind_cause(card.cause)}
+                            ": " {text::hidden_cause(card.cause)}
                             " " <span class="quote">{text::api_problem(&card.message)}</span>
                             " " {moment(card.since)}
                         </li>
@@ -58,12 +58,12 @@ pub fn blind(cards: &[HiddenKindCard]) -> AnyView {
             let advice = causes
                 .into_iter()
                 .filter(|cause| cards.iter().any(|card| card.cause == *cause))
-                .map(|cause| view! { <p>{text::blind_do(cause)}</p> }.into_any())
+                .map(|cause| view! { <p>{text::hidden_advice(cause)}</p> }.into_any())
                 .collect_view();
             view! {
                 <details class="banner warn">
-                    <summary>{icon("state-unknown")} <strong>{text::blind(cards)}</strong></summary>
-                    <p>{text::BLIND_MEANS}</p>
+                    <summary>{icon("state-unknown")} <strong>{text::hidden_kinds(cards)}</strong></summary>
+                    <p>{text::HIDDEN_MEANS}</p>
                     <ul>{rows}</ul>
                     {advice}
                 </details>

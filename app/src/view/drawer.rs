@@ -197,7 +197,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
         {cause}
         {kept}
         {outside}
-        <h3>{text::LADDER}</h3>
+        <h3>{text::DELETION_PROGRESS}</h3>
         <ol class="drawer-phases">{ladder(card)}</ol>
         <h3>{text::ORDER}</h3>
         <p>{place}</p>

@@ -38,11 +38,11 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
     };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);
     let waves: Vec<_> = (1..=plan.waves()).map(|number| wave(plan, number, terminating)).collect();
-    let blind = (!plan.hidden.is_empty()).then(|| {
+    let hidden_kinds = (!plan.hidden.is_empty()).then(|| {
         view! {
             <div class="banner warn">
                 {icon("state-unknown")}
-                <div><strong>{text::plan_blind(&plan.hidden.join(", "))}</strong><p>{text::BLIND_MEANS}</p></div>
+                <div><strong>{text::plan_hidden(&plan.hidden)}</strong><p>{text::HIDDEN_MEANS}</p></div>
             </div>
         }.into_any()
     });
@@ -98,7 +98,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             {total(safe.to_string(), text::DATA_SAFE, left, "")}
         </div>
         {namespaces}
-        {blind}
+        {hidden_kinds}
         {data(&plan.data, hidden)}
         {ephemeral}
         <section aria-labelledby="order-title">

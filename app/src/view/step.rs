@@ -35,7 +35,7 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> AnyView {
         view! { <p class="step-terminating">{icon("state-terminating")} " " {text::TERMINATING_SINCE} " " {moment(*at)}</p> }.into_any()
     });
     let finalizers = (!step.finalizers.is_empty()).then(|| {
-        view! { <p class="step-finalizers">{icon("icon-hook")} {step.finalizers.join(", ")}</p> }.into_any()
+        view! { <p class="step-finalizers">{icon("icon-hook")} " " {text::words(&step.finalizers)}</p> }.into_any()
     });
     view! {
         <li class="step-card" class:step-awaited=waits id=format!("step-{}", step.id)>

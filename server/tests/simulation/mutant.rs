@@ -96,12 +96,12 @@ pub(crate) async fn relay(
             }
         }
         if is_first && mutant == Some(Mutant::LeakInHiddenKind) {
-            let blind = |resource: &str, message: &str| Observation::Hidden {
+            let hidden = |resource: &str, message: &str| Observation::Hidden {
                 resource: resource.to_owned(),
                 cause: HiddenCause::Forbidden,
                 message: message.into(),
             };
-            let seen = vec![blind("pods", ENCODED), blind(&format!("{CANARY}.example.com"), "")];
+            let seen = vec![hidden("pods", ENCODED), hidden(&format!("{CANARY}.example.com"), "")];
             if mailbox.send(Incoming::Observed(seen)).await.is_err() {
                 return;
             }

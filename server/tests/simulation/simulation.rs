@@ -399,7 +399,7 @@ impl Simulation {
                 step.object, step.state, step.waits_for, step.problem
             )),
             Record::Run(run) => Some(format!("{:?}", run.state)),
-            Record::HiddenKind(blind) => Some(format!("\n   hidden: {blind:?}")),
+            Record::HiddenKind(kind) => Some(format!("\n   hidden: {kind:?}")),
             _ => None,
         });
         left.collect()

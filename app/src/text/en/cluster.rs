@@ -7,12 +7,12 @@ use super::{super::visible, many};
 pub const AWAY_MEANS: &str = "This page shows the last known state. Unwind does not count an object as gone until the cluster confirms it, and repeats requests that got no answer.";
 pub const READING: &str = "Still reading the cluster";
 pub const READING_MEANS: &str = "Objects and edges may be missing until every kind has been listed once. A plan can be made after that.";
-pub const BLIND_MEANS: &str = "Unwind cannot tell whether such objects exist, and never counts them as gone: whatever waits for one keeps waiting.";
+pub const HIDDEN_MEANS: &str = "Unwind cannot tell whether such objects exist, and never counts them as gone: whatever waits for one keeps waiting.";
 
 /// The banner about kinds that cannot be seen.
-pub fn blind(cards: &[HiddenKindCard]) -> String {
+pub fn hidden_kinds(cards: &[HiddenKindCard]) -> String {
     match cards {
-        [one] => format!("Cannot list {}: {}", visible(&one.resource), blind_cause(one.cause)),
+        [one] => format!("Cannot list {}: {}", visible(&one.resource), hidden_cause(one.cause)),
         many => format!("Cannot list {} kinds", many.len()),
     }
 }
@@ -42,7 +42,7 @@ pub fn away_do(cause: AwayCause) -> &'static str {
 }
 
 /// The advice about kinds that cannot be listed.
-pub fn blind_do(cause: HiddenCause) -> &'static str {
+pub fn hidden_advice(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => {
             "Forbidden kinds: let the account that Unwind uses `list` and `watch` it; the kind shows up within a minute."
@@ -57,7 +57,7 @@ pub fn blind_do(cause: HiddenCause) -> &'static str {
 }
 
 /// Why a kind cannot be seen.
-pub fn blind_cause(cause: HiddenCause) -> &'static str {
+pub fn hidden_cause(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => "not allowed to list or watch it",
         HiddenCause::Discovery => "its API is down",

@@ -6,7 +6,7 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, some_of, time_of_day, visible},
+    super::{absolute, isolated, named, names, time_of_day, visible, words},
     api_problem::api_problem,
     kubelet::{kubelet_fact, not_in_log},
     many,
@@ -36,22 +36,10 @@ pub const LINK_TO_CARD: &str = "Link to this card";
 pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";
 const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
-/// Names in one sentence.
-const NAMED: usize = 3;
 
 /// `3 objects wait`.
 pub fn objects_wait(count: usize) -> String {
     if count == 1 { "1 object waits".to_owned() } else { format!("{count} objects wait") }
-}
-
-fn names(objects: &[ObjectRef]) -> String {
-    let names: Vec<String> = objects.iter().map(named).collect();
-    some_of(&names, NAMED)
-}
-
-fn words(words: &[std::sync::Arc<str>]) -> String {
-    let words: Vec<String> = words.iter().map(|word| isolated(word)).collect();
-    some_of(&words, NAMED)
 }
 
 /// The cause in one sentence.

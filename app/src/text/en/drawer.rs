@@ -20,7 +20,7 @@ pub const FINALIZERS_MEAN: &str =
     "Its controller has to remove each finalizer before the object is gone.";
 pub const LABELS: &str = "Labels";
 pub const ORDER: &str = "Place in the plan";
-pub const LADDER: &str = "Deletion progress";
+pub const DELETION_PROGRESS: &str = "Deletion progress";
 pub const ONLY_STATE: &str = "Show only these; select again to show all";
 pub const GOES_AFTER: &str = "Goes after";
 pub const GOES_BEFORE: &str = "Goes before";

@@ -7,7 +7,7 @@ use teardown::{
 };
 
 use super::{
-    super::{isolated, named, some_of},
+    super::{isolated, named, some_of, words},
     many, objects,
 };
 
@@ -93,7 +93,8 @@ pub fn namespaces_go(names: &[String]) -> String {
 }
 
 /// The hidden kinds that a plan depends on.
-pub fn plan_blind(kinds: &str) -> String {
+pub fn plan_hidden(kinds: &[String]) -> String {
+    let kinds = words(kinds);
     format!(
         "Not visible in this cluster: {kinds}. A step that waits for one of them keeps waiting."
     )

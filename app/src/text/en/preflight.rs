@@ -13,15 +13,13 @@ use teardown::{
 };
 
 use super::{
-    super::{isolated, named, some_of, time_of_day},
+    super::{isolated, named, names, time_of_day},
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
     step_problem::in_doubt,
 };
 
-/// Names in one sentence.
-const NAMED: usize = 3;
 const LOOK_AGAIN: &str = "Repair it, then check again.";
 
 /// A preflight in sentences.
@@ -146,10 +144,6 @@ fn card(note: &Note) -> NoteCard {
         objects: note.objects.clone(),
         more: note.total.saturating_sub(note.objects.len()),
     }
-}
-
-fn names(objects: &[ObjectRef]) -> String {
-    some_of(&objects.iter().map(named).collect::<Vec<String>>(), NAMED)
 }
 
 /// The finding, the consequence and the advice.

@@ -2,7 +2,10 @@
 
 use teardown::{object::ObjectRef, proof::Proof};
 
-use super::{super::named, many};
+use super::{
+    super::{named, names},
+    many,
+};
 
 pub const UNCONFIRMED: &str = "gone from the API only";
 pub const TAKE_ON: &str = "Its Pods have ended…";
@@ -29,13 +32,12 @@ pub fn take_on_title(claim: &ObjectRef) -> String {
 
 /// The last look at the claims whose data is kept.
 pub fn data_checked(bound: usize, lost: &[ObjectRef], unknown: &[ObjectRef]) -> String {
-    let all = |objects: &[ObjectRef]| objects.iter().map(named).collect::<Vec<_>>().join(", ");
     let mut said = vec![format!("Kept data: {} bound", many(bound, "claim is", "claims are"))];
     if !lost.is_empty() {
-        said.push(format!("no longer bound: {}", all(lost)));
+        said.push(format!("no longer bound: {}", names(lost)));
     }
     if !unknown.is_empty() {
-        said.push(format!("cannot be seen: {}", all(unknown)));
+        said.push(format!("cannot be seen: {}", names(unknown)));
     }
     said.join("; ")
 }

@@ -10,12 +10,9 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, some_of},
+    super::{NAMED, absolute, isolated, named, names, some_of},
     many, objects,
 };
-
-/// The most names in one sentence.
-const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
@@ -175,7 +172,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             [] => "No program that clears this finalizer can be found. Install it in the version that set the finalizer, with its definitions and credentials, and let it finish.".to_owned(),
             candidates => format!(
                 "It may have been {}. Install it again in the same version, with its definitions and credentials, and let it finish. It does its clean-up, and nothing is left over.",
-                list(candidates)
+                names(candidates)
             ),
         },
         RemedyAct::RepairFinisher { .. } => {
@@ -305,11 +302,6 @@ fn claims_named(claims: &[std::sync::Arc<str>]) -> String {
     }
 }
 
-fn list(all: &[ObjectRef]) -> String {
-    let names: Vec<String> = all.iter().map(named).collect();
-    some_of(&names, NAMED)
-}
-
 /// The worst that a remedy does, as a heading.
 fn harm_of(harm: Harm) -> &'static str {
     match harm {
@@ -329,8 +321,7 @@ fn remedy_reaches(reach: &Reach) -> Option<String> {
     }
     let mut parts = Vec::new();
     if reach.total > 0 {
-        let names: Vec<String> = reach.objects.iter().map(named).collect();
-        parts.push(format!("{}: {}", objects(reach.total), some_of(&names, NAMED)));
+        parts.push(format!("{}: {}", objects(reach.total), names(&reach.objects)));
     }
     if !reach.resources.is_empty() {
         let names: Vec<String> = reach.resources.iter().map(|it| isolated(it)).collect();

@@ -6,7 +6,7 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, time_of_day, visible},
+    super::{NAMED, absolute, isolated, named, some_of, time_of_day, visible},
     api_problem, many,
 };
 
@@ -182,7 +182,7 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
         UnknownReason::NotServed { resource } => format!("{resource} is not served"),
         UnknownReason::PodsUnconfirmed { pods } => {
             let pods: Vec<String> = pods.iter().map(unconfirmed).collect();
-            pods.join(", ")
+            some_of(&pods, NAMED)
         }
         UnknownReason::StillAttached { volume, node } => {
             format!("{} is attached to {}", isolated(volume), isolated(node))
