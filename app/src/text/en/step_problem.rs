@@ -96,7 +96,7 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
                 "If the node comes back, check there that the containers are gone. If it is switched off, or you have checked, confirm that its Pods have ended."
             }
             UnknownReason::StillAttached { .. } => {
-                "Check the storage driver and the node. Kubernetes detaches a volume by force 6 min after its node fell silent."
+                "Check the storage driver and the node. Where the node does not report, Kubernetes detaches a volume by force 6 min after no Pod there wants it any more."
             }
             UnknownReason::GivenAway { .. } => {
                 "Stop waiting for it, and it stays. Or give it back, and the run continues by itself."
