@@ -276,7 +276,9 @@ fn scheduled_fault(
             };
             ScheduledFault::Delete { key: key(resource, name), propagation }
         }
-        ["finalize", namespace] => ScheduledFault::Finalize(Key::new("", "namespaces", "", namespace)),
+        ["finalize", namespace] => {
+            ScheduledFault::Finalize(Key::new("", "namespaces", "", namespace))
+        }
         ["unfinalize", resource, name, finalizer] => {
             ScheduledFault::Unfinalize { key: key(resource, name), finalizer: (*finalizer).into() }
         }
