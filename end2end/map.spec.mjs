@@ -132,7 +132,7 @@ for (const incident of ['S1', 'S2', 'S3', 'S4']) {
 			const before = (await cards(page)).length;
 			await page.getByText('Sandbox.').click();
 			await page.getByRole('button', { name: 'Time ×10' }).click();
-			await page.getByRole('button', { name: new RegExp(`^${incident}`) }).click();
+			await page.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
 			// Objects go until the incident holds the remaining ones.
 			await expect.poll(async () => (await cards(page)).length, { timeout: 60_000 }).not.toBe(before);
 			await page.waitForTimeout(15_000);

@@ -13,6 +13,8 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::sort::sort_places;
+
 /// The graph to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
@@ -137,8 +139,8 @@ pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
 /// The same graph with nodes by group and key and edges by their ends, so that nothing depends on the order given.
 fn in_order(graph: &Graph) -> Graph {
     let mut by: Vec<usize> = (0..graph.nodes.len()).collect();
-    by.sort_by(|a, b| {
-        let (a, b) = (&graph.nodes[*a], &graph.nodes[*b]);
+    sort_places(&mut by, &|a, b| {
+        let (a, b) = (&graph.nodes[a], &graph.nodes[b]);
         (&a.group, &a.key).cmp(&(&b.group, &b.key))
     });
     let mut at = vec![0; by.len()];

@@ -19,6 +19,7 @@ compile_error!(
 pub mod layout;
 pub mod navigation;
 pub mod page;
+mod sort;
 pub mod state;
 pub mod text;
 pub mod view;

@@ -57,12 +57,12 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Controls, separators of lines, marks of direction, and characters of no width.
+/// Controls, separators of lines, marks of direction, tags, and characters of no width.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
-            '\u{61c}' | '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            '\u{61c}' | '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
         )
 }
 
@@ -125,6 +125,7 @@ mod tests {
     fn name_with_a_direction_mark_is_shown_with_the_mark_visible() {
         assert_eq!(isolated("web-1"), "web-1");
         assert_eq!(isolated("a\u{202e}b\u{2028}c\n"), "a⟨U+202E⟩b⟨U+2028⟩c⟨U+000A⟩");
+        assert_eq!(isolated("a\u{fff9}b\u{e0041}"), "a⟨U+FFF9⟩b⟨U+E0041⟩");
         assert_eq!(isolated("\u{5d0}\u{5d1}"), "\u{2068}\u{5d0}\u{5d1}\u{2069}");
         assert_eq!(isolated(&"x".repeat(300)).chars().count(), LONGEST);
     }

@@ -4,6 +4,7 @@
 //! ```text
 //!            ┌─ health: does the API server answer?
 //! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
+//!            ├─ fetch: leases, Events, endpoints, while asked for ─► report ─► Incoming::Observed
 //!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
 //!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
@@ -21,6 +22,7 @@ mod execute;
 mod fair_watch;
 #[cfg(test)]
 mod fake;
+mod fetch;
 mod health;
 mod interner;
 mod kinds;
@@ -33,16 +35,19 @@ mod status;
 mod text;
 mod watch;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use kube::Client;
-use teardown::observation::Observation;
+use teardown::{fetched::Question, observation::Observation};
 use tokio::{
-    sync::{Notify, Semaphore, mpsc},
+    sync::{Notify, Semaphore, mpsc, watch as channel},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
@@ -76,6 +81,7 @@ pub struct Cluster {
     chance: Chance,
     remedies: Option<mpsc::Receiver<RemedyCall>>,
     preflights: Option<mpsc::Receiver<PreflightRequest>>,
+    wanted: Option<channel::Receiver<BTreeSet<Question>>>,
 }
 
 /// The reason why [`Cluster::run`] ended without being asked to.
@@ -122,7 +128,7 @@ impl Cluster {
 
     fn of(client: ApiClient, name: String, own_namespace: Option<Arc<str>>) -> Self {
         let chance = Chance::default();
-        Self { client, name, own_namespace, chance, remedies: None, preflights: None }
+        Self { client, name, own_namespace, chance, remedies: None, preflights: None, wanted: None }
     }
 
     /// Also sends the remedies that persons have confirmed.
@@ -134,6 +140,12 @@ impl Cluster {
     #[must_use]
     pub fn answering(self, preflights: mpsc::Receiver<PreflightRequest>) -> Self {
         Self { preflights: Some(preflights), ..self }
+    }
+
+    /// Asks what diagnoses want to know while it runs.
+    #[must_use]
+    pub fn fetching(self, wanted: channel::Receiver<BTreeSet<Question>>) -> Self {
+        Self { wanted: Some(wanted), ..self }
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -170,6 +182,9 @@ impl Cluster {
         }
         let health_check =
             HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());
+        let fetching = self.wanted.map(|wanted| {
+            fetch::fetch(self.client.clone(), report.clone(), self.chance.clone(), wanted)
+        });
         let shared = Shared {
             client: self.client.clone(),
             report,
@@ -203,6 +218,11 @@ impl Cluster {
                 RunError::HubGone
             }
         });
+        if let Some(fetching) = fetching {
+            watching.spawn(async move {
+                fetching.await.map_or(RunError::HubGone, |()| RunError::Ended("fetching evidence"))
+            });
+        }
         if let Some(requests) = self.preflights {
             let (client, mailbox, drain) = (self.client.clone(), mailbox.clone(), drain.clone());
             watching.spawn(async move {

@@ -23,6 +23,7 @@
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
 //! | force | `POST /api/remedies` |
 //!
 //! # Inviting
@@ -172,6 +173,7 @@ mod feed;
 mod guard;
 mod guarded_stream;
 mod headers;
+mod kubelet_log;
 mod hex;
 mod metrics;
 mod page;

@@ -19,17 +19,19 @@ mod handle;
 mod topic_channel;
 mod active_run;
 mod attempts;
+mod kubelet_logs;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use teardown::{
+    fetched::Question,
     plan::{Plan, PlanId},
     remedy::switched_off,
     run::{Input, RunId},
 };
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -83,6 +85,7 @@ pub struct Hub {
     preflights: Preflights,
     runs: Runs,
     topics: Topics,
+    wanted: Option<watch::Sender<BTreeSet<Question>>>,
 }
 
 impl Hub {
@@ -105,6 +108,7 @@ impl Hub {
             preflights: Preflights::default(),
             runs: Runs::open(journal, calls)?,
             topics: Topics::new(chance.number()?),
+            wanted: None,
             chance,
         })
     }
@@ -134,6 +138,13 @@ impl Hub {
         self
     }
 
+    /// Says through `wanted` what diagnoses want to know beyond the watches.
+    #[must_use]
+    pub fn wanting(mut self, wanted: watch::Sender<BTreeSet<Question>>) -> Self {
+        self.wanted = Some(wanted);
+        self
+    }
+
     /// Runs until the drain token is cancelled or all handles are dropped.
     ///
     /// # Errors
@@ -156,6 +167,16 @@ impl Hub {
                 self.topics.mark_stale();
             }
             self.topics.publish(&mut self.cluster, &self.runs);
+            if let Some(wanted) = &self.wanted {
+                let now = self.cluster.wanted();
+                wanted.send_if_modified(|before| {
+                    let is_other = *before != *now;
+                    if is_other {
+                        before.clone_from(now);
+                    }
+                    is_other
+                });
+            }
         }
     }
 
@@ -243,6 +264,11 @@ impl Hub {
             }
             Incoming::PreflightEnded { plan, attempt, why } => {
                 self.preflights.end(&plan, attempt, why, self.cluster.now());
+            }
+            Incoming::KubeletLog { diagnosis, log, by, reply } => {
+                let kept = self.cluster.keep_kubelet_log(&diagnosis, &log, &by);
+                self.topics.mark_stale();
+                send_reply(reply, kept.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
             }
             Incoming::ReadRemedies { diagnosis, reply } => {
                 let attempts = self.runs.attempts();

@@ -14,12 +14,15 @@ pub mod journal;
 pub mod demo;
 pub mod shutdown;
 
-use std::{io::IsTerminal, sync::Arc};
+use std::{collections::BTreeSet, io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
 use jiff::Timestamp;
 use teardown::right::Right;
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -110,13 +113,15 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (out, calls) = mpsc::channel(hub::CALLS);
     let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
-    let cluster = cluster.answering(preflights);
+    let (want, wanted) = watch::channel(BTreeSet::new());
+    let cluster = cluster.answering(preflights).fetching(wanted);
     let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
         .context(
         "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
          Only if the file itself is damaged, move it away to start without these runs",
     )?
-    .asking(asked);
+    .asking(asked)
+    .wanting(want);
     let (cluster, hub) = if allow_remedies {
         let (out, remedies) = mpsc::channel(hub::REMEDIES);
         (cluster.with_remedies(remedies), hub.allow_remedies(out))

@@ -122,15 +122,17 @@ impl Drawing {
         let top = area.y + gap::HEAD;
         let taken: Vec<Area> = self.places.iter().flatten().map(|place| place.area).collect();
         let below = taken.iter().map(|area| area.y + area.height + gap::ROW);
-        let mut tops: Vec<f64> = below.filter(|y| *y > top).chain([top]).collect();
-        tops.sort_by(f64::total_cmp);
-        tops.into_iter()
+        below
+            .filter(|y| *y > top)
+            .chain([top])
             .map(|y| Area { x: left, y, width: node.width, height: node.height })
-            .take_while(|area| area.y + area.height <= most)
-            .find(|area| {
+            .filter(|area| {
                 let right = area.x + area.width + gap::LANE;
-                right <= self.width - gap::EDGE && !taken.iter().any(|other| other.meets(area))
+                area.y + area.height <= most
+                    && right <= self.width - gap::EDGE
+                    && !taken.iter().any(|other| other.meets(area))
             })
+            .min_by(|a, b| a.y.total_cmp(&b.y))
     }
 
     /// A new column at the right of the drawing.

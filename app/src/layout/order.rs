@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::Graph;
+use crate::sort::{sort, sort_places};
 
 /// How often neighbours pull; more changes little.
 const SWEEPS: usize = 8;
@@ -68,7 +69,7 @@ pub(super) fn order(graph: &Graph, ranks: &[usize]) -> Ordered {
         ordered.connect(*from, *to);
     }
     for neighbours in &mut ordered.neighbours {
-        neighbours.sort_unstable();
+        sort_places(neighbours, &|a, b| a.cmp(&b));
         neighbours.dedup();
     }
     ordered.sweep();
@@ -122,7 +123,7 @@ impl Ordered {
                         .iter()
                         .map(|slot| (self.pull(*slot, &at), *slot))
                         .collect();
-                    pulls.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                    sort(&mut pulls, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                     let cell: Vec<usize> = pulls.into_iter().map(|(_, slot)| slot).collect();
                     for (place, slot) in cell.iter().enumerate() {
                         at[*slot] = place_in(lane, place);

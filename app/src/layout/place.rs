@@ -242,7 +242,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     if at.is_empty() {
         return None;
     }
-    at.sort_by(f64::total_cmp);
+    at.sort_unstable_by(f64::total_cmp);
     let middle = at.len() / 2;
     Some(if at.len() % 2 == 1 { at[middle] } else { f64::midpoint(at[middle - 1], at[middle]) })
 }

@@ -17,7 +17,10 @@ use teardown::{
     unit::UnitId,
 };
 
-use crate::state::filter::Filter;
+use crate::state::{
+    filter::Filter,
+    subscription::{self, Lasting},
+};
 
 /// The characters that are encoded in one part of a path.
 const PART: &AsciiSet =
@@ -57,17 +60,17 @@ impl std::str::FromStr for Shape {
 #[derive(Clone, Copy)]
 pub struct Address {
     /// `view`.
-    pub shape: Memo<Option<Shape>>,
+    pub shape: Lasting<Memo<Option<Shape>>>,
     /// `sel`: the selected object.
-    pub selected: Memo<Option<Uid>>,
+    pub selected: Lasting<Memo<Option<Uid>>>,
     /// `q`: the words of a search.
-    pub search: Memo<Option<String>>,
+    pub search: Lasting<Memo<Option<String>>>,
     /// `state`: the states that are shown, such as `stuck,slow`; all states where there is none.
-    pub states: Memo<Option<String>>,
+    pub states: Lasting<Memo<Option<String>>>,
     /// `z`: the graph's scale in hundredths.
-    pub zoom: Memo<Option<u32>>,
+    pub zoom: Lasting<Memo<Option<u32>>>,
     /// `all`: whether a long list is shown whole.
-    pub all: Memo<Option<String>>,
+    pub all: Lasting<Memo<Option<String>>>,
     url: ReadSignal<Url>,
     replace: Callback<ParamsMap>,
 }
@@ -90,12 +93,12 @@ impl Address {
         });
         let (view, scale, selected) = (value("view"), value("z"), value("sel"));
         Self {
-            shape: Memo::new(move |_| view.get()?.parse().ok()),
-            selected: Memo::new(move |_| selected.get().map(Uid::new)),
-            search: value("q"),
-            states: value("state"),
-            zoom: Memo::new(move |_| scale.get()?.parse().ok()),
-            all: value("all"),
+            shape: Lasting::new(Memo::new(move |_| view.get()?.parse().ok())),
+            selected: Lasting::new(Memo::new(move |_| selected.get().map(Uid::new))),
+            search: Lasting::new(value("q")),
+            states: Lasting::new(value("state")),
+            zoom: Lasting::new(Memo::new(move |_| scale.get()?.parse().ok())),
+            all: Lasting::new(value("all")),
             url,
             replace,
         }
@@ -160,6 +163,7 @@ impl Address {
     }
 
     fn to(self, name: &'static str, value: Option<String>) -> String {
+        subscription::end_with_owner();
         let query = self.url.with(|url| url.search_params().clone());
         format!("?{}", query_string(changed(query, name, value)))
     }

@@ -13,6 +13,7 @@ use teardown::{
 
 use crate::{
     navigation::address::{Address, Shape},
+    sort::sort,
     state::{
         command::{self, Refusal},
         scene,
@@ -58,7 +59,7 @@ pub fn Run() -> impl IntoView {
     let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
         let mut steps: Vec<StepCard> = scene
             .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        steps.sort_by(|a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
+        sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
         steps
     });
     let troubled = Memo::new(move |_| {

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use teardown::right::Right;
 
-use super::seed::PageSeed;
+use super::{seed::PageSeed, subscription};
 use crate::text;
 
 /// The state of the connection.
@@ -60,6 +60,7 @@ impl Connection {
 
     /// The state of the connection.
     pub fn link(self) -> Link {
+        subscription::end_with_owner();
         self.link.get()
     }
 
@@ -75,6 +76,7 @@ impl Connection {
 
     /// Whether the reader is known to the server.
     pub fn is_signed_in(self) -> bool {
+        subscription::end_with_owner();
         self.signed_in.get()
     }
 
@@ -97,6 +99,7 @@ impl Connection {
 
     /// Whether the server serves another build than this one.
     pub fn is_outdated(self) -> bool {
+        subscription::end_with_owner();
         self.outdated.get()
     }
 

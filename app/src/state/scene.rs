@@ -21,7 +21,8 @@ use teardown::{
     unit::UnitId,
 };
 
-use super::subscription;
+use super::subscription::{self, Lasting};
+use crate::sort::sort;
 
 /// For how long objects that changed unseen are marked.
 const MARKED: Duration = Duration::from_secs(5);
@@ -160,39 +161,42 @@ impl Scene {
 
     /// Whether a snapshot has been taken in.
     pub fn is_known(self) -> bool {
+        subscription::end_with_owner();
         self.known.get()
     }
 
     /// Reads the records and is woken by every change.
     pub fn read<T>(self, read: impl FnOnce(&Records) -> T) -> T {
+        subscription::end_with_owner();
         self.changes.track();
         self.view.with_value(|view| read(view.records()))
     }
 
     /// Reads the records and is woken when some come, go, or belong somewhere else.
     pub fn read_members<T>(self, read: impl FnOnce(&Records) -> T) -> T {
+        subscription::end_with_owner();
         self.members.track();
         self.view.with_value(|view| read(view.records()))
     }
 
     /// The signal of one object.
-    pub fn object(self, uid: &Uid) -> Option<ArcRwSignal<ObjectCard>> {
-        self.objects.with_value(|objects| objects.get(uid).cloned())
+    pub fn object(self, uid: &Uid) -> Option<Lasting<RwSignal<ObjectCard>>> {
+        lasting(self.objects, uid)
     }
 
     /// The signal of one step.
-    pub fn step(self, id: StepId) -> Option<ArcRwSignal<StepCard>> {
-        self.steps.with_value(|steps| steps.get(&id).cloned())
+    pub fn step(self, id: StepId) -> Option<Lasting<RwSignal<StepCard>>> {
+        lasting(self.steps, &id)
     }
 
     /// The signal of one unit.
-    pub fn unit(self, id: &UnitId) -> Option<ArcRwSignal<UnitCard>> {
-        self.units.with_value(|units| units.get(id).cloned())
+    pub fn unit(self, id: &UnitId) -> Option<Lasting<RwSignal<UnitCard>>> {
+        lasting(self.units, id)
     }
 
     /// The signal of one run.
-    pub fn run(self, id: &RunId) -> Option<ArcRwSignal<RunCard>> {
-        self.runs.with_value(|runs| runs.get(id).cloned())
+    pub fn run(self, id: &RunId) -> Option<Lasting<RwSignal<RunCard>>> {
+        lasting(self.runs, id)
     }
 
     /// Brings the signals of one key in line with its record; true where it came, went, or belongs somewhere else.
@@ -221,6 +225,14 @@ impl Scene {
 }
 
 type Signals<K, T> = StoredValue<HashMap<K, ArcRwSignal<T>>>;
+
+/// The signal of a key, owned by the caller's owner.
+fn lasting<K: Eq + Hash + Send + Sync + 'static, T: Send + Sync + 'static>(
+    signals: Signals<K, T>,
+    key: &K,
+) -> Option<Lasting<RwSignal<T>>> {
+    signals.with_value(|signals| signals.get(key).cloned()).map(|it| Lasting::new(it.into()))
+}
 
 fn put<
     K: Eq + Hash + Clone + Send + Sync + 'static,
@@ -323,7 +335,9 @@ pub fn diagnoses_by_harm(records: &Records) -> Vec<String> {
 /// The runs, open ones first, then the latest.
 pub fn latest_runs(records: &Records) -> Vec<&RunCard> {
     let mut latest: Vec<&RunCard> = runs(records).collect();
-    latest.sort_by(|a, b| (a.state.is_ended(), b.started).cmp(&(b.state.is_ended(), a.started)));
+    sort(&mut latest, |a, b| {
+        (a.state.is_ended(), b.started, &b.id).cmp(&(b.state.is_ended(), a.started, &a.id))
+    });
     latest
 }
 

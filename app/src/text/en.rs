@@ -11,6 +11,8 @@ mod remedy;
 mod step_problem;
 mod cluster;
 mod diagnosis;
+mod incident;
+mod kubelet;
 mod advice;
 mod attempt;
 mod preflight;

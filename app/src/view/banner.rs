@@ -9,7 +9,7 @@ use crate::{state::command::Refusal, text};
 /// The cluster does not answer, or has not been read to the end.
 pub fn cluster(card: &ClusterCard) -> AnyView {
     if let Some(unreachable) = &card.unreachable {
-        let message = text::visible(&text::api_problem(&unreachable.message));
+        let message = text::api_problem(&unreachable.message);
         return view! {
             <div class="banner bad" role="alert">
                 {icon("icon-warning")}
@@ -38,36 +38,39 @@ pub fn cluster(card: &ClusterCard) -> AnyView {
 
 /// Kinds that cannot be seen.
 pub fn blind(cards: &[HiddenKindCard]) -> AnyView {
-    (!cards.is_empty()).then(|| {
-        let rows = cards
-            .iter()
-            .map(|card| {
-                view! {
-                    <li>
-                        <code>{text::visible(&card.resource)}</code>
-                        ": " {text::blind_cause(card.cause)}
-                        " " <span class="quote">{text::visible(&text::api_problem(&card.message))}</span>
-                        " " {moment(card.since)}
-                    </li>
-                }.into_any()
-            })
-            .collect_view();
-        let causes = [HiddenCause::Forbidden, HiddenCause::Discovery, HiddenCause::Failing];
-        let advice = causes
-            .into_iter()
-            .filter(|cause| cards.iter().any(|card| card.cause == *cause))
-            .map(|cause| view! { <p>{text::blind_do(cause)}</p> }.into_any())
-            .collect_view();
-        view! {
-            <details class="banner warn">
-                <summary>{icon("state-unknown")} <strong>{text::blind(cards)}</strong></summary>
-                <p>{text::BLIND_MEANS}</p>
-                <ul>{rows}</ul>
-                {advice}
-            </details>
-        }.into_any()
-    })
-    .into_any()
+    (!cards.is_empty())
+        .then(|| {
+            let rows = cards
+                .iter()
+                .map(|card| {
+                    view! {
+                        <li>
+                            <code>{text::visible(&card.resource)}</code>
+                            ": " {text::blind_cause(card.cause)}
+                            " " <span class="quote">{text::api_problem(&card.message)}</span>
+                            " " {moment(card.since)}
+                        </li>
+                    }
+                    .into_any()
+                })
+                .collect_view();
+            let causes = [HiddenCause::Forbidden, HiddenCause::Discovery, HiddenCause::Failing];
+            let advice = causes
+                .into_iter()
+                .filter(|cause| cards.iter().any(|card| card.cause == *cause))
+                .map(|cause| view! { <p>{text::blind_do(cause)}</p> }.into_any())
+                .collect_view();
+            view! {
+                <details class="banner warn">
+                    <summary>{icon("state-unknown")} <strong>{text::blind(cards)}</strong></summary>
+                    <p>{text::BLIND_MEANS}</p>
+                    <ul>{rows}</ul>
+                    {advice}
+                </details>
+            }
+            .into_any()
+        })
+        .into_any()
 }
 
 /// The server did not do what it was asked.

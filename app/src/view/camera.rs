@@ -260,10 +260,11 @@ impl Camera {
 
     /// Scrolls as little as needed for a card to be seen.
     fn reveal(self, uid: &Uid) {
-        let place = self.drawing.with_untracked(|drawing| {
+        // The map may have gone since the frame was asked for.
+        let place = self.drawing.try_with_untracked(|drawing| {
             drawing.places().find(|(key, _)| key == uid).map(|(_, place)| place.area)
         });
-        if let Some(area) = place {
+        if let Some(area) = place.flatten() {
             self.reveal_area(area);
         }
     }

@@ -202,8 +202,7 @@ pub fn Confirm(
         .then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> }.into_any());
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
-    let expected =
-        move || checks.with(|checks| checks.as_ref().map(|it| it.if_nobody_acts.clone()));
+    let expected = move || checks.with(|checks| checks.as_ref().map(|it| it.expected.clone()));
     const SENT: Phase = Phase::Holding(0);
     let countdown = move || match phase.get() {
         Phase::Typing => text::CONFIRM_START.to_owned(),

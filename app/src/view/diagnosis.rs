@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 use teardown::{
-    advice::Advice,
+    advice::{Advice, LogBox},
     diagnosis::Diagnosis,
     message::{DiagnosisCard, Key, Record},
     object::Uid,
@@ -15,7 +15,7 @@ use super::{
     moment::moment,
     object_name::{object_link, object_name},
     rows::rows,
-    way::ways_out,
+    way::{command, ways_out},
 };
 use crate::{
     navigation::address::{self, Address},
@@ -74,6 +74,8 @@ fn row(
     let inside = move || advice.with(|advice| advice.as_ref().map(body));
     let proof =
         move || card.with(|card| card.as_ref().map(|card| proof(card, advice, scene, address)));
+    // Apart from the evidence, so that news does not empty it under the hands of a person.
+    let log = Memo::new(move |_| advice.with(|advice| advice.as_ref()?.log.clone()));
     let toggled = move |event: leptos::ev::Event| {
         let now = event_target::<web_sys::Element>(&event).has_attribute("open");
         if is_open.get_untracked() != now {
@@ -87,6 +89,7 @@ fn row(
                 {move || inside()}
                 {move || out()}
                 {move || proof()}
+                {move || log.with(|log| log.as_ref().map(log_box))}
             </details>
         </li>
     }
@@ -115,22 +118,16 @@ fn body(advice: &Advice) -> AnyView {
     let lines = |lines: &[String]| {
         lines.iter().map(|line| view! { <p>{line.clone()}</p> }.into_any()).collect_view()
     };
-    let mistake = advice.do_not.clone().map(|mistake| {
-        view! { <div class="diagnosis-not"><dt>{text::DO_NOT}</dt><dd>{mistake}</dd></div> }
-            .into_any()
-    });
-    let whose = (!advice.contact.is_empty()).then(|| {
-        view! { <div><dt>{text::WHOSE}</dt><dd>{lines(&advice.contact)}</dd></div> }.into_any()
-    });
-    view! {
-        <dl class="diagnosis-first">
-            <div><dt>{text::HARM}</dt><dd>{lines(&advice.harm)}</dd></div>
-            <div><dt>{text::IF_NOBODY_ACTS}</dt><dd>{advice.if_nobody_acts.clone()}</dd></div>
-            {mistake}
-            {whose}
-        </dl>
-    }
-    .into_any()
+    let first = advice
+        .first
+        .iter()
+        .map(|line| {
+            let class = if line.warns { "diagnosis-not" } else { "" };
+            view! { <div class=class><dt>{line.name.clone()}</dt><dd>{lines(&line.said)}</dd></div> }
+                .into_any()
+        })
+        .collect_view();
+    view! { <dl class="diagnosis-first">{first}</dl> }.into_any()
 }
 
 /// The chain and the evidence.
@@ -196,6 +193,24 @@ fn evidence(advice: &Advice) -> AnyView {
         })
         .collect_view();
     view! { <p>{advice.confidence.clone()}</p> <ul class="evidence">{lines}</ul> }.into_any()
+}
+
+/// The form for lines of the kubelet's log.
+fn log_box(log: &LogBox) -> AnyView {
+    let commands = log.commands.iter().map(command).collect_view();
+    view! {
+        <details class="way">
+            <summary>{text::KUBELET_LOG}</summary>
+            <form class="diagnosis-log" method="post" action="/trouble/kubelet-log">
+                <p>{log.label.clone()}</p>
+                {commands}
+                <input type="hidden" name="diagnosis" value=log.diagnosis.clone()/>
+                <textarea name="lines" rows="6" required aria-label=text::KUBELET_LOG></textarea>
+                <button class="button small">{log.button.clone()}</button>
+            </form>
+        </details>
+    }
+    .into_any()
 }
 
 fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {

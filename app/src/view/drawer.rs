@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::{
         keyboard::is_command,
         scene::{self, Scene},
@@ -85,7 +86,7 @@ fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Ui
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });
-    cards.sort_by(|a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
+    sort(&mut cards, |a, b| (b.0.severity(), &a.1).cmp(&(a.0.severity(), &b.1)));
     let last = cards.len().checked_sub(1)?;
     let at = cards.iter().position(|(_, uid)| Some(uid) == selected);
     let next = match (at, forwards) {
@@ -251,9 +252,14 @@ fn row(name: &'static str, value: AnyView) -> AnyView {
 fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
     (!edges.is_empty()).then(|| {
         let mut edges = edges.to_vec();
-        edges.sort_by(|a, b| {
+        sort(&mut edges, |a, b| {
             let contains = |seen: &Seen| seen.edge.kind == EdgeKind::Contains;
-            (contains(a), &a.other.kind, &a.other.name).cmp(&(contains(b), &b.other.kind, &b.other.name))
+            let by_name = || {
+                let (one, two) = (&a.other, &b.other);
+                (&one.kind, &one.name, &a.other_uid).cmp(&(&two.kind, &two.name, &b.other_uid))
+            };
+            let by_field = || a.edge.reason.field.cmp(&b.edge.reason.field);
+            contains(a).cmp(&contains(b)).then_with(by_name).then_with(by_field)
         });
         let count = edges.len();
         let rest = edges.split_off(count.min(LISTED));

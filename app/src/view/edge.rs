@@ -6,7 +6,11 @@ use leptos::prelude::*;
 use teardown::object::Uid;
 
 use crate::{
-    state::{drawing::Arrow, scene::Scene, subscription},
+    state::{
+        drawing::Arrow,
+        scene::Scene,
+        subscription::{self, Lasting},
+    },
     text,
 };
 
@@ -16,7 +20,7 @@ pub fn edge(
     arrow: &Arrow,
     path: Signal<String>,
     lit: Signal<Option<Arc<HashSet<Uid>>>>,
-    selected: Signal<Option<Uid>>,
+    selected: Lasting<Memo<Option<Uid>>>,
 ) -> AnyView {
     let name =
         |uid: &Uid| scene.object(uid).map(|card| card.with_untracked(|card| card.object.clone()));

@@ -89,7 +89,7 @@ pub fn Graph(
             .filter(|uid| visible.with(|visible| visible.contains(uid)))
             .or_else(|| visible.with(|visible| visible.first().cloned()))
     });
-    let around = Around { scene, lit: lit.into(), selected: address.selected.into(), focus };
+    let around = Around { scene, lit: lit.into(), selected: address.selected, focus };
     let choose = Callback::new(move |uid: Uid| {
         roving.set(Some(uid.clone()));
         let same = address.selected.with_untracked(|selected| selected.as_ref() == Some(&uid));
@@ -123,7 +123,7 @@ pub fn Graph(
         Some(node(card, place, counts, around, choose))
     };
     let draw_block = move |uid: Uid| {
-        let card = RwSignal::from(scene.object(&uid)?);
+        let card = scene.object(&uid)?;
         let area = move || places.with(|places| places.get(&uid).map(|place| place.area));
         let at = area();
         Some(view! {

@@ -15,8 +15,12 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
-    state::drawing::Lane,
-    state::scene::{self, Records, Scene},
+    sort::sort,
+    state::{
+        drawing::Lane,
+        scene::{self, Records, Scene},
+        subscription::Lasting,
+    },
     text,
 };
 
@@ -82,7 +86,7 @@ pub fn List(
 
 fn groups<'a>(cards: impl Iterator<Item = &'a ObjectCard>) -> Vec<(Lane, Vec<Uid>)> {
     let mut cards: Vec<(Lane, &ObjectCard)> = cards.map(|card| (Lane::of(card), card)).collect();
-    cards.sort_by(|(lane, a), (other, b)| {
+    sort(&mut cards, |(lane, a), (other, b)| {
         let by_name = || {
             (&a.object.kind, &a.object.name, &a.uid).cmp(&(&b.object.kind, &b.object.name, &b.uid))
         };
@@ -137,9 +141,8 @@ fn group(
     .into_any()
 }
 
-fn row(scene: Scene, address: Address, card: ArcRwSignal<ObjectCard>) -> AnyView {
+fn row(scene: Scene, address: Address, card: Lasting<RwSignal<ObjectCard>>) -> AnyView {
     let first = card.get_untracked();
-    let card = RwSignal::from(card);
     let uid = StoredValue::new(first.uid.clone());
     let membership = move || {
         card.with(|card| match &card.membership {

@@ -12,7 +12,10 @@ use super::{edge::whole, icon};
 use crate::{
     ICONS,
     state::drawing::{HEIGHT, WIDTH},
-    state::{scene::Scene, subscription},
+    state::{
+        scene::Scene,
+        subscription::{self, Lasting},
+    },
     text,
 };
 
@@ -33,21 +36,20 @@ pub struct Around {
     /// The records, which also say what changed during a gap.
     pub scene: Scene,
     /// The selected object.
-    pub selected: Signal<Option<Uid>>,
+    pub selected: Lasting<Memo<Option<Uid>>>,
     /// The one node that Tab reaches.
     pub focus: Signal<Option<Uid>>,
 }
 
 /// The node. `counts` are the edges that lead to it and away from it.
 pub fn node(
-    card: ArcRwSignal<ObjectCard>,
+    card: Lasting<RwSignal<ObjectCard>>,
     place: Signal<(f64, f64)>,
     counts: Signal<(usize, usize)>,
     around: Around,
     choose: Callback<Uid>,
 ) -> AnyView {
     let first = card.get_untracked();
-    let card = RwSignal::from(card);
     let state = Memo::new(move |_| card.with(|card| card.state));
     let kept = Memo::new(move |_| card.with(|card| matches!(card.membership, Membership::Kept(_))));
     let outside = first.membership == Membership::Outside;

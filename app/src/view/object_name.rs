@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use teardown::object::{ObjectRef, Uid};
 
 use super::icon;
-use crate::{navigation::address::Address, state::subscription, text};
+use crate::{navigation::address::Address, text};
 
 /// Icon, kind, and path.
 pub fn object_name(object: &ObjectRef) -> AnyView {
@@ -26,12 +26,8 @@ pub fn object_link(name: AnyView, uid: &Uid, address: Address) -> AnyView {
     let (uid, own) = (uid.clone(), uid.clone());
     view! {
         <a
-            href=move || {
-                subscription::end_with_owner();
-                address.to_object(&own)
-            }
+            href=move || address.to_object(&own)
             aria-current=move || {
-                subscription::end_with_owner();
                 address.selected.with(|selected| selected.as_ref() == Some(&uid)).then_some("true")
             }
             data-noscroll="noscroll"

@@ -128,10 +128,8 @@ fn total(figure: String, label: &'static str, more: String, class: &'static str)
     .into_any()
 }
 
-/// Every volume that is concerned, destroyed ones first.
+/// Every volume that is concerned. A plan has the destroyed ones first.
 fn data(fates: &[DataFate], hidden: bool) -> AnyView {
-    let mut fates = fates.to_vec();
-    fates.sort_by(|a, b| (a.fate, &a.volume.name).cmp(&(b.fate, &b.volume.name)));
     let none =
         !hidden && fates.iter().all(|data| !matches!(data.fate, Fate::Destroyed | Fate::Unknown));
     let rows = fates

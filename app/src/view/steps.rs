@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     navigation::address::Address,
-    state::scene::{self, Records, Scene},
+    state::{
+        scene::{self, Records, Scene},
+        subscription::Lasting,
+    },
     text,
 };
 
@@ -117,9 +120,8 @@ fn table(rows: AnyView) -> AnyView {
     .into_any()
 }
 
-fn row(scene: Scene, address: Address, card: ArcRwSignal<StepCard>) -> AnyView {
+fn row(scene: Scene, address: Address, card: Lasting<RwSignal<StepCard>>) -> AnyView {
     let first = card.get_untracked();
-    let card = RwSignal::from(card);
     let waits = move || {
         let ids = card.with(|card| card.waits_for.clone());
         let names: Vec<String> = ids

@@ -108,7 +108,8 @@ fn need(need: &WayNeed) -> AnyView {
     .into_any()
 }
 
-fn command(command: &WayCommand) -> AnyView {
+/// A command with the button to copy it.
+pub fn command(command: &WayCommand) -> AnyView {
     let copied = RwSignal::new(false);
     let line = command.line.clone();
     let copy = move |_| clipboard::put(line.clone(), copied);

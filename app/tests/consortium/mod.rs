@@ -408,13 +408,12 @@ pub(crate) fn checked() -> PageSeed {
         offer: None,
     };
     let found = Advice {
+        log: None,
         attempts: vec![],
         evidence: vec![],
         chain: vec![],
-        harm: vec![],
-        contact: vec![],
-        if_nobody_acts: "1 check expects a refusal".to_owned(),
-        do_not: None,
+        first: vec![],
+        expected: "1 check expects a refusal".to_owned(),
         confidence: "Checked 4 of 4 objects: 1 refusal.".to_owned(),
         ways: vec![note(Harm::DataLoss, "A <dead> webhook"), note(Harm::None, "Budgets")],
         note: "- Refusal".to_owned(),

@@ -2,7 +2,7 @@
 
 use app::PageSeed;
 use teardown::{
-    advice::{Advice, Fact, Way, WayCommand},
+    advice::{Advice, Fact, Line, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     message::{ClusterCard, DiagnosisCard, Record},
     object::{ObjectRef, Uid},
@@ -33,6 +33,7 @@ pub(crate) fn trouble() -> PageSeed {
             provider: Some("aws:///eu-1a/i-07".into()),
             control_plane: false,
             silent: 1,
+            renews: false,
         },
         root: node.clone(),
         confidence: Confidence::Confirmed,
@@ -47,24 +48,33 @@ pub(crate) fn trouble() -> PageSeed {
             held("u-2", &object("PersistentVolumeClaim", "ledger"), Some((0, Link::Mount))),
         ],
         total: 2,
+        held: vec![],
         since: before(600),
         stuck: true,
         impact: Impact { without_endpoints: vec![object("Service", "peer")], ..Impact::default() },
     };
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    let shown = DiagnosisCard { diagnosis, contact, stamp: 0 };
+    let shown = DiagnosisCard { diagnosis, contact, before: vec![], stamp: 0 };
+    let line = |name: &str, said: &str, warns| Line {
+        name: name.to_owned(),
+        said: vec![said.to_owned()],
+        warns,
+    };
     let advice = Advice {
-        if_nobody_acts: "Nothing.".to_owned(),
-        do_not: Some("force the deletion while the machine may still run".to_owned()),
+        log: None,
+        first: vec![
+            line("Harm now", "Service consortium/peer has no ready Pod.", false),
+            line("If nobody acts", "Nothing.", false),
+            line("Do not", "force the deletion while the machine may still run", true),
+            line("Whose it is", "team: ledger-sre", false),
+        ],
         confidence: "Confirmed: the cluster says so itself.".to_owned(),
         evidence: vec![Fact {
             text: "Node worker-7: condition Ready is Unknown NodeStatusUnknown: Kubelet stopped posting node status.".to_owned(),
             at: Some(before(640)),
         }],
         chain: vec!["".to_owned(), "waits for Pod consortium/<b>peer-0</b>, which mounts it".to_owned()],
-        harm: vec!["Service consortium/peer has no ready Pod.".to_owned()],
-        contact: vec!["team: ledger-sre".to_owned()],
         ways: vec![Way {
             title: "Bring node worker-7 back".to_owned(),
             harm: Harm::None,
@@ -81,6 +91,7 @@ pub(crate) fn trouble() -> PageSeed {
             }],
             offer: None,
         }],
+        expected: String::new(),
         attempts: vec![],
         note: String::new(),
     };

@@ -10,6 +10,7 @@ mod annotations;
 mod extension;
 mod network;
 mod pod;
+mod reference;
 mod storage;
 mod workload;
 
@@ -38,7 +39,11 @@ pub(super) type Unreadable = serde_json::Error;
 /// Aggregated API servers need not know `PartialObjectMetadata`, so whole objects are accepted too, as client-go's
 /// metadata client does. Secrets and ConfigMaps are the exception, because their data must not be sent.
 pub(super) fn media_type(kind: &Kind) -> &'static str {
-    if reader(kind).is_some() { super::request::JSON } else { metadata_media_type(kind) }
+    if reader(kind).is_some() || reference::is_read(kind) {
+        super::request::JSON
+    } else {
+        metadata_media_type(kind)
+    }
 }
 
 /// `PartialObjectMetadata` of `meta.k8s.io/v1`, for objects and for watch events.
@@ -86,6 +91,7 @@ pub(super) fn object_and_version(
 ) -> Result<Option<(Object, String)>, Unreadable> {
     let (mut meta, facts) = match reader(kind) {
         Some(read) => read(json)?,
+        None if reference::is_read(kind) => reference::read(kind, json)?,
         None => (meta(json)?, Facts::None),
     };
     let version = std::mem::take(&mut meta.resource_version);
@@ -164,8 +170,8 @@ pub(super) struct PageMeta {
 
 type Reader = fn(&str) -> Result<(Meta, Facts), Unreadable>;
 
-/// The function that reads a kind with facts; `None` if only its metadata is used. Groups that are no longer served
-/// (`extensions`, the beta groups before 1.25) are not listed.
+/// The function that reads a kind with facts of its own; `None` if only its metadata is used, or the names it refers to.
+/// Groups that are no longer served (`extensions`, the beta groups before 1.25) are not listed.
 fn reader(kind: &Kind) -> Option<Reader> {
     Some(match (&*kind.group, &*kind.kind) {
         ("", "Pod") => pod::read,
@@ -176,6 +182,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("", "PersistentVolumeClaim") => storage::read_claim,
         ("", "PersistentVolume") => storage::read_volume,
         ("snapshot.storage.k8s.io", "VolumeSnapshotContent") => storage::read_snapshot_content,
+        ("snapshot.storage.k8s.io", "VolumeSnapshot") => storage::read_snapshot,
         ("", "Service") => network::read_service,
         ("networking.k8s.io", "Ingress") => network::read_ingress,
         ("networking.k8s.io", "NetworkPolicy") => network::read_policy,

@@ -138,6 +138,8 @@ impl Known {
             | Observation::Hidden { .. }
             | Observation::Visible { .. }
             | Observation::Undeletable(_)
+            | Observation::Fetched { .. }
+            | Observation::Unasked(_)
             | Observation::Time(_)
             | Observation::Pace(_)
             | Observation::RunsIn { .. }

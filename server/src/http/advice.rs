@@ -34,8 +34,8 @@ pub(super) async fn advice(
         return Ok(Ok(text::switched_off_advice(&hub.switched_off().await?)));
     }
     let found = hub.remedies(diagnosis).await?;
-    let advice = |Remedies { cluster, card, remedies, attempts, are_allowed }| {
-        text::advice(&card, &remedies, &attempts, &cluster, are_allowed)
+    let advice = |Remedies { standpoint, card, remedies, attempts, are_allowed }| {
+        text::advice(&card, &remedies, &attempts, &standpoint, are_allowed)
     };
     Ok(found.map(advice))
 }

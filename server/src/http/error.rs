@@ -511,6 +511,42 @@ mod tests {
         assert_eq!(Failure::NotAllowed(Right::Act).json("7f")["error"]["needs"], "act");
     }
 
+    #[test]
+    fn failure_shows_text_of_the_request_and_the_cluster_without_marks_of_direction() {
+        let marked = "a\u{202e}b\u{2028}c\u{1b}";
+        let object = ObjectRef { name: marked.into(), ..object() };
+        for failure in [
+            Refusal::UnknownUnit(UnitId::new(marked)).into(),
+            Refusal::UnknownPlan(PlanId::new(marked)).into(),
+            Refusal::UnknownRun(RunId::new(marked)).into(),
+            Refusal::UnknownAttempt(marked.to_owned()).into(),
+            Refusal::Unplannable(PlanError::Cycle { path: vec![object.clone()] }).into(),
+            Refusal::Unplannable(PlanError::DeletesClaims {
+                object: object.clone(),
+                finalizer: marked.to_owned(),
+            })
+            .into(),
+            Refusal::Unplannable(PlanError::UnknownChoice {
+                choice: Choice::Without(object.clone()),
+            })
+            .into(),
+            Refusal::Overlap { run: RunId::new("r"), object }.into(),
+            Refusal::PodsHidden(UnknownReason::Inconclusive { message: marked.into() }).into(),
+            Failure::Malformed(marked.to_owned()),
+            Failure::Syntax(marked.to_owned()),
+            Failure::Shape(marked.to_owned()),
+        ] {
+            let (.., Words { what, .. }) = failure.describe();
+            assert!(what.contains("⟨U+202E⟩"), "{what}");
+            assert!(what.contains("⟨U+2028⟩") && what.contains("⟨U+001B⟩"), "{what}");
+            assert!(!what.contains(['\u{202e}', '\u{2028}', '\u{1b}']), "{what}");
+        }
+        let long = Failure::Malformed("x".repeat(20_000)).describe().2.what;
+        assert_eq!(long.chars().count(), 300);
+        let hebrew = Failure::from(Refusal::UnknownUnit(UnitId::new("\u{5d0}"))).describe().2.what;
+        assert_eq!(hebrew, "No unit is called “\u{2068}\u{5d0}\u{2069}”");
+    }
+
     #[tokio::test]
     async fn panic_becomes_an_answer_with_500() {
         use axum::{Router, middleware::from_fn, routing::get};

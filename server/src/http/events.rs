@@ -1,7 +1,8 @@
-//! Server-sent events over a subscription: what brings the reader up to date, then what comes after it, without a seam.
+//! Server-sent events over a subscription: the messages that bring the reader up to date, then the deltas after those.
 //!
-//! A reader that falls behind gets a new snapshot, never silence. Every stream ends on the drain token; without that,
-//! the process could not.
+//! A reader that falls behind gets a new snapshot. One that reads nothing holds nothing back: the channel overwrites its
+//! oldest message, and the connection ends after `Limits::stalled`. Every stream ends on the drain token, because the
+//! process waits for its streams at shutdown.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -35,14 +36,14 @@ use super::{
 };
 use crate::hub::{Frame, FrameKind, Subscription};
 
-/// How often a reader hears that the stream is alive. Proxies cut what is silent for 30 to 60 seconds.
+/// The interval between two signs of life. Proxies close a connection that is silent for 30 to 60 seconds.
 const PING: Duration = Duration::from_secs(15);
 
-/// When a reader that was told to go may come back: a restart takes about as long.
+/// The delay after which a reader of a stream that the server has ended may come back: a restart takes about as long.
 const COME_BACK: Duration = Duration::from_secs(1);
 
-/// Streams per session, one per tab. Over HTTP/1.1 a browser makes six connections to one server: two of them stay free
-/// for pages and for what a person asks.
+/// The most streams of a session, one per tab. Over HTTP/1.1 a browser makes six connections to one server: two of them
+/// stay free for pages and for a person's requests.
 const STREAMS: usize = 4;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -70,7 +71,7 @@ pub(super) async fn follow(
         after.as_deref(),
     );
     let subscription = state.hub.subscribe(topic.clone(), after).await??;
-    // Only who is let in takes the place of another.
+    // A reader that is refused must not take the place of another.
     let place = state.streams.enter(&person.session);
     let stream = Stream::new(state, topic, person, subscription, place);
     let events = futures::stream::unfold(stream, async |mut stream| {
@@ -81,7 +82,8 @@ pub(super) async fn follow(
     Ok((headers, Sse::new(events)).into_response())
 }
 
-/// The revision a reader has: the header is newer than the address it was opened with. What is no revision is none.
+/// The revision that a reader has: the header is newer than the address that the stream was opened with. Text that is not a
+/// revision counts as none.
 fn position(header: Option<&str>, query: Option<&str>) -> Option<Revision> {
     header.or(query).and_then(|id| id.parse().ok())
 }
@@ -91,7 +93,7 @@ struct Stream {
     state: AppState,
     topic: Topic,
     person: Person,
-    /// Whether the reader was told which build the server serves.
+    /// Whether the event that names the server's build was sent.
     said_build: bool,
     first: VecDeque<Frame>,
     rest: broadcast::Receiver<Frame>,
@@ -108,7 +110,7 @@ impl Stream {
         subscription: Subscription,
         place: Place,
     ) -> Self {
-        // The first at once: a reader reckons all ages from the time it tells.
+        // The first ping comes at once, because a reader computes all ages from the time in it.
         let mut ping = tokio::time::interval(PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Subscription { first, rest } = subscription;
@@ -116,7 +118,7 @@ impl Stream {
         Self { state, topic, person, said_build: false, first, rest, ping, said_bye: false, place }
     }
 
-    /// The next event, or none when the stream is over.
+    /// The next event; `None` once the stream is over.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if self.said_bye {
@@ -126,7 +128,7 @@ impl Stream {
                 return Some(self.signed_out());
             }
             if !self.said_build {
-                // Before anything else: a page of another build may not understand what follows.
+                // It comes first, because a page of another build may not understand the other events.
                 self.said_build = true;
                 return Some(self.build());
             }
@@ -159,7 +161,7 @@ impl Stream {
         }
     }
 
-    /// Subscribes again from nothing; a farewell where that is not possible.
+    /// Subscribes again without a revision. Returns the last event of the stream where that is not possible.
     async fn start_over(&mut self) -> Option<Event> {
         let asked = self.state.hub.subscribe(self.topic.clone(), None);
         let answer = tokio::select! {
@@ -178,7 +180,7 @@ impl Stream {
         }
     }
 
-    /// The session ended: whoever has no session learns nothing more.
+    /// The last event after the session has ended.
     fn signed_out(&mut self) -> Event {
         self.bye(Failure::NotSignedIn.code())
     }
@@ -204,7 +206,7 @@ impl Stream {
     }
 }
 
-/// A frame as it is: its JSON was made once for all readers and has no line breaks.
+/// A frame as an event. Its JSON was made once for all readers and has no line breaks.
 fn event(frame: &Frame) -> Event {
     let name = match frame.kind {
         FrameKind::Snapshot => "snapshot",
@@ -213,13 +215,13 @@ fn event(frame: &Frame) -> Event {
     Event::default().event(name).id(frame.revision.to_string()).data(&*frame.json)
 }
 
-/// The streams that each session has open, oldest first.
+/// The open streams of each session, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     open: Mutex<HashMap<Mark, VecDeque<CancellationToken>>>,
 }
 
-/// One open stream; given back when it is dropped.
+/// The place of one open stream, free again once it is dropped.
 struct Place {
     streams: Arc<Streams>,
     session: Mark,
@@ -234,7 +236,7 @@ impl Streams {
         all.values().map(VecDeque::len).sum()
     }
 
-    /// A place for one more stream; the oldest ends where there are too many.
+    /// A place for one more stream. Where there are too many, the oldest stream ends.
     fn enter(self: &Arc<Self>, session: &Mark) -> Place {
         let taken = CancellationToken::new();
         let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +254,7 @@ impl Streams {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Of the tokens that are left, this one alone is known to be over.
+        // Cancelled, so that it is found among the tokens below.
         self.taken.cancel();
         let mut all = self.streams.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = all.get_mut(&self.session) {
@@ -269,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_wins_and_nonsense_is_nothing() {
+    fn position_is_the_header_before_the_query_and_none_for_other_text() {
         let revision = |count| Some(Revision { boot: 0x5f, count });
         assert_eq!(position(None, None), None);
         assert_eq!(position(None, Some("5f:3")), revision(3));

@@ -49,9 +49,11 @@ fn line(event: &FeedEntry, skipped: usize) -> String {
 const LINE_CHARS: usize = 2_000;
 
 /// Replaces characters that move a terminal's cursor, break a line or change the direction of the text. Names of some
-/// kinds of objects may hold them.
+/// kinds of objects may hold them. The isolates that [`text::isolated`] puts around a name stay: it has taken those out that
+/// were in the name.
 fn in_one_line(text: &str) -> String {
     let readable = |char: char| match char.general_category() {
+        _ if matches!(char, '\u{2068}' | '\u{2069}') => char,
         GeneralCategory::Control
         | GeneralCategory::Format
         | GeneralCategory::LineSeparator
@@ -72,16 +74,28 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn name_with_control_characters_stays_on_one_line() {
+    /// The line of an object that is gone.
+    fn gone(name: &str) -> String {
         let object = ObjectRef {
             group: "example.com".into(),
             kind: "Widget".into(),
             namespace: Some("shop".into()),
-            name: "one\n1970-01-01 00:00:00 UTC\u{1b}[2J\u{202e}\u{2028}".into(),
+            name: name.into(),
         };
         let event = FeedEvent::Gone { step: StepId(0), object, unconfirmed: false };
-        let event = FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event };
-        insta::assert_snapshot!(line(&event, 0), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J⟨U+202E⟩⟨U+2028⟩ is gone");
+        line(&FeedEntry { number: 0, at: Timestamp::UNIX_EPOCH, event }, 0)
+    }
+
+    #[test]
+    fn name_with_control_characters_stays_on_one_line() {
+        let name = "one\n1970-01-01 00:00:00 UTC\u{1b}[2J\u{202e}\u{2028}";
+        insta::assert_snapshot!(gone(name), @"1970-01-01 00:00:00 UTC Widget shop/one⟨U+000A⟩1970-01-01 00:00:00 UTC⟨U+001B⟩[2J⟨U+202E⟩⟨U+2028⟩ is gone");
+    }
+
+    #[test]
+    fn name_from_right_to_left_is_isolated_and_cannot_end_its_isolate() {
+        assert!(gone("\u{5d0}").ends_with(" Widget \u{2068}shop/\u{5d0}\u{2069} is gone\n"));
+        let line = gone("\u{5d0}\u{2069}\u{202e}1");
+        assert!(line.contains("\u{2068}shop/\u{5d0}⟨U+2069⟩⟨U+202E⟩1\u{2069} is gone"), "{line}");
     }
 }

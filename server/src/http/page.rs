@@ -4,7 +4,11 @@
 //! and runs.
 
 use any_spawner::Executor;
-use app::{Assets, PageSeed, navigation::address::TROUBLE, shell, text};
+use app::{
+    Assets, PageSeed,
+    navigation::address::{self, TROUBLE},
+    shell, text,
+};
 use axum::{
     Extension,
     extract::{Query, RawPathParams, Request, State, rejection::RawPathParamsRejection},
@@ -207,6 +211,11 @@ async fn sight(subject: &Subject, hub: &HubHandle) -> Result<Result<Sight, Refus
         }
         Err(refusal) => Err(refusal),
     })
+}
+
+/// The address of a card in the list of trouble.
+pub(super) fn card(diagnosis: &str) -> String {
+    address::diagnosis(diagnosis)
 }
 
 /// The advice about the first diagnoses of a page, to be read without a script. A page asks for the others itself.

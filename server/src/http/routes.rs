@@ -3,6 +3,7 @@
 
 use axum::{
     Router,
+    extract::DefaultBodyLimit,
     handler::Handler,
     middleware::from_fn,
     routing::{self, MethodRouter},
@@ -11,8 +12,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, metrics as scrape, page, plain,
-    plans, preflight, remedies, runs, session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, kubelet_log, metrics as scrape,
+    page, plain, plans, preflight, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -94,11 +95,15 @@ pub(super) fn sign_in() -> Vec<Route> {
     vec![Route::open(Method::POST, "/session", routing::post(session::sign_in))]
 }
 
-/// The pages, and the feed of a run as text. The page of a new plan makes the plan.
+/// The pages, the form for lines of a kubelet's log, and the feed of a run as text. The page of a new plan makes the plan.
 pub(super) fn pages(state: &AppState) -> Vec<Route> {
     use Right::{Act, Look};
     let page = |path, needs| get(path, needs, page::handler(state));
+    let mut form = post("/trouble/kubelet-log", Act, kubelet_log::paste);
+    let limit = DefaultBodyLimit::max(kubelet_log::FORM_LIMIT);
+    form.handler = form.handler.layer(limit);
     vec![
+        form,
         page("/", Look),
         page("/u/{unit}", Look),
         page("/u/{unit}/plan", Act),

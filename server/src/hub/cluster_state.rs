@@ -1,38 +1,43 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
-    diagnosis::{Diagnosis, diagnose},
+    advice::{Freshness, Standpoint},
+    derived::Derived,
+    diagnosis::{Diagnosis, LogOrigin, kubelet_log::KubeletLog},
+    fetched::Question,
     graph::Graph,
     index::Index,
+    message::Record,
     observation::Observation,
     remedy::{Attempt, Remedy, remedies},
     run::Run,
-    unit::{Unit, UnitId, units},
-    world::{World, diagnosis_card},
+    unit::{Unit, UnitId},
+    wanted::wanted,
+    world::{UnitCards, World, diagnosis_card},
 };
 use tokio::time::Instant;
 
-use super::{clock::Clock, handle::Remedies};
+use super::{clock::Clock, handle::Remedies, kubelet_logs::KubeletLogs};
 use crate::journal::ClusterId;
 
-/// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
-const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
+/// The time for which the cluster is asked about diagnoses that nobody reads.
+const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
     name: String,
     clock: Clock,
     index: Index,
-    /// The state of the index from which the graph and the units were computed.
-    computed: u64,
-    graph: Graph,
-    units: BTreeMap<UnitId, Unit>,
-    diagnoses: Vec<Diagnosis>,
-    /// The time of the diagnoses.
-    diagnosed: Option<Timestamp>,
+    derived: Derived,
+    cards: UnitCards,
+    /// The questions of the diagnoses to the cluster.
+    wanted: BTreeSet<Question>,
+    /// The last time at which somebody read something of the cluster.
+    read: Option<Timestamp>,
+    kubelet_logs: KubeletLogs,
 }
 
 /// The index with a graph and units that are up to date.
@@ -48,12 +53,16 @@ pub(super) struct Current<'a> {
 impl ClusterState {
     /// A cluster of which nothing has been observed.
     pub(super) fn new(name: String, now: Timestamp) -> Self {
-        let index = Index::default();
-        let graph = Graph::of(&index);
-        let units = units(&index, &graph);
-        let computed = index.changes();
-        let (clock, diagnoses) = (Clock::start(now), Vec::new());
-        Self { name, clock, computed, index, graph, units, diagnoses, diagnosed: None }
+        Self {
+            name,
+            clock: Clock::start(now),
+            index: Index::default(),
+            derived: Derived::default(),
+            cards: UnitCards::default(),
+            wanted: BTreeSet::new(),
+            read: None,
+            kubelet_logs: KubeletLogs::default(),
+        }
     }
 
     /// Starts the clock again at this time.
@@ -111,7 +120,31 @@ impl ClusterState {
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
         let card = diagnosis_card(index, diagnosis, &attempts);
-        Some(Remedies { cluster: name.to_owned(), card, remedies, attempts, are_allowed })
+        let standpoint = Standpoint {
+            cluster: name.to_owned(),
+            identity: index.identity().cloned(),
+            freshness: Some(Freshness {
+                unreachable: index.unreachable().map(|unreachable| unreachable.since),
+                hidden: index.hidden_kinds().into_keys().collect(),
+            }),
+            now: minute,
+        };
+        Some(Remedies { standpoint, card, remedies, attempts, are_allowed })
+    }
+
+    /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
+    pub(super) fn keep_kubelet_log(
+        &mut self,
+        diagnosis: &str,
+        log: &KubeletLog,
+        by: &str,
+    ) -> Option<()> {
+        let Current { diagnoses, now, .. } = self.current();
+        let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
+        let pod = found.pod_of_kubelet()?.0.clone();
+        self.kubelet_logs.keep(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
+        self.derived.diagnose_again();
+        Some(())
     }
 
     /// A diagnosis with its ways out at this moment; `None` if there is none of this id.
@@ -121,24 +154,41 @@ impl ClusterState {
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
     }
 
-    /// Computes the graph, the units and the diagnoses from the index, unless they are up to date.
+    /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
+    pub(super) fn wanted(&mut self) -> &BTreeSet<Question> {
+        let now = self.clock.now();
+        if self.read.is_none_or(|at| now.duration_since(at) > ASKED_FOR) {
+            self.wanted.clear();
+        }
+        &self.wanted
+    }
+
+    /// The records of the overview. The cards of its units are kept until they may differ.
+    pub(super) fn overview(&mut self, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Record> {
+        self.current();
+        let (stale, now) = (self.derived.take_stale(), self.clock.now());
+        let Self { name, index, derived, cards, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
+        let world = World { cluster: name, index, graph, units, runs, attempts, diagnoses, now };
+        world.overview_with(cards, &stale)
+    }
+
+    /// Brings the graph, the units and the diagnoses up to date with the index, which remembers a bounded number of changes.
+    pub(super) fn follow(&mut self) {
+        let now = self.clock.now();
+        if self.derived.follow(&mut self.index, now) {
+            self.kubelet_logs.add_to(self.derived.diagnoses_mut());
+            self.wanted = wanted(&self.index, self.derived.graph(), self.derived.diagnoses());
+        }
+    }
+
+    /// The cluster for a reader, up to date.
     pub(super) fn current(&mut self) -> Current<'_> {
-        let (changes, now) = (self.index.changes(), self.clock.now());
-        let has_changed = self.computed != changes;
-        if has_changed {
-            self.graph = Graph::of(&self.index);
-            self.units = units(&self.index, &self.graph);
-            self.computed = changes;
-        }
-        let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
-        if has_changed || self.diagnosed.is_none_or(is_old) {
-            // Before every kind is listed, what is not known yet would look as if it were not there.
-            let is_synced = self.index.is_synced();
-            self.diagnoses =
-                if is_synced { diagnose(&self.index, &self.graph, now) } else { Vec::new() };
-            self.diagnosed = Some(now);
-        }
-        let Self { name, index, graph, units, diagnoses, .. } = self;
+        self.follow();
+        let now = self.clock.now();
+        self.read = Some(now);
+        let Self { name, index, derived, .. } = self;
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
         Current { name, index, graph, units, diagnoses, now }
     }
 }

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
+    advice::Standpoint,
+    diagnosis::kubelet_log::KubeletLog,
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::{Object, ObjectRef, Uid},
     observation::Observation,
@@ -112,6 +114,17 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Remedies, Refusal>>,
     },
+    /// A person pasted lines of a kubelet's log.
+    KubeletLog {
+        /// The id of the diagnosis.
+        diagnosis: String,
+        /// The facts of the lines.
+        log: KubeletLog,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
     /// A person has confirmed a remedy.
     Remedy {
         /// The person's confirmation.
@@ -215,8 +228,8 @@ pub struct Reading {
 /// The ways out of a deletion that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedies {
-    /// The cluster's name in the kubeconfig, for the commands.
-    pub cluster: String,
+    /// The cluster, and how fresh its state is.
+    pub standpoint: Standpoint,
     /// The diagnosis.
     pub card: DiagnosisCard,
     /// The remedies, the least harmful first.
@@ -475,6 +488,20 @@ impl HubHandle {
         diagnosis: String,
     ) -> Result<Result<Remedies, Refusal>, HubClosed> {
         self.request(|reply| Incoming::ReadRemedies { diagnosis, reply }).await
+    }
+
+    /// Keeps a kubelet's log as evidence about a diagnosis, as long as its Pod waits.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownDiagnosis`] where there is none, or none about which a kubelet says anything; [`HubClosed`] if the
+    /// process is ending.
+    pub async fn kubelet_log(
+        &self,
+        diagnosis: String,
+        log: KubeletLog,
+        by: String,
+    ) -> Result<Result<(), Refusal>, HubClosed> {
+        self.request(|reply| Incoming::KubeletLog { diagnosis, log, by, reply }).await
     }
 
     /// Has Unwind do a remedy that a person has confirmed. The reply is the id of the attempt; its outcome follows.

@@ -48,6 +48,8 @@ impl Topics {
         }
         self.published = Instant::now();
         self.stale = false;
+        // Also without readers, because the index remembers only so many changes.
+        cluster.follow();
         self.channels.retain(|_, channel| !channel.is_abandoned(LINGER));
         let channels = self.channels.iter_mut();
         let followed: Vec<Topic> = channels
@@ -101,10 +103,10 @@ impl Topics {
         let records = match records(topic, cluster, runs) {
             // The unit is gone and has readers: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_)) if self.channels.contains_key(topic) => {
-                frame_records(cluster, runs)?
+                frame_records(cluster, runs)
             }
             Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {
-                frame_records(cluster, runs)?
+                frame_records(cluster, runs)
             }
             records => records?,
         };
@@ -123,7 +125,7 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
     match topic {
-        Topic::Units => Ok(cluster.current().world(&latest, &attempts).overview()),
+        Topic::Units => Ok(cluster.overview(&latest, &attempts)),
         Topic::Trouble => Ok(cluster.current().world(&latest, &attempts).trouble()),
         Topic::Unit(id) => {
             let is_synced = cluster.index().is_synced();
@@ -140,20 +142,8 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
 }
 
 /// The records of every page's frame.
-fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
-    Ok(records(&Topic::Units, cluster, runs)?.into_iter().filter(is_frame).collect())
-}
-
-/// Whether a record belongs to a page's frame rather than to its content.
-fn is_frame(record: &Record) -> bool {
-    match record {
-        Record::Cluster(_) | Record::HiddenKind(_) => true,
-        Record::Unit(_)
-        | Record::Run(_)
-        | Record::Object(_)
-        | Record::Edge(_)
-        | Record::Step(_)
-        | Record::Event(_)
-        | Record::Diagnosis(_) => false,
-    }
+fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Vec<Record> {
+    let latest = runs.latest_first(cluster);
+    let attempts = runs.attempts().latest_first(cluster);
+    cluster.current().world(&latest, &attempts).frame()
 }

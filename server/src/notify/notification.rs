@@ -3,7 +3,9 @@
 use app::text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use teardown::{diagnosis::Confidence, message::DiagnosisCard, object::ObjectRef};
+use teardown::{
+    advice::Standpoint, diagnosis::Confidence, message::DiagnosisCard, object::ObjectRef,
+};
 
 /// The event that a notification tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,6 +54,8 @@ impl Notification {
     pub(super) fn stuck(card: &DiagnosisCard, cluster: &str, at: Timestamp) -> Self {
         let diagnosis = &card.diagnosis;
         let sentence = text::cause(diagnosis);
+        let (identity, freshness) = (None, None);
+        let standpoint = Standpoint { cluster: cluster.to_owned(), identity, freshness, now: at };
         Self {
             event: Event::Stuck,
             at,
@@ -64,7 +68,7 @@ impl Notification {
             since: diagnosis.since,
             title: text::stuck_in(cluster, &sentence),
             sentence,
-            text: text::advice(card, &[], &[], cluster, false).note,
+            text: text::advice(card, &[], &[], &standpoint, false).note,
         }
     }
 

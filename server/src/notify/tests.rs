@@ -72,17 +72,19 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
             provider: None,
             control_plane: false,
             silent: 1,
+            renews: false,
         },
         root,
         confidence: Confidence::Confirmed,
         evidence: vec![],
         waiting: vec![],
         total: 3,
+        held: vec![],
         since: Timestamp::UNIX_EPOCH,
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard { diagnosis, contact: vec![], stamp: 0 }
+    DiagnosisCard { diagnosis, contact: vec![], before: vec![], stamp: 0 }
 }
 
 /// A receiver that answers with these statuses, and then with 200.

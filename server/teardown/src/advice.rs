@@ -6,6 +6,8 @@
 //!   a page makes the sentences. Thirty causes, and as many kinds of remedies with all that they reach, need and lose, would
 //!   cost each first load about 30 KB of Brotli, and most pages never show one.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +16,37 @@ use crate::remedy::{Harm, Holds};
 /// The id of the advice about the things that remedies switched off. It is not that of any diagnosis.
 pub const SWITCHED_OFF: &str = "switchedOff";
 
+/// Where a diagnosis is made from, and how fresh it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standpoint {
+    /// The cluster's name in the kubeconfig.
+    pub cluster: String,
+    /// The name by which the API server knows our credentials, if it has told.
+    pub identity: Option<Arc<str>>,
+    /// How fresh the state is; none where it is not known.
+    pub freshness: Option<Freshness>,
+    /// The time, in whole minutes.
+    pub now: Timestamp,
+}
+
+/// How fresh the state of the cluster is, and what is missing from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// The time since which the API server does not answer.
+    pub unreachable: Option<Timestamp>,
+    /// The resources and group versions that cannot be seen.
+    pub hidden: Vec<String>,
+}
+
 /// Help for a person who acts on a diagnosis, or starts a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Advice {
-    /// The harm that the wait does now.
-    pub harm: Vec<String>,
-    /// Whom to call: labels of the root that say whose it is and where it runs.
-    pub contact: Vec<String>,
-    /// The course of things without anybody's help.
-    pub if_nobody_acts: String,
-    /// The mistake that would make it worse, if there is a likely one.
-    pub do_not: Option<String>,
+    /// The lines that somebody needs first who was woken by it: where this is and how fresh, the harm now, the course of things without
+    /// anybody's help, the mistake that would make it worse, what changed just before, whom to call.
+    pub first: Vec<Line>,
+    /// Of a plan: whether a refusal is expected.
+    pub expected: String,
     /// For each object that waits, in the order of the card: the object that it waits for, and how; empty for the root.
     pub chain: Vec<String>,
     /// The facts that speak for the cause, each with its object and field, in the cluster's own words.
@@ -36,8 +57,36 @@ pub struct Advice {
     pub ways: Vec<Way>,
     /// The ways that persons had Unwind do, the latest first, each with its outcome.
     pub attempts: Vec<String>,
+    /// The box for lines of the kubelet's log; none where such lines say nothing about the cause.
+    #[serde(default)]
+    pub log: Option<LogBox>,
     /// The card as Markdown, to be pasted into an incident's channel or ticket; empty while a plan is still being checked.
     pub note: String,
+}
+
+/// A named line of what somebody needs first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line {
+    /// The name.
+    pub name: String,
+    /// The sentences.
+    pub said: Vec<String>,
+    /// It warns.
+    pub warns: bool,
+}
+
+/// A form that takes lines of the kubelet's log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogBox {
+    /// The id of the diagnosis.
+    pub diagnosis: String,
+    /// The text above it.
+    pub label: String,
+    /// The text of its button.
+    pub button: String,
+    /// The commands that show the lines.
+    pub commands: Vec<WayCommand>,
 }
 
 /// A fact in one sentence.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A problem with an API call: a quotation of somebody else, or a code for which the page writes the sentence in the
 /// reader's language.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ApiProblem {
     /// A quotation from the API server, or from the library that could not reach it: bounded and without line breaks.
@@ -14,7 +14,7 @@ pub enum ApiProblem {
 }
 
 /// A problem that Unwind found. Texts in it are bounded and without line breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemCode {
     /// No answer in time.

@@ -5,6 +5,9 @@ use jiff::SignedDuration;
 
 use crate::object::Kind;
 
+/// The longest grace period, in seconds, that moves a limit.
+const LONGEST_GRACE: i64 = 86_400;
+
 /// Two time limits, counted from the moment an object reached its deletion phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
@@ -33,14 +36,24 @@ impl Deadlines {
     /// namespace's controller waits 5 s before its first pass and up to 16 s between two. Claims and volumes wait for
     /// detach and for a storage driver.
     pub fn of(kind: &Kind, grace: i64) -> Self {
-        let (slow, stuck) = match (&*kind.group, &*kind.kind) {
-            ("", "Pod") => (grace.clamp(0, 86_400) + 30, grace.clamp(0, 86_400) + 120),
-            ("", "Namespace") => (60, 300),
-            ("", "PersistentVolumeClaim" | "PersistentVolume") => (60, 180),
-            _ => (30, 120),
-        };
-        Self { slow: SignedDuration::from_secs(slow), stuck: SignedDuration::from_secs(stuck) }
+        Self::fitted(kind, grace, None)
     }
+
+    /// The same for a cluster in which 95 of 100 deletions of the kind were complete within `usual` after their grace periods.
+    /// Slow is what takes longer than those, but at least half and at most twice as long as in every cluster; stuck moves
+    /// along.
+    pub fn fitted(kind: &Kind, grace: i64, usual: Option<SignedDuration>) -> Self {
+        let (grace, slow, stuck) = match (&*kind.group, &*kind.kind) {
+            ("", "Pod") => (grace.clamp(0, LONGEST_GRACE), 30, 120),
+            ("", "Namespace") => (0, 60, 300),
+            ("", "PersistentVolumeClaim" | "PersistentVolume") => (0, 60, 180),
+            _ => (0, 30, 120),
+        };
+        let usual = usual.map_or(slow, |usual| usual.as_secs().clamp(slow / 2, slow * 2));
+        let limit = |seconds| SignedDuration::from_secs(grace + seconds);
+        Self { slow: limit(usual), stuck: limit(stuck * usual / slow) }
+    }
+
     /// Classifies a wait of this length.
     pub fn overdue(self, waited: SignedDuration) -> Overdue {
         if waited >= self.stuck {
@@ -50,5 +63,29 @@ impl Deadlines {
         } else {
             Overdue::No
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod() -> Kind {
+        let text = std::sync::Arc::<str>::from;
+        let (group, kind, version, plural) = (text(""), text("Pod"), text("v1"), text("pods"));
+        Kind { group, kind, version, plural, namespaced: true }
+    }
+
+    #[test]
+    fn what_is_usual_here_moves_the_limits_at_most_twofold() {
+        let limits = |usual: Option<i64>| {
+            let usual = usual.map(SignedDuration::from_secs);
+            let Deadlines { slow, stuck } = Deadlines::fitted(&pod(), 10, usual);
+            (slow.as_secs(), stuck.as_secs())
+        };
+        assert_eq!(limits(None), (40, 130));
+        assert_eq!(limits(Some(1)), (25, 70));
+        assert_eq!(limits(Some(45)), (55, 190));
+        assert_eq!(limits(Some(100_000)), (70, 250));
     }
 }

@@ -7,12 +7,18 @@
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
 //! - Where a kind that would tell is hidden, the diagnosis says so, and never that there is no cause.
-//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred.
+//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until somebody
+//!   gives that log (`kubelet_log`, `kubelet_report`).
 
 mod admission;
+mod before;
 mod case;
 mod cause;
+mod control_plane;
+mod events;
 mod finalizer;
+pub mod kubelet_log;
+mod kubelet_report;
 mod namespace;
 mod owner;
 mod pod;
@@ -26,12 +32,18 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::cause::{Cause, Confidence, Evidence, Link, Source};
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
+    before::before,
     case::{Case, Serving},
+    events::subjects,
     finalizer::finisher,
     pod::missing_driver,
+};
+pub use self::{
+    cause::{Cause, Confidence, Evidence, Link, Source},
+    kubelet_log::{LogOrigin, RestOfLog},
+    kubelet_report::{KubeletReport, add_reports},
 };
 use crate::{
     deadlines::Overdue,
@@ -65,6 +77,9 @@ pub struct Diagnosis {
     pub waiting: Vec<Waiting>,
     /// The number of all objects that wait.
     pub total: usize,
+    /// All of them.
+    #[serde(skip)]
+    pub held: Vec<Uid>,
     /// The time at which the first of them was deleted.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
@@ -109,9 +124,10 @@ impl Impact {
 }
 
 impl Diagnosis {
-    /// The order in which a person looks at several: what does harm, then what is stuck, then what holds the most.
-    pub fn harm(&self) -> (bool, bool, usize) {
-        (!self.impact.is_none(), self.stuck, self.total)
+    /// The order in which a person looks at several: what explains others, then what does harm, then what is stuck, then
+    /// what holds the most.
+    pub fn harm(&self) -> (bool, bool, bool, usize) {
+        (self.cause.explains_others(), !self.impact.is_none(), self.stuck, self.total)
     }
 }
 
@@ -136,15 +152,15 @@ const DETECTORS: &[Detector] = &[
     pod::node_away,
     pod::not_stopped,
     pod::not_unmounted,
-    // The last one asks whether the others found nothing.
+    // These ask what the others found.
     namespace::silent,
+    control_plane::manager,
 ];
 
 /// Diagnoses every deletion that waits, the worst first.
 pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> {
     let case = Case { index, graph, now };
-    let mut objects: Vec<&Arc<Object>> =
-        index.objects().filter(|object| object.deletion.is_some()).collect();
+    let mut objects: Vec<&Arc<Object>> = index.going().collect();
     objects.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
     let mut roots: BTreeMap<String, Root<'_>> = BTreeMap::new();
     let mut waiters: HashMap<&Uid, Vec<(&Arc<Object>, Link)>> = HashMap::new();
@@ -173,6 +189,7 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
     }
     let mut found: Vec<Diagnosis> =
         roots.into_iter().filter_map(|(id, root)| root.diagnosis(id, &case, &waiters)).collect();
+    found.iter_mut().for_each(|diagnosis| events::add(diagnosis, index, graph));
     found.sort_by(|a, b| {
         b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
@@ -257,6 +274,7 @@ impl<'a> Root<'a> {
             evidence: self.evidence.into_iter().take(EVIDENCE).collect(),
             waiting: waiting.collect(),
             total: order.len(),
+            held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| accepted(object)).min()?,
             stuck: overdue == Overdue::Stuck,
             impact: impact(case, order.iter().map(|(object, _)| *object)),

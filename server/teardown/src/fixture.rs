@@ -12,6 +12,9 @@
 //! A condition is written `NAME:STATUS:REASON:AGE:MESSAGE` with `_` for each blank of the message, several joined by `;`.
 //! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`.
 //!
+//! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
+//! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
+//!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
@@ -27,8 +30,8 @@ use crate::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
         Container, ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress,
         Kind, Namespace, Node, Object, OwnerRef, Phase, Pod, PodReference, PodReferenceKind,
-        Reclaim, ResourceRule, Role, Service, ServiceAccount, ServiceRef, SnapshotContent, Target,
-        Uid, Volume, Webhooks, Workload,
+        Reclaim, Reference, References, ResourceRule, Role, Service, ServiceAccount, ServiceRef,
+        Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -81,6 +84,30 @@ const KINDS: &[(&str, &str, &str, &str, bool)] = &[
     ),
     ("csinode", "storage.k8s.io", "CSINode", "csinodes", false),
     ("csidriver", "storage.k8s.io", "CSIDriver", "csidrivers", false),
+    ("class", "storage.k8s.io", "StorageClass", "storageclasses", false),
+    ("vac", "storage.k8s.io", "VolumeAttributesClass", "volumeattributesclasses", false),
+    ("snapclass", "snapshot.storage.k8s.io", "VolumeSnapshotClass", "volumesnapshotclasses", false),
+    ("priority", "scheduling.k8s.io", "PriorityClass", "priorityclasses", false),
+    ("runtime", "node.k8s.io", "RuntimeClass", "runtimeclasses", false),
+    ("devices", "resource.k8s.io", "ResourceClaim", "resourceclaims", true),
+    ("template", "resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", true),
+    ("gateway", "gateway.networking.k8s.io", "Gateway", "gateways", true),
+    ("gwclass", "gateway.networking.k8s.io", "GatewayClass", "gatewayclasses", false),
+    ("route", "gateway.networking.k8s.io", "HTTPRoute", "httproutes", true),
+    (
+        "policy",
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicies",
+        false,
+    ),
+    (
+        "policybinding",
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+        false,
+    ),
 ];
 
 /// The time at which fixtures are read.
@@ -252,6 +279,10 @@ impl<'a> Fields<'a> {
             "config" => PodReferenceKind::ConfigMap,
             "secret" => PodReferenceKind::Secret,
             "account" => PodReferenceKind::ServiceAccount,
+            "priority" => PodReferenceKind::PriorityClass,
+            "runtime" => PodReferenceKind::RuntimeClass,
+            "devices" => PodReferenceKind::ResourceClaim,
+            "template" => PodReferenceKind::ResourceClaimTemplate,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")
@@ -340,6 +371,33 @@ impl<'a> Fields<'a> {
         }
     }
 
+    fn reference(field: &str, text: &str) -> Reference {
+        let mut parts = text.splitn(3, '/');
+        let mut next = || parts.next().unwrap_or_default();
+        let (word, first, second) = (next(), next(), next());
+        // The parameters of an admission policy are named without their kind.
+        let kind = (word != "param").then(|| kind(word));
+        let (namespace, name) =
+            if second.is_empty() { (None, first) } else { (Some(first), second) };
+        Reference {
+            group: kind.as_ref().map_or_else(Arc::default, |kind| kind.group.clone()),
+            kind: kind.as_ref().map_or_else(Arc::default, |kind| kind.kind.clone()),
+            namespace: namespace.map(Arc::from),
+            name: name.into(),
+            field: field.into(),
+        }
+    }
+
+    fn references(&self) -> Facts {
+        let names = self.list("refs").map(|text| {
+            let (field, text) = text.split_once(':').unwrap_or(("spec.ref", text));
+            Self::reference(field, text)
+        });
+        let (controller, driver) = (self.text("controller"), self.text("driver"));
+        let read = References { names: names.collect(), controller, driver };
+        if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
+    }
+
     fn facts(&self, kind: &Kind) -> Facts {
         match &*kind.kind {
             "Pod" => Facts::Pod(Box::new(Pod {
@@ -362,13 +420,18 @@ impl<'a> Fields<'a> {
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
                     recreates: self.get("strategy") == Some("Recreate"),
+                    drivers: self.list("drivers").map(Arc::from).collect(),
                 }))
             }
             "PersistentVolumeClaim" => Facts::Claim(Box::new(Claim {
                 volume: self.text("volume"),
                 class: self.text("class"),
                 capacity: self.text("capacity"),
-                phase: Some("Bound".into()),
+                phase: Some(self.get("phase").unwrap_or("Bound").into()),
+                attributes: self.text("attributes"),
+                source: self
+                    .get("from")
+                    .map(|text| Box::new(Self::reference("spec.dataSourceRef", text))),
             })),
             "PersistentVolume" => Facts::Volume(Box::new(Volume {
                 claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(
@@ -388,6 +451,7 @@ impl<'a> Fields<'a> {
                 driver: self.text("driver"),
                 capacity: self.text("capacity"),
                 phase: Some(self.get("phase").unwrap_or("Bound").into()),
+                attributes: self.text("attributes"),
             })),
             "Service" => Facts::Service(Box::new(Service {
                 selector: self.selector("selector"),
@@ -507,9 +571,16 @@ impl<'a> Fields<'a> {
                 Facts::SnapshotContent(Box::new(SnapshotContent {
                     deletes: self.get("policy") == Some("Delete"),
                     snapshot: snapshot.map(|(namespace, name)| (namespace.into(), name.into())),
-                    driver: "csi".into(),
+                    driver: self.text("driver").unwrap_or_else(|| "csi".into()),
+                    class: self.text("class"),
                 }))
             }
+            "VolumeSnapshot" => Facts::Snapshot(Box::new(Snapshot {
+                claim: self.text("claim"),
+                content: self.text("content"),
+                class: self.text("class"),
+                ready: self.get("ready") != Some("no"),
+            })),
             "VolumeAttachment" => Facts::Attachment(Box::new(Attachment {
                 volume: self.text("volume"),
                 node: self.text("node").unwrap_or_default(),
@@ -520,7 +591,7 @@ impl<'a> Fields<'a> {
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
                 drivers: self.list("drivers").map(Arc::from).collect(),
             })),
-            _ => Facts::None,
+            _ => self.references(),
         }
     }
 }

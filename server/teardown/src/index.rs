@@ -6,12 +6,16 @@
 //! objects, and every query about them returns "unknown". If a kind is hidden in some namespaces only, this holds for
 //! queries about those namespaces.
 
+mod by_use;
 mod changed;
 mod controller;
 mod departures;
+mod durations;
+mod fetches;
 mod gone;
 mod key;
 mod pods;
+mod reads;
 mod visibility;
 
 use std::{
@@ -23,11 +27,19 @@ use std::{
 use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
-pub use self::departures::Departure;
+pub(crate) use self::reads::{Changes, Question};
 use self::{
+    by_use::ByUse,
     changed::{Kept, Rules},
     departures::Departures,
+    durations::Durations,
+    fetches::Fetches,
     key::{ByName, ByUid, Name},
+    reads::{Asked, Reads},
+};
+pub use self::{
+    departures::{Departure, Transition},
+    fetches::Renewal,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -51,7 +63,13 @@ pub struct Index {
     kinds: BTreeMap<String, Watch>,
     objects: HashSet<Kept>,
     names: NameSet<ByName, RandomState>,
+    by_use: ByUse,
+    /// The changes that nobody has taken yet.
+    fresh: Changes,
+    reads: Reads,
     hidden: BTreeMap<String, HiddenKind>,
+    /// Whether a kind is hidden, or may be in some namespaces.
+    hides: bool,
     /// The resources of which discovery lists no verb `delete`.
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
@@ -61,6 +79,8 @@ pub struct Index {
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    durations: Durations,
+    fetches: Fetches,
     rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
@@ -159,8 +179,17 @@ impl Index {
     pub fn apply(&mut self, batch: impl IntoIterator<Item = Observation>, now: Timestamp) {
         self.now = now;
         for observation in batch {
-            self.changes += 1;
+            // No edge and no unit depends on what is fetched.
+            let is_fetched =
+                matches!(observation, Observation::Fetched { .. } | Observation::Unasked(_));
+            self.changes += u64::from(!is_fetched);
+            let concerns_one = observation.concerns_one_object();
             self.observe(observation, now);
+            if !concerns_one {
+                self.fresh.note_list();
+                let is_partly_watched = |watch: &Watch| watch.per_namespace.is_some();
+                self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
+            }
         }
     }
 
@@ -229,6 +258,8 @@ impl Index {
             }
             // They concern the caller's clock; the index receives the time as an argument.
             Observation::Time(_) | Observation::Pace(_) => {}
+            Observation::Fetched { question, answer } => self.fetches.note(question, answer, now),
+            Observation::Unasked(question) => self.fetches.forget(&question),
             Observation::RunsIn { namespace } => self.own_namespace = Some(namespace),
             Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
@@ -341,6 +372,9 @@ impl Index {
     fn put(&mut self, object: Object, is_event: bool) {
         let object = Arc::new(object);
         let before = self.objects.get(&object.uid);
+        if let Some(before) = before {
+            self.departures.compare(&before.object, &object, self.now);
+        }
         let changed = match before.filter(|before| !is_event && *before.object == *object) {
             Some(before) => before.changed,
             None => self.rules.note(&object.kind, self.now),
@@ -361,11 +395,16 @@ impl Index {
             watch.objects.replace(ByUid(object.clone()));
         }
         self.names.replace(ByName(object.clone()));
-        self.objects.replace(Kept { object, changed });
+        let before = self.objects.replace(Kept { object: object.clone(), changed });
+        let before = before.map(|kept| kept.object);
+        self.fresh.note(before.as_deref(), Some(&object));
+        self.by_use.replace(before.as_ref(), Some(&object));
     }
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
+        self.fresh.note(Some(&object), None);
+        self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
             self.unconfirmed.insert(uid.clone(), object.clone());
@@ -378,6 +417,9 @@ impl Index {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         self.departures.push(&object, self.now);
+        if proof == Proof::DeletedEvent {
+            self.durations.note(&object, self.now);
+        }
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
         if self.tombstones.insert(uid.clone(), Tombstone { owners, proof }).is_none() {
             self.tombstones_by_age.push_back(uid.clone());
@@ -386,6 +428,7 @@ impl Index {
             && let Some(oldest) = self.tombstones_by_age.pop_front()
         {
             self.tombstones.remove(&oldest);
+            self.fresh.note_forgotten(&oldest);
             self.unconfirmed.remove(&oldest);
         }
     }
@@ -397,12 +440,18 @@ impl Index {
 
     /// All objects, in no order.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.ask(Asked::Objects);
         self.objects.iter().map(|kept| &kept.object)
     }
 
-    /// Workloads and APIServices that were deleted in the last half hour, oldest first.
+    /// Objects that were deleted in the last half hour and without which others may not be able to go, oldest first.
     pub fn departures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
-        self.departures.iter()
+        self.departures.deleted()
+    }
+
+    /// Nodes that became ready or stopped being so in the last half hour, oldest first.
+    pub fn transitions(&self) -> impl DoubleEndedIterator<Item = &Transition> {
+        self.departures.transitions()
     }
 
     /// The number of known objects.
@@ -422,11 +471,13 @@ impl Index {
 
     /// The object of that UID.
     pub fn get(&self, uid: &Uid) -> Option<&Arc<Object>> {
+        self.ask(Asked::Uid(uid));
         self.objects.get(uid).map(|kept| &kept.object)
     }
 
     /// The object that has this name now.
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
+        self.ask(Asked::Name(Name::from(name)));
         self.names.get(&Name::from(name)).map(|ByName(object)| object)
     }
 
@@ -439,11 +490,13 @@ impl Index {
         name: &str,
     ) -> Option<&Arc<Object>> {
         let name = Name { group, kind, namespace, name };
+        self.ask(Asked::Name(name));
         self.names.get(&name).map(|ByName(object)| object)
     }
 
     /// The objects of a resource, such as `deployments.apps`, in no order.
     pub(crate) fn of_resource(&self, resource: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.ask(Asked::Resource(resource));
         let watch = self.kinds.get(resource);
         watch.into_iter().flat_map(|watch| &watch.objects).map(|ByUid(object)| object)
     }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, hash::Hash, sync::Arc};
 
 use crate::{
     labels::{Label, Labels},
-    object::{Annotations, Facts, Kind, Object, OwnerRef, PodReference, ServiceRef},
+    object::{Annotations, Facts, Kind, Object, OwnerRef, PodReference, Reference, ServiceRef},
     selector::Selector,
 };
 
@@ -55,10 +55,17 @@ impl Interner {
                 self.share_labels(&mut workload.template_labels);
                 self.share_uses(&mut workload.uses);
                 self.share_texts(&mut workload.claim_templates);
+                self.share_texts(&mut workload.drivers);
             }
             Facts::Claim(claim) => {
-                let texts = [&mut claim.class, &mut claim.capacity, &mut claim.phase];
+                let texts = [
+                    &mut claim.class,
+                    &mut claim.capacity,
+                    &mut claim.phase,
+                    &mut claim.attributes,
+                ];
                 self.share_texts(texts.into_iter().flatten());
+                self.share_references(claim.source.as_deref_mut());
             }
             Facts::Volume(volume) => {
                 self.share_texts(volume.claim.iter_mut().map(|claim| &mut claim.namespace));
@@ -67,6 +74,7 @@ impl Interner {
                     &mut volume.driver,
                     &mut volume.capacity,
                     &mut volume.phase,
+                    &mut volume.attributes,
                 ];
                 self.share_texts(texts.into_iter().flatten());
             }
@@ -111,11 +119,18 @@ impl Interner {
             }
             Facts::SnapshotContent(content) => {
                 self.share_texts([&mut content.driver]);
+                self.share_texts(&mut content.class);
                 self.share_texts(content.snapshot.iter_mut().map(|(namespace, _)| namespace));
             }
             Facts::Attachment(attachment) => {
                 self.share_texts(&mut attachment.volume);
                 self.share_texts([&mut attachment.node, &mut attachment.attacher]);
+            }
+            Facts::Snapshot(snapshot) => self.share_texts(&mut snapshot.class),
+            Facts::References(references) => {
+                self.share_references(&mut references.names);
+                self.share_texts(&mut references.controller);
+                self.share_texts(&mut references.driver);
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
             Facts::None | Facts::Node(_) | Facts::Namespace(_) => {}
@@ -167,6 +182,13 @@ impl Interner {
         }
     }
 
+    fn share_references<'a>(&mut self, references: impl IntoIterator<Item = &'a mut Reference>) {
+        for reference in references {
+            let Reference { group, kind, namespace, name, field } = reference;
+            self.share_texts([group, kind, name, field].into_iter().chain(namespace));
+        }
+    }
+
     fn share_services<'a>(&mut self, services: impl IntoIterator<Item = &'a mut ServiceRef>) {
         for service in services {
             self.share_texts([&mut service.namespace, &mut service.name, &mut service.field]);
@@ -187,6 +209,17 @@ fn share_list<T: Clone + Eq + Hash>(
     kept.share_with_parts(list, |list| Arc::make_mut(list).iter_mut().for_each(share_part));
 }
 
+/// Shared texts alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts(Kept<str>);
+
+impl Texts {
+    /// Replaces a text by an equal shared one.
+    pub(crate) fn share(&mut self, text: &mut Arc<str>) {
+        self.0.share_text(text);
+    }
+}
+
 /// Shared values of one type.
 #[derive(Debug)]
 struct Kept<T: ?Sized> {
@@ -196,6 +229,12 @@ struct Kept<T: ?Sized> {
     room: usize,
     /// The number of values rejected since the last sweep. A sweep for each of them would cost more than it saves.
     turned_away: usize,
+}
+
+impl<T: ?Sized> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), room: self.room, turned_away: self.turned_away }
+    }
 }
 
 impl<T: ?Sized> Default for Kept<T> {

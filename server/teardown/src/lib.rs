@@ -4,8 +4,8 @@
 //! Reading order: [`object`] has the known fields of one object, [`interner`] shares values between objects, [`index`]
 //! tracks the state of the cluster, [`relation`] finds the edges between two objects, [`graph`] has all edges,
 //! [`mod@unit`] groups objects into applications, [`plan`] orders the deletion of a unit, [`mod@preflight`] says what would
-//! refuse or hold it, [`run`] executes a plan one decision at a time, [`diagnosis`] says why a deletion waits, [`remedy`] has
-//! the ways out of it, [`message`] has the messages to the browser, and [`tally`] the counts for monitoring.
+//! refuse or hold it, [`run`] executes a plan one decision at a time, [`diagnosis`] says why a deletion waits, [`mod@wanted`] what
+//! the cluster is asked for to confirm it, [`remedy`] has the ways out of it, [`message`] has the messages to the browser, and [`tally`] the counts for monitoring.
 #![warn(missing_docs)]
 
 pub mod millis;
@@ -21,12 +21,15 @@ pub mod observation;
 pub mod state;
 pub mod unknown_reason;
 pub mod proof;
+pub mod fetched;
 pub mod index;
 pub mod relation;
 pub mod graph;
 pub mod unit;
 pub mod deadlines;
 pub mod diagnosis;
+pub mod wanted;
+pub mod derived;
 pub mod remedy;
 pub mod plan;
 pub mod action;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, Evidence},
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
@@ -322,6 +322,8 @@ pub enum DetailName {
     LoadBalancer,
     /// Whether a node is ready.
     Ready,
+    /// Whether a node's kubelet renews its lease, while that is looked at.
+    RenewsLease,
     /// The controlling owner.
     Owner,
 }
@@ -428,6 +430,9 @@ pub struct DiagnosisCard {
     /// Labels that say whose the root is and where it runs, as names and values. A page gets them with the advice.
     #[serde(skip)]
     pub contact: Vec<(String, String)>,
+    /// The changes just before. A page gets it with the advice.
+    #[serde(skip)]
+    pub before: Vec<Evidence>,
     /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads
     /// it again then.
     pub stamp: u32,

@@ -2,7 +2,10 @@
 //! status from which edges and decisions are derived.
 
 mod annotations;
+mod reference;
+mod shape;
 mod status;
+mod storage;
 mod uid;
 
 use std::{fmt, num::NonZeroI64, sync::Arc};
@@ -12,10 +15,12 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     annotations::{Annotations, tells_to_keep},
+    reference::{Reference, References},
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
         Ending, Namespace, Node,
     },
+    storage::{Claim, ClaimRef, Reclaim, Snapshot, SnapshotContent, Volume},
     uid::Uid,
 };
 
@@ -191,7 +196,8 @@ impl Object {
     }
 
     /// Whether the cluster creates this object by itself and removes it with its namespace or its owner, so that it is
-    /// never a step of its own: the default ServiceAccount, the root certificate, endpoints, Events and Leases.
+    /// never a step of its own: the default ServiceAccount, the root certificate, endpoints, Events, Leases and the
+    /// attachments of volumes.
     pub fn is_made_by_cluster(&self) -> bool {
         let (group, kind) = (&*self.kind.group, &*self.kind.kind);
         match (group, kind) {
@@ -199,7 +205,8 @@ impl Object {
             ("", "ConfigMap") => &*self.name == "kube-root-ca.crt",
             ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
             ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
-            ("metrics.k8s.io", _) => true,
+            // The controller that attaches volumes makes one for each volume and node, and removes it after the last Pod.
+            ("metrics.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => true,
             _ => false,
         }
     }
@@ -246,12 +253,16 @@ pub enum Facts {
     Node(Box<Node>),
     /// `snapshot.storage.k8s.io VolumeSnapshotContent`.
     SnapshotContent(Box<SnapshotContent>),
+    /// `snapshot.storage.k8s.io VolumeSnapshot`.
+    Snapshot(Box<Snapshot>),
     /// `v1 Namespace`.
     Namespace(Box<Namespace>),
     /// `storage.k8s.io VolumeAttachment`.
     Attachment(Box<Attachment>),
     /// `storage.k8s.io CSINode`.
     CsiNode(Box<CsiNode>),
+    /// A kind of which only the names matter that its spec refers to: classes, routes, custom resources.
+    References(Box<References>),
 }
 
 /// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
@@ -276,24 +287,60 @@ pub enum PodReferenceKind {
     Secret,
     /// ServiceAccount.
     ServiceAccount,
+    /// PriorityClass, which has no namespace.
+    PriorityClass,
+    /// RuntimeClass, which has no namespace.
+    RuntimeClass,
+    /// ResourceClaim: devices that are allocated to it.
+    ResourceClaim,
+    /// ResourceClaimTemplate.
+    ResourceClaimTemplate,
 }
 
 impl PodReferenceKind {
-    /// The kind in the core group.
+    const ALL: [Self; 8] = [
+        Self::Claim,
+        Self::ConfigMap,
+        Self::Secret,
+        Self::ServiceAccount,
+        Self::PriorityClass,
+        Self::RuntimeClass,
+        Self::ResourceClaim,
+        Self::ResourceClaimTemplate,
+    ];
+
+    /// The kind.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Claim => "PersistentVolumeClaim",
             Self::ConfigMap => "ConfigMap",
             Self::Secret => "Secret",
             Self::ServiceAccount => "ServiceAccount",
+            Self::PriorityClass => "PriorityClass",
+            Self::RuntimeClass => "RuntimeClass",
+            Self::ResourceClaim => "ResourceClaim",
+            Self::ResourceClaimTemplate => "ResourceClaimTemplate",
         }
+    }
+
+    /// The group of the kind; empty for the core group.
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::Claim | Self::ConfigMap | Self::Secret | Self::ServiceAccount => "",
+            Self::PriorityClass => "scheduling.k8s.io",
+            Self::RuntimeClass => "node.k8s.io",
+            Self::ResourceClaim | Self::ResourceClaimTemplate => "resource.k8s.io",
+        }
+    }
+
+    /// Whether the named object is in the namespace of the Pod.
+    pub fn is_namespaced(self) -> bool {
+        !matches!(self, Self::PriorityClass | Self::RuntimeClass)
     }
 
     /// The variant for a kind, if Pods can refer to objects of it by name.
     pub fn of(kind: &Kind) -> Option<Self> {
-        [Self::Claim, Self::ConfigMap, Self::Secret, Self::ServiceAccount]
-            .into_iter()
-            .find(|used| kind.is("", used.kind()))
+        Self::ALL.into_iter().find(|used| kind.is(used.group(), used.kind()))
     }
 }
 
@@ -375,72 +422,8 @@ pub struct Workload {
     pub claims_go_with_it: bool,
     /// A Deployment's `strategy.type` is `Recreate`: no Pod of a new version before those of the old one are over.
     pub recreates: bool,
-}
-
-/// The stored fields of a PersistentVolumeClaim.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Claim {
-    /// `spec.volumeName`.
-    pub volume: Option<Arc<str>>,
-    /// `spec.storageClassName`.
-    pub class: Option<Arc<str>>,
-    /// `status.capacity.storage`, as written.
-    pub capacity: Option<Arc<str>>,
-    /// `status.phase`.
-    pub phase: Option<Arc<str>>,
-}
-
-/// The stored fields of a PersistentVolume.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Volume {
-    /// `spec.claimRef`.
-    pub claim: Option<ClaimRef>,
-    /// `spec.persistentVolumeReclaimPolicy`.
-    pub reclaim: Reclaim,
-    /// `spec.storageClassName`.
-    pub class: Option<Arc<str>>,
-    /// The place where the data is stored, in one line: `nfs server:/path`, `csi driver`.
-    pub source: Option<Arc<str>>,
-    /// `spec.csi.driver`.
-    pub driver: Option<Arc<str>>,
-    /// `spec.capacity.storage`, as written.
-    pub capacity: Option<Arc<str>>,
-    /// `status.phase`.
-    pub phase: Option<Arc<str>>,
-}
-
-/// `spec.claimRef` of a PersistentVolume.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimRef {
-    /// The claim's namespace.
-    pub namespace: Arc<str>,
-    /// The claim's name.
-    pub name: Arc<str>,
-    /// The claim's UID, once bound.
-    pub uid: Option<Uid>,
-}
-
-/// The stored fields of a VolumeSnapshotContent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SnapshotContent {
-    /// `spec.deletionPolicy` is `Delete`: the snapshot in the storage system goes with the object.
-    pub deletes: bool,
-    /// `spec.volumeSnapshotRef`: the namespace and the name of its VolumeSnapshot.
-    pub snapshot: Option<(Arc<str>, Arc<str>)>,
-    /// `spec.driver`.
-    pub driver: Arc<str>,
-}
-
-/// `persistentVolumeReclaimPolicy`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reclaim {
-    /// The volume stays as `Released`, and its data is kept.
-    #[default]
-    Retain,
-    /// The volume and its data are destroyed once the claim is gone.
-    Delete,
-    /// The volume is scrubbed and offered again (deprecated, still accepted).
-    Recycle,
+    /// The CSI drivers that its Pods are, by the folder of the kubelet's plugins that they mount from their node.
+    pub drivers: Box<[Arc<str>]>,
 }
 
 /// The stored fields of a Service.

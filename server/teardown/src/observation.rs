@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     api_problem::ApiProblem,
     demo::Demo,
+    fetched::{Answer, Question},
     object::{Kind, Object, Uid},
 };
 
@@ -87,6 +88,15 @@ pub enum Observation {
         /// The same name as in [`Observation::Hidden`].
         resource: String,
     },
+    /// The cluster answered a question of a diagnosis, or did not.
+    Fetched {
+        /// The question.
+        question: Question,
+        /// The answer, or the problem.
+        answer: Result<Answer, ApiProblem>,
+    },
+    /// A question is not asked any more, so its answer does not count any more.
+    Unasked(Question),
     /// The watched resources of which discovery lists no verb `delete`; they replace those of before.
     Undeletable(BTreeSet<String>),
     /// The API server is reachable.
@@ -112,6 +122,34 @@ pub enum Observation {
         /// The problem.
         message: ApiProblem,
     },
+}
+
+impl Observation {
+    /// Whether it changes one object at most, and not what is visible of others.
+    pub(crate) fn concerns_one_object(&self) -> bool {
+        match self {
+            Self::Applied(_)
+            | Self::Deleted { .. }
+            | Self::Reached { .. }
+            | Self::Unreachable { .. }
+            | Self::Time(_)
+            | Self::Pace(_)
+            | Self::Demo(_)
+            | Self::Fetched { .. }
+            | Self::Unasked(_) => true,
+            Self::Watching(_)
+            | Self::Listed { .. }
+            | Self::PerNamespace { .. }
+            | Self::ListedIn { .. }
+            | Self::HiddenIn { .. }
+            | Self::VisibleIn { .. }
+            | Self::Withdrawn(_)
+            | Self::Hidden { .. }
+            | Self::Visible { .. }
+            | Self::Undeletable(_)
+            | Self::RunsIn { .. } => false,
+        }
+    }
 }
 
 /// The causes for which a kind is hidden.

@@ -6,6 +6,7 @@
 //!   well: an edge to the Service alone would let the Pods go first.
 //! - Role bindings go after the Pods that run as their accounts, not after the accounts: an account such as `default` may
 //!   stay although all its Pods go.
+//! - A copy that is complete needs its source no more, so it goes first and does not keep it.
 //! - A finalizer is cleared by a program, so its object goes before the workload that runs the program, and before the owners
 //!   of that workload, whose deletion would take it along.
 
@@ -13,24 +14,26 @@ mod finalizer;
 mod finish;
 mod guard;
 mod lookup;
+mod provision;
+mod refer;
 mod rights;
+mod storage;
 mod traffic;
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
-    finalizer::{is_built_in, is_shipped_with},
+    finalizer::{is_built_in, is_external, is_shipped_with},
+    finish::is_entitled,
     guard::{guarding_rule, is_guarded_by},
+    storage::is_bound_pair,
 };
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, PodReference, PodReferenceKind, Uid, Volume},
+    object::{Facts, Kind, Object, PodReference, PodReferenceKind, Uid},
     selector::Selector,
 };
 
@@ -59,7 +62,7 @@ pub enum EdgeKind {
     Mounts,
     /// A StatefulSet made the target, a claim, from its template.
     Claims,
-    /// The object, a claim, is bound to the target, a volume.
+    /// The object is bound to the target: a claim to a volume, a snapshot to its content.
     Binds,
     /// The object's selector matches the target, a Pod or a workload.
     Selects,
@@ -83,8 +86,17 @@ pub enum EdgeKind {
     Converts,
     /// The object's deletion is decided by the target, a webhook configuration.
     Guards,
-    /// The object, a workload or a Pod, uses something that the target, an operator's object, owns.
+    /// The object's spec names the target; or the object, a workload or a Pod, uses something that the target, an operator's
+    /// object, owns.
     Refers,
+    /// The object, a snapshot or a claim, is a copy of the target: a claim or a snapshot.
+    Snapshots,
+    /// The object, a VolumeAttachment, attaches the target, a volume, to a Node, the other target.
+    Attaches,
+    /// The object is made and removed by the target: by a class, a driver, or the workload that is the driver.
+    Provisions,
+    /// The object is looked after by the target: by a class, or the workload that answers for the class.
+    Controls,
 }
 
 /// The strength of an edge: whether its order may be given up where edges form a cycle.
@@ -147,21 +159,28 @@ impl Edge {
         }
     }
 
-    /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher of an
-    /// object is not kept for it.
+    /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,
+    /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete.
     pub fn keeps(&self) -> bool {
-        self.kind != EdgeKind::Finishes || self.strength == Strength::Hard
+        let only_delays = matches!(
+            self.kind,
+            EdgeKind::Finishes | EdgeKind::Snapshots | EdgeKind::Provisions | EdgeKind::Controls
+        );
+        !only_delays || self.strength == Strength::Hard
     }
 }
 
 /// All edges that begin at this object.
-pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> {
+///
+/// The search reads the index, and of the objects in it their shape (`object/shape.rs`). The index notes what it reads, so
+/// that the edges are searched again when that changes, and only then.
+pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Edge> {
     let mut found = EdgeCollector { from: object, edges: Vec::new() };
     owns(&mut found, index);
     contains(&mut found, index);
     mounts(&mut found, index);
-    claims(&mut found, index, pods);
-    binds(&mut found, index);
+    claims(&mut found, index);
+    storage::binds(&mut found, index);
     selects(&mut found, pods);
     traffic::routes(&mut found, index, pods);
     scales(&mut found, index);
@@ -170,9 +189,14 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup) -> Vec<Edge> 
     traffic::admits(&mut found, index, pods);
     traffic::serves(&mut found, index, pods);
     defines(&mut found, pods);
-    finish::finishes(&mut found, index, &pods.finishers, pods.definition_of(&object.kind));
+    finish::finishes(&mut found, index, pods);
     traffic::converts(&mut found, index, pods);
-    refers(&mut found, index);
+    refer::refers(&mut found, index);
+    refer::references(&mut found, index, pods);
+    storage::snapshots(&mut found, index);
+    storage::attaches(&mut found, index);
+    provision::provisions(&mut found, index, pods);
+    provision::controls(&mut found, index, pods);
     found.edges
 }
 
@@ -344,10 +368,20 @@ fn mounts(found: &mut EdgeCollector<'_>, index: &Index) {
     let order = Precedence::FromFirst(final_phase(found.from));
     for used in uses(found.from).iter().filter(|used| used.what != PodReferenceKind::ServiceAccount)
     {
-        if let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) {
+        if let Some(target) = used_object(used, found.namespace(), index) {
             found.push(target, EdgeKind::Mounts, order, used.field.clone(), used.name.clone());
         }
     }
+}
+
+/// The object that a Pod, or something else in its namespace, refers to by name.
+fn used_object<'a>(
+    used: &PodReference,
+    namespace: Option<&str>,
+    index: &'a Index,
+) -> Option<&'a Arc<Object>> {
+    let namespace = namespace.filter(|_| used.what.is_namespaced());
+    index.find(used.what.group(), used.what.kind(), namespace, &used.name)
 }
 
 fn uses(object: &Object) -> &[PodReference] {
@@ -363,17 +397,16 @@ fn uses(object: &Object) -> &[PodReference] {
 /// A StatefulSet's claims are named `TEMPLATE-SET-ORDINAL` and go after its last Pod. That the StatefulSet itself is
 /// gone does not prove that its Pods are
 /// (<https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations>).
-fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+fn claims(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Workload(workload) = &found.from.facts else { return };
     let Some(namespace) = found.from.namespace.clone() else { return };
-    let claims = lookup.claims.get(&namespace).map_or(&[][..], Vec::as_slice);
     for (i, template) in workload.claim_templates.iter().enumerate() {
         let prefix = format!("{template}-{}-", found.from.name);
-        for claim in claims {
+        for claim in index.claims_in(&namespace) {
             let ordinal = claim.name.strip_prefix(prefix.as_str());
             let made_from_it =
                 ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
-            if made_from_it && let Some(claim) = index.get(&claim.uid) {
+            if made_from_it {
                 let field = format!("spec.volumeClaimTemplates[{i}].metadata.name");
                 found.push(
                     claim,
@@ -387,37 +420,10 @@ fn claims(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
     }
 }
 
-/// Whether a volume that a claim names belongs to the claim. A volume that names another claim does not.
-pub(crate) fn is_bound_pair(claim: &Object, volume: &Volume) -> bool {
-    volume.claim.as_ref().is_none_or(|named| {
-        Some(&named.namespace) == claim.namespace.as_ref()
-            && *named.name == *claim.name
-            && named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)
-    })
-}
-
-/// A claim goes before the volume it is bound to. Both must refer to each other.
-fn binds(found: &mut EdgeCollector<'_>, index: &Index) {
-    let Facts::Claim(claim) = &found.from.facts else { return };
-    let Some(volume) = &claim.volume else { return };
-    let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
-    let Facts::Volume(facts) = &target.facts else { return };
-    if is_bound_pair(found.from, facts) {
-        let volume = volume.clone();
-        found.push(
-            target,
-            EdgeKind::Binds,
-            Precedence::FromFirst(DeletionPhase::Gone),
-            "spec.volumeName",
-            volume,
-        );
-    }
-}
-
 /// Services, budgets and network policies go after the Pods they select, because a Pod must not lose its isolation
 /// while it runs (CVE-2024-7598). A load balancer goes first: clients are drained, and its finalizer needs its
 /// controller.
-fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
+fn selects(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup<'_>) {
     let Some((selector, field)) = selection(&found.from.facts) else { return };
     let first = goes_before_its_pods(&found.from.facts);
     let Some(namespace) = found.from.namespace.clone() else { return };
@@ -473,7 +479,7 @@ fn runs_on(found: &mut EdgeCollector<'_>, index: &Index) {
 
 /// Identity and rights go after the Pods that use them: a preStop hook or a controller still needs them while it
 /// cleans up.
-fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let order = Precedence::FromFirst(final_phase(found.from));
     for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::ServiceAccount)
     {
@@ -511,7 +517,7 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
                 .iter()
                 .any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
         };
-        for user in lookup.in_namespace(namespace).iter().filter(runs_as_it) {
+        for user in lookup.in_namespace(namespace).filter(runs_as_it) {
             let order = Precedence::ToFirst(final_phase(user));
             found.push(
                 user,
@@ -526,7 +532,7 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
 
 /// Objects go before the definition of their kind, whose deletion would delete them all at once, and before the
 /// aggregated API that serves them, because without it their deletion could not be proven.
-fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
+fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup<'_>) {
     let kind = &found.from.kind;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     if let Some(target) = lookup.definition_of(kind) {
@@ -534,30 +540,9 @@ fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup) {
         found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
     }
     let name = format!("{}.{}", kind.version, kind.group);
-    if let Some(target) = lookup.aggregated.get(&*name).filter(|_| !kind.group.is_empty()) {
+    if let Some(target) = lookup.aggregated(&name).filter(|_| !kind.group.is_empty()) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
-    }
-}
-
-/// A workload goes before the operator's object that owns what it uses: an application before its database, whose Secret it
-/// mounts. The operator may delete both at once.
-fn refers(found: &mut EdgeCollector<'_>, index: &Index) {
-    let order = Precedence::FromFirst(final_phase(found.from));
-    let mut seen = HashSet::new();
-    for used in uses(found.from) {
-        let Some(target) = index.find("", used.what.kind(), found.namespace(), &used.name) else {
-            continue;
-        };
-        let owners = target.owners.iter().filter_map(|owner| index.get(&owner.uid));
-        for owner in owners.filter(|owner| owner.kind.is_an_operators() && may_own(owner, target)) {
-            let is_its_own = index.descends(&found.from.uid, &owner.uid);
-            if !is_its_own && seen.insert(owner.uid.clone()) {
-                let value = format!("{} → {}", used.name, owner.name);
-                let field = used.field.clone();
-                found.push_with(Strength::Yielding, owner, EdgeKind::Refers, order, field, value);
-            }
-        }
     }
 }
 

@@ -70,6 +70,15 @@ pub fn remedies(
     found
 }
 
+/// The commands that show what the kubelet says of the Pod of a diagnosis: on its node, and through the API server.
+pub fn kubelet_journal(diagnosis: &Diagnosis) -> Vec<Command> {
+    let Some((pod, node)) = diagnosis.pod_of_kubelet() else { return Vec::new() };
+    [command::journal(node, pod), command::journal_by_proxy(node, pod)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
 /// The remedies of each cause.
 fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
     let cause = &case.diagnosis.cause;
@@ -105,6 +114,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ConversionDown { kind } => namespace::conversion_down(case, kind),
         Cause::ContentRefused => namespace::content_refused(case),
         Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
+        Cause::ManagerSilent => control_plane::manager(case),
         Cause::ControllerSilent { controller } => control_plane::silent(case, controller),
         Cause::FinisherGone { .. }
         | Cause::FinisherNotReady { .. }

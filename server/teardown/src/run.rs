@@ -36,13 +36,18 @@ mod event;
 mod feed;
 mod progress;
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     deadlines::Overdue,
+    object::Uid,
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     refusal::RefusalCause,
     relation::EdgeKind,
@@ -51,7 +56,7 @@ use crate::{
 
 pub use self::{
     command::{CommandError, RunCommand},
-    decide::{Decision, Input},
+    decide::{Decision, Input, PodsLeft},
     event::{Call, RunEvent},
     feed::{FeedEntry, FeedEvent, Refusals, StepProblem},
     progress::{Progress, Skip, Stage},
@@ -127,6 +132,10 @@ pub struct Run {
     steps: Vec<Progress>,
     event_log: Vec<FeedEntry>,
     recreating_owners: Arc<[Vec<StepId>]>,
+    /// The step of each planned object.
+    numbers: Arc<BTreeMap<Uid, StepId>>,
+    /// The steps that were skipped at some time.
+    skipped: BTreeSet<StepId>,
 }
 
 impl Run {
@@ -134,6 +143,7 @@ impl Run {
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
+        let numbers = plan.steps.iter().map(|step| (step.uid.clone(), step.id)).collect();
         let (by, event_log, recreating_owners) =
             (String::new(), Vec::new(), recreating_owners(&plan).into());
         Self {
@@ -147,6 +157,8 @@ impl Run {
             steps,
             event_log,
             recreating_owners,
+            numbers: Arc::new(numbers),
+            skipped: BTreeSet::new(),
         }
     }
 
@@ -188,6 +200,16 @@ impl Run {
     /// The progress of that step.
     pub fn progress(&self, step: StepId) -> Option<&Progress> {
         self.steps.get(step.0 as usize)
+    }
+
+    /// The step of a planned object.
+    pub(super) fn step_of(&self, object: &Uid) -> Option<StepId> {
+        self.numbers.get(object).copied()
+    }
+
+    /// The steps that were skipped at some time, with their progress.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = (&Step, &Progress)> {
+        self.skipped.iter().filter_map(|id| Some((self.plan.step(*id)?, self.progress(*id)?)))
     }
 
     /// Every event of the run, in the form that a page shows.
@@ -338,6 +360,9 @@ impl Run {
     }
 
     fn take(&mut self, at: Timestamp, event: &RunEvent) {
+        if let RunEvent::Skipped { step, .. } = event {
+            self.skipped.insert(*step);
+        }
         match event {
             RunEvent::Started { by } => {
                 self.by.clone_from(by);

@@ -1,11 +1,11 @@
 //! Groups objects into units, each of which is one application or one namespace.
 //!
 //! An object belongs to the unit of the first of these that has one: its own label part-of; its owner; for a claim, the
-//! StatefulSet that created it; for a volume, the claim bound to it; for an autoscaler, the workload it scales; the release
-//! or the application that a tool installed it with; its namespace; for a claim, all workloads that mount it. The nearest
-//! answer wins, so that another application in one of the unit's namespaces keeps its own objects. A claim can be in several
-//! units only if nothing but its users determines its unit. Then it is, with its volume, in each unit that mounts it, and a
-//! plan keeps it while others use it.
+//! StatefulSet that created it; for a volume, the claim bound to it; for the content of a snapshot, the snapshot; for an
+//! autoscaler, the workload it scales; the release or the application that a tool installed it with; its namespace; for a
+//! claim, all workloads that mount it. The nearest answer wins, so that another application in one of the unit's namespaces
+//! keeps its own objects. A claim can be in several units only if nothing but its users determines its unit. Then it is, with
+//! its volume, in each unit that mounts it, and a plan keeps it while others use it.
 //!
 //! # Decisions
 //! - An object that only its namespace makes a member is *unclaimed* if any object of the namespace names a unit: somebody
@@ -14,16 +14,18 @@
 //! - A claim that only its users make a member is unclaimed as well: storage that nobody declared is not destroyed by default.
 //! - The unit of a namespace has all of its content. Its name says so.
 
+mod following;
 mod identity;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
+pub use self::following::Units;
 pub(crate) use self::identity::{DeclaringParent, declaring_parents};
 use crate::{
     graph::Graph,
@@ -39,17 +41,17 @@ const DEPTH: usize = 16;
 /// `argocd:NAME`, `flux:NAMESPACE/NAME`, `kapp:ID`. A label's value has no colon, so the two forms cannot collide.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct UnitId(String);
+pub struct UnitId(Arc<str>);
 
 impl UnitId {
     /// The id from its text in a URL.
-    pub fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
     /// The id of the unit for this namespace.
     pub fn of_namespace(name: &str) -> Self {
-        Self(format!("ns:{name}"))
+        Self(format!("ns:{name}").into())
     }
 
     /// The id as text.
@@ -120,10 +122,16 @@ impl Unit {
             }
         }
     }
+
+    fn remove(&mut self, uid: &Uid) {
+        for set in [&mut self.members, &mut self.unclaimed, &mut self.content] {
+            set.remove(uid);
+        }
+    }
 }
 
 /// The reason why an object is a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     /// It, or an object that it belongs to, names the unit.
     Member,
@@ -140,97 +148,40 @@ pub fn is_protected(namespace: &str) -> bool {
 
 /// Every unit of the cluster, by id.
 pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
-    let mut units: BTreeMap<UnitId, Unit> = BTreeMap::new();
-    let belonging = belonging(index, graph);
-    let shared = shared_storage(index, graph, &belonging);
-    let found = belonging.iter().map(|(uid, (name, standing))| (uid, name, *standing));
-    let shared = shared.iter().map(|(uid, name)| (uid, name, Standing::Unclaimed));
-    for (uid, name, standing) in found.chain(shared) {
-        let id = UnitId::new(&**name);
-        let origin = identity::origin_of(name);
-        let unit = units.entry(id.clone()).or_insert_with(|| Unit::new(id, origin));
-        // The objects that go with an unclaimed one are kept because of it.
-        let has_holder = standing == Standing::Unclaimed && holders(uid, graph).next().is_some();
-        unit.add(uid, if has_holder { Standing::Member } else { standing });
-    }
-    for object in
-        index.objects().filter(|object| is_namespace(object) && !is_protected(&object.name))
-    {
-        let id = UnitId::of_namespace(&object.name);
-        let mut unit = Unit::new(id.clone(), UnitOrigin::Namespace);
-        unit.add(&object.uid, Standing::Member);
-        units.insert(id, unit);
-    }
-    for object in index.objects() {
-        let Some(unit) = namespace_of(object, index, graph)
-            .and_then(|name| units.get_mut(&UnitId::of_namespace(&name)))
-        else {
-            continue;
-        };
-        unit.add(&object.uid, Standing::Member);
-    }
-    units
+    Units::of(index, graph).into()
 }
 
-/// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim bound to it.
-fn holders<'a>(uid: &'a Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> {
+/// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim or snapshot bound to it. Where
+/// there are several of a sort, the first by UID, so that the answer is the same each time.
+fn holders<'a>(uid: &Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> + use<'a> {
     let owners = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
-    let sets = graph.to(uid).filter(|edge| edge.kind == EdgeKind::Claims).map(|edge| &edge.from);
-    let claims = graph.to(uid).filter(|edge| edge.kind == EdgeKind::Binds).map(|edge| &edge.from);
-    owners.chain(sets).chain(claims)
+    let owners: Vec<&Uid> = owners.collect();
+    let first = |kind: EdgeKind| {
+        let sources = graph.to(uid).filter(move |edge| edge.kind == kind).map(|edge| &edge.from);
+        sources.min()
+    };
+    let (set, claim) = (first(EdgeKind::Claims), first(EdgeKind::Binds));
+    owners.into_iter().chain(set).chain(claim)
 }
 
 fn is_namespace(object: &Object) -> bool {
     matches!(object.facts, Facts::Namespace(_))
 }
 
-/// The namespace of an object, or of the claim bound to it.
+/// The namespace of an object, or of the claim or snapshot bound to it.
 fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str>> {
     match object.facts {
-        Facts::Volume(_) => {
-            claim_of(object, index, graph).and_then(|claim| claim.namespace.clone())
+        Facts::Volume(_) | Facts::SnapshotContent(_) => {
+            bound_to(object, index, graph).and_then(|it| it.namespace.clone())
         }
         _ => object.namespace.clone(),
     }
 }
 
-fn claim_of<'a>(volume: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
-    graph
-        .to(&volume.uid)
-        .find(|edge| edge.kind == EdgeKind::Binds)
-        .and_then(|edge| index.get(&edge.from))
-}
-
-/// The id of the unit of every object that has one, and the reason.
-fn belonging(index: &Index, graph: &Graph) -> HashMap<Uid, (Arc<str>, Standing)> {
-    let belonging = Belonging::of(index, graph);
-    index
-        .objects()
-        .filter_map(|object| {
-            belonging.unit_of(object, DEPTH).map(|found| (object.uid.clone(), found))
-        })
-        .collect()
-}
-
-/// Every claim without a unit of its own, and its volume, with the units that mount it.
-fn shared_storage(
-    index: &Index,
-    graph: &Graph,
-    belonging: &HashMap<Uid, (Arc<str>, Standing)>,
-) -> Vec<(Uid, Arc<str>)> {
-    let is_nobodys = |uid: &&Uid| !belonging.contains_key(*uid);
-    let mut shared = Vec::new();
-    let claims = index.objects().filter(|object| matches!(object.facts, Facts::Claim(_)));
-    for claim in claims.filter(|claim| is_nobodys(&&claim.uid)) {
-        let volumes = graph.from(&claim.uid).filter(|edge| edge.kind == EdgeKind::Binds);
-        let storage = [&claim.uid].into_iter().chain(volumes.map(|edge| &edge.to));
-        let storage: Vec<&Uid> = storage.filter(is_nobodys).collect();
-        let users = graph.to(&claim.uid).filter(|edge| edge.kind == EdgeKind::Mounts);
-        for (unit, _) in users.filter_map(|edge| belonging.get(&edge.from)) {
-            shared.extend(storage.iter().map(|uid| ((*uid).clone(), unit.clone())));
-        }
-    }
-    shared
+/// The claim that is bound to a volume, or the snapshot that is bound to a content.
+fn bound_to<'a>(object: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
+    let bound = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+    bound.map(|edge| &edge.from).min().and_then(|holder| index.get(holder))
 }
 
 /// The id of the unit that an object's own labels and annotations name.
@@ -240,23 +191,66 @@ pub fn named_unit(object: &Object) -> Option<UnitId> {
         .map(|name| UnitId::new(&*name))
 }
 
+/// Whether an object names a unit for its namespace. An object with an owner carries the labels of a template, which make no
+/// unit: its owner decides.
+fn names_a_unit(object: &Object) -> bool {
+    !object.is_made_by_cluster()
+        && (identity::part_of(object).is_some()
+            || object.owners.is_empty() && identity::installed_with(object).is_some())
+}
+
+/// Finds the units of one object.
 struct Belonging<'a> {
     index: &'a Index,
     graph: &'a Graph,
-    /// Namespaces that hold an object which names a unit.
-    named_in: HashSet<&'a str>,
+    /// The number of objects that name a unit, by namespace.
+    named_in: &'a HashMap<Arc<str>, usize>,
 }
 
-impl<'a> Belonging<'a> {
-    fn of(index: &'a Index, graph: &'a Graph) -> Self {
-        // An object with an owner carries the labels of a template, which make no unit: its owner decides.
-        let names_a_unit = |object: &Object| {
-            identity::part_of(object).is_some()
-                || object.owners.is_empty() && identity::installed_with(object).is_some()
+impl Belonging<'_> {
+    /// The units that an object is in, and the reason for each.
+    fn places(&self, object: &Object) -> BTreeSet<(UnitId, Standing)> {
+        // The objects that go with an unclaimed one are kept because of it.
+        let with_holder = |standing: Standing| {
+            let is_held = standing == Standing::Unclaimed
+                && holders(&object.uid, self.graph).next().is_some();
+            if is_held { Standing::Member } else { standing }
         };
-        let named = index.objects().filter(|it| !it.is_made_by_cluster() && names_a_unit(it));
-        let named_in = named.filter_map(|object| object.namespace.as_deref()).collect();
-        Self { index, graph, named_in }
+        let mut places = BTreeSet::new();
+        match self.unit_of(object, DEPTH) {
+            Some((unit, standing)) => {
+                places.insert((UnitId::new(unit), with_holder(standing)));
+            }
+            None => {
+                let shared = self.units_of_storage(object);
+                let standing = with_holder(Standing::Unclaimed);
+                places.extend(shared.into_iter().map(|unit| (UnitId::new(unit), standing)));
+            }
+        }
+        let own = is_namespace(object).then(|| Arc::from(&*object.name));
+        let namespace = own.or_else(|| namespace_of(object, self.index, self.graph));
+        let known = namespace.filter(|name| {
+            !is_protected(name) && self.index.find("", "Namespace", None, name).is_some()
+        });
+        let unit = known.map(|name| UnitId::of_namespace(&name));
+        places.extend(unit.map(|unit| (unit, Standing::Member)));
+        places
+    }
+
+    /// The units that mount a claim without a unit of its own, or the claim of such a volume.
+    fn units_of_storage(&self, object: &Object) -> Vec<Arc<str>> {
+        let of_claim = |claim: &Uid| {
+            let users = self.graph.to(claim).filter(|edge| edge.kind == EdgeKind::Mounts);
+            let users = users.filter_map(|edge| self.index.get(&edge.from));
+            users.filter_map(|user| Some(self.unit_of(user, DEPTH)?.0)).collect::<Vec<_>>()
+        };
+        if matches!(object.facts, Facts::Claim(_)) {
+            return of_claim(&object.uid);
+        }
+        let claims = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+        let claims = claims.filter_map(|edge| self.index.get(&edge.from));
+        let nobodys = claims.filter(|claim| self.unit_of(claim, DEPTH).is_none());
+        nobodys.flat_map(|claim| of_claim(&claim.uid)).collect()
     }
 
     fn unit_of(&self, object: &Object, depth: usize) -> Option<(Arc<str>, Standing)> {
@@ -292,7 +286,7 @@ impl<'a> Belonging<'a> {
         let name = object.namespace.as_deref()?;
         let namespace = self.index.find("", "Namespace", None, name)?;
         let unit = identity::part_of(namespace).or_else(|| identity::installed_with(namespace))?;
-        let is_unclaimed = self.named_in.contains(name) && !object.is_made_by_cluster();
+        let is_unclaimed = self.named_in.contains_key(name) && !object.is_made_by_cluster();
         Some((unit, if is_unclaimed { Standing::Unclaimed } else { Standing::Content }))
     }
 

@@ -1,17 +1,21 @@
 //! Builds the records of each topic from the state at one moment.
 
 mod diagnosis_card;
+mod unit_cards;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
-pub use self::diagnosis_card::diagnosis_card;
+pub use self::{
+    diagnosis_card::diagnosis_card,
+    unit_cards::{Stale, UnitCards},
+};
 use crate::{
     deadlines::{Deadlines, Overdue},
     diagnosis::Diagnosis,
     graph::Graph,
-    index::{HiddenKind, Index, Presence},
+    index::{HiddenKind, Index, Presence, Renewal},
     message::{
         ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
         Record, RunCard, State, StepCard, UnitCard,
@@ -20,7 +24,7 @@ use crate::{
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     remedy::{Attempt, switched_off},
-    run::Run,
+    run::{PodsLeft, Run},
     unit::{Unit, UnitId, UnitOrigin},
 };
 
@@ -53,8 +57,13 @@ pub struct World<'a> {
 impl World<'_> {
     /// All units, runs and hidden kinds.
     pub fn overview(&self) -> Vec<Record> {
+        self.overview_with(&mut UnitCards::default(), &Stale::All)
+    }
+
+    /// The same, with the cards that were kept since the last time.
+    pub fn overview_with(&self, cards: &mut UnitCards, stale: &Stale) -> Vec<Record> {
         let mut records = self.frame();
-        records.extend(self.units.values().map(|unit| Record::Unit(self.unit_card(unit))));
+        records.extend(cards.of(self, stale).into_iter().map(Record::Unit));
         records.extend(self.runs.iter().map(|run| Record::Run(self.run_card(run))));
         records
     }
@@ -99,9 +108,10 @@ impl World<'_> {
             let wave = memberships.waves.get(&object.uid).copied();
             records.push(Record::Object(shown.card(object, membership, wave)));
         }
-        records.extend(
-            self.edges(|uid| unit.members.contains(uid) || around.contains(uid)).map(Record::Edge),
-        );
+        let drawn: BTreeSet<&Uid> = unit.members.iter().chain(&around).collect();
+        let edges = drawn.iter().flat_map(|uid| self.graph.from(uid));
+        let both = edges.filter(|edge| drawn.contains(&edge.to));
+        records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
         records.push(Record::Unit(self.unit_card(unit)));
         records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
@@ -112,7 +122,8 @@ impl World<'_> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
         let taken = run.taken();
-        let card = |step: &Step| self.step_card(run, step, taken.contains(&step.id));
+        let mut left = PodsLeft::default();
+        let mut card = |step: &Step| self.step_card(run, step, taken.contains(&step.id), &mut left);
         records.extend(run.steps().map(|(step, _)| Record::Step(card(step))));
         let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
         let shown = Shown { world: self, run: Some(run), steps };
@@ -151,19 +162,21 @@ impl World<'_> {
         }
         let kept = run.plan.kept.iter().chain(&run.plan.left_to_cluster);
         let kept: BTreeSet<&Uid> = kept.map(|kept| &kept.uid).collect();
-        let to_kept = self.edges(|uid| drawn.contains(uid));
-        records.extend(
-            to_kept
-                .filter(|edge| kept.contains(&edge.from) || kept.contains(&edge.to))
-                .map(Record::Edge),
-        );
+        for uid in &kept {
+            // An edge between two kept objects is drawn from its source alone.
+            let to = self.graph.to(uid).filter(|edge| !kept.contains(&edge.from));
+            let edges = self.graph.from(uid).chain(to);
+            let both = edges.filter(|edge| drawn.contains(&edge.from) && drawn.contains(&edge.to));
+            records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
+        }
         records.extend(self.diagnoses_of(|uid| shown.step(uid).is_some()));
         let skip = run.event_log().len().saturating_sub(FEED);
         records.extend(run.event_log().iter().skip(skip).cloned().map(Record::Event));
         records
     }
 
-    fn frame(&self) -> Vec<Record> {
+    /// The records that every page shows: the cluster, and what is hidden in it.
+    pub fn frame(&self) -> Vec<Record> {
         let cluster = ClusterCard {
             name: self.cluster.to_owned(),
             version: self.index.version().map(str::to_owned),
@@ -185,7 +198,7 @@ impl World<'_> {
 
     /// The diagnoses that hold one of these objects.
     fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
-        let is_held = move |it: &&Diagnosis| it.waiting.iter().any(|held| concerns(&held.uid));
+        let is_held = move |it: &&Diagnosis| it.held.iter().any(&concerns);
         let held = self.diagnoses.iter().filter(is_held);
         held.map(|diagnosis| {
             let attempts = self.attempts.iter().copied();
@@ -253,17 +266,6 @@ impl World<'_> {
         found.into_keys().map(|(_, uid)| uid.clone()).take(OUTSIDE).collect()
     }
 
-    fn edges(&self, drawn: impl Fn(&Uid) -> bool) -> impl Iterator<Item = EdgeCard> {
-        let both = move |edge: &&Edge| drawn(&edge.from) && drawn(&edge.to);
-        self.graph.edges().iter().filter(both).map(|edge| EdgeCard {
-            from: edge.from.clone(),
-            to: edge.to.clone(),
-            kind: edge.kind,
-            strength: edge.strength,
-            reason: edge.reason.clone(),
-        })
-    }
-
     /// A step's state, with the finalizers that its object has now rather than at the time of planning. A run that has
     /// ended no longer reconciles, so its open steps are shown in the object's current state.
     fn step_state(&self, run: &Run, step: &Step) -> State {
@@ -297,7 +299,9 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let state = match Deadlines::of(&object.kind, deletion.grace).overdue(waited) {
+        let usual = self.index.usual_duration(&object.kind);
+        let deadlines = Deadlines::fitted(&object.kind, deletion.grace, usual);
+        let state = match deadlines.overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
@@ -327,11 +331,11 @@ impl World<'_> {
         }
     }
 
-    fn step_card(&self, run: &Run, step: &Step, is_taken: bool) -> StepCard {
+    fn step_card(&self, run: &Run, step: &Step, is_taken: bool, left: &mut PodsLeft) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);
         let waits_for = if matches!(state, State::Waiting | State::Unknown) {
-            run.waits_for(step, self.index)
+            run.waits_for(step, self.index, left)
         } else {
             Vec::new()
         };
@@ -349,6 +353,16 @@ impl World<'_> {
             taken: is_taken && state != State::Skipped,
             problem: progress.and_then(|progress| progress.problem.clone()),
         }
+    }
+}
+
+fn edge_card(edge: &Edge) -> EdgeCard {
+    EdgeCard {
+        from: edge.from.clone(),
+        to: edge.to.clone(),
+        kind: edge.kind,
+        strength: edge.strength,
+        reason: edge.reason.clone(),
     }
 }
 
@@ -413,7 +427,7 @@ impl Shown<'_> {
             deletion: object.deletion.as_deref().copied(),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
-            details: details(object),
+            details: details(object, self.world.index),
             phase: if object.deletion.is_some() {
                 DeletionPhase::Accepted
             } else {
@@ -492,7 +506,7 @@ impl Shown<'_> {
 }
 
 /// The most important fields of a kind.
-fn details(object: &Object) -> Vec<Detail> {
+fn details(object: &Object, index: &Index) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
@@ -540,7 +554,17 @@ fn details(object: &Object) -> Vec<Detail> {
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }
-        Facts::Node(node) => vec![detail(DetailName::Ready, Some(node.is_ready().to_string()))],
+        Facts::Node(node) => {
+            let renews = match index.node_renewal(&object.name) {
+                Renewal::Renewed => Some(true),
+                Renewal::Still(_) => Some(false),
+                Renewal::Unknown | Renewal::Hidden(_) => None,
+            };
+            vec![
+                detail(DetailName::Ready, Some(node.is_ready().to_string())),
+                detail(DetailName::RenewsLease, renews.map(|renews| renews.to_string())),
+            ]
+        }
         Facts::None
         | Facts::Ingress(_)
         | Facts::Binding(_)
@@ -550,7 +574,9 @@ fn details(object: &Object) -> Vec<Detail> {
         | Facts::ApiService(_)
         | Facts::Definition(_)
         | Facts::Namespace(_)
-        | Facts::CsiNode(_) => Vec::new(),
+        | Facts::CsiNode(_)
+        | Facts::Snapshot(_)
+        | Facts::References(_) => Vec::new(),
         Facts::SnapshotContent(content) => {
             let reclaim = if content.deletes { "Delete" } else { "Retain" };
             vec![detail(DetailName::Reclaim, Some(reclaim.to_owned()))]

@@ -1,15 +1,23 @@
 //! Real connections: their limits, their end, and the answers of the parser.
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use server::http::{Limits, ListenError, listen};
+use server::{
+    http::{Limits, ListenError, listen},
+    hub::{Frame, FrameKind},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 
 use super::{
     listening::{LIMITS, Listening},
+    test_server::{RING, revision},
     *,
 };
 
@@ -172,7 +180,7 @@ async fn connection_beyond_the_limit_is_refused_with_headers() {
 async fn answer_that_nobody_reads_ends_its_connection() {
     let limits = Limits { connections: 1, stalled: Duration::from_millis(300) };
     let listening = Listening::within(limits, None).await;
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
     let mut stalled = socket.connect(listening.address).await.unwrap();
     // More answers than the system keeps for both ends.
@@ -180,4 +188,54 @@ async fn answer_that_nobody_reads_ends_its_connection() {
         format!("GET /{} HTTP/1.1\r\nhost: {}\r\n\r\n", "x".repeat(100), listening.address);
     let flood = async { while stalled.write_all(request.as_bytes()).await.is_ok() {} };
     tokio::time::timeout(Duration::from_secs(20), flood).await.expect("the server hangs up");
+}
+
+/// Reads a stream until it has this text.
+async fn read_until(stream: &mut TcpStream, text: &str) {
+    let mut read = vec![];
+    while !read.windows(text.len()).any(|window| window == text.as_bytes()) {
+        // The text may be cut in two by a read.
+        let kept = read.len().saturating_sub(text.len());
+        read.drain(..kept);
+        let more = stream.read_buf(&mut read).await.unwrap();
+        assert_ne!(more, 0, "the stream has ended before {text}");
+    }
+}
+
+#[tokio::test]
+async fn reader_that_stops_reading_is_closed_and_delays_no_other() {
+    let stalled = Duration::from_millis(500);
+    let listening = Listening::within(Limits { connections: 8, stalled }, None).await;
+    let cookie = listening.server.sign_in(&listening.server.token).await;
+    let request =
+        format!("GET {STREAM} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", listening.address);
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stopped = socket.connect(listening.address).await.unwrap();
+    let mut reader = TcpStream::connect(listening.address).await.unwrap();
+    for stream in [&mut stopped, &mut reader] {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_until(stream, "event: snapshot").await;
+    }
+    let deltas = &listening.server.hub.deltas;
+    assert_eq!(deltas.receiver_count(), 2);
+
+    let mut sent: Vec<Weak<str>> = vec![];
+    let follow = async {
+        for count in 10.. {
+            let json: Arc<str> = "x".repeat(256 * 1024).into();
+            sent.push(Arc::downgrade(&json));
+            let frame = Frame { revision: revision(count), kind: FrameKind::Delta, json };
+            deltas.send(frame).unwrap();
+            read_until(&mut reader, &format!("id: {}\n", revision(count))).await;
+            // The channel overwrites its oldest message, whether everybody has read it or not.
+            let held = sent.iter().filter(|frame| frame.strong_count() > 0).count();
+            assert!(held <= RING, "{held} messages are held for a reader that reads nothing");
+            if deltas.receiver_count() == 1 {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), follow).await.expect("the server hangs up");
+    assert!(sent.len() > RING, "the system keeps less for a connection than was sent");
 }

@@ -74,10 +74,8 @@ impl Artifacts<'_> {
             "a Pod that is evicted from a silent node" => self.any("pods", |pod| {
                 condition(pod, "DisruptionTarget")["reason"] == "DeletionByTaintManager"
             }),
-            "a volume that is busy" => self.logs.iter().any(|line| line.contains("target is busy")),
-            "a file handle that is stale" => {
-                self.logs.iter().any(|line| line.contains("stale NFS file handle"))
-            }
+            "a volume that is busy" => self.is_logged(&["target is busy", "device is busy"]),
+            "a file handle that is stale" => self.is_logged(&["Stale file handle"]),
             "a webhook that denies" => self.is_refused_with(|code| matches!(code, 400 | 403)),
             "a webhook that does not answer" => self.is_refused_with(|code| code == 500),
             "a namespace that waits for discovery" => self.any("namespaces", |namespace| {
@@ -102,6 +100,11 @@ impl Artifacts<'_> {
     fn is_refused_with(&self, code: impl Fn(u16) -> bool) -> bool {
         let deletes = self.entries.iter().filter(|it| it.actor == USER && it.verb == "delete");
         deletes.filter(|it| it.fault.is_none()).any(|it| code(it.code))
+    }
+
+    /// Whether a kubelet wrote one of these words.
+    fn is_logged(&self, words: &[&str]) -> bool {
+        self.logs.iter().any(|line| words.iter().any(|it| line.contains(it)))
     }
 
     /// Whether a workload came back, which no controller creates.

@@ -122,8 +122,9 @@ mod tests {
     /// Lists all kinds of edges. A new kind does not compile before it is added here.
     fn next_kind(kind: Option<EdgeKind>) -> Option<EdgeKind> {
         use EdgeKind::{
-            Admits, Binds, Claims, Contains, Converts, Defines, Finishes, Guards, Mounts, Owns,
-            Refers, Routes, RunsAs, RunsOn, Scales, Selects, Serves,
+            Admits, Attaches, Binds, Claims, Contains, Controls, Converts, Defines, Finishes,
+            Guards, Mounts, Owns, Provisions, Refers, Routes, RunsAs, RunsOn, Scales, Selects,
+            Serves, Snapshots,
         };
         match kind {
             None => Some(Owns),
@@ -143,7 +144,11 @@ mod tests {
             Some(Finishes) => Some(Converts),
             Some(Converts) => Some(Guards),
             Some(Guards) => Some(Refers),
-            Some(Refers) => None,
+            Some(Refers) => Some(Snapshots),
+            Some(Snapshots) => Some(Attaches),
+            Some(Attaches) => Some(Provisions),
+            Some(Provisions) => Some(Controls),
+            Some(Controls) => None,
         }
     }
 
@@ -218,6 +223,11 @@ mod tests {
         Widget Finishes Deployment by metadata.finalizers[]
         CustomResourceDefinition Converts Service by spec.conversion.webhook.clientConfig.service
         CustomResourceDefinition Converts Pod by spec.conversion.webhook.clientConfig.service
+        VolumeSnapshot Snapshots PersistentVolumeClaim by spec.source.persistentVolumeClaimName
+        HTTPRoute Routes Service by spec.rules[].backendRefs[]
+        ScaledObject Scales Deployment by spec.scaleTargetRef
+        PersistentVolumeClaim Provisions StorageClass by spec.storageClassName
+        PersistentVolume Provisions CSIDriver by spec.csi.driver
     ";
 
     #[test]
@@ -226,8 +236,12 @@ mod tests {
         let mut missing: BTreeSet<String> = all.map(str::to_owned).collect();
         for kind in std::iter::successors(next_kind(None), |kind| next_kind(Some(*kind))) {
             // An object can name its owner only by a UID, which an application that is generated does not have.
-            // Guards are edges of a plan alone.
-            if matches!(kind, EdgeKind::Refers | EdgeKind::Guards) {
+            // Guards are edges of a plan alone. Attachments are on no page, because the cluster makes and removes them. No
+            // class that is generated has a controller.
+            if matches!(
+                kind,
+                EdgeKind::Refers | EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls
+            ) {
                 continue;
             }
             let part = format!(" {kind:?} ");

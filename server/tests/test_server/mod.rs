@@ -43,7 +43,7 @@ use self::stream::{Sent, Stream};
 const ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 7433);
 
 /// How many frames a reader may be behind.
-const RING: usize = 4;
+pub(crate) const RING: usize = 4;
 
 pub(crate) const BOOT: u64 = 0x5f3a;
 
@@ -146,6 +146,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 }
                 Incoming::ReadRemedies { diagnosis, reply } => {
                     receive(format!("remedies of {diagnosis}"));
+                    let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
+                }
+                Incoming::KubeletLog { diagnosis, by, reply, .. } => {
+                    receive(format!("kubelet log for {diagnosis} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
                 Incoming::Command { run, command, by, reply } => {

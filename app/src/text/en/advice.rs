@@ -1,42 +1,52 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, WayOffer},
+    advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
-    remedy::{Attempt, Remedy},
+    remedy::{Attempt, Remedy, kubelet_journal},
 };
 
 use super::{
-    super::{isolated, visible},
+    super::visible,
     attempt::attempt,
-    diagnosis::{confidence, do_not, fact as said, harm, if_nobody_acts, incident_note, waits_on},
-    remedy::way,
+    diagnosis::{confidence, fact as said, waits_on},
+    incident::{first, incident_note},
+    kubelet::{LOG_LABEL, PASTE_LOG},
+    remedy::{command_line, way},
 };
 
-/// The advice about a diagnosis with these ways out and the attempts at them; `cluster` is its name in the kubeconfig.
+/// The advice about a diagnosis with these ways out and the attempts at them, seen from this standpoint.
 /// `offered` says whether Unwind does a remedy if a person confirms it.
 pub fn advice(
     card: &DiagnosisCard,
     remedies: &[Remedy],
     attempts: &[Attempt],
-    cluster: &str,
+    standpoint: &Standpoint,
     offered: bool,
 ) -> Advice {
-    let cause = &card.diagnosis.cause;
+    let cluster = &*standpoint.cluster;
     let offer = |remedy: &Remedy| offer(remedy, &card.diagnosis).filter(|_| offered);
     Advice {
-        harm: harm(&card.diagnosis.impact),
-        contact: card.contact.iter().map(contact).collect(),
-        if_nobody_acts: if_nobody_acts(cause).to_owned(),
-        do_not: do_not(cause).map(str::to_owned),
+        first: first(card, standpoint),
+        expected: String::new(),
         chain: card.diagnosis.waiting.iter().map(|held| waits_on(&card.diagnosis, held)).collect(),
         evidence: card.diagnosis.evidence.iter().map(fact).collect(),
         confidence: confidence(&card.diagnosis),
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
-        note: incident_note(card, cluster),
+        log: log_box(&card.diagnosis, cluster),
+        note: incident_note(card, standpoint),
     }
+}
+
+fn log_box(diagnosis: &Diagnosis, cluster: &str) -> Option<LogBox> {
+    let commands = kubelet_journal(diagnosis);
+    let lines = commands.iter().filter_map(|it| Some((it, it.line(cluster)?)));
+    let commands: Vec<_> = lines.map(command_line).collect();
+    let (label, button) = (LOG_LABEL.to_owned(), PASTE_LOG.to_owned());
+    let diagnosis = diagnosis.id.clone();
+    (!commands.is_empty()).then_some(LogBox { diagnosis, label, button, commands })
 }
 
 fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
@@ -54,10 +64,6 @@ pub fn stuck_in(cluster: &str, cause: &str) -> String {
 /// The title of the notification that nothing waits for a root any more, with the sentence of the cause that it had.
 pub fn resolved_in(cluster: &str, cause: &str) -> String {
     format!("Resolved in {}: no deletion waits any more. The cause was: {cause}", visible(cluster))
-}
-
-fn contact((name, value): &(String, String)) -> String {
-    format!("{}: {}", visible(name), isolated(value))
 }
 
 fn fact(evidence: &Evidence) -> Fact {

@@ -2,10 +2,15 @@
 
 use teardown::api_problem::{ApiProblem, ProblemCode};
 
-use super::many;
+use super::{super::visible, many};
 
-/// A complaint as the end of a sentence or a line of its own.
+/// A problem as the end of a sentence or a line of its own. Parts of it are the cluster's own words, so it is written with
+/// nothing in it that is invisible or turns the direction of writing.
 pub fn api_problem(problem: &ApiProblem) -> String {
+    visible(&raw(problem))
+}
+
+fn raw(problem: &ApiProblem) -> String {
     let fault = match problem {
         ApiProblem::Quoted(said) => return said.clone(),
         ApiProblem::Code(fault) => &**fault,
@@ -34,14 +39,14 @@ pub fn api_problem(problem: &ApiProblem) -> String {
                 "hidden in {hidden} of {} ({}{more}): {}",
                 namespaces(*of),
                 named.join(", "),
-                self::api_problem(whole)
+                raw(whole)
             );
         }
         ProblemCode::NamespacesUnknown { seen, whole } => {
             return format!(
                 "visible in {}; which other namespaces exist is not known: {}",
                 namespaces(*seen),
-                self::api_problem(whole)
+                raw(whole)
             );
         }
         ProblemCode::Credentials => {
@@ -67,7 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_of_a_whole_stands_at_the_end() {
+    fn words_of_the_cluster_are_shown_without_marks_of_direction() {
+        let whole = Box::new(ApiProblem::from("no\u{202e}w\u{2028}"));
+        let problem = ProblemCode::NamespacesUnknown { seen: 1, whole };
+        assert!(api_problem(&problem.into()).ends_with("is not known: no⟨U+202E⟩w⟨U+2028⟩"));
+        assert_eq!(api_problem(&"a\u{1b}[31mb".into()), "a⟨U+001B⟩[31mb");
+    }
+
+    #[test]
+    fn problem_of_a_whole_kind_stands_at_the_end() {
         let whole = || Box::new(ApiProblem::from("secrets is forbidden"));
         let named = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         for (fault, sentence) in [

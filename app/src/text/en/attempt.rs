@@ -6,7 +6,7 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, visible},
+    super::{absolute, isolated, named},
     api_problem::api_problem,
     remedy::remedy_title,
 };
@@ -33,10 +33,10 @@ fn outcome(outcome: &AttemptOutcome) -> String {
             format!("Not sent: {} has changed since you looked.", named(object))
         }
         AttemptOutcome::NotSent { message } => {
-            format!("Not sent: {}", visible(&api_problem(message)))
+            format!("Not sent: {}", api_problem(message))
         }
         AttemptOutcome::Refused { message } => {
-            format!("The API server refused: {}", visible(&api_problem(message)))
+            format!("The API server refused: {}", api_problem(message))
         }
         AttemptOutcome::Accepted { meanwhile: None } => {
             "The API server accepted it. This card goes when nothing waits any more.".to_owned()
@@ -50,7 +50,7 @@ fn outcome(outcome: &AttemptOutcome) -> String {
         AttemptOutcome::Unknown { message: Some(message) } => {
             format!(
                 "Its effect is unknown: {}. Look at the object before you try again.",
-                visible(&api_problem(message))
+                api_problem(message)
             )
         }
         AttemptOutcome::Unknown { message: None } => {

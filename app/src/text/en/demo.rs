@@ -15,7 +15,7 @@ pub const START_OVER_TITLE: &str = "Start over with a fresh sandbox?";
 pub const START_OVER_MEANS: &str =
     "All objects are reset, and every run of this sandbox is deleted, with its events.";
 
-/// What is about to happen in an incident, in two lines; empty for an incident of somebody’s own.
+/// The course of an incident, in two lines; empty for an incident of somebody’s own.
 pub fn story(incident: &str) -> &'static str {
     match incident {
         "s1" => {

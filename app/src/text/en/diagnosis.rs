@@ -2,12 +2,13 @@
 
 use teardown::{
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
-    message::DiagnosisCard,
     object::ObjectRef,
 };
 
 use super::{
     super::{absolute, isolated, named, some_of, time_of_day, visible},
+    api_problem::api_problem,
+    kubelet::{kubelet_fact, not_in_log},
     many,
 };
 
@@ -19,9 +20,6 @@ pub const NO_TROUBLE_MEANS: &str =
     "Everything that is being deleted is within its expected time, as far as Unwind can see.";
 pub const WHY_IT_WAITS: &str = "Why it waits";
 pub const HARM: &str = "Harm now";
-pub const IF_NOBODY_ACTS: &str = "If nobody acts";
-pub const DO_NOT: &str = "Do not";
-pub const WHOSE: &str = "Whose it is";
 pub const WAITING: &str = "What waits";
 pub const EVIDENCE: &str = "Evidence";
 pub const WAYS_OUT: &str = "Ways out, the least harmful first";
@@ -35,6 +33,7 @@ pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
 pub const NOTE_COPIED: &str = "Note copied";
 pub const LINK_TO_CARD: &str = "Link to this card";
+pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";
 const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
 /// Names in one sentence.
@@ -63,7 +62,8 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
             format!("The Pod has until {} to stop{hook}.", time_of_day(*until))
         }
-        Cause::NodeSilent { node, silent, .. } => {
+        Cause::NodeSilent { node, silent, renews, .. } => {
+            let alive = if *renews { " Its lease is renewed: its kubelet lives." } else { "" };
             let others = match silent {
                 0 | 1 => String::new(),
                 all => format!(
@@ -71,7 +71,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                 ),
             };
             format!(
-                "Node {} stopped reporting, so nobody confirms that {} ended.{others}",
+                "Node {} stopped reporting, so nobody confirms that {} ended.{alive}{others}",
                 isolated(node),
                 pods("its Pod", "its Pods")
             )
@@ -188,6 +188,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             "A program keeps the finalizer {} on the namespace itself.",
             isolated(finalizer)
         ),
+        Cause::ManagerSilent => "The kube-controller-manager does not run.".to_owned(),
         Cause::ControllerSilent { controller } => {
             format!("The {} of the control plane has not done its part.", isolated(controller))
         }
@@ -231,6 +232,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
 pub(super) fn if_nobody_acts(cause: &Cause) -> &'static str {
     match cause {
         Cause::WithinGrace { .. } => "The node kills the containers when the grace period ends.",
+        Cause::NodeSilent { renews: true, .. } => {
+            "The kubelet lives, so it ends the Pods once it can write their status again."
+        }
         Cause::NodeSilent { .. } => {
             "Nothing. If the node comes back, it ends its Pods by itself within seconds, and everything behind them goes."
         }
@@ -273,6 +277,9 @@ pub(super) fn if_nobody_acts(cause: &Cause) -> &'static str {
         Cause::FinisherNotReady { .. } => "It goes once the program is ready again.",
         Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. } | Cause::LoadBalancerLeft => {
             "The program tries again by its own schedule. Its log says what holds it."
+        }
+        Cause::ManagerSilent => {
+            "Nothing. Once one leads again, it lists everything and goes on within a minute."
         }
         Cause::ControllerSilent { .. } => {
             "The controller looks again by itself if it runs; after a restart within a minute."
@@ -318,7 +325,7 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         Cause::LoadBalancerLeft => {
             "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
         }
-        Cause::ControllerSilent { .. } => {
+        Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
             "remove the finalizer by hand: the controller would not do what it stands for."
         }
         Cause::WithinGrace { .. }
@@ -359,7 +366,14 @@ pub(super) fn harm(impact: &Impact) -> Vec<String> {
 /// How sure the cause is, and what would make it surer.
 pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
     match (diagnosis.confidence, node_of(&diagnosis.cause)) {
+        (Confidence::Confirmed, _) if diagnosis.kubelet_facts().next().is_some() => {
+            "Confirmed: the kubelet’s log says so.".to_owned()
+        }
         (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
+        (Confidence::Inferred, None) if matches!(diagnosis.cause, Cause::NodeSilent { .. }) => {
+            "Inferred from condition Ready. A lease that is not renewed for 40 s while Unwind watches would confirm it."
+                .to_owned()
+        }
         (Confidence::Inferred, Some(node)) => format!(
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
             isolated(node)
@@ -389,7 +403,13 @@ fn node_of(cause: &Cause) -> Option<&str> {
 
 /// The object and field of a fact, and the cluster’s own words.
 pub(super) fn fact(fact: &Evidence) -> String {
-    let of = if fact.of.name.is_empty() { visible(&fact.of.kind) } else { named(&fact.of) };
+    let of = match (&fact.of.namespace, fact.of.name.is_empty()) {
+        (_, false) => named(&fact.of),
+        (Some(namespace), true) => {
+            format!("{} in {}", visible(&fact.of.kind), isolated(namespace))
+        }
+        (None, true) => visible(&fact.of.kind),
+    };
     let said = visible(&fact.said);
     match &fact.source {
         Source::Condition(name) => format!("{of}: condition {} is {said}", visible(name)),
@@ -397,6 +417,25 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Field(path) => format!("{of}: {} = {said}", visible(path)),
         Source::Absent => format!("{of} does not exist"),
         Source::Deleted => format!("{of} was deleted"),
+        Source::Became(name) => format!("{of} became {}: {said}", visible(name)),
+        Source::NoReadyPod => format!("{of} has no ready Pod"),
+        Source::NoEndpoints => format!("{of} has no ready endpoint"),
+        Source::Event { by, reason } => {
+            format!("{of}: {} says {}: {said}", visible(by), visible(reason))
+        }
+        Source::NoNewEvents => {
+            format!("{of} is Terminating and accepts no new Events, so their absence says nothing")
+        }
+        Source::Renewed => format!("{of} is renewed while Unwind watches: its holder lives"),
+        Source::NotRenewed => format!("{of} has not been renewed while Unwind watched, since"),
+        Source::Unlistable(problem) => {
+            format!("{of}: its objects cannot be listed: {}", visible(&api_problem(problem)))
+        }
+        Source::Hidden(problem) => {
+            format!("Unwind cannot see {of}: {}", visible(&api_problem(problem)))
+        }
+        Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
+        Source::NotInLog(origin, rest) => not_in_log(origin, rest),
     }
 }
 
@@ -420,7 +459,7 @@ pub(super) fn waits_on(diagnosis: &Diagnosis, held: &Waiting) -> String {
 }
 
 /// One line of the chain.
-fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
+pub(super) fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
     let on = waits_on(diagnosis, held);
     let space = if on.is_empty() { "" } else { " " };
     format!("{}{space}{on}, deleted {}", named(&held.object), absolute(held.since))
@@ -429,57 +468,4 @@ fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
 /// The rest of a list that is cut off.
 pub fn and_more(count: usize) -> String {
     format!("and {}", many(count, "other object", "other objects"))
-}
-
-/// A text in Markdown that means nothing but itself: the cluster’s words may hold marks of it.
-fn plain(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\`*_[]<>|~".contains(c) {
-            written.push('\\');
-        }
-        written.push(c);
-    }
-    written
-}
-
-/// The card as Markdown, to be pasted into an incident’s channel or ticket.
-pub(super) fn incident_note(card: &DiagnosisCard, cluster: &str) -> String {
-    let DiagnosisCard { diagnosis, contact, .. } = card;
-    let mut note = format!("**{}**\n\n", plain(&cause(diagnosis)));
-    let mut line =
-        |name: &str, text: &str| note.push_str(&format!("- {}: {}\n", plain(name), plain(text)));
-    line("Cluster", &visible(cluster));
-    line("Waits since", &absolute(diagnosis.since));
-    line(HARM, &harm(&diagnosis.impact).join(" "));
-    line(IF_NOBODY_ACTS, if_nobody_acts(&diagnosis.cause));
-    if let Some(mistake) = do_not(&diagnosis.cause) {
-        line(DO_NOT, mistake);
-    }
-    for (name, value) in contact {
-        line(&visible(name), &visible(value));
-    }
-    line(EVIDENCE, &confidence(diagnosis));
-    for one in &diagnosis.evidence {
-        note.push_str(&format!("  - {}\n", plain(&fact(one))));
-    }
-    note.push_str(&format!("- {}:\n", objects_wait(diagnosis.total)));
-    for held in &diagnosis.waiting {
-        note.push_str(&format!("  - {}\n", plain(&waiting(diagnosis, held))));
-    }
-    if diagnosis.total > diagnosis.waiting.len() {
-        note.push_str(&format!("  - {}\n", and_more(diagnosis.total - diagnosis.waiting.len())));
-    }
-    note
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_the_cluster_are_no_markdown() {
-        assert_eq!(plain("a_b *c* [x](y) <z>"), r"a\_b \*c\* \[x\](y) \<z\>");
-        assert_eq!(plain("queue-operator was deleted"), "queue-operator was deleted");
-    }
 }

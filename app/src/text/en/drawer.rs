@@ -48,6 +48,7 @@ pub fn detail(name: DetailName) -> &'static str {
         DetailName::Target => "Target",
         DetailName::LoadBalancer => "Type",
         DetailName::Ready => "Ready",
+        DetailName::RenewsLease => "Renews its lease",
         DetailName::Owner => "Controlled by",
     }
 }
@@ -62,7 +63,7 @@ pub fn kept(why: &KeptReason) -> String {
             format!("{} is kept and needs it: {}", named(user), reason(why))
         }
         KeptReason::RetainedVolume => {
-            "Its reclaim policy is Retain, and no label makes it part of the unit: it stays as Released, with its data".to_owned()
+            "Its policy is Retain, and no label makes it part of the unit: it stays, with its data".to_owned()
         }
         KeptReason::RecycledVolume => {
             "Its reclaim policy is Recycle: it stays, its data is erased, and it becomes available again".to_owned()

@@ -28,7 +28,13 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Finishes => "may have its finalizer cleared by",
         EdgeKind::Converts => "is converted by",
         EdgeKind::Guards => "is guarded by",
-        EdgeKind::Refers => "uses what is owned by",
+        EdgeKind::Refers => "refers to",
+        EdgeKind::Snapshots => "is a copy of",
+        EdgeKind::Attaches => "attaches",
+        EdgeKind::Provisions if edge.strength == Strength::Hard => "is provisioned by",
+        EdgeKind::Provisions => "may be provisioned by",
+        EdgeKind::Controls if edge.strength == Strength::Hard => "is controlled by",
+        EdgeKind::Controls => "may be controlled by",
     }
 }
 
@@ -52,7 +58,13 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Finishes => "may have to outlive and finish",
         EdgeKind::Converts => "converts the objects of",
         EdgeKind::Guards => "guards",
-        EdgeKind::Refers => "owns what is used by",
+        EdgeKind::Refers => "is referred to by",
+        EdgeKind::Snapshots => "copied by",
+        EdgeKind::Attaches => "attached by",
+        EdgeKind::Provisions if edge.strength == Strength::Hard => "provisions",
+        EdgeKind::Provisions => "may provision",
+        EdgeKind::Controls if edge.strength == Strength::Hard => "controls",
+        EdgeKind::Controls => "may control",
     }
 }
 

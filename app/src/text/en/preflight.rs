@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use teardown::{
     advice::{Advice, Way},
+    api_problem::ApiProblem,
     object::ObjectRef,
     preflight::{
         CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
@@ -12,7 +13,7 @@ use teardown::{
 };
 
 use super::{
-    super::{isolated, named, some_of, time_of_day, visible},
+    super::{isolated, named, some_of, time_of_day},
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
@@ -38,10 +39,9 @@ pub fn preflight(view: &PreflightView) -> PreflightCard {
         });
     }
     let advice = Advice {
-        harm: Vec::new(),
-        contact: Vec::new(),
-        if_nobody_acts: expected(*refusals),
-        do_not: None,
+        log: None,
+        first: Vec::new(),
+        expected: expected(*refusals),
         confidence: progress(view),
         ways: cards.iter().map(drawn).collect(),
         chain: Vec::new(),
@@ -303,28 +303,28 @@ fn answered(code: &NoteCode) -> (String, String, String) {
             format!("You may not delete {}", isolated(resource)),
             said.as_ref().map_or_else(
                 || "The API server says so.".to_owned(),
-                |said| quoted(&api_problem(said)),
+                quoted,
             ),
             "Ask for the right, or leave these objects out.",
         ),
         NoteCode::Denied { webhook: Some(webhook), said } => (
             format!("Webhook {} denies the deletion", isolated(webhook)),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Meet its condition, or ask its owner. Then check again.",
         ),
         NoteCode::Denied { webhook: None, said } => (
             "A policy denies the deletion".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Meet its condition, or ask its owner. Then check again.",
         ),
         NoteCode::WebhookFails { webhook, said } => (
             format!("Webhook {} does not answer, and the deletion is refused", isolated(webhook)),
-            quoted(&api_problem(said)),
+            quoted(said),
             LOOK_AGAIN,
         ),
         NoteCode::Refused { said } => (
             "The API server would refuse the deletion".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             LOOK_AGAIN,
         ),
         NoteCode::PlanIsOld => (
@@ -334,12 +334,12 @@ fn answered(code: &NoteCode) -> (String, String, String) {
         ),
         NoteCode::NoAnswer { said } => (
             "The API server gave no usable answer".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Nothing is predicted for these objects. Check again.",
         ),
         NoteCode::NoDryRun { said } => (
             "A webhook cannot be asked without side effects".to_owned(),
-            quoted(&api_problem(said)),
+            quoted(said),
             "Nothing is predicted for these objects. Its owner can say whether it denies deletions.",
         ),
         NoteCode::OnlyReviewed { resource } => (
@@ -364,8 +364,8 @@ fn answered(code: &NoteCode) -> (String, String, String) {
 }
 
 /// The words of the cluster.
-fn quoted(said: &str) -> String {
-    format!("“{}”", visible(said))
+fn quoted(said: &ApiProblem) -> String {
+    format!("“{}”", api_problem(said))
 }
 
 #[cfg(test)]
@@ -398,7 +398,7 @@ mod tests {
             "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
         );
         assert_eq!(
-            (&*card.advice.if_nobody_acts, card.notes.len(), card.notes[0].more),
+            (&*card.advice.expected, card.notes.len(), card.notes[0].more),
             ("No check expects a refusal.", 2, 11)
         );
         assert_eq!(card.notes[1].title, "2 more findings are not shown");
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn refusals_warn_without_forbidding() {
         let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
-        let warning = card.advice.if_nobody_acts;
+        let warning = card.advice.expected;
         assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
     }
 

@@ -19,8 +19,6 @@ const NAMED: usize = 3;
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
-    let command =
-        |(command, line): (&Command, String)| WayCommand { what: command_purpose(command), line };
     let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
     Way {
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
@@ -32,9 +30,14 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         needs: remedy.needs.iter().map(condition).collect(),
         undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
         withheld: remedy.withheld.as_ref().map(withheld),
-        commands: remedy.lines(context).into_iter().map(command).collect(),
+        commands: remedy.lines(context).into_iter().map(command_line).collect(),
         offer,
     }
+}
+
+/// A command with its line.
+pub(super) fn command_line((command, line): (&Command, String)) -> WayCommand {
+    WayCommand { what: command_purpose(command), line }
 }
 
 /// The action, in a few words.

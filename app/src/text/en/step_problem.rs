@@ -149,14 +149,14 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
             lines
         }
         StepProblem::Refused { code, message, .. } => {
-            vec![format!("HTTP {code}: {}", visible(&api_problem(message)))]
+            vec![format!("HTTP {code}: {}", api_problem(message))]
         }
         StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
         StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
             pods.iter().map(unconfirmed).collect()
         }
         StepProblem::Unknown { reason } => vec![in_doubt(reason)],
-        StepProblem::Retrying { message, .. } => vec![visible(&api_problem(message))],
+        StepProblem::Retrying { message, .. } => vec![api_problem(message)],
         StepProblem::InUse { pods } => pods.iter().map(named).collect(),
     }
 }

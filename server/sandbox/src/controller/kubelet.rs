@@ -10,6 +10,7 @@
 mod pod_status;
 mod node_status;
 mod mount;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub(super) enum Work {
 /// A Pod on a node.
 struct Held {
     key: Key,
+    uid: String,
     node: String,
     stage: Stage,
     mounts: Vec<Mount>,
@@ -240,6 +242,7 @@ impl Kubelets {
             let held = Held {
                 key: key.clone(),
                 node: node.to_owned(),
+                uid: uid(pod).to_owned(),
                 stage: Stage::Waiting,
                 mounts: Vec::new(),
                 address: format!("10.244.{}.{}", self.addresses >> 8 & 0xff, self.addresses & 0xff),
@@ -453,22 +456,26 @@ impl Held {
         if now < next {
             return Ok(after(now, next));
         }
-        let uid_of = pod.map_or("", uid).to_owned();
         let (first, last) = UNMOUNT_RETRY;
         let wait = first.saturating_mul(1 << failures.min(20)).min(last);
         let before = self.mounts.len();
         let (fault, said) = (client.node_fault(&self.node), client.now());
         let (node, node_faults) = (&self.node, &mut *client.node_faults);
+        // A Pod that was deleted by force has no object any more.
+        let uid = &self.uid;
         self.mounts.retain(|it| {
             // The operation of a hanging unmount stays pending: it ends once the server answers, and nothing is logged.
             if it.hangs(node_faults) {
                 return true;
             }
-            let failed = it.unmount(&uid_of, fault, node_faults).err();
-            if let Some(cause) = &failed {
-                node_faults.log(node, mount::log_line(it, &uid_of, cause, said, wait));
+            match it.unmount(uid, fault, node_faults) {
+                Ok(()) => false,
+                Err(failed) => {
+                    let entry = failed.entry(said, wait);
+                    node_faults.log(node, entry);
+                    true
+                }
             }
-            failed.is_some()
         });
         let only_hangs = self.mounts.iter().all(|it| it.hangs(node_faults));
         if self.mounts.is_empty() {

@@ -88,7 +88,7 @@ fn s1_is_stuck_within_a_minute_and_each_mount_has_its_own_end() {
     assert_eq!(stuck(&test, "s1"), 4);
     let logs = &test.controllers.node_faults.kubelet_logs;
     let said = |word: &str| logs.values().flatten().any(|line| line.contains(word));
-    assert!(said("stale NFS file handle") && said("directory not empty"));
+    assert!(said("Stale file handle") && said("directory not empty"));
     assert!(!said("s1-orders"), "an unmount that hangs logs nothing");
     test.controllers.node_faults.restore("nfs.s1.example");
     test.until(123, "the stale mounts end", |it| stuck(it, "s1") == 2);

@@ -59,6 +59,7 @@ pub(super) struct Spec {
     node_name: Option<Arc<str>>,
     service_account_name: Option<Arc<str>>,
     priority_class_name: Option<Box<str>>,
+    runtime_class_name: Option<Box<str>>,
     #[serde(deserialize_with = "or_default")]
     volumes: Vec<Volume>,
     #[serde(deserialize_with = "or_default")]
@@ -70,7 +71,15 @@ pub(super) struct Spec {
     #[serde(deserialize_with = "or_default")]
     image_pull_secrets: Vec<Named>,
     #[serde(deserialize_with = "or_default")]
-    resource_claims: Vec<Unread>,
+    resource_claims: Vec<DeviceClaim>,
+}
+
+/// `v1.PodResourceClaim`: a claim, or the template of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DeviceClaim {
+    resource_claim_name: Option<Box<str>>,
+    resource_claim_template_name: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -139,6 +148,14 @@ struct Volume {
     nfs: Option<Unread>,
     glusterfs: Option<Unread>,
     fc: Option<Unread>,
+    host_path: Option<HostPath>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct HostPath {
+    #[serde(deserialize_with = "or_default")]
+    path: Box<str>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -242,6 +259,24 @@ impl Spec {
         matches!(class, Some("system-node-critical" | "system-cluster-critical"))
     }
 
+    /// The CSI drivers whose folder among the kubelet's plugins the spec mounts from the node, whatever the kubelet's own
+    /// folder is: `/var/lib/kubelet/plugins/disk.csi.example`
+    /// (<https://kubernetes-csi.github.io/docs/deploying.html#driver-volume-mounts>).
+    pub(super) fn drivers(&self) -> Box<[Arc<str>]> {
+        let paths =
+            self.volumes.iter().filter_map(|volume| Some(&*volume.host_path.as_ref()?.path));
+        let drivers = paths.filter_map(|path| {
+            let (root, folder) = path.split_once("/plugins/")?;
+            let name = folder.split('/').next().filter(|name| name.contains('.'))?;
+            // The kubelet's own plugins have that folder.
+            (root.ends_with("/kubelet") && name != "kubernetes.io").then(|| bounded(name).into())
+        });
+        let mut found: Vec<Arc<str>> = drivers.collect();
+        found.sort();
+        found.dedup();
+        found.into()
+    }
+
     /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
     /// in its object. `pod` is the Pod's name; `None` for a template.
     pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {
@@ -249,6 +284,22 @@ impl Spec {
         if let Some(account) = &self.service_account_name {
             uses.add(PodReferenceKind::ServiceAccount, Some(account), || {
                 "serviceAccountName".to_owned()
+            });
+        }
+        uses.add(PodReferenceKind::PriorityClass, self.priority_class_name.as_deref(), || {
+            "priorityClassName".to_owned()
+        });
+        uses.add(PodReferenceKind::RuntimeClass, self.runtime_class_name.as_deref(), || {
+            "runtimeClassName".to_owned()
+        });
+        for (i, claim) in self.resource_claims.iter().enumerate() {
+            let DeviceClaim { resource_claim_name, resource_claim_template_name } = claim;
+            uses.add(PodReferenceKind::ResourceClaim, resource_claim_name.as_deref(), || {
+                format!("resourceClaims[{i}].resourceClaimName")
+            });
+            let template = resource_claim_template_name.as_deref();
+            uses.add(PodReferenceKind::ResourceClaimTemplate, template, || {
+                format!("resourceClaims[{i}].resourceClaimTemplateName")
             });
         }
         for (i, secret) in self.image_pull_secrets.iter().enumerate() {

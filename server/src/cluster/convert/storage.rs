@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::Value;
 use teardown::object::{
-    Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, SnapshotContent, Uid, Volume,
+    Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Reference as ObjectReference, Snapshot,
+    SnapshotContent, Uid, Volume,
 };
 
 use super::{Meta, Unread, Unreadable, Whole, or_default};
@@ -14,11 +15,17 @@ use crate::cluster::text::bounded;
 /// Reads a PersistentVolumeClaim.
 pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<ClaimSpec, ClaimStatus> { metadata, spec, status } = serde_json::from_str(json)?;
+    // The API server writes both where one is given, but only `dataSourceRef` can name another namespace.
+    let source =
+        [("spec.dataSourceRef", spec.data_source_ref), ("spec.dataSource", spec.data_source)];
+    let source = source.into_iter().find_map(|(field, source)| source?.named(field).map(Box::new));
     let claim = Claim {
         volume: spec.volume_name.filter(|name| !name.is_empty()),
         class: spec.storage_class_name,
         capacity: status.capacity.storage,
         phase: status.phase,
+        attributes: spec.volume_attributes_class_name.filter(|name| !name.is_empty()),
+        source,
     };
     Ok((metadata, Facts::Claim(Box::new(claim))))
 }
@@ -42,6 +49,7 @@ pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
         class: spec.storage_class_name,
         capacity: spec.capacity.storage,
         phase: status.phase,
+        attributes: spec.volume_attributes_class_name.filter(|name| !name.is_empty()),
     };
     Ok((metadata, Facts::Volume(Box::new(volume))))
 }
@@ -54,8 +62,47 @@ pub(super) fn read_snapshot_content(json: &str) -> Result<(Meta, Facts), Unreada
         deletes: spec.deletion_policy.as_deref() == Some("Delete"),
         snapshot: (!of.name.is_empty()).then_some((of.namespace, of.name)),
         driver: spec.driver,
+        class: spec.volume_snapshot_class_name.filter(|name| !name.is_empty()),
     };
     Ok((metadata, Facts::SnapshotContent(Box::new(content))))
+}
+
+/// Reads a VolumeSnapshot.
+pub(super) fn read_snapshot(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<SnapshotSpec, SnapshotStatus> { metadata, spec, status } =
+        serde_json::from_str(json)?;
+    let SnapshotSource { persistent_volume_claim_name, volume_snapshot_content_name } = spec.source;
+    let content = status.bound_volume_snapshot_content_name.filter(|name| !name.is_empty());
+    let snapshot = Snapshot {
+        claim: persistent_volume_claim_name.filter(|name| !name.is_empty()),
+        content: content.or(volume_snapshot_content_name).filter(|name| !name.is_empty()),
+        class: spec.volume_snapshot_class_name.filter(|name| !name.is_empty()),
+        ready: status.ready_to_use,
+    };
+    Ok((metadata, Facts::Snapshot(Box::new(snapshot))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SnapshotSpec {
+    #[serde(deserialize_with = "or_default")]
+    source: SnapshotSource,
+    volume_snapshot_class_name: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SnapshotSource {
+    persistent_volume_claim_name: Option<Arc<str>>,
+    volume_snapshot_content_name: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SnapshotStatus {
+    bound_volume_snapshot_content_name: Option<Arc<str>>,
+    #[serde(deserialize_with = "or_default")]
+    ready_to_use: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -66,6 +113,7 @@ struct SnapshotContentSpec {
     driver: Arc<str>,
     #[serde(deserialize_with = "or_default")]
     volume_snapshot_ref: Reference,
+    volume_snapshot_class_name: Option<Arc<str>>,
 }
 
 /// Reads a VolumeAttachment.
@@ -140,6 +188,35 @@ struct CsiNodeDriver {
 struct ClaimSpec {
     volume_name: Option<Arc<str>>,
     storage_class_name: Option<Arc<str>>,
+    volume_attributes_class_name: Option<Arc<str>>,
+    data_source: Option<DataSource>,
+    data_source_ref: Option<DataSource>,
+}
+
+/// `v1.TypedObjectReference`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DataSource {
+    #[serde(deserialize_with = "or_default")]
+    api_group: Arc<str>,
+    #[serde(deserialize_with = "or_default")]
+    kind: Arc<str>,
+    namespace: Option<Arc<str>>,
+    #[serde(deserialize_with = "or_default")]
+    name: Arc<str>,
+}
+
+impl DataSource {
+    fn named(self, field: &str) -> Option<ObjectReference> {
+        let Self { api_group, kind, namespace, name } = self;
+        (!name.is_empty()).then(|| ObjectReference {
+            group: api_group,
+            kind,
+            namespace: namespace.filter(|it| !it.is_empty()),
+            name,
+            field: field.into(),
+        })
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -162,6 +239,7 @@ struct VolumeSpec {
     claim_ref: Option<Reference>,
     persistent_volume_reclaim_policy: Option<Box<str>>,
     storage_class_name: Option<Arc<str>>,
+    volume_attributes_class_name: Option<Arc<str>>,
     #[serde(deserialize_with = "or_default")]
     capacity: Capacity,
     /// One of these fields is the volume source. Sources differ too much for a struct each.

@@ -5,6 +5,7 @@ use teardown::object::{Claim, Facts, Kind, Object, Phase, PodReference, Reclaim}
 use super::*;
 
 mod any_json;
+mod reference;
 mod status;
 
 /// A namespaced kind from `group/version Kind`; these tests do not use the plural.

@@ -81,6 +81,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
         claims_go_with_it: spec
             .persistent_volume_claim_retention_policy
             .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
+        drivers: spec.template.spec.drivers(),
         recreates: spec.strategy.is_some_and(|strategy| &*strategy.kind == "Recreate"),
     };
     Ok((metadata, workload))

@@ -130,7 +130,9 @@ impl Setup {
                 Observation::Unreachable { .. } => "unreachable".to_owned(),
                 other @ (Observation::Watching(_)
                 | Observation::Withdrawn(_)
-                | Observation::Undeletable(_)) => {
+                | Observation::Undeletable(_)
+                | Observation::Fetched { .. }
+                | Observation::Unasked(_)) => {
                     format!("{other:?}")
                 }
             };

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use app::text::in_doubt;
+use app::text::{in_doubt, isolated, named, shortened, visible};
 use teardown::{
     object::ObjectRef, plan::Choice, remedy::RemedyRefusal, unknown_reason::UnknownReason,
 };
@@ -26,7 +26,7 @@ fn filled(what: String, means: &'static str, advice: &'static str) -> Words {
 /// No unit of that name.
 pub(super) fn unknown_unit(name: impl Display) -> Words {
     filled(
-        format!("No unit is called “{name}”"),
+        format!("No unit is called “{}”", isolated(&name.to_string())),
         "No object in the cluster belongs to a unit of that name.",
         "Look at the list of units.",
     )
@@ -35,7 +35,7 @@ pub(super) fn unknown_unit(name: impl Display) -> Words {
 /// No plan of that id.
 pub(super) fn unknown_plan(id: impl Display) -> Words {
     filled(
-        format!("No plan is called “{id}”"),
+        format!("No plan is called “{}”", isolated(&id.to_string())),
         "A plan without a run is lost when the server stops.",
         "Make a new plan of the unit.",
     )
@@ -44,7 +44,7 @@ pub(super) fn unknown_plan(id: impl Display) -> Words {
 /// No run of that id.
 pub(super) fn unknown_run(id: impl Display) -> Words {
     filled(
-        format!("No run is called “{id}”"),
+        format!("No run is called “{}”", isolated(&id.to_string())),
         "This server’s journal has no such run.",
         "Look at the list of runs.",
     )
@@ -80,7 +80,7 @@ pub(super) const EMPTY_PLAN: Words = words(
 
 /// Each object goes before the next; the last is the first again.
 pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
-    let path: Vec<String> = path.iter().map(ObjectRef::to_string).collect();
+    let path: Vec<String> = path.iter().map(named).collect();
     filled(
         format!("The objects wait for each other in a circle: {}", path.join(" → ")),
         "No order of deletion satisfies all of these dependencies, so Unwind does not try one.",
@@ -91,7 +91,7 @@ pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
 /// The data is to be kept, and an operator would delete it.
 pub(super) fn deletes_claims(object: &ObjectRef, finalizer: &str) -> Words {
     filled(
-        format!("{object} would take its claims along: finalizer {finalizer}"),
+        format!("{} would take its claims along: finalizer {}", named(object), isolated(finalizer)),
         "Its operator deletes the claims when the object goes, so this plan could not keep the data.",
         "Take the finalizer off the object, or leave the object out of the plan.",
     )
@@ -101,7 +101,7 @@ pub(super) fn deletes_claims(object: &ObjectRef, finalizer: &str) -> Words {
 pub(super) fn unknown_choice(choice: &Choice) -> Words {
     let (name, value) = choice.pair();
     filled(
-        format!("The choice {name}={value} is about nothing"),
+        format!("The choice {name}={} is about nothing", isolated(&value)),
         "The unit has no such object, kind or namespace. No plan was made, because a mistyped name would be deleted.",
         "Correct the name, or take the choice out if the object is gone.",
     )
@@ -137,7 +137,7 @@ pub(super) fn pods_hidden(reason: &UnknownReason) -> Words {
 /// Another run works on one of the objects.
 pub(super) fn overlap(run: impl Display, object: &ObjectRef) -> Words {
     filled(
-        format!("Run {run} already works on {object}"),
+        format!("Run {run} already works on {}", named(object)),
         "Two runs must not delete the same object. Nothing was deleted.",
         "Follow the open run, or stop it first.",
     )
@@ -227,7 +227,7 @@ pub(super) const REMEDIES_OFF: Words = words(
 /// No attempt has this id.
 pub(super) fn unknown_attempt(id: impl Display) -> Words {
     filled(
-        format!("There is no remedy {id}"),
+        format!("There is no remedy {}", isolated(&id.to_string())),
         "It may belong to another cluster.",
         "Take one from the list of things that are switched off.",
     )
@@ -324,7 +324,7 @@ pub(super) const LONG_ADDRESS: Words = words(
 /// `problem` names the part of the address, and the reason.
 pub(super) fn malformed(problem: &str) -> Words {
     filled(
-        capital(problem),
+        capital(&bounded(problem)),
         "A part of the address cannot be read.",
         "Look the address up in the documentation of the API.",
     )
@@ -338,13 +338,13 @@ pub(super) const NOT_JSON: Words = words(
 
 /// `problem` says where the syntax is wrong.
 pub(super) fn syntax(problem: &str) -> Words {
-    filled(capital(problem), "The body is not JSON.", "Correct the body.")
+    filled(capital(&bounded(problem)), "The body is not JSON.", "Correct the body.")
 }
 
 /// `problem` names the field.
 pub(super) fn shape(problem: &str) -> Words {
     filled(
-        capital(problem),
+        capital(&bounded(problem)),
         "The body is JSON, but a field is missing, unknown or of the wrong type.",
         "Look the body up in the documentation of the API.",
     )
@@ -370,6 +370,15 @@ pub(super) const INTERNAL: Words = words(
     "This is a bug in Unwind, not in your request; nothing else was affected.",
     "Report it with the request’s id and the log lines beside it.",
 );
+
+/// The longest part of a sentence that a client has written itself.
+const LONGEST: usize = 300;
+
+/// The words of a parser, which repeat parts of the request: of a bounded length, with nothing in them that is invisible
+/// or turns the direction of writing.
+fn bounded(problem: &str) -> String {
+    shortened(&visible(problem), LONGEST)
+}
 
 /// The sentence with a capital letter.
 fn capital(sentence: &str) -> String {

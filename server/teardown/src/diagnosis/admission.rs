@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::{
     case::{Case, Serving, names},
-    cause::{Cause, Confidence, Evidence, Verdict},
+    cause::{Cause, Confidence, Evidence, Source, Verdict},
 };
 use crate::{
-    object::{Facts, Object, ObjectRef},
+    api_problem::ApiProblem,
+    object::{Facts, Object, ObjectRef, ServiceRef},
     refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
+    unknown_reason::UnknownReason,
 };
 
 /// The verdict on a refusal that is known; `None` for another text.
@@ -57,6 +59,17 @@ pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
     ))
 }
 
+/// The verdict where our own list of a kind fails because the webhook that converts its objects does not answer.
+pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Verdict> {
+    let UnknownReason::Hidden { message: message @ ApiProblem::Quoted(said), .. } = why else {
+        return None;
+    };
+    let verdict = refusal(case, said)?;
+    let is_it = matches!(verdict.cause, Cause::ConversionDown { .. });
+    let (of, source) = (verdict.root.clone(), Source::Unlistable(message.clone()));
+    is_it.then(|| verdict.with([Evidence { of, source, said: String::new(), at: None }]))
+}
+
 /// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration.
 fn configurations<'a>(case: &Case<'a>, webhook: &str) -> Vec<&'a Arc<Object>> {
     let all = WEBHOOK_CONFIGURATIONS.iter().flat_map(|resource| case.index.of_resource(resource));
@@ -89,22 +102,24 @@ fn services(case: &Case<'_>, configuration: &Object, webhook: &str) -> Vec<Evide
     let Facts::Webhooks(webhooks) = &configuration.facts else { return Vec::new() };
     let guard = webhooks.guards.iter().find(|guard| &*guard.webhook == webhook);
     let Some(service) = guard.and_then(|guard| guard.service.as_ref()) else { return Vec::new() };
-    let named = ObjectRef {
+    nobody(case, service).into_iter().collect()
+}
+
+/// The evidence that nobody behind a Service can answer.
+pub(super) fn nobody(case: &Case<'_>, service: &ServiceRef) -> Option<Evidence> {
+    let of = ObjectRef {
         group: "".into(),
         kind: "Service".into(),
         namespace: Some(service.namespace.clone()),
         name: service.name.clone(),
     };
-    match case.serving(service) {
-        Serving::NoService => vec![Evidence::absent(named)],
-        Serving::NoReadyPod => vec![Evidence {
-            of: named,
-            source: super::cause::Source::Field("spec.selector".into()),
-            said: "0".to_owned(),
-            at: None,
-        }],
-        Serving::Yes | Serving::Unknown => Vec::new(),
-    }
+    let source = match case.serving(service) {
+        Serving::NoService => return Some(Evidence::absent(of)),
+        Serving::NoReadyPod => Source::NoReadyPod,
+        Serving::NoEndpoints => Source::NoEndpoints,
+        Serving::Yes | Serving::Unknown => return None,
+    };
+    Some(Evidence { of, source, said: String::new(), at: None })
 }
 
 /// The definition of a kind as the API server writes it: `GROUP/VERSION, Kind=KIND`.

@@ -7,8 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::cause::{Cause, Confidence, Evidence, Finding, Source, Verdict};
 use crate::{
     deadlines::{Deadlines, Overdue},
+    fetched::{MANAGER, NODE_LEASES},
     graph::Graph,
-    index::Index,
+    index::{Index, Renewal},
     object::{Condition, ConditionStatus, Facts, Node, Object, ObjectRef, ServiceRef},
     relation::EdgeKind,
     unknown_reason::UnknownReason,
@@ -34,6 +35,8 @@ pub(crate) enum Serving {
     NoService,
     /// No Pod behind it is ready.
     NoReadyPod,
+    /// Its EndpointSlices have no endpoint that is ready.
+    NoEndpoints,
     /// It cannot be seen.
     Unknown,
 }
@@ -48,7 +51,8 @@ impl<'a> Case<'a> {
     /// Whether the deletion takes longer than expected.
     pub(super) fn overdue(&self, object: &Object) -> Overdue {
         let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
-        Deadlines::of(&object.kind, grace).overdue(self.waited(object))
+        let usual = self.index.usual_duration(&object.kind);
+        Deadlines::fitted(&object.kind, grace, usual).overdue(self.waited(object))
     }
 
     /// The sources of the edges of this kind that point at the object.
@@ -71,31 +75,50 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The verdict on a node whose kubelet has stopped reporting: condition Ready is Unknown.
+    /// The verdict on a node whose kubelet has stopped reporting: condition Ready is Unknown. It is confirmed once its lease
+    /// has not been renewed for as long as that is valid, while we watched.
     ///
     /// The node controller judges by the moment at which it saw a change, not by the clock of the node
-    /// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
+    /// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`), and so does the index.
     pub(super) fn silent_node(&self, name: &str) -> Option<Verdict> {
         let (object, node) = self.node(name)?;
         let ready = node.ready.as_ref()?;
         if ready.status != ConditionStatus::Unknown {
             return None;
         }
+        let renewal = self.index.node_renewal(name);
         let cause = Cause::NodeSilent {
             node: name.into(),
             provider: node.provider.clone(),
             control_plane: object.is_control_plane(),
             silent: self.index.silent_nodes(),
+            renews: renewal == Renewal::Renewed,
+        };
+        let confidence = match renewal {
+            Renewal::Still(_) => Confidence::Confirmed,
+            _ => Confidence::Inferred,
         };
         let taints = node
             .taints
             .iter()
             .map(|(key, effect)| Evidence::field(object, "spec.taints", format!("{key}:{effect}")));
-        let verdict = Verdict::new(cause, object, Confidence::Confirmed);
-        Some(verdict.with([condition(object, ready)]).with(taints))
+        let verdict = Verdict::new(cause, object, confidence);
+        Some(verdict.with([condition(object, ready)]).with(taints).with(node_lease(name, renewal)))
     }
 
-    /// Whether a Pod behind this Service is ready.
+    /// The lease of a node as evidence, if it says anything.
+    pub(super) fn node_lease(&self, name: &str) -> Option<Evidence> {
+        node_lease(name, self.index.node_renewal(name))
+    }
+
+    /// The lease of the kube-controller-manager as evidence that it does not run.
+    pub(super) fn manager_is_silent(&self) -> Option<Evidence> {
+        let renewal = self.index.manager_renewal();
+        let is_still = matches!(renewal, Renewal::Still(_));
+        lease("kube-system", MANAGER, renewal).filter(|_| is_still)
+    }
+
+    /// Whether somebody behind this Service can answer: by its endpoints if they were asked for, else by its Pods.
     pub(crate) fn serving(&self, service: &ServiceRef) -> Serving {
         let namespace = Some(&*service.namespace);
         let Some(object) = self.index.find("", "Service", namespace, &service.name) else {
@@ -104,6 +127,11 @@ impl<'a> Case<'a> {
                 Err(_) => Serving::Unknown,
             };
         };
+        match self.index.ready_endpoints(&service.namespace, &service.name) {
+            Some(0) => return Serving::NoEndpoints,
+            Some(_) => return Serving::Yes,
+            None => {}
+        }
         let Facts::Service(facts) = &object.facts else { return Serving::Unknown };
         if facts.selector.is_none() {
             return Serving::Yes;
@@ -169,6 +197,27 @@ pub(super) fn condition(of: &Object, condition: &Condition) -> Evidence {
         said,
         at: condition.since.map(Timestamp::from),
     }
+}
+
+fn node_lease(name: &str, renewal: Renewal) -> Option<Evidence> {
+    lease(NODE_LEASES, name, renewal)
+}
+
+/// A lease as evidence; none while it says nothing yet.
+fn lease(namespace: &str, name: &str, renewal: Renewal) -> Option<Evidence> {
+    let (source, at) = match renewal {
+        Renewal::Renewed => (Source::Renewed, None),
+        Renewal::Still(since) => (Source::NotRenewed, Some(since)),
+        Renewal::Hidden(problem) => (Source::Hidden(problem), None),
+        Renewal::Unknown => return None,
+    };
+    let of = ObjectRef {
+        group: "coordination.k8s.io".into(),
+        kind: "Lease".into(),
+        namespace: Some(namespace.into()),
+        name: name.into(),
+    };
+    Some(Evidence { of, source, said: String::new(), at })
 }
 
 /// Parts objects into those that are being deleted and the others.

@@ -8,7 +8,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatCause;
-use crate::object::{Object, ObjectRef};
+use super::kubelet_log::{KubeletFact, LogOrigin, RestOfLog};
+use crate::{
+    api_problem::ApiProblem,
+    object::{Object, ObjectRef},
+};
 
 /// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +35,8 @@ pub enum Cause {
         control_plane: bool,
         /// The number of silent nodes, this one included.
         silent: usize,
+        /// Its lease is renewed all the same, so the kubelet lives.
+        renews: bool,
     },
     /// The Pod's Node does not exist any more. The Pod garbage collector removes the Pod.
     NodeMissing {
@@ -168,6 +174,9 @@ pub enum Cause {
         /// The finalizer.
         finalizer: Arc<str>,
     },
+    /// No kube-controller-manager renews the lease of the leader, so nobody does the work of the control plane's
+    /// controllers.
+    ManagerSilent,
     /// A controller of the control plane has not done its part.
     ControllerSilent {
         /// The controller, by the name that kube-controller-manager gives it.
@@ -214,7 +223,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 33] = [
+    pub const NAMES: [&str; 34] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
@@ -240,6 +249,7 @@ impl Cause {
         "conversionDown",
         "contentRefused",
         "namespaceFinalizer",
+        "managerSilent",
         "controllerSilent",
         "finisherGone",
         "finisherNotReady",
@@ -278,6 +288,7 @@ impl Cause {
             Self::ConversionDown { .. } => "conversionDown",
             Self::ContentRefused => "contentRefused",
             Self::NamespaceFinalizer { .. } => "namespaceFinalizer",
+            Self::ManagerSilent => "managerSilent",
             Self::ControllerSilent { .. } => "controllerSilent",
             Self::FinisherGone { .. } => "finisherGone",
             Self::FinisherNotReady { .. } => "finisherNotReady",
@@ -286,6 +297,34 @@ impl Cause {
             Self::LoadBalancerLeft => "loadBalancerLeft",
             Self::CannotSee { .. } => "cannotSee",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// The node that it is about.
+    pub fn node(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::NodeSilent { node, .. }
+            | Self::NodeMissing { node }
+            | Self::ContainersRunning { node, .. }
+            | Self::NeverStarted { node }
+            | Self::SandboxLeft { node }
+            | Self::DevicesLeft { node }
+            | Self::VolumesMounted { node, .. }
+            | Self::ClaimGone { node, .. }
+            | Self::DriverMissing { node, .. }
+            | Self::PodDirectoryLeft { node }
+            | Self::DetachFailed { node, .. }
+            | Self::VolumeAttached { node, .. } => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Whether it explains more than its own card: it is to be solved first, and the others looked at again.
+    pub fn explains_others(&self) -> bool {
+        match self {
+            Self::ManagerSilent | Self::WebhookDown { .. } => true,
+            Self::NodeSilent { silent, .. } => *silent > 1,
+            _ => false,
         }
     }
 
@@ -358,6 +397,33 @@ pub enum Source {
     Absent,
     /// The object was deleted lately.
     Deleted,
+    /// A condition of this type changed lately, to the status that is said.
+    Became(Arc<str>),
+    /// The lease is renewed while we watch.
+    Renewed,
+    /// The lease has not been renewed while we watched, since the time of the fact.
+    NotRenewed,
+    /// No Pod behind the Service is ready.
+    NoReadyPod,
+    /// The Service has no endpoint that is ready.
+    NoEndpoints,
+    /// An Event about the object.
+    Event {
+        /// The component that reports it.
+        by: Arc<str>,
+        /// The reason.
+        reason: Arc<str>,
+    },
+    /// The namespace is Terminating, so it has accepted no Events since the time of the fact.
+    NoNewEvents,
+    /// The object cannot be read.
+    Hidden(ApiProblem),
+    /// The objects of the kind that it defines cannot be listed.
+    Unlistable(ApiProblem),
+    /// The kubelet's log says that a step of the Pod's end fails.
+    Kubelet(LogOrigin, Box<KubeletFact>),
+    /// The kubelet's log says nothing about the Pod that is understood.
+    NotInLog(LogOrigin, Box<RestOfLog>),
 }
 
 impl Evidence {

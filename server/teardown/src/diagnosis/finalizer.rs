@@ -3,20 +3,24 @@
 use std::sync::Arc;
 
 use super::{
+    admission,
     case::{Case, NAMED, cannot_see_verdict, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::{
     index::Departure,
     labels::PART_OF,
-    object::{Facts, Object, ObjectRef, Phase, Pod},
-    relation::{EdgeKind, Strength, is_built_in, is_shipped_with},
+    object::{Facts, Object, ObjectRef, Phase, Pod, Uid},
+    relation::{EdgeKind, Strength, is_built_in, is_entitled, is_shipped_with},
 };
 
 /// Set on a Service whose load balancer a cloud controller removes.
 const LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
 /// Set on the Pods of a Job until the Job has counted them.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
+
+/// The most programs that were deleted lately whose rights are looked at, the latest ones.
+const ENTITLED: usize = 5;
 
 /// The kinds that tell which program clears a finalizer: the programs, and who may update what.
 const PROGRAMS: [&str; 7] = [
@@ -31,6 +35,14 @@ const PROGRAMS: [&str; 7] = [
 
 /// A finalizer waits for its program.
 pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    // Whoever clears the finalizer cannot write an object that cannot be converted.
+    if !object.finalizers.is_empty()
+        && let Err(why) =
+            case.index.check_visible(&object.kind.resource(), object.namespace.as_deref())
+        && let Some(verdict) = admission::conversion_down(case, &why)
+    {
+        found.push(verdict.into());
+    }
     for finalizer in object.finalizers.iter() {
         if let Some(verdict) = finisher(case, object, finalizer) {
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
@@ -82,11 +94,15 @@ pub(crate) fn finisher(
         };
         return Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence));
     }
-    // A workload that went lately is blamed only where nothing else can be the program, or where it is known to be.
+    // A workload that went lately is blamed only where nothing else can be the program, or where it is known to be: what is
+    // left of its rights tells it from those that merely could have been it.
     let mut departed = departed(case, object, &finalizer);
     if !possible.is_empty() {
-        departed.retain(|it| is_shipped_with(&finalizer, &it.object));
+        let is_other_entitled = possible.iter().any(|it| is_entitled(case.index, it, object));
+        let least = if is_other_entitled { Likelihood::Shipped } else { Likelihood::Entitled };
+        departed.retain(|(likelihood, _)| *likelihood >= least);
     }
+    let departed: Vec<&Departure> = departed.into_iter().map(|(_, departure)| departure).collect();
     let deleted: Vec<ObjectRef> =
         departed.iter().take(NAMED).map(|it| it.object.reference()).collect();
     let evidence: Vec<Evidence> = departed.iter().take(NAMED).map(|it| gone(it)).collect();
@@ -168,10 +184,24 @@ fn gone(departure: &Departure) -> Evidence {
     }
 }
 
-/// Workloads that were deleted lately and may have been the program: the one that the finalizer's project ships, or those
-/// that are called an operator, a controller or a manager, of the object's unit, its definition's unit, or its namespace.
-/// The likeliest come first.
-fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a Departure> {
+/// How likely it is that a workload was the program that clears a finalizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Likelihood {
+    /// It was called an operator, a controller or a manager, and belonged to the unit of the object or of its definition, or
+    /// to the namespace of the object.
+    Called,
+    /// Its ServiceAccount is left with a right to change the object.
+    Entitled,
+    /// The finalizer's project ships it.
+    Shipped,
+}
+
+/// Workloads that were deleted lately and may have been the program, the likeliest first.
+fn departed<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+) -> Vec<(Likelihood, &'a Departure)> {
     let definition = case
         .graph
         .from(&object.uid)
@@ -180,28 +210,33 @@ fn departed<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Vec<&'a De
     let unit = |of: &Object| of.labels.get(PART_OF).cloned();
     let units: Vec<Arc<str>> =
         definition.and_then(|it| unit(it)).into_iter().chain(unit(object)).collect();
-    let likelihood = |departure: &Departure| -> u8 {
-        let program = &departure.object;
-        let is_named_so =
+    let is_workload = |it: &&Departure| matches!(it.object.facts, Facts::Workload(_));
+    let is_program = |program: &Object| program.owners.is_empty() && &*program.kind.group == "apps";
+    let workloads = || case.index.departures().filter(is_workload);
+    let entitled: Vec<&Uid> = workloads()
+        .rev()
+        .filter(|it| is_program(&it.object))
+        .take(ENTITLED)
+        .filter(|it| is_entitled(case.index, &it.object, object))
+        .map(|it| &it.object.uid)
+        .collect();
+    let likelihood = |program: &Object| {
+        let is_called_so =
             ["operator", "controller", "manager"].iter().any(|word| program.name.contains(word));
         let is_near = program.namespace == object.namespace
             || unit(program).is_some_and(|unit| units.contains(&unit));
-        let is_program = program.owners.is_empty() && &*program.kind.group == "apps";
-        match (is_shipped_with(finalizer, program), is_near && is_program && is_named_so) {
-            (true, _) => 2,
-            (false, true) => 1,
-            (false, false) => 0,
+        if is_shipped_with(finalizer, program) {
+            Some(Likelihood::Shipped)
+        } else if entitled.contains(&&program.uid) {
+            Some(Likelihood::Entitled)
+        } else {
+            (is_near && is_program(program) && is_called_so).then_some(Likelihood::Called)
         }
     };
-    let mut found: Vec<(u8, &Departure)> = case
-        .index
-        .departures()
-        .filter(|departure| matches!(departure.object.facts, Facts::Workload(_)))
-        .map(|departure| (likelihood(departure), departure))
-        .filter(|(likelihood, _)| *likelihood > 0)
-        .collect();
+    let mut found: Vec<(Likelihood, &Departure)> =
+        workloads().filter_map(|it| Some((likelihood(&it.object)?, it))).collect();
     found.sort_by(|(a, x), (b, y)| (b, y.at).cmp(&(a, x.at)));
-    found.into_iter().map(|(_, departure)| departure).collect()
+    found
 }
 
 /// The kind of an object, so that all objects that wait for one program are one card.

@@ -129,6 +129,8 @@ fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
             name: service.name.clone(),
         });
         evidence.extend(api.available.iter().map(|available| condition(object, available)));
+        let service = api.service.as_ref().filter(|_| !answers);
+        evidence.extend(service.and_then(|service| admission::nobody(case, service)));
     }
     let root = ObjectRef {
         group: "apiregistration.k8s.io".into(),

@@ -60,7 +60,8 @@ pub(super) fn instances<'a>(
 ) {
     let Facts::Definition(definition) = &object.facts else { return };
     if let Err(why @ UnknownReason::Hidden { .. }) = case.index.check_kind_visible(&object.name) {
-        found.push(cannot_see(object, &why));
+        let verdict = admission::conversion_down(case, &why);
+        found.push(verdict.map_or_else(|| cannot_see(object, &why), Finding::from));
         return;
     }
     let (going, _) = part(case.sources(object, EdgeKind::Defines));

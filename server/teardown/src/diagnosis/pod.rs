@@ -139,7 +139,7 @@ pub(super) fn not_stopped<'a>(
         Cause::ContainersRunning { node: name, containers: running, not_ready }
     };
     let ready = node.ready.as_ref().map(|ready| condition(node_object, ready));
-    found.push(pod.verdict(cause).with(ready).into());
+    found.push(pod.verdict(cause).with(ready).with(case.node_lease(pod.node)).into());
 }
 
 /// The containers have terminated, and the kubelet has not unmounted the volumes.
@@ -169,6 +169,7 @@ pub(super) fn not_unmounted<'a>(
     let missing = drivers.iter().find(|driver| !has_driver(case, pod.node, driver));
     let mut evidence: Vec<Evidence> =
         node.ready.iter().map(|ready| condition(node_object, ready)).collect();
+    evidence.extend(case.node_lease(pod.node));
     let cause = if !gone.is_empty() {
         evidence.extend(gone.iter().map(|claim| {
             Evidence::absent(ObjectRef {

@@ -1,5 +1,8 @@
 use std::fmt::Write;
 
+mod before;
+mod fetched;
+
 use super::*;
 use crate::fixture;
 
@@ -33,6 +36,17 @@ fn told(index: &Index) -> String {
                 Source::Field(path) => path.to_string(),
                 Source::Absent => "absent".to_owned(),
                 Source::Deleted => "deleted".to_owned(),
+                Source::Became(name) => format!("became {name}"),
+                Source::Renewed => "renewed".to_owned(),
+                Source::NotRenewed => "not renewed".to_owned(),
+                Source::NoReadyPod => "no ready Pod".to_owned(),
+                Source::NoEndpoints => "no ready endpoint".to_owned(),
+                Source::Event { by, reason } => format!("{by} says {reason}:"),
+                Source::NoNewEvents => "no new Events".to_owned(),
+                Source::Unlistable(_) => "unlistable".to_owned(),
+                Source::Hidden(_) => "hidden".to_owned(),
+                Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
+                Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
             writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();
         }
@@ -52,7 +66,7 @@ fn pod_on_a_silent_node_holds_its_claim_and_blocks_the_replacement() {
         svc shop/one selector=app:one
         pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection
     "), @r#"
-    nodeSilent at Node n1 (Confirmed, stuck)
+    nodeSilent at Node n1 (Inferred, stuck)
       Pod shop/one-1-a
       PersistentVolumeClaim shop/data for Mount of Pod shop/one-1-a
       ! no replacement of Deployment shop/one
@@ -187,6 +201,7 @@ fn empty_namespace_waits_for_an_api_that_is_down() {
     apiDown at APIService v1beta1.metrics.k8s.io (Confirmed, waits)
       Namespace s3
       - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1
+      - Service kube-system/metrics-server: absent 
       - APIService v1beta1.metrics.k8s.io: condition Available False MissingEndpoints: no addresses
     "#);
 }
@@ -448,4 +463,61 @@ fn pod_of_a_job_waits_for_its_node_before_the_job_counts_it() {
         pod shop/a node=n1 deleted=400 grace=30 containers=web:running finalizers=batch.kubernetes.io/job-tracking
     ");
     assert!(told.starts_with("nodeSilent") && !told.contains("controllerSilent"), "{told}");
+}
+
+#[test]
+fn operator_that_is_gone_is_told_from_a_neighbour_by_the_rights_that_it_left() {
+    let text = "
+        Topic.queue.example s4/orders of=queue deleted=200 finalizers=queue.example/topic
+        crd topics.queue.example defines=Topic.queue.example of=queue
+        sts s4/broker of=queue ready=1 replicas=1
+        deploy s4/runner uses=account:runner
+        deploy s4/web uses=account:web
+        crb runner role=clusterrole/topics accounts=s4/runner
+        clusterrole topics updates=topics.queue.example
+    ";
+    let gone = |text: &str, line: &str| {
+        let mut index = fixture::index(text);
+        let program = fixture::object(line);
+        let deleted =
+            crate::observation::Observation::Deleted { kind: program.kind, uid: program.uid };
+        index.apply([deleted], fixture::now());
+        told(&index)
+    };
+    let told = gone(text, "deploy s4/runner uses=account:runner");
+    assert!(told.starts_with("finisherGone at Topic"), "{told}");
+    assert!(told.contains("- Deployment s4/runner: deleted"), "{told}");
+    // One that had no such right is not taken for it, and where nothing of the rights is left, it is not known.
+    let without = text.replace("accounts=s4/runner", "accounts=s4/other");
+    let told = gone(&without, "deploy s4/web uses=account:web");
+    assert!(told.starts_with("finisherUnknown at Topic"), "{told}");
+    let told = gone(&without, "deploy s4/runner uses=account:runner");
+    assert!(told.starts_with("finisherUnknown at Topic"), "{told}");
+}
+
+#[test]
+fn kind_whose_converter_is_down_is_the_cause_of_its_objects_and_its_definition() {
+    let mut index = fixture::index(
+        "
+        crd widgets.example.com defines=Widget.example.com deleted=200 finalizers=customresourcecleanup.apiextensions.k8s.io
+        Widget.example.com shop/w deleted=200 finalizers=example.com/w
+    ",
+    );
+    let hidden = |message: &str| crate::observation::Observation::Hidden {
+        resource: "widgets.example.com".into(),
+        cause: crate::observation::HiddenCause::Failing,
+        message: message.into(),
+    };
+    let said = "conversion webhook for example.com/v1, Kind=Widget failed: Post \"https://c.ops.svc\": no endpoints available";
+    index.apply([hidden(said)], fixture::now());
+    let down = told(&index);
+    let head = "conversionDown at CustomResourceDefinition widgets.example.com (Confirmed";
+    assert!(down.contains(head), "{down}");
+    assert!(!down.contains("cannotSee"), "{down}");
+    index.apply([hidden("widgets is forbidden")], fixture::now());
+    let forbidden = told(&index);
+    assert!(
+        !forbidden.contains("conversionDown") && forbidden.contains("cannotSee"),
+        "{forbidden}"
+    );
 }

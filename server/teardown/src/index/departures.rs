@@ -1,18 +1,18 @@
-//! The workloads that were deleted lately, because a finalizer may be theirs to clear, and the APIServices, because the
-//! controller of namespaces looks again some time after one is gone.
+//! The changes of the last half hour that may be why a deletion waits: what was deleted, and nodes that became ready or
+//! stopped being so.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::object::{Facts, Object};
+use crate::object::{ConditionStatus, Facts, Object, ObjectRef};
 
-/// The most deleted workloads that are remembered.
+/// The most deleted objects, and the most changes of nodes, that are remembered.
 const MAX: usize = 1_000;
 /// The time for which they are remembered.
 const KEPT: SignedDuration = SignedDuration::from_mins(30);
 
-/// A workload or an APIService that is gone.
+/// An object that is gone.
 #[derive(Clone, Debug)]
 pub struct Departure {
     /// The object as it was last seen.
@@ -21,24 +21,76 @@ pub struct Departure {
     pub at: Timestamp,
 }
 
-/// The workloads and APIServices that were deleted lately, oldest first.
+/// A change of condition Ready of a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The Node.
+    pub node: ObjectRef,
+    /// The status since then.
+    pub ready: ConditionStatus,
+    /// The time at which the index saw it.
+    pub at: Timestamp,
+}
+
+/// The changes of the last half hour, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Departures(VecDeque<Departure>);
+pub(super) struct Departures {
+    deleted: VecDeque<Departure>,
+    transitions: VecDeque<Transition>,
+}
 
 impl Departures {
+    /// Notes that an object is gone: one without which others may not be able to go.
     pub(super) fn push(&mut self, object: &Arc<Object>, at: Timestamp) {
-        if !matches!(object.facts, Facts::Workload(_) | Facts::ApiService(_)) {
+        let is_kept = matches!(
+            object.facts,
+            Facts::Workload(_)
+                | Facts::Definition(_)
+                | Facts::Service(_)
+                | Facts::ApiService(_)
+                | Facts::Webhooks(_)
+                | Facts::Node(_)
+                | Facts::Claim(_)
+        );
+        if !is_kept {
             return;
         }
-        self.0.push_back(Departure { object: object.clone(), at });
-        while self.0.len() > MAX
-            || self.0.front().is_some_and(|first| at.duration_since(first.at) > KEPT)
-        {
-            self.0.pop_front();
+        self.deleted.push_back(Departure { object: object.clone(), at });
+        while self.deleted.len() > MAX || self.deleted.front().is_some_and(|it| is_old(it.at, at)) {
+            self.deleted.pop_front();
         }
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Departure> {
-        self.0.iter()
+    /// Notes that an object was replaced by a newer state of itself.
+    pub(super) fn compare(&mut self, before: &Object, after: &Object, at: Timestamp) {
+        let (Some(old), Some(new)) = (ready(before), ready(after)) else { return };
+        if old == new {
+            return;
+        }
+        self.transitions.push_back(Transition { node: after.reference(), ready: new, at });
+        while self.transitions.len() > MAX
+            || self.transitions.front().is_some_and(|it| is_old(it.at, at))
+        {
+            self.transitions.pop_front();
+        }
+    }
+
+    pub(super) fn deleted(&self) -> impl DoubleEndedIterator<Item = &Departure> {
+        self.deleted.iter()
+    }
+
+    pub(super) fn transitions(&self) -> impl DoubleEndedIterator<Item = &Transition> {
+        self.transitions.iter()
+    }
+}
+
+fn is_old(then: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(then) > KEPT
+}
+
+fn ready(object: &Object) -> Option<ConditionStatus> {
+    match &object.facts {
+        Facts::Node(node) => node.ready.as_ref().map(|ready| ready.status),
+        _ => None,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Borrow,
+    cmp::Ordering,
     hash::{Hash, Hasher},
     sync::Arc,
 };
@@ -11,7 +12,7 @@ use hashbrown::Equivalent;
 
 use crate::object::{Object, ObjectRef, Uid};
 
-/// An object, hashed by its UID.
+/// An object, hashed and ordered by its UID.
 #[derive(Clone, Debug)]
 pub(super) struct ByUid(pub(super) Arc<Object>);
 
@@ -26,6 +27,18 @@ impl Eq for ByUid {}
 impl Hash for ByUid {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.uid.hash(state);
+    }
+}
+
+impl PartialOrd for ByUid {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByUid {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.uid.cmp(&other.0.uid)
     }
 }
 

@@ -35,8 +35,7 @@ impl Index {
     ) -> Result<Vec<&Arc<Object>>, UnknownReason> {
         self.check_pods_visible(namespace)?;
         Ok(self
-            .of_resource("pods")
-            .filter(|pod| pod.namespace.as_deref() == namespace)
+            .pods_in(namespace.unwrap_or_default())
             .filter(|pod| self.is_pod_of(&pod.owners, &pod.labels, workload, selector))
             .collect())
     }
@@ -72,9 +71,11 @@ impl Index {
             Facts::Pod(pod) => pod.phase.is_some_and(Phase::is_over),
             _ => false,
         };
-        self.of_resource("pods")
-            .filter(move |pod| pod.namespace.as_deref() == Some(namespace) && !has_ended(pod))
-            .map(|pod| &**pod)
+        self.pods_in(namespace).filter(move |pod| !has_ended(pod)).map(|pod| &**pod)
+    }
+
+    fn pods_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.workers_in(namespace).filter(|object| matches!(object.facts, Facts::Pod(_)))
     }
 
     /// Whether a Pod with these owners and labels belongs to this workload, even if the workload is gone.

@@ -72,6 +72,9 @@ impl Index {
     /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
     /// is only proven where the kind is visible.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
+        if let Some(object) = self.get(uid).filter(|_| !self.hides) {
+            return Presence::Present(object);
+        }
         let resource = kind.resource();
         if let Some(hidden) = self.hidden.get(&group_version(kind)) {
             return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));

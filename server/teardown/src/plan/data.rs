@@ -17,7 +17,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Claim, Facts, Object, ObjectRef, Reclaim, SnapshotContent, Uid, Volume},
-    relation::EdgeKind,
+    relation::{EdgeKind, is_external},
     unit::Unit,
 };
 
@@ -90,7 +90,14 @@ pub(super) fn fates(
             .then(|| data_fate(found, volume, Some(object), after_its_claim(volume.reclaim)))
     });
     let going = || members().filter(|object| !kept.contains_key(&object.uid));
-    let snapshots = going().filter_map(|object| snapshot_fate(object, index));
+    // A content that goes with its snapshot is counted there.
+    let own_snapshot = |content: &Object| {
+        let bound = graph.to(&content.uid).find(|edge| edge.kind == EdgeKind::Binds);
+        bound
+            .is_some_and(|edge| unit.members.contains(&edge.from) && !kept.contains_key(&edge.from))
+    };
+    let snapshots =
+        going().filter(|it| !own_snapshot(it)).filter_map(|object| snapshot_fate(object, index));
     let external = going().filter_map(|object| external_fate(object));
     let mut data: Vec<DataFate> = own.chain(others).chain(snapshots).chain(external).collect();
     data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
@@ -150,18 +157,6 @@ fn snapshot_fate(object: &Object, index: &Index) -> Option<DataFate> {
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 const SNAPSHOT_CONTENTS: &str = "volumesnapshotcontents.snapshot.storage.k8s.io";
 
-/// Domains of finalizers by which an operator removes what its object stands for outside of the cluster, or on the disks of
-/// its nodes.
-const EXTERNAL: [&str; 7] = [
-    "ceph.rook.io",
-    "cnrm.cloud.google.com",
-    "longhorn.io",
-    "managedresource.crossplane.io",
-    "serviceoperator.azure.com",
-    "services.k8s.aws",
-    "strimzi.io",
-];
-
 /// An object that goes and whose finalizer says that its operator then deletes claims, as `percona.com/delete-pxc-pvc` does,
 /// in a namespace where claims are to stay.
 pub(super) fn claim_deleter(
@@ -184,12 +179,6 @@ pub(super) fn claim_deleter(
 }
 
 fn external_fate(object: &Object) -> Option<DataFate> {
-    let is_external = |finalizer: &str| {
-        let domain = finalizer.split('/').next().unwrap_or_default();
-        EXTERNAL.iter().any(|external| {
-            domain.strip_suffix(external).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
-    };
     let finalizer = object.finalizers.iter().find(|finalizer| is_external(finalizer))?;
     object.kind.is_an_operators().then(|| DataFate {
         volume: object.reference(),

@@ -51,7 +51,8 @@ pub enum KeptReason {
         /// The field and value the edge comes from.
         reason: Reason,
     },
-    /// A Retain volume that is not declared part of the unit: it becomes Released, and its data is kept.
+    /// A Retain volume that is not declared part of the unit: it becomes Released, and its data is kept. Or the content of a
+    /// snapshot with the deletion policy Retain.
     RetainedVolume,
     /// A Recycle volume that is not declared part of the unit: it stays and is offered again, but its data is scrubbed.
     RecycledVolume,
@@ -147,7 +148,9 @@ fn kept_from_the_start(
                 KeptReason::Protected
             } else if let Some(reason) = chosen(object, index, graph, choices) {
                 reason
-            } else if let Some(reason) = outlives_its_claim(object, graph, unit) {
+            } else if let Some(reason) = outlives_its_claim(object, graph, unit)
+                .or_else(|| goes_with_its_snapshot(object, graph, unit))
+            {
                 reason
             } else if let Some(reason) = guards_outsiders(object, index, unit) {
                 reason
@@ -222,12 +225,13 @@ fn chosen(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> O
 }
 
 /// Whether an object is in the namespaces that a person chose. Of the objects without a namespace those namespaces
-/// themselves are, and the volumes of claims in them, because a claim decides over its volume.
+/// themselves are, and the volumes of claims in them, because a claim decides over its volume. So does a snapshot over its
+/// content.
 fn is_in_scope(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> bool {
     match (&object.namespace, &object.facts) {
         (Some(namespace), _) => choices.covers(namespace),
         (None, Facts::Namespace(_)) => choices.covers(&object.name),
-        (None, Facts::Volume(_)) => {
+        (None, Facts::Volume(_) | Facts::SnapshotContent(_)) => {
             let mut claims = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
             let namespace = claims.find_map(|edge| index.get(&edge.from)?.namespace.clone());
             namespace.map_or(choices.covers_everything(), |namespace| choices.covers(&namespace))
@@ -302,16 +306,32 @@ fn guards_outsiders(configuration: &Object, index: &Index, unit: &Unit) -> Optio
     Some(KeptReason::UsedBy { user, edge: EdgeKind::Guards, reason })
 }
 
-/// Whether a volume is in the unit only because its claim is, and is not deleted with the claim.
+/// Whether a volume is in the unit only because its claim is, and is not deleted with the claim; or a content with its
+/// snapshot.
 fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
-    let Facts::Volume(volume) = &object.facts else { return None };
-    let bound = graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds);
-    let reason = match volume.reclaim {
-        Reclaim::Retain => KeptReason::RetainedVolume,
-        Reclaim::Recycle => KeptReason::RecycledVolume,
-        Reclaim::Delete => return None,
+    let reason = match &object.facts {
+        Facts::Volume(volume) => match volume.reclaim {
+            Reclaim::Retain => KeptReason::RetainedVolume,
+            Reclaim::Recycle => KeptReason::RecycledVolume,
+            Reclaim::Delete => return None,
+        },
+        Facts::SnapshotContent(content) if !content.deletes => KeptReason::RetainedVolume,
+        _ => return None,
     };
-    (bound && !is_declared(object, unit)).then_some(reason)
+    (is_bound(object, graph) && !is_declared(object, unit)).then_some(reason)
+}
+
+/// Whether a snapshot's deletion takes its content along. The snapshot is gone only after its content, so the content is no
+/// step that could wait for it (`external-snapshotter`: `pkg/common-controller/snapshot_controller.go`).
+fn goes_with_its_snapshot(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
+    let Facts::SnapshotContent(content) = &object.facts else { return None };
+    let mut snapshots = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+    let is_in_unit = snapshots.any(|edge| unit.members.contains(&edge.from));
+    (content.deletes && is_in_unit).then_some(KeptReason::MadeByCluster)
+}
+
+fn is_bound(object: &Object, graph: &Graph) -> bool {
+    graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds)
 }
 
 /// Whether an object is a binding of people in a namespace, or a Role that only such bindings refer to, unless its
@@ -387,18 +407,26 @@ fn keep_guards_of_kept_objects(
     is_any
 }
 
-/// A volume that would outlive its claim is neither released nor scrubbed if the claim stays.
+/// A volume that would outlive its claim is neither released nor scrubbed if the claim stays, and a content does not go
+/// if its snapshot stays.
 fn bind_volumes_whose_claims_stay(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
     kept: &mut BTreeMap<Uid, KeptReason>,
 ) {
-    let outlives = |reason: &KeptReason| {
-        matches!(reason, KeptReason::RetainedVolume | KeptReason::RecycledVolume)
+    let follows = |uid: &Uid, reason: &KeptReason| match reason {
+        KeptReason::RetainedVolume | KeptReason::RecycledVolume => true,
+        KeptReason::MadeByCluster => {
+            index.get(uid).is_some_and(|it| matches!(it.facts, Facts::SnapshotContent(_)))
+        }
+        _ => false,
     };
-    let volumes: Vec<Uid> =
-        kept.iter().filter(|(_, reason)| outlives(reason)).map(|(uid, _)| uid.clone()).collect();
+    let volumes: Vec<Uid> = kept
+        .iter()
+        .filter(|(uid, reason)| follows(uid, reason))
+        .map(|(uid, _)| uid.clone())
+        .collect();
     for volume in volumes {
         let stays = |claim: &Uid| kept.contains_key(claim) || !unit.members.contains(claim);
         let is_bound =
@@ -419,16 +447,20 @@ fn users(
     unit: &Unit,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid| match kept.get(first) {
+    let staying = |first: &Uid, edge: &Edge| match kept.get(first) {
         // Such an object goes with its namespace and must not keep it.
         Some(KeptReason::Access) => false,
+        // Once it is Released, it needs neither its class nor its driver: its data stays in its place.
+        Some(KeptReason::RetainedVolume) => edge.kind != EdgeKind::Provisions,
+        // The content of a snapshot that goes.
+        Some(KeptReason::MadeByCluster) => false,
         Some(_) => true,
         None => !unit.members.contains(first),
     };
     let needs = graph.around(uid).filter_map(|edge| {
         let (first, then, _) = edge.ordered()?;
         let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;
-        (then == uid && edge.keeps() && staying(first)).then_some((user, edge))
+        (then == uid && edge.keeps() && staying(first, edge)).then_some((user, edge))
     });
     let (user, edge) = needs.min_by_key(|(user, edge)| {
         (

@@ -59,7 +59,8 @@ impl<'a> Ordered<'a> {
         going: &BTreeSet<&'a Uid>,
     ) -> Result<Self, PlanError> {
         let mut pairs: Pairs<'a> = BTreeMap::new();
-        for edge in graph.edges().iter().chain(guards) {
+        let own = going.iter().flat_map(|uid| graph.from(uid));
+        for edge in own.chain(guards) {
             let Some((first, then, _)) = edge.ordered() else { continue };
             if going.contains(first) && going.contains(then) {
                 let strongest = pairs.entry((first, then)).or_insert(edge);
@@ -99,7 +100,8 @@ impl<'a> Ordered<'a> {
     /// The edges that were given up, without mere hints.
     pub(super) fn given_up(&self, index: &Index) -> Vec<GivenUp> {
         let named = |uid: &Uid| index.get(uid).map(|object| object.reference());
-        let edges = self.graph.edges().iter().chain(self.guards).filter_map(|edge| {
+        let own = self.waves.keys().flat_map(|uid| self.graph.from(uid));
+        let edges = own.chain(self.guards).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             if edge.strength == Strength::Hint || self.keeps(first, then) {
                 return None;

@@ -2,6 +2,7 @@ mod choices;
 mod data;
 mod finishers;
 mod hidden;
+mod storage;
 mod unclaimed;
 
 use super::*;

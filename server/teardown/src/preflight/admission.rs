@@ -96,7 +96,7 @@ pub(super) fn converters_down(subject: &Subject<'_>, notes: &mut Notes) {
 fn is_down(serving: Serving) -> Option<bool> {
     match serving {
         Serving::NoService => Some(false),
-        Serving::NoReadyPod => Some(true),
+        Serving::NoReadyPod | Serving::NoEndpoints => Some(true),
         Serving::Yes | Serving::Unknown => None,
     }
 }

@@ -20,39 +20,65 @@ const BUILT_IN: &[&str] = &[
     "scheduling.k8s.io/podgroup-protection",
 ];
 
-/// Domains, and the names under which their projects ship the program that clears the finalizer: a workload's own name or
-/// its label `app.kubernetes.io/name`, `app` or `k8s-app`, whole or up to a `-`.
-const SHIPPED: &[(&str, &[&str])] = &[
-    ("acme.cert-manager.io", &["cert-manager"]),
-    ("argocd.argoproj.io", &["argocd-application-controller"]),
-    ("ceph.rook.io", &["rook-ceph-operator"]),
-    ("chaos-mesh", &["chaos-controller-manager"]),
-    ("cnpg.io", &["cloudnative-pg", "cnpg-controller-manager"]),
-    ("cnrm.cloud.google.com", &["cnrm-controller-manager"]),
-    ("crossplane.io", &["crossplane", "provider"]),
-    ("elbv2.k8s.aws", &["aws-load-balancer-controller"]),
-    ("external-secrets.io", &["external-secrets"]),
-    ("externalsecrets.io", &["external-secrets"]),
-    ("finalizer.keda.sh", &["keda-operator"]),
-    ("finalizers.fluxcd.io", &["kustomize-controller", "helm-controller", "source-controller"]),
-    ("ingress.k8s.aws", &["aws-load-balancer-controller"]),
-    ("karpenter.sh", &["karpenter"]),
-    ("kubevirt.io", &["virt-controller", "virt-operator", "cdi-deployment"]),
-    ("kueue.x-k8s.io", &["kueue-controller-manager"]),
-    ("longhorn.io", &["longhorn-manager"]),
-    ("operators.coreos.com", &["olm-operator"]),
-    ("percona.com", &["percona-xtradb-cluster-operator", "pxc-operator"]),
-    ("rabbitmqclusters.rabbitmq.com", &["rabbitmq-cluster-operator"]),
-    ("ray.io", &["kuberay-operator"]),
-    ("secrets.hashicorp.com", &["vault-secrets-operator"]),
-    ("service.k8s.aws", &["aws-load-balancer-controller"]),
-    ("serviceoperator.azure.com", &["azureserviceoperator-controller-manager"]),
-    ("snapshot.storage.kubernetes.io", &["snapshot-controller", "csi-snapshotter"]),
-    ("strimzi.io", &["entity-operator", "strimzi-topic-operator"]),
-    ("tekton.dev", &["tekton-operator"]),
-    ("tigera.io", &["tigera-operator"]),
-    ("velero.io", &["velero"]),
-    ("workflows.argoproj.io", &["workflow-controller", "argo-workflows-workflow-controller"]),
+/// A project whose programs clear finalizers of a domain.
+struct Project {
+    /// The domain of its finalizers, and of the domains below.
+    domain: &'static str,
+    /// The names under which it ships the program: a workload's own name or its label `app.kubernetes.io/name`, `app` or
+    /// `k8s-app`, whole or up to a `-`.
+    programs: &'static [&'static str],
+    /// Whether the finalizer removes what its object stands for outside of the cluster, or on the disks of its nodes.
+    is_external: bool,
+}
+
+const fn project(domain: &'static str, programs: &'static [&'static str]) -> Project {
+    Project { domain, programs, is_external: false }
+}
+
+const fn external(domain: &'static str, programs: &'static [&'static str]) -> Project {
+    Project { domain, programs, is_external: true }
+}
+
+/// Every known project, by its domain.
+const PROJECTS: &[Project] = &[
+    project("acme.cert-manager.io", &["cert-manager"]),
+    project("argocd.argoproj.io", &["argocd-application-controller"]),
+    external("ceph.rook.io", &["rook-ceph-operator"]),
+    project("chaos-mesh", &["chaos-controller-manager"]),
+    project("cnpg.io", &["cloudnative-pg", "cnpg-controller-manager"]),
+    external("cnrm.cloud.google.com", &["cnrm-controller-manager"]),
+    project("crossplane.io", &["crossplane", "provider"]),
+    project("elbv2.k8s.aws", &["aws-load-balancer-controller"]),
+    project("external-secrets.io", &["external-secrets"]),
+    project("externalsecrets.io", &["external-secrets"]),
+    project("finalizer.keda.sh", &["keda-operator"]),
+    project(
+        "finalizers.fluxcd.io",
+        &["kustomize-controller", "helm-controller", "source-controller"],
+    ),
+    project("ingress.k8s.aws", &["aws-load-balancer-controller"]),
+    project("karpenter.sh", &["karpenter"]),
+    project("kubevirt.io", &["virt-controller", "virt-operator", "cdi-deployment"]),
+    project("kueue.x-k8s.io", &["kueue-controller-manager"]),
+    external("longhorn.io", &["longhorn-manager"]),
+    external("managedresource.crossplane.io", &["crossplane", "provider"]),
+    project("operators.coreos.com", &["olm-operator"]),
+    project("percona.com", &["percona-xtradb-cluster-operator", "pxc-operator"]),
+    project("rabbitmqclusters.rabbitmq.com", &["rabbitmq-cluster-operator"]),
+    project("ray.io", &["kuberay-operator"]),
+    project("secrets.hashicorp.com", &["vault-secrets-operator"]),
+    project("service.k8s.aws", &["aws-load-balancer-controller"]),
+    external("serviceoperator.azure.com", &["azureserviceoperator-controller-manager"]),
+    external("services.k8s.aws", &["ack"]),
+    project("snapshot.storage.kubernetes.io", &["snapshot-controller", "csi-snapshotter"]),
+    external("strimzi.io", &["entity-operator", "strimzi-topic-operator"]),
+    project("tekton.dev", &["tekton-operator"]),
+    project("tigera.io", &["tigera-operator"]),
+    project("velero.io", &["velero"]),
+    project(
+        "workflows.argoproj.io",
+        &["workflow-controller", "argo-workflows-workflow-controller"],
+    ),
 ];
 
 /// Whether the control plane clears the finalizer.
@@ -60,23 +86,63 @@ pub(crate) fn is_built_in(finalizer: &str) -> bool {
     BUILT_IN.contains(&finalizer)
 }
 
+/// Whether a CSI driver's own sidecars clear the finalizer of a volume or attachment (KEP-2644, `external-attacher`).
+pub(super) fn is_a_drivers(finalizer: &str) -> bool {
+    finalizer.starts_with("external-attacher/")
+        || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
+}
+
 /// Whether a workload is the program of the project that ships the finalizer.
 pub(crate) fn is_shipped_with(finalizer: &str, workload: &Object) -> bool {
+    project_of(finalizer).is_some_and(|project| is_named(workload, project.programs))
+}
+
+/// Whether an object with the finalizer stands for data outside of the cluster, which goes with it.
+pub(crate) fn is_external(finalizer: &str) -> bool {
+    project_of(finalizer).is_some_and(|project| project.is_external)
+}
+
+/// The project that ships a finalizer. The longest domain knows best: `acme.cert-manager.io` before `cert-manager.io`.
+fn project_of(finalizer: &str) -> Option<&'static Project> {
     let domain = finalizer.split('/').next().unwrap_or_default();
-    let is_within = |project: &str| {
-        domain.strip_suffix(project).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    let is_within = |project: &&Project| {
+        domain
+            .strip_suffix(project.domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
+    PROJECTS.iter().filter(is_within).max_by_key(|project| project.domain.len())
+}
+
+/// The names by which classes name their controllers, and the names of the programs.
+const CONTROLLERS: &[(&str, &[&str])] = &[
+    ("gateway.envoyproxy.io/gatewayclass-controller", &["envoy-gateway"]),
+    ("gateway.nginx.org/nginx-gateway-controller", &["nginx-gateway"]),
+    ("haproxy.org/ingress-controller", &["haproxy-ingress", "kubernetes-ingress"]),
+    ("ingress.k8s.aws/alb", &["aws-load-balancer-controller"]),
+    ("io.cilium/gateway-controller", &["cilium-operator"]),
+    ("istio.io/gateway-controller", &["istiod"]),
+    ("istio.io/ingress-controller", &["istiod"]),
+    ("k8s.io/ingress-nginx", &["ingress-nginx"]),
+    ("nginx.org/ingress-controller", &["nginx-ingress"]),
+    ("projectcontour.io/gateway-controller", &["contour"]),
+    ("traefik.io/gateway-controller", &["traefik"]),
+    ("traefik.io/ingress-controller", &["traefik"]),
+];
+
+/// Whether a workload is the controller that a class names.
+pub(super) fn is_controller(controller: &str, workload: &Object) -> bool {
+    let known = CONTROLLERS.iter().find(|(name, _)| *name == controller);
+    known.is_some_and(|(_, programs)| is_named(workload, programs))
+}
+
+/// Whether a workload has one of these names, or a name that begins with one and a `-`.
+fn is_named(workload: &Object, programs: &[&str]) -> bool {
     let labels = ["app.kubernetes.io/name", "app", "k8s-app"];
     let own = labels.iter().filter_map(|label| workload.labels.get(label)).map(|name| &**name);
     let names: Vec<&str> = own.chain([&*workload.name]).collect();
-    let is_named = |program: &&str| {
+    programs.iter().any(|program| {
         names.iter().any(|name| {
             name.strip_prefix(program).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
-    };
-    // The longest domain knows best: `acme.cert-manager.io` before `cert-manager.io`.
-    let known = SHIPPED.iter().filter(|(project, _)| is_within(project));
-    known
-        .max_by_key(|(project, _)| project.len())
-        .is_some_and(|(_, programs)| programs.iter().any(is_named))
+    })
 }

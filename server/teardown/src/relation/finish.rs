@@ -11,11 +11,11 @@
 //! - Where nobody has such rights, they may be hidden, or given by other means than RBAC. Then the workloads of the
 //!   definition's unit, or of the object's, are possible finishers of an operator's object.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, PodReferenceKind, Precedence, Strength,
-    finalizer::{is_built_in, is_shipped_with},
+    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
+    finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
 };
@@ -31,106 +31,157 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 /// The longest chain of a finisher's owners that is followed.
 const DEPTH: usize = 8;
 
-/// The programs that may clear finalizers: workloads that no workload owns, and such Pods. What runs to completion is none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Finishers {
-    rights: Rights,
-    by_account: HashMap<Account, Vec<Arc<Object>>>,
-    by_unit: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
+/// Workloads that must still run for an object to go, and how certain that is.
+pub(super) struct Programs<'a> {
+    pub(super) strength: Strength,
+    pub(super) programs: Vec<&'a Arc<Object>>,
 }
 
-impl Finishers {
-    pub(super) fn of(index: &Index, rights: Rights) -> Self {
-        let mut finishers = Self { rights, ..Self::default() };
-        let mut programs: Vec<&Arc<Object>> =
-            index.objects().filter(|object| is_program(object, index)).collect();
-        programs.sort_by(|a, b| a.uid.cmp(&b.uid));
-        for program in programs {
-            let Some(namespace) = program.namespace.clone() else { continue };
-            let account = (namespace.clone(), account_of(program));
-            finishers.by_account.entry(account).or_default().push(program.clone());
-            if let Some(unit) = program.labels.get(PART_OF) {
-                finishers.by_unit.entry(unit.clone()).or_default().push(program.clone());
-            }
-            finishers.by_namespace.entry(namespace).or_default().push(program.clone());
-        }
-        finishers
-    }
+/// Whether a rule that names the resource of an object lets the ServiceAccount of a program change it. The program itself
+/// may be gone.
+pub(crate) fn is_entitled(index: &Index, program: &Object, object: &Object) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    let rights = Rights::of_account(index, &(namespace, account_of(program)));
+    rights.by_name(object).next().is_some()
+}
 
-    /// The programs that clear a finalizer of an object, and how certain that is.
-    fn of_finalizer(
-        &self,
-        object: &Object,
-        finalizer: &str,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> (Strength, Vec<&Arc<Object>>) {
-        let programs = |accounts: Vec<&Account>| {
-            let mut found: Vec<&Arc<Object>> =
-                accounts.into_iter().filter_map(|it| self.by_account.get(it)).flatten().collect();
-            found.retain(|program| can_finish(program, object, index));
-            found.sort_by(|a, b| a.uid.cmp(&b.uid));
-            found.dedup_by(|a, b| a.uid == b.uid);
-            found
-        };
-        let named = programs(self.rights.by_name(object).collect());
-        let (candidates, is_by_name) = if named.is_empty() {
-            (programs(self.rights.by_wildcard(object).collect()), false)
-        } else {
-            (named, true)
-        };
-        let shipped: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| is_shipped_with(finalizer, program))
-            .collect();
-        if !shipped.is_empty() {
-            return (Strength::Hard, shipped);
-        }
-        if candidates.is_empty() && object.kind.is_an_operators() {
-            return (Strength::Hint, self.neighbours(object, definition, index));
-        }
-        let released: Vec<&Arc<Object>> = candidates
-            .iter()
-            .copied()
-            .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
-            .collect();
-        let chosen = if released.is_empty() { candidates } else { released };
-        let strength =
-            if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
-        (strength, chosen)
-    }
+/// The programs of these accounts, by UID.
+fn programs_of<'a, 'b>(
+    accounts: impl Iterator<Item = &'b Account>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let of_account = |(namespace, account): &'b Account| {
+        programs_in(namespace, index).filter(move |it| account_of(it) == *account)
+    };
+    sorted(accounts.flat_map(of_account).collect())
+}
 
-    /// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
-    fn neighbours(
-        &self,
-        object: &Object,
-        definition: Option<&Object>,
-        index: &Index,
-    ) -> Vec<&Arc<Object>> {
-        let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
-        let in_unit = units.filter_map(|unit| self.by_unit.get(unit)).next();
-        let in_namespace = || self.by_namespace.get(object.namespace.as_ref()?);
-        let programs = in_unit.or_else(in_namespace).into_iter().flatten();
-        programs.filter(|program| can_finish(program, object, index)).collect()
+fn sorted(mut programs: Vec<&Arc<Object>>) -> Vec<&Arc<Object>> {
+    programs.sort_by(|a, b| a.uid.cmp(&b.uid));
+    programs.dedup_by(|a, b| a.uid == b.uid);
+    programs
+}
+
+/// The programs that are a CSI driver: the plugins on the nodes, and the controllers that were installed with them.
+pub(super) fn of_driver<'a>(
+    driver: &str,
+    declared: Option<&Object>,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> Programs<'a> {
+    let plugins: Vec<&Arc<Object>> =
+        index.plugins_of(driver).filter(|object| is_program(object, index)).collect();
+    let volumes = lookup.rights().of_resource("", "persistentvolumes", None);
+    let attachments = lookup.rights().of_resource("storage.k8s.io", "volumeattachments", None);
+    let candidates = programs_of(volumes.chain(attachments), index);
+    let is_its_own = |program: &&Arc<Object>| {
+        let with_declared = declared.is_some_and(|it| is_one_release(it, program));
+        with_declared || plugins.iter().any(|plugin| is_installed_with(plugin, program))
+    };
+    let controllers = candidates.iter().copied().filter(is_its_own);
+    let programs = sorted(controllers.chain(plugins.iter().copied()).collect());
+    if programs.is_empty() {
+        return Programs { strength: Strength::Yielding, programs: candidates };
     }
+    Programs { strength: Strength::Hard, programs }
+}
+
+/// The programs that answer for a class, by the name of the controller in it and the resource whose status they write.
+pub(super) fn of_class<'a>(
+    controller: &str,
+    class: &Object,
+    (group, resource): (&str, &str),
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> Programs<'a> {
+    let candidates = programs_of(lookup.rights().of_resource(group, resource, None), index);
+    let is_its_own = |program: &&Arc<Object>| {
+        is_one_release(class, program) || is_controller(controller, program)
+    };
+    let own: Vec<&Arc<Object>> = candidates.iter().copied().filter(is_its_own).collect();
+    if own.is_empty() {
+        return Programs { strength: Strength::Yielding, programs: candidates };
+    }
+    Programs { strength: Strength::Hard, programs: own }
+}
+
+/// The programs that clear a finalizer of an object, and how certain that is.
+fn of_finalizer<'a>(
+    object: &Object,
+    finalizer: &str,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> (Strength, Vec<&'a Arc<Object>>) {
+    let programs = |accounts: Vec<&Account>| {
+        let mut found = programs_of(accounts.into_iter(), index);
+        found.retain(|program| can_finish(program, object, index));
+        found
+    };
+    let (rights, definition) = (lookup.rights(), lookup.definition_of(&object.kind));
+    let named = programs(rights.by_name(object).collect());
+    let (candidates, is_by_name) = if named.is_empty() {
+        (programs(rights.by_wildcard(object).collect()), false)
+    } else {
+        (named, true)
+    };
+    let shipped: Vec<&Arc<Object>> =
+        candidates.iter().copied().filter(|program| is_shipped_with(finalizer, program)).collect();
+    if !shipped.is_empty() {
+        return (Strength::Hard, shipped);
+    }
+    if candidates.is_empty() && object.kind.is_an_operators() {
+        return (Strength::Hint, neighbours(object, definition, index));
+    }
+    let released: Vec<&Arc<Object>> = candidates
+        .iter()
+        .copied()
+        .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
+        .collect();
+    let chosen = if released.is_empty() { candidates } else { released };
+    let strength =
+        if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
+    (strength, chosen)
+}
+
+/// The programs of a namespace that may clear finalizers: workloads that no workload owns, and such Pods. What runs to
+/// completion is none.
+fn programs_in<'a>(
+    namespace: &str,
+    index: &'a Index,
+) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+    index.workers_in(namespace).filter(move |object| is_program(object, index))
+}
+
+/// The programs of the definition's unit; of the object's unit or namespace if the definition has none.
+fn neighbours<'a>(
+    object: &Object,
+    definition: Option<&Object>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let units = definition.into_iter().chain([object]).filter_map(|it| it.labels.get(PART_OF));
+    let mut in_units = units.map(|unit| -> Vec<&'a Arc<Object>> {
+        index.workers_of(unit).filter(|object| is_program(object, index)).collect()
+    });
+    let in_namespace = || match &object.namespace {
+        Some(namespace) => programs_in(namespace, index).collect(),
+        None => Vec::new(),
+    };
+    let mut programs = in_units.find(|found| !found.is_empty()).unwrap_or_else(in_namespace);
+    programs.retain(|program| can_finish(program, object, index));
+    programs
 }
 
 /// An object goes before the workload that clears its finalizer, and before the owners of that workload.
-pub(super) fn finishes(
-    found: &mut EdgeCollector<'_>,
-    index: &Index,
-    finishers: &Finishers,
-    definition: Option<&Object>,
-) {
+pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
-        if is_built_in(finalizer) {
+        // The driver of a volume is found by the name of the driver, which the finalizers have in part or not at all.
+        let is_a_volume = matches!(object.facts, Facts::Volume(_) | Facts::Attachment(_));
+        if is_built_in(finalizer) || is_a_volume && is_a_drivers(finalizer) {
             continue;
         }
-        let (strength, programs) = finishers.of_finalizer(object, finalizer, definition, index);
+        let (strength, programs) = of_finalizer(object, finalizer, lookup, index);
         for program in programs {
             let field = format!("metadata.finalizers[{i}]");
             found.push_with(
@@ -153,7 +204,7 @@ pub(super) fn finishes(
     }
 }
 
-fn owners<'a>(program: &Object, index: &'a Index) -> Vec<&'a Arc<Object>> {
+pub(super) fn owners<'a>(program: &Object, index: &'a Index) -> Vec<&'a Arc<Object>> {
     let mut found: Vec<&Arc<Object>> = Vec::new();
     let mut open: Vec<&Arc<Object>> = owners_of(program, index).collect();
     for _ in 0..DEPTH {
@@ -201,6 +252,19 @@ fn can_finish(program: &Object, object: &Object, index: &Index) -> bool {
         && !(is_neighbour && (mounts || is_selected))
         && !(matches!(object.facts, Facts::Pod(_) | Facts::Workload(_))
             && index.descends(&object.uid, &program.uid))
+}
+
+/// Whether a program was installed with a driver's plugin: it is of the same release, or is in the same namespace and their
+/// names say so, as `ebs-csi-node` and `ebs-csi-controller` or `csi-rbdplugin` and `csi-rbdplugin-provisioner` do.
+fn is_installed_with(plugin: &Object, program: &Object) -> bool {
+    let stem = |name: &str| name.rsplit_once('-').map(|(stem, _)| stem.to_owned());
+    let extends =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('-'));
+    let are_named_alike = || {
+        let (a, b) = (&*plugin.name, &*program.name);
+        extends(a, b) || extends(b, a) || stem(a).is_some_and(|it| stem(b) == Some(it))
+    };
+    is_one_release(plugin, program) || plugin.namespace == program.namespace && are_named_alike()
 }
 
 /// Whether two objects are parts of one unit, or were installed as one release.

@@ -1,83 +1,65 @@
-//! The tables that the search for edges needs, made once for all objects.
+//! The questions that the search for edges asks, beyond those that the index answers by itself.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cell::OnceCell, sync::Arc};
 
-use super::{finish::Finishers, rights::Rights};
+use super::rights::Rights;
 use crate::{
     index::Index,
     object::{Facts, Kind, Object},
     selector::Selector,
 };
 
-/// Tables for the search of edges: Pods and workloads by namespace, and the definitions.
-#[derive(Clone, Debug, Default)]
-pub struct EdgeLookup {
-    by_namespace: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    definitions: HashMap<(Arc<str>, Arc<str>), Arc<Object>>,
-    /// APIServices that delegate to a Service, by name: `VERSION.GROUP`.
-    pub(super) aggregated: HashMap<Arc<str>, Arc<Object>>,
-    pub(super) claims: HashMap<Arc<str>, Vec<Arc<Object>>>,
-    pub(super) finishers: Finishers,
+/// Answers the search for edges from the tables of the index. It costs nothing to make; the rights are collected when they
+/// are first asked for.
+#[derive(Clone, Debug)]
+pub struct EdgeLookup<'a> {
+    index: &'a Index,
+    rights: OnceCell<Rights>,
 }
 
-impl EdgeLookup {
-    /// Builds the tables from the index, sorted so that edges come in a stable order.
-    pub fn of(index: &Index) -> Self {
-        let mut lookup = Self::default();
-        for object in index.objects() {
-            match (&object.facts, &object.namespace) {
-                (Facts::Pod(_) | Facts::Workload(_), Some(namespace)) => {
-                    lookup.by_namespace.entry(namespace.clone()).or_default().push(object.clone());
-                }
-                (Facts::Claim(_), Some(namespace)) => {
-                    lookup.claims.entry(namespace.clone()).or_default().push(object.clone());
-                }
-                (Facts::Definition(definition), _) => {
-                    let key = (definition.group.clone(), definition.kind.clone());
-                    lookup.definitions.insert(key, object.clone());
-                }
-                (Facts::ApiService(api), _) if api.service.is_some() => {
-                    lookup.aggregated.insert((*object.name).into(), object.clone());
-                }
-                _ => {}
-            }
-        }
-        let lists = lookup.by_namespace.values_mut().chain(lookup.claims.values_mut());
-        for list in lists {
-            list.sort_by(|a, b| a.uid.cmp(&b.uid));
-        }
-        lookup.finishers = Finishers::of(index, Rights::of(index));
-        lookup
+impl<'a> EdgeLookup<'a> {
+    /// The answers of this index.
+    pub fn of(index: &'a Index) -> Self {
+        Self { index, rights: OnceCell::new() }
+    }
+
+    /// The rights to clear finalizers.
+    pub(super) fn rights(&self) -> &Rights {
+        self.index.ask_rights();
+        // The search that happens to be the first one depends on the rights, and not on each role.
+        self.rights.get_or_init(|| self.index.noting(|| Rights::of(self.index)).0)
     }
 
     /// The definition of a kind, if it is a custom one.
-    pub(super) fn definition_of(&self, kind: &Kind) -> Option<&Object> {
-        let key = (kind.group.clone(), kind.kind.clone());
-        self.definitions.get(&key).map(|definition| &**definition)
+    pub(super) fn definition_of(&self, kind: &Kind) -> Option<&'a Object> {
+        self.index.definition_of(kind).map(|definition| &**definition)
     }
 
-    pub(super) fn in_namespace(&self, namespace: &str) -> &[Arc<Object>] {
-        self.by_namespace.get(namespace).map_or(&[], Vec::as_slice)
+    /// The APIService of a group version, if it delegates to a Service.
+    pub(super) fn aggregated(&self, name: &str) -> Option<&'a Arc<Object>> {
+        let service = self.index.find("apiregistration.k8s.io", "APIService", None, name);
+        service.filter(|it| matches!(&it.facts, Facts::ApiService(api) if api.service.is_some()))
+    }
+
+    /// The Pods and workloads of a namespace.
+    pub(super) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.index.workers_in(namespace)
     }
 
     /// Pods that the selector matches, and workloads whose Pods it will match.
-    pub(super) fn selected<'a>(
-        &'a self,
+    pub(super) fn selected<'b>(
+        &'b self,
         namespace: &str,
-        selector: &'a Selector,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
-        self.in_namespace(namespace).iter().filter(|object| match &object.facts {
-            Facts::Pod(_) => selector.matches(&object.labels),
-            Facts::Workload(workload) => selector.matches(&workload.template_labels),
-            _ => false,
-        })
+        selector: &'b Selector,
+    ) -> impl Iterator<Item = &'b Arc<Object>> {
+        self.index.selected(namespace, selector)
     }
 
     /// The Pods and workloads behind a Service.
-    pub(super) fn behind<'a>(
-        &'a self,
-        service: &'a Object,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
+    pub(super) fn behind<'b>(
+        &'b self,
+        service: &'b Object,
+    ) -> impl Iterator<Item = &'b Arc<Object>> {
         let selector = match &service.facts {
             Facts::Service(facts) => facts.selector.as_ref(),
             _ => None,

@@ -1,4 +1,5 @@
-//! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`.
+//! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`. The right
+//! to a `/status` tells which controller answers for a kind.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,6 +10,10 @@ use crate::{
 
 /// A ServiceAccount: namespace and name.
 pub(super) type Account = (Arc<str>, Arc<str>);
+
+/// The resources of the bindings.
+const BINDINGS: [&str; 2] =
+    ["rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"];
 
 /// A ServiceAccount with a right.
 #[derive(Clone, Debug)]
@@ -37,24 +42,41 @@ impl Rights {
     /// The rights that all bindings of the index give. A role that is hidden gives none.
     pub(super) fn of(index: &Index) -> Self {
         let mut rights = Self::default();
-        for object in index.objects() {
-            let Facts::Binding(binding) = &object.facts else { continue };
-            let role_namespace =
-                if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
-            let role = index.find(
-                "rbac.authorization.k8s.io",
-                &binding.role_kind,
-                role_namespace,
-                &binding.role,
-            );
-            let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { continue };
-            for account in &binding.accounts {
-                let holder =
-                    Holder { account: account.clone(), namespace: object.namespace.clone() };
-                role.updates.iter().for_each(|rule| rights.add(rule, &holder));
-            }
+        let bindings = BINDINGS.into_iter().flat_map(|resource| index.of_resource(resource));
+        bindings.for_each(|object| rights.bind(index, object, |_| true));
+        rights
+    }
+
+    /// The rights that the bindings of the index give to one account.
+    pub(super) fn of_account(index: &Index, account: &Account) -> Self {
+        let mut rights = Self::default();
+        for resource in BINDINGS {
+            let bindings = index.of_resource(resource);
+            bindings.for_each(|object| rights.bind(index, object, |it| it == account));
         }
         rights
+    }
+
+    /// Adds the rights that a binding gives to these accounts.
+    fn bind(&mut self, index: &Index, object: &Object, is_meant: impl Fn(&Account) -> bool) {
+        let Facts::Binding(binding) = &object.facts else { return };
+        let mut accounts = binding.accounts.iter().filter(|account| is_meant(account)).peekable();
+        if accounts.peek().is_none() {
+            return;
+        }
+        let role_namespace =
+            if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
+        let role = index.find(
+            "rbac.authorization.k8s.io",
+            &binding.role_kind,
+            role_namespace,
+            &binding.role,
+        );
+        let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { return };
+        for account in accounts {
+            let holder = Holder { account: account.clone(), namespace: object.namespace.clone() };
+            role.updates.iter().for_each(|rule| self.add(rule, &holder));
+        }
     }
 
     fn add(&mut self, rule: &ResourceRule, holder: &Holder) {
@@ -64,7 +86,7 @@ impl Rights {
                 let base = resource.strip_suffix("/finalizers").unwrap_or(resource);
                 if &**group == "*" || base.contains('*') {
                     self.wildcards.push((group.clone(), base.into(), holder.clone()));
-                } else if !base.contains('/') {
+                } else if !base.contains('/') || base.ends_with("/status") {
                     self.named
                         .entry((group.clone(), base.into()))
                         .or_default()
@@ -75,16 +97,30 @@ impl Rights {
     }
 
     /// The accounts that a rule by name lets change an object.
-    pub(super) fn by_name(&self, object: &Object) -> impl Iterator<Item = &Account> {
-        let key = (object.kind.group.clone(), object.kind.plural.clone());
+    pub(super) fn by_name<'a>(
+        &'a self,
+        object: &'a Object,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
+        self.of_resource(&object.kind.group, &object.kind.plural, object.namespace.as_ref())
+    }
+
+    /// The accounts that a rule by name lets change the objects of a resource in a namespace; without one, everywhere.
+    pub(super) fn of_resource<'a>(
+        &'a self,
+        group: &str,
+        resource: &str,
+        namespace: Option<&'a Arc<str>>,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
+        let key = (group.into(), resource.into());
         let holders = self.named.get(&key).into_iter().flatten();
-        holders
-            .filter(|holder| holder.may_change_in(object.namespace.as_ref()))
-            .map(|holder| &holder.account)
+        holders.filter(move |holder| holder.may_change_in(namespace)).map(|holder| &holder.account)
     }
 
     /// The accounts that only a rule with a `*` lets change an object.
-    pub(super) fn by_wildcard(&self, object: &Object) -> impl Iterator<Item = &Account> {
+    pub(super) fn by_wildcard<'a>(
+        &'a self,
+        object: &'a Object,
+    ) -> impl Iterator<Item = &'a Account> + use<'a> {
         self.wildcards
             .iter()
             .filter(|(group, resource, holder)| {

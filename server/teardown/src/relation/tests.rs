@@ -1,12 +1,14 @@
 //! For each kind of edge: it is found, and an object of the same name elsewhere is not the target.
 
+mod refer;
+mod storage;
+
 use crate::fixture;
 
 /// The edges of a fixture except those to namespaces, one per line: from, kind, to, order, reason.
 fn edges(text: &str) -> String {
     let mut lines: Vec<String> = fixture::graph(text)
         .edges()
-        .iter()
         .map(|edge| {
             let order = match edge.ordered() {
                 None => "free".to_owned(),

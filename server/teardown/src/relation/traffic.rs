@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Traffic stops before its backends: an Ingress goes before its Services and before the Pods behind them.
-pub(super) fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let Facts::Ingress(ingress) = &found.from.facts else { return };
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     let mut seen = HashSet::new();
@@ -37,7 +37,7 @@ pub(super) fn routes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Edge
 }
 
 /// A webhook goes before its backend: without one it would reject every request that matches it.
-pub(super) fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     if let Facts::Webhooks(webhooks) = &found.from.facts {
         for service in &webhooks.services {
             answered_by(found, service, EdgeKind::Admits, index, lookup);
@@ -46,7 +46,7 @@ pub(super) fn admits(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Edge
 }
 
 /// An APIService goes before its backend: without one it breaks discovery, and so the deletion of every namespace.
-pub(super) fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn serves(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     if let Facts::ApiService(api) = &found.from.facts
         && let Some(service) = &api.service
     {
@@ -59,7 +59,7 @@ fn answered_by(
     service: &ServiceRef,
     kind: EdgeKind,
     index: &Index,
-    lookup: &EdgeLookup,
+    lookup: &EdgeLookup<'_>,
 ) {
     let order = Precedence::FromFirst(DeletionPhase::Gone);
     let Some(target) = index.find("", "Service", Some(&service.namespace), &service.name) else {
@@ -79,7 +79,7 @@ fn answered_by(
 }
 
 /// A definition goes before the Pods that convert its objects: without them no object of it could be read or deleted.
-pub(super) fn converts(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup) {
+pub(super) fn converts(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     if let Facts::Definition(definition) = &found.from.facts
         && let Some(converter) = &definition.converter
     {

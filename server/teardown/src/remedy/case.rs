@@ -11,7 +11,7 @@ use super::{
 use crate::{
     diagnosis::Diagnosis,
     graph::Graph,
-    index::Index,
+    index::{Index, Renewal},
     object::{ContainerState, Facts, Node, Object, ObjectRef, Pod, PodReferenceKind},
     relation::EdgeKind,
 };
@@ -131,22 +131,28 @@ pub(super) fn has_ended(pod: &Object) -> bool {
 /// The guard of everything that treats a silent node as dead: expired certificates of a kubelet and a broken network look
 /// the same from the API server, and then its Pods still run.
 ///
-/// The index has no lease and no word of a person, so those two are for the person to check.
+/// A lease that is renewed says that the kubelet lives. Where it cannot be read, and as to the machine itself, a person has
+/// to check.
 pub(super) fn of_silent_node(case: &Case<'_>, name: &str, remedy: Remedy) -> Remedy {
     let silent = case.index.silent_nodes();
     let control_plane = case.node(name).is_some_and(|(object, _)| object.is_control_plane());
     let node = case.node(name).map(|(_, node)| node);
     let is_silent = node.is_some_and(Node::is_silent);
     let is_off = node.is_some_and(|node| node.taints.iter().any(|(key, _)| &**key == SHUT_DOWN));
+    let lease = match case.index.node_renewal(name) {
+        Renewal::Still(_) => Holds::Yes,
+        Renewal::Renewed => Holds::No,
+        Renewal::Unknown | Renewal::Hidden(_) => Holds::Unknown,
+    };
     let why = match () {
-        () if !is_silent => Some(Withheld::NodeReports),
+        () if !is_silent || lease == Holds::No => Some(Withheld::NodeReports),
         () if control_plane => Some(Withheld::ControlPlaneNode),
         () if silent > 1 => Some(Withheld::SeveralNodesSilent { silent }),
         () => None,
     };
     remedy
         .need(NeedCode::NodeSilent, is_silent)
-        .need(NeedCode::LeaseStill, Holds::Unknown)
+        .need(NeedCode::LeaseStill, lease)
         .need(NeedCode::PoweredOff, if is_off { Holds::Yes } else { Holds::Unknown })
         .need(NeedCode::OnlySilentNode, silent <= 1)
         .need(NeedCode::NotControlPlane, !control_plane)

@@ -342,12 +342,40 @@ pub(super) fn look_for_mounts(node: &Arc<str>, pod: &Uid, sub_paths: bool) -> Ve
     search.extend(["-xdev", "-mindepth", "2", "-maxdepth", "3", "-exec"]);
     search.extend(["fuser", "--verbose", "--ismountpoint", "--mount", "{}", ";"]);
     let mounts = format!("/pods/{uid}/");
-    let grep = format!("--grep={uid}");
-    let log = ["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager", &grep];
-    [&["grep", "-F", &mounts, "/proc/self/mountinfo"][..], &search, &log]
+    [&["grep", "-F", &mounts, "/proc/self/mountinfo"][..], &search]
         .into_iter()
         .filter_map(|args| on_node(Purpose::Look, node, args))
+        .chain(journal(node, pod))
         .collect()
+}
+
+/// The processes that use a mount that the kubelet named. On the mount of a dead server the search hangs, so it ends after
+/// 20 s.
+pub(super) fn holders(node: &Arc<str>, path: &str) -> Option<Command> {
+    let args =
+        ["timeout", "--signal=KILL", "20", "fuser", "--verbose", "--ismountpoint", "--mount", path];
+    // `fuser` would read a path that begins with `-` as an option.
+    on_node(Purpose::Look, node, &args).filter(|_| path.starts_with('/'))
+}
+
+/// The kubelet's lines about a Pod, on the node.
+pub(super) fn journal(node: &Arc<str>, pod: &Uid) -> Option<Command> {
+    let uid = pod.to_string();
+    let grep = format!("--grep={uid}");
+    let args = ["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager", &grep];
+    on_node(Purpose::Look, node, &args).filter(|_| is_name(&uid))
+}
+
+/// The same through the API server, where the kubelet answers log queries (`enableSystemLogQuery`) and the reader may
+/// `get nodes/proxy`. The path ends with a slash: without it the kubelet redirects, and the query gets lost.
+pub(super) fn journal_by_proxy(node: &Arc<str>, pod: &Uid) -> Option<Command> {
+    let uid = pod.to_string();
+    if !is_name(node) || !is_name(&uid) {
+        return None;
+    }
+    let path =
+        format!("/api/v1/nodes/{node}/proxy/logs/?query=kubelet&pattern={uid}&tailLines=500");
+    kubectl(Purpose::Look, &["get", &format!("--raw={path}")])
 }
 
 #[cfg(test)]

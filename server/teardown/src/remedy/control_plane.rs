@@ -33,6 +33,17 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
     found
 }
 
+/// No kube-controller-manager leads: start one, on a node of the control plane or at the provider. Nothing else helps while
+/// none does.
+pub(super) fn manager(case: &Case<'_>) -> Vec<Remedy> {
+    let look = [
+        command::list("leases/kube-controller-manager", "kube-system", &["--output=yaml"]),
+        command::list("pods", "kube-system", &["--selector=component=kube-controller-manager"]),
+    ];
+    let act = RemedyAct::RepairController { controller: "kube-controller-manager".into() };
+    vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with(look)]
+}
+
 /// The kinds that would show the cause are hidden: nothing is offered that changes anything.
 pub(super) fn cannot_see(case: &Case<'_>, resource: &Arc<str>) -> Vec<Remedy> {
     let look = match resource.split_once('/') {

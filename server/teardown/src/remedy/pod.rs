@@ -104,8 +104,11 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found
 }
 
+/// The mounts that the kubelet's log names come first.
 fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool) -> Remedy {
-    let look = command::look_for_mounts(name, &object.uid, sub_paths);
+    let named = case.diagnosis.kubelet_facts().filter_map(|fact| fact.path.as_deref());
+    let named = named.filter_map(|path| command::holders(name, path));
+    let look = named.chain(command::look_for_mounts(name, &object.uid, sub_paths));
     let volumes = claims(object).into_iter().filter_map(|claim| {
         let volume = match case.index.named(&claim).map(|object| &object.facts) {
             Some(Facts::Claim(facts)) => facts.volume.clone(),
@@ -122,7 +125,7 @@ fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool
     });
     Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
-        .with(look.into_iter().map(Some))
+        .with(look.map(Some))
 }
 
 /// Containers go on while the kubelet restarts.

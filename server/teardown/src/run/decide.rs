@@ -5,14 +5,16 @@ mod kept_data;
 mod late_objects;
 mod ready;
 mod refusal;
+mod waiting;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::waiting::PodsLeft;
 use self::{
     answer::gone,
     late_objects::LateObjects,
@@ -137,8 +139,6 @@ struct ReconcileContext<'a> {
     pods_gone: HashMap<StepId, Result<bool, UnknownReason>>,
     /// By namespace: its Pods that have not run to completion.
     users: HashMap<Arc<str>, Vec<&'a Object>>,
-    /// By owner: the objects whose `ownerReferences` name it.
-    owned: Option<HashMap<&'a Uid, Vec<&'a Object>>>,
     late_objects: Option<LateObjects<'a>>,
     backends_changed: BackendsChanged,
     decision: Decision,
@@ -281,7 +281,7 @@ impl Run {
     fn propagation(&self, step: &Step, index: &Index) -> Propagation {
         let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
         let owns_skipped_object = || {
-            self.steps().any(|(it, progress)| {
+            self.skipped().any(|(it, progress)| {
                 progress.stage == Stage::Skipped
                     && it.id != step.id
                     && stays(&it.uid)
@@ -354,7 +354,11 @@ impl Run {
     }
 
     fn reconcile_step(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
-        let again = context.index.named(&step.object).filter(|object| object.uid != step.uid);
+        // A name belongs to one object, so that nothing else has it while this object is there.
+        let again = match context.index.get(&step.uid) {
+            Some(_) => None,
+            None => context.index.named(&step.object),
+        };
         match (progress.stage, again) {
             (Stage::Skipped, _) | (Stage::Gone, None) => return,
             // The object stays as long as one that re-creates or needs it.
@@ -453,7 +457,7 @@ impl Run {
     }
 
     fn prerequisite_skipped_by(&self, step: &Step, index: &Index) -> Option<&str> {
-        self.steps().find_map(|(first, progress)| {
+        self.skipped().find_map(|(first, progress)| {
             let skip = progress.skip.as_ref()?;
             self.depends_on(step, first.id, index).then_some(skip.by.as_str())
         })
@@ -481,34 +485,6 @@ impl Run {
                         && self.plan.step(blocker.step).is_some_and(is_pod_of)
             })
     }
-
-    /// The steps that a waiting step waits for, in the plan's order: blockers that have not reached their deletion
-    /// phase, Pods of workloads that must have none, and owners that would re-create a blocker.
-    pub fn waits_for(&self, step: &Step, index: &Index) -> Vec<StepId> {
-        let mut found = BTreeSet::new();
-        for blocker in &step.after {
-            let gone =
-                self.progress(blocker.step).is_some_and(|progress| progress.stage == Stage::Gone);
-            let workload =
-                self.plan.step(blocker.step).filter(|_| blocker.phase == DeletionPhase::PodsGone);
-            let pods = workload.and_then(|workload| {
-                let namespace = workload.object.namespace.as_deref();
-                index.pods_of(&workload.uid, namespace, workload.pods.as_ref()).ok()
-            });
-            let pods: HashSet<&Uid> = pods.iter().flatten().map(|pod| &pod.uid).collect();
-            let planned = self.plan.steps.iter().filter(|step| pods.contains(&step.uid));
-            let before = found.len();
-            found.extend(planned.map(|step| step.id));
-            // If the workload is gone, the page names its remaining Pods instead, provided that they are in the plan.
-            if !gone || !pods.is_empty() && found.len() == before {
-                found.insert(blocker.step);
-            }
-        }
-        let is_gone =
-            |step: &&StepId| self.progress(**step).is_some_and(|it| it.stage == Stage::Gone);
-        found.extend(self.recreating_owners(step.id).iter().filter(|step| !is_gone(step)));
-        found.into_iter().collect()
-    }
 }
 
 impl<'a> ReconcileContext<'a> {
@@ -518,7 +494,6 @@ impl<'a> ReconcileContext<'a> {
             now,
             pods_gone: HashMap::new(),
             users: HashMap::new(),
-            owned: None,
             late_objects: None,
             backends_changed: HashMap::new(),
             decision: Decision::default(),

@@ -2,7 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::{diagnosis::Diagnosis, index::Index, message::DiagnosisCard, remedy::Attempt};
+use crate::{
+    diagnosis::{Diagnosis, before},
+    index::Index,
+    message::DiagnosisCard,
+    object::Facts,
+    remedy::Attempt,
+};
 
 /// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
 const CONTACT: [&str; 6] = [
@@ -11,8 +17,9 @@ const CONTACT: [&str; 6] = [
     "helm.sh/chart",
     "team",
     "owner",
-    "topology.kubernetes.io/zone",
+    ZONE,
 ];
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The card of a diagnosis.
 pub fn diagnosis_card<'a>(
@@ -22,14 +29,15 @@ pub fn diagnosis_card<'a>(
 ) -> DiagnosisCard {
     let mut hasher = DefaultHasher::new();
     let contact = contact(index, diagnosis);
-    (&diagnosis.evidence, &contact).hash(&mut hasher);
+    let before = before(index, diagnosis);
+    (&diagnosis.evidence, &contact, &before).hash(&mut hasher);
     diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
     for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
         (&attempt.id, attempt.is_open()).hash(&mut hasher);
     }
     // Half of it is enough to tell two states of one card apart.
     let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact, stamp }
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact, before, stamp }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
@@ -38,5 +46,23 @@ fn contact(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {
     let waiting = || diagnosis.waiting.iter().find_map(|held| index.get(&held.uid));
     let Some(object) = root.or_else(waiting) else { return Vec::new() };
     let value = |name: &str| Some((name.to_owned(), object.labels.get(name)?.to_string()));
-    CONTACT.into_iter().filter_map(value).collect()
+    let mut found: Vec<(String, String)> = CONTACT.into_iter().filter_map(value).collect();
+    found.extend(place(index, diagnosis));
+    found
+}
+
+/// Where the node of a cause is: its zone, and the name that the provider has for the machine.
+fn place(index: &Index, diagnosis: &Diagnosis) -> Vec<(String, String)> {
+    let node = diagnosis.cause.node().and_then(|name| index.find("", "Node", None, name));
+    let Some(node) = node else { return Vec::new() };
+    let is_root = diagnosis.root == node.reference();
+    let zone = node.labels.get(ZONE).filter(|_| !is_root);
+    let provider = match &node.facts {
+        Facts::Node(facts) => facts.provider.as_ref(),
+        _ => None,
+    };
+    let zone = zone.map(|zone| (ZONE.to_owned(), zone.to_string()));
+    zone.into_iter()
+        .chain(provider.map(|it| ("spec.providerID".to_owned(), it.to_string())))
+        .collect()
 }

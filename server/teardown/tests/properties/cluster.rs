@@ -63,7 +63,7 @@ impl Cluster {
 
     /// Remembers the order of deletion, by the edges at the start.
     pub(crate) fn watch_order(&mut self, graph: &Graph) {
-        for (first, then, _) in graph.edges().iter().filter_map(Edge::ordered) {
+        for (first, then, _) in graph.edges().filter_map(Edge::ordered) {
             if !self.objects[first].is_made_by_cluster() {
                 self.planned.entry(then.clone()).or_default().insert(first.clone());
             }

@@ -2,6 +2,7 @@
 
 mod application;
 mod cluster;
+mod incremental;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -47,7 +48,7 @@ proptest! {
         let graph = Graph::of(&index);
         let Some(plan) = planned(&index)? else { return Ok(()) };
         let place = |uid: &Uid| plan.steps.iter().position(|step| step.uid == *uid);
-        for (first, then, phase) in graph.edges().iter().filter_map(Edge::ordered) {
+        for (first, then, phase) in graph.edges().filter_map(Edge::ordered) {
             let Some(then_at) = place(then) else { continue };
             let user = index.get(first).unwrap();
             if user.is_made_by_cluster() {

@@ -18,7 +18,7 @@ struct Project {
     spec: fn(&str) -> Value,
 }
 
-/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. The server knows no edges of these kinds.
+/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. Of the last two the server knows no edges.
 const PROJECTS: [Project; 5] = [
     Project {
         group: "snapshot.storage.k8s.io",

@@ -1,15 +1,13 @@
 //! A Pod's volumes on a node: the conditions under which they can be mounted, and the reasons why they stay mounted at
 //! the Pod's end.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use serde_json::Value;
 
+use super::words::{FailedUnmount, UnmountFailure};
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::client::Client;
 use crate::controller::node_faults::{NodeFaults, export_of};
-use crate::controller::read::{flag, is_deleting, list, name, namespace, text};
+use crate::controller::read::{flag, is_deleting, list, name, namespace, text, uid};
 use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
 use crate::fault::NodeFault;
 
@@ -18,8 +16,8 @@ use crate::fault::NodeFault;
 pub(super) struct Mount {
     /// The name of the PersistentVolume, or of the Pod's own volume if there is none.
     volume: String,
-    /// The driver that mounts it, as in the path on the node.
-    plugin: &'static str,
+    /// Its name within the kubelet.
+    name_on_node: String,
     /// `server:path` of an NFS export.
     export: Option<String>,
     /// The container that mounts a sub-path of it, if there is one.
@@ -52,7 +50,7 @@ pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unm
         } else if let Some(server) = volume.pointer("/nfs/server").and_then(Value::as_str) {
             mounts.push(Mount {
                 volume: text(volume, "/name").to_owned(),
-                plugin: "kubernetes.io~nfs",
+                name_on_node: nfs_name(pod, text(volume, "/name")),
                 export: Some(format!("{server}:{}", text(volume, "/nfs/path"))),
                 sub_path: sub_path(pod, volume),
                 unique_name: None,
@@ -102,7 +100,11 @@ fn of_claim(
     let export = export_of(&bound);
     Ok(Mount {
         volume: name(&bound).to_owned(),
-        plugin: if export.is_some() { "kubernetes.io~nfs" } else { "kubernetes.io~csi" },
+        name_on_node: if export.is_some() {
+            nfs_name(pod, name(&bound))
+        } else {
+            unique_name(&bound)
+        },
         export,
         sub_path: sub_path(pod, volume),
         unique_name: unique,
@@ -152,80 +154,35 @@ impl Mount {
         self.export.as_deref().is_some_and(|export| node_faults.is_dead(export))
     }
 
-    /// Unmounts the volume, or returns the reason why that fails.
-    pub(super) fn unmount(
-        &self,
-        pod: &str,
+    /// Unmounts the volume, or returns the failure.
+    pub(super) fn unmount<'a>(
+        &'a self,
+        pod: &'a str,
         fault: Option<NodeFault>,
         node_faults: &NodeFaults,
-    ) -> Result<(), String> {
-        let path = self.path(pod);
-        if let Some(container) =
-            self.sub_path.as_ref().filter(|_| node_faults.leftovers.contains(&self.volume))
-        {
-            let parts =
-                format!("/var/lib/kubelet/pods/{pod}/volume-subpaths/{}/{container}", self.volume);
-            return Err(format!(
-                "error cleaning subPath mounts for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : error \
-                 processing {parts}: error cleaning subpath mount {parts}/0: remove {parts}/0: directory not empty",
-                self.volume,
-                self.unique(pod),
-            ));
-        }
+    ) -> Result<(), FailedUnmount<'a>> {
         let stale = |it: &str| fault == Some(NodeFault::StaleNfs) || node_faults.is_stale(it);
-        if self.export.as_deref().is_some_and(stale) {
-            return Err(match &self.sub_path {
-                Some(container) => format!(
-                    "error cleaning subPath mounts for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : error \
-                     processing /var/lib/kubelet/pods/{pod}/volume-subpaths/{volume}/{container}: lstat \
-                     /var/lib/kubelet/pods/{pod}/volume-subpaths/{volume}/{container}/0: stale NFS file handle",
-                    self.volume,
-                    self.unique(pod),
-                    volume = self.volume,
-                ),
-                None => format!(
-                    "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : stat \
-                     {path}: stale NFS file handle",
-                    self.volume,
-                    self.unique(pod),
-                ),
-            });
-        }
-        if fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume) {
-            return Err(format!(
-                "UnmountVolume.TearDown failed for volume {:?} (UniqueName: {:?}) pod {pod:?} (UID: {pod:?}) : unmount \
-                 failed: exit status 32\nUnmounting arguments: {path}\nOutput: umount: {path}: target is busy.\n",
-                self.volume,
-                self.unique(pod),
-            ));
-        }
-        Ok(())
-    }
-
-    fn path(&self, pod: &str) -> String {
-        format!("/var/lib/kubelet/pods/{pod}/volumes/{}/{}", self.plugin, self.volume)
-    }
-
-    fn unique(&self, pod: &str) -> String {
-        let default = || format!("{}/{pod}-{}", self.plugin.replace('~', "/"), self.volume);
-        self.unique_name.clone().unwrap_or_else(default)
+        let is_stale = self.export.as_deref().is_some_and(stale);
+        let is_busy = fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume);
+        let is_left = self.sub_path.is_some() && node_faults.leftovers.contains(&self.volume);
+        let cause = match (is_left, is_stale, is_busy) {
+            (true, _, _) => UnmountFailure::NotEmpty,
+            (false, true, _) => UnmountFailure::Stale,
+            (false, false, true) => UnmountFailure::Busy,
+            (false, false, false) => return Ok(()),
+        };
+        Err(FailedUnmount {
+            pod,
+            volume: &self.volume,
+            unique_name: &self.name_on_node,
+            sub_path: self.sub_path.as_deref(),
+            is_nfs: self.export.is_some(),
+            cause,
+        })
     }
 }
 
-/// The line in the kubelet's log about a failed unmount. There is no event (the recorder is nil in
-/// operation_generator.go).
-pub(super) fn log_line(
-    mount: &Mount,
-    pod: &str,
-    cause: &str,
-    now: Timestamp,
-    wait: Duration,
-) -> String {
-    let retry = crate::controller::queue::later(now, wait);
-    format!(
-        "E{} kubelet nestedpendingoperations.go:348] Operation for \"{{volumeName:{} podName:{pod} nodeName:}}\" failed. \
-         No retries permitted until {retry} (durationBeforeRetry {wait:?}). Error: {cause}",
-        now.strftime("%m%d %H:%M:%S.%6f"),
-        mount.unique(pod),
-    )
+/// The name of an NFS volume within the kubelet: each Pod has a mount of its own.
+fn nfs_name(pod: &Value, volume: &str) -> String {
+    format!("kubernetes.io/nfs/{}-{volume}", uid(pod))
 }

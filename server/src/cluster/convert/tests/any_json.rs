@@ -59,6 +59,18 @@ fn any_json() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
             "imagePullSecrets",
             "secrets",
             "volumeClaimTemplates",
+            "dataSourceRef",
+            "source",
+            "persistentVolumeClaimName",
+            "boundVolumeSnapshotContentName",
+            "parentRefs",
+            "backendRefs",
+            "issuerRef",
+            "secretName",
+            "destination",
+            "host",
+            "hostPath",
+            "path",
         ])
         .prop_map(str::to_owned),
         ".*",
@@ -88,7 +100,10 @@ proptest::proptest! {
             "networking.k8s.io/v1 NetworkPolicy", "autoscaling/v2 HorizontalPodAutoscaler", "v1 Node", "v1 Secret",
             "policy/v1 PodDisruptionBudget", "rbac.authorization.k8s.io/v1 RoleBinding", "v1 Namespace",
             "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", "apiregistration.k8s.io/v1 APIService",
-            "apiextensions.k8s.io/v1 CustomResourceDefinition",
+            "apiextensions.k8s.io/v1 CustomResourceDefinition", "snapshot.storage.k8s.io/v1 VolumeSnapshot",
+            "snapshot.storage.k8s.io/v1 VolumeSnapshotContent", "storage.k8s.io/v1 StorageClass",
+            "gateway.networking.k8s.io/v1 HTTPRoute", "cert-manager.io/v1 Certificate",
+            "networking.istio.io/v1 VirtualService", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy",
         ]),
         spec in any_json(), status in any_json(), other in any_json(),
     ) {
@@ -96,6 +111,7 @@ proptest::proptest! {
         let json = serde_json::json!({
             "metadata": {"name": "it", "uid": "u"}, "spec": spec, "status": status,
             "roleRef": {"kind": "Role", "name": "r"}, "subjects": other, "webhooks": other, "secrets": other,
+            "provisioner": "p", "driver": "d",
         })
         .to_string();
         let _ = object(&kind(of), &json, &names);

@@ -52,6 +52,8 @@ pub(super) struct FlatCause {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     not_ready: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    renews: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     sub_paths: bool,
     /// The number of silent nodes.
     #[serde(skip_serializing_if = "is_zero")]
@@ -69,8 +71,8 @@ impl From<Cause> for FlatCause {
         let flat = Self { code: cause.name().into(), ..Self::default() };
         match cause {
             Cause::WithinGrace { until, pre_stop } => Self { until: Some(until), pre_stop, ..flat },
-            Cause::NodeSilent { node, provider, control_plane, silent } => {
-                Self { node: Some(node), provider, control_plane, silent, ..flat }
+            Cause::NodeSilent { node, provider, control_plane, silent, renews } => {
+                Self { node: Some(node), provider, control_plane, silent, renews, ..flat }
             }
             Cause::NodeMissing { node }
             | Cause::NeverStarted { node }
@@ -123,7 +125,10 @@ impl From<Cause> for FlatCause {
                 Self { finalizer: Some(finalizer), object: Some(finisher), ..flat }
             }
             Cause::CannotSee { resource } => Self { resource: Some(resource), ..flat },
-            Cause::ContentRefused | Cause::LoadBalancerLeft | Cause::Unknown => flat,
+            Cause::ContentRefused
+            | Cause::ManagerSilent
+            | Cause::LoadBalancerLeft
+            | Cause::Unknown => flat,
         }
     }
 }
@@ -145,6 +150,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
             provider: flat.provider,
             control_plane: flat.control_plane,
             silent: flat.silent,
+            renews: flat.renews,
         },
         "nodeMissing" => Cause::NodeMissing { node: node? },
         "neverStarted" => Cause::NeverStarted { node: node? },
@@ -173,6 +179,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "conversionDown" => Cause::ConversionDown { kind: flat.kind? },
         "contentRefused" => Cause::ContentRefused,
         "namespaceFinalizer" => Cause::NamespaceFinalizer { finalizer: finalizer? },
+        "managerSilent" => Cause::ManagerSilent,
         "controllerSilent" => Cause::ControllerSilent { controller: flat.controller? },
         "finisherGone" => Cause::FinisherGone { finalizer: finalizer?, deleted: objects },
         "finisherNotReady" => Cause::FinisherNotReady { finalizer: finalizer?, finisher: object? },
@@ -198,7 +205,13 @@ mod tests {
         };
         vec![
             Cause::WithinGrace { until: Timestamp::UNIX_EPOCH, pre_stop: true },
-            Cause::NodeSilent { node: text(), provider: None, control_plane: true, silent: 2 },
+            Cause::NodeSilent {
+                node: text(),
+                provider: None,
+                control_plane: true,
+                silent: 2,
+                renews: true,
+            },
             Cause::NodeMissing { node: text() },
             Cause::ContainersRunning { node: text(), containers: vec![text()], not_ready: true },
             Cause::NeverStarted { node: text() },
@@ -222,6 +235,7 @@ mod tests {
             Cause::ConversionDown { kind: text() },
             Cause::ContentRefused,
             Cause::NamespaceFinalizer { finalizer: text() },
+            Cause::ManagerSilent,
             Cause::ControllerSilent { controller: text() },
             Cause::FinisherGone { finalizer: text(), deleted: vec![object()] },
             Cause::FinisherNotReady { finalizer: text(), finisher: object() },

@@ -14,7 +14,6 @@ const OPERATOR: &str = "
 fn finishers(text: &str) -> Vec<String> {
     let mut found: Vec<String> = fixture::graph(text)
         .edges()
-        .iter()
         .filter(|edge| edge.kind == EdgeKind::Finishes)
         .map(|edge| {
             format!("{} {:?} {} by {}", edge.from, edge.strength, edge.to, edge.reason.value)

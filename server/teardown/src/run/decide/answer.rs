@@ -1,6 +1,6 @@
 //! Decides the events and actions that follow from the answer to a call.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -160,14 +160,10 @@ impl Run {
     /// and the Pods that mount a claim are checked elsewhere.
     fn user_outside(&self, step: &Step, index: &Index) -> Option<ObjectRef> {
         let namespace = step.object.namespace.as_ref()?;
-        let planned: BTreeSet<&Uid> = self.plan.steps.iter().map(|step| &step.uid).collect();
-        let is_outside = |uid: &Uid| !planned.contains(uid);
+        let is_outside = |uid: &Uid| self.step_of(uid).is_none();
         let lookup = EdgeLookup::of(index);
-        let objects = index.objects().filter(|it| {
-            it.namespace.as_ref() == Some(namespace)
-                && is_outside(&it.uid)
-                && !it.is_made_by_cluster()
-                && !matches!(it.facts, Facts::Pod(_))
+        let objects = index.in_namespace(namespace).filter(|it| {
+            is_outside(&it.uid) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
         });
         let own = index.get(&step.uid);
         let edges = objects.chain(own).flat_map(|it| edges_of(it, index, &lookup));
@@ -177,7 +173,7 @@ impl Run {
             let user = index.get(first).filter(|_| is_user && edge.kind != EdgeKind::Contains)?;
             let goes_along = user.is_made_by_cluster()
                 || matches!(user.facts, Facts::Pod(_))
-                || user.owners.iter().any(|owner| planned.contains(&owner.uid));
+                || user.owners.iter().any(|owner| !is_outside(&owner.uid));
             (!goes_along).then(|| user.reference())
         });
         users.min()

@@ -20,7 +20,7 @@ pub(super) struct LateObjects<'a> {
     objects: HashMap<&'a Uid, &'a Arc<Object>>,
     /// The edges that order something, by the object that goes after.
     edges: HashMap<Uid, Vec<Edge>>,
-    lookup: EdgeLookup,
+    lookup: EdgeLookup<'a>,
 }
 
 impl<'a> LateObjects<'a> {
@@ -42,7 +42,7 @@ impl<'a> LateObjects<'a> {
         for kept in &plan.kept {
             objects.remove(&kept.uid);
         }
-        let lookup = if objects.is_empty() { EdgeLookup::default() } else { EdgeLookup::of(index) };
+        let lookup = EdgeLookup::of(index);
         let mut edges: HashMap<Uid, Vec<Edge>> = HashMap::new();
         for edge in objects.values().flat_map(|object| edges_of(object, index, &lookup)) {
             if let Some((_, then, _)) = edge.ordered() {

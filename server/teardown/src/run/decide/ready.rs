@@ -1,10 +1,7 @@
 //! Checks whether a step may start: whether its blockers are finished, and whether objects outside the plan need its
 //! object.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -350,7 +347,7 @@ impl Run {
     }
 
     fn is_planned(&self, uid: &Uid) -> bool {
-        self.plan.steps.iter().any(|step| step.uid == *uid)
+        self.step_of(uid).is_some()
     }
 
     /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
@@ -361,8 +358,7 @@ impl Run {
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
                 || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
         };
-        let content =
-            index.objects().filter(|object| object.namespace.as_deref() == Some(namespace));
+        let content = index.in_namespace(namespace);
         let late_object =
             content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
         late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
@@ -411,22 +407,13 @@ impl<'a> ReconcileContext<'a> {
 
     /// The objects that the garbage collector deletes with an owner, directly or indirectly: those whose owners are all
     /// deleted with it. An owner that is not in the index does not count.
-    fn owned_by(&mut self, owner: &Uid) -> Vec<&'a Object> {
+    fn owned_by(&self, owner: &Uid) -> Vec<&'a Object> {
         let index = self.index;
-        let owned = self.owned.get_or_insert_with(|| {
-            let mut owned: HashMap<&Uid, Vec<&Object>> = HashMap::new();
-            for object in index.objects() {
-                for reference in &*object.owners {
-                    owned.entry(&reference.uid).or_default().push(object);
-                }
-            }
-            owned
-        });
         let mut going = HashSet::from([owner]);
         let mut taken = vec![];
         let mut open = vec![owner];
         while let Some(uid) = open.pop() {
-            for object in owned.get(uid).into_iter().flatten() {
+            for object in index.dependents(uid) {
                 let mut owners = object
                     .owners
                     .iter()
@@ -437,7 +424,7 @@ impl<'a> ReconcileContext<'a> {
                     && owners.all(|owner| going.contains(&owner.uid))
                     && going.insert(&object.uid)
                 {
-                    taken.push(*object);
+                    taken.push(&**object);
                     open.push(&object.uid);
                 }
             }

@@ -170,7 +170,7 @@ fn skipping_a_pod_skips_steps_that_wait_for_its_workload_to_have_none() {
     let step = scenario.id("pod:shop/db-0");
     let claim = scenario.run.plan.step(scenario.id("pvc:shop/data-db-0")).unwrap();
     assert_eq!(
-        scenario.run.waits_for(claim, &scenario.index),
+        scenario.run.waits_for(claim, &scenario.index, &mut PodsLeft::default()),
         [step],
         "the page can count the steps that wait"
     );
@@ -201,10 +201,15 @@ fn skip_skips_exactly_the_direct_and_indirect_waiters() {
     for (step, _) in scenario.run.steps() {
         let mut seen = BTreeSet::from([step.id]);
         if step.kind.is("", "PersistentVolume") {
-            seen.extend(scenario.run.waits_for(step, &scenario.index));
+            seen.extend(scenario.run.waits_for(step, &scenario.index, &mut PodsLeft::default()));
         }
         for (behind, _) in scenario.run.steps() {
-            if scenario.run.waits_for(behind, &scenario.index).iter().any(|id| seen.contains(id)) {
+            if scenario
+                .run
+                .waits_for(behind, &scenario.index, &mut PodsLeft::default())
+                .iter()
+                .any(|id| seen.contains(id))
+            {
                 seen.insert(behind.id);
             }
         }

@@ -100,7 +100,7 @@ fn claim_of_a_pod_waits_for_the_owner_that_would_recreate_the_pod() {
         (scenario.id("Database.example.com:shop/db"), scenario.id("pvc:shop/data"));
     let step = scenario.run.plan.step(claim).unwrap();
     assert_eq!(
-        scenario.run.waits_for(step, &scenario.index),
+        scenario.run.waits_for(step, &scenario.index, &mut PodsLeft::default()),
         [database],
         "the page names the owner"
     );

@@ -1,0 +1,84 @@
+//! The kubelet’s log in sentences. Only the server asks for these: see `teardown::advice`.
+
+use teardown::diagnosis::{
+    Diagnosis, LogOrigin, RestOfLog,
+    kubelet_log::{KubeletError, KubeletFact, KubeletStep},
+};
+
+use super::super::{absolute, isolated, some_of, visible};
+
+/// The text above the box.
+pub(super) const LOG_LABEL: &str = "The kubelet’s own lines say which mount or container it is. Run one of these commands, and paste the \
+     lines here, at most 256 KiB. Everybody who sees this card sees what they say, with your name. This needs the right to act.";
+/// The text of its button.
+pub(super) const PASTE_LOG: &str = "Read these lines";
+
+fn from(origin: &LogOrigin) -> String {
+    match origin {
+        LogOrigin::Pasted { by } => format!("From lines pasted by {}", isolated(by)),
+    }
+}
+
+/// A step that fails, as the kubelet’s log has it.
+pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
+    let volume = fact.volume.as_deref().map_or_else(|| "a volume".to_owned(), isolated);
+    let step = match fact.step {
+        KubeletStep::StopContainer => "a container cannot be stopped".to_owned(),
+        KubeletStep::StopSandbox => "the Pod’s sandbox cannot be stopped".to_owned(),
+        KubeletStep::ReleaseDevices => "the Pod’s devices cannot be released".to_owned(),
+        KubeletStep::UnmountSubPath => format!("a subPath mount of {volume} cannot be removed"),
+        KubeletStep::Unmount => format!("{volume} cannot be unmounted"),
+        KubeletStep::UnmountDevice => format!("{volume} cannot be unmounted from the node"),
+        KubeletStep::Detach => format!("{volume} cannot be detached from the node"),
+        KubeletStep::RemoveCgroup => "the Pod’s cgroup cannot be removed".to_owned(),
+        KubeletStep::RemoveDirectory => "the Pod’s directory cannot be removed".to_owned(),
+    };
+    let why = match fact.error {
+        KubeletError::Busy => ": something on the node still uses it",
+        KubeletError::Stale => ": the server does not know the mounted directory any more",
+        KubeletError::NotEmpty => ": files lie below the mount point",
+        KubeletError::Waiting => {
+            ": it was begun and has no answer, as with a hard mount whose server is dead, and no retry is scheduled"
+        }
+        KubeletError::TimedOut => ": it has no answer in time",
+        KubeletError::DriverNotRegistered => ": the CSI driver is not registered on the node",
+        KubeletError::VolumeDataMissing => ": the file with the volume’s parameters is missing",
+        KubeletError::Network => ": the network plugin fails",
+        KubeletError::NoConnection => ": nothing listens on the driver’s socket",
+        KubeletError::Other => "",
+    };
+    let at =
+        fact.path.as_deref().map_or_else(String::new, |path| format!(" Mount: {}.", visible(path)));
+    format!("{}: {step}{why}.{at} The kubelet’s words: {}", from(origin), visible(&fact.said))
+}
+
+/// Lines in which nothing about the Pod is recognised.
+pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
+    let cut = if rest.is_cut { " Only their last 256 KiB were read." } else { "" };
+    let others: Vec<String> = rest.others.iter().map(|it| isolated(it)).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" They are about other Pods: {}.", some_of(&others, 3))
+    };
+    let entries = match rest.entries {
+        0 => "no entry of a kubelet’s log".to_owned(),
+        1 => "1 entry of a kubelet’s log".to_owned(),
+        many => format!("{many} entries of a kubelet’s log"),
+    };
+    format!(
+        "{}: {entries}, and no failure of this Pod is recognised. Looked for, with the Pod’s UID: failed unmounts of \
+         volumes, subPaths and devices, containers and sandboxes that do not stop, devices that are not released, cgroups \
+         and directories that are left.{others}{cut}",
+        from(origin)
+    )
+}
+
+/// The next try of the step that fails, if the kubelet’s log says it.
+pub(super) fn next_try(diagnosis: &Diagnosis) -> Option<String> {
+    let retry = diagnosis.kubelet_facts().filter_map(|fact| fact.retry).max_by_key(|it| it.at)?;
+    Some(format!(
+        "By the log that was read, the node tries next at {}, by its own clock.",
+        absolute(retry.at)
+    ))
+}

@@ -1,0 +1,205 @@
+//! The words in which a kubelet logs an unmount that fails, as recorded from a real one (`recordings/README.md`).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::controller::queue::later;
+
+/// An unmount that fails.
+pub(super) struct FailedUnmount<'a> {
+    /// The UID of the Pod.
+    pub(super) pod: &'a str,
+    /// The name of the PersistentVolume, or of the Pod's own volume if there is none.
+    pub(super) volume: &'a str,
+    /// The volume's name within the kubelet.
+    pub(super) unique_name: &'a str,
+    /// The container that mounts a sub-path of it.
+    pub(super) sub_path: Option<&'a str>,
+    /// The volume is an NFS export.
+    pub(super) is_nfs: bool,
+    /// Why it failed.
+    pub(super) cause: UnmountFailure,
+}
+
+/// Why an unmount fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnmountFailure {
+    /// Something uses the mount.
+    Busy,
+    /// The server does not know the directory any more.
+    Stale,
+    /// Files lie below the mount point of the sub-path.
+    NotEmpty,
+}
+
+impl FailedUnmount<'_> {
+    /// The entry in the log. There is no event: the recorder is nil in
+    /// `pkg/volume/util/operationexecutor/operation_generator.go`.
+    pub(super) fn entry(&self, now: Timestamp, wait: Duration) -> String {
+        let Self { pod, unique_name, .. } = self;
+        format!(
+            "E{}   30004 nestedpendingoperations.go:348] Operation for \"{{volumeName:{unique_name} podName:{pod} nodeName:}}\" \
+             failed. No retries permitted until {} (durationBeforeRetry {}). Error: {} for volume {unique_name:?} (UniqueName: \
+             {unique_name:?}) pod {pod:?} (UID: {pod:?}) : {}",
+            now.strftime("%m%d %H:%M:%S.%6f"),
+            go_time(later(now, wait)),
+            go_duration(wait),
+            match self.sub_path {
+                Some(_) => "error cleaning subPath mounts",
+                None => "UnmountVolume.TearDown failed",
+            },
+            self.error(),
+        )
+    }
+
+    fn error(&self) -> String {
+        let Self { pod, volume, .. } = self;
+        let pods = format!("/var/lib/kubelet/pods/{pod}");
+        if let Some(container) = self.sub_path {
+            let parts = format!("{pods}/volume-subpaths/{volume}/{container}");
+            let path = format!("{parts}/0");
+            return format!(
+                "error processing {parts}: error cleaning subpath mount {path}: {}",
+                match self.cause {
+                    UnmountFailure::NotEmpty => format!("remove {path}: directory not empty"),
+                    UnmountFailure::Busy | UnmountFailure::Stale => self.umount(&path),
+                }
+            );
+        }
+        if self.is_nfs {
+            return self.umount(&format!("{pods}/volumes/kubernetes.io~nfs/{volume}"));
+        }
+        let path = format!("{pods}/volumes/kubernetes.io~csi/{volume}/mount");
+        format!(
+            "kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: code = Internal desc = failed to unmount target \
+             {path:?}: {}",
+            self.umount(&path)
+        )
+    }
+
+    /// The answer of `umount`; for NFS its helper of nfs-utils answers.
+    fn umount(&self, path: &str) -> String {
+        let (status, said) = match (self.is_nfs, self.cause == UnmountFailure::Stale) {
+            (true, true) => (16, format!("umount.nfs4: {path}: Stale file handle")),
+            (true, false) => (16, format!("umount.nfs4: {path}: device is busy")),
+            (false, true) => (32, format!("umount: {path}: Stale file handle.")),
+            (false, false) => (32, format!("umount: {path}: target is busy.")),
+        };
+        format!(
+            "unmount failed: exit status {status}\nUnmounting arguments: {path}\nOutput: {said}"
+        )
+    }
+}
+
+/// A time as Go prints one with its monotonic reading, the seconds since the process began: here, since midnight.
+fn go_time(at: Timestamp) -> String {
+    let seconds = at.as_second().rem_euclid(24 * 60 * 60);
+    let nanoseconds = at.subsec_nanosecond();
+    format!("{} +0000 UTC m=+{seconds}.{nanoseconds:09}", at.strftime("%Y-%m-%d %H:%M:%S%.f"))
+}
+
+/// A duration of whole milliseconds as Go prints one: `500ms`, `32s`, `2m2s`.
+fn go_duration(duration: Duration) -> String {
+    let (seconds, milliseconds) = (duration.as_secs(), duration.subsec_millis());
+    if seconds == 0 {
+        return format!("{milliseconds}ms");
+    }
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let fraction = match milliseconds {
+        0 => String::new(),
+        some => format!(".{some:03}").trim_end_matches('0').to_owned(),
+    };
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds}{fraction}s"),
+        (0, _) => format!("{minutes}m{seconds}{fraction}s"),
+        _ => format!("{hours}h{minutes}m{seconds}{fraction}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last entry about a failed unmount, without its times.
+    fn recorded(log: &str) -> String {
+        let at = log.rfind(" nestedpendingoperations.go").unwrap();
+        let entry = log.get(at..).unwrap();
+        let is_next = |line: &str| line.starts_with(['I', 'E', 'W']) && line.contains(".go:");
+        let lines: Vec<&str> = entry.lines().take_while(|line| !is_next(line)).collect();
+        without_times(&lines.join("\n"))
+    }
+
+    fn without_times(entry: &str) -> String {
+        let (before, rest) = entry.split_once(" until ").unwrap();
+        let before = before.get(before.find(" nestedpendingoperations").unwrap()..).unwrap();
+        let (_, after) = rest.split_once(" (durationBeforeRetry ").unwrap();
+        format!("{before} until T (durationBeforeRetry {}", after.trim_end())
+    }
+
+    fn uid(log: &str) -> &str {
+        log.split_once("podName:").unwrap().1.split(' ').next().unwrap()
+    }
+
+    #[test]
+    fn failed_unmount_is_logged_in_the_words_of_a_real_kubelet() {
+        let recordings = [
+            (
+                "busy-nfs",
+                include_str!("../../../recordings/kubelet/busy-nfs/log.txt"),
+                None,
+                UnmountFailure::Busy,
+            ),
+            (
+                "stale",
+                include_str!("../../../recordings/kubelet/stale/log.txt"),
+                None,
+                UnmountFailure::Stale,
+            ),
+            (
+                "stale-subpath",
+                include_str!("../../../recordings/kubelet/stale-subpath/log.txt"),
+                Some("orderer"),
+                UnmountFailure::Stale,
+            ),
+            (
+                "leftover",
+                include_str!("../../../recordings/kubelet/leftover/log.txt"),
+                Some("orderer"),
+                UnmountFailure::NotEmpty,
+            ),
+            (
+                "csi-busy",
+                include_str!("../../../recordings/kubelet/csi-busy/log.txt"),
+                None,
+                UnmountFailure::Busy,
+            ),
+        ];
+        for (name, log, sub_path, cause) in recordings {
+            let (pod, volume, is_nfs) = (uid(log), format!("ledger-{name}"), name != "csi-busy");
+            let unique_name = if is_nfs {
+                format!("kubernetes.io/nfs/{pod}-{volume}")
+            } else {
+                format!("kubernetes.io/csi/csi.unwind.test^{name}")
+            };
+            let (unique_name, volume) = (&*unique_name, &*volume);
+            let failed = FailedUnmount { pod, volume, unique_name, sub_path, is_nfs, cause };
+            let entry = failed.entry(Timestamp::UNIX_EPOCH, Duration::from_secs(122));
+            assert_eq!(without_times(&entry), recorded(log), "{name}");
+        }
+    }
+
+    #[test]
+    fn times_and_durations_are_printed_as_go_prints_them() {
+        let at: Timestamp = "2026-11-25T02:38:27.9485Z".parse().unwrap();
+        assert_eq!(go_time(at), "2026-11-25 02:38:27.9485 +0000 UTC m=+9507.948500000");
+        assert_eq!(
+            go_time("2026-11-25T00:00:01Z".parse().unwrap()),
+            "2026-11-25 00:00:01 +0000 UTC m=+1.000000000"
+        );
+        let printed: Vec<String> = [500, 1_000, 32_000, 64_000, 122_000, 1_500, 3_600_000]
+            .map(|it| go_duration(Duration::from_millis(it)))
+            .into();
+        assert_eq!(printed, ["500ms", "1s", "32s", "1m4s", "2m2s", "1.5s", "1h0m0s"]);
+    }
+}

@@ -1,0 +1,282 @@
+//! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies, and custom resources of
+//! widespread projects. For each there is a table of the fields that name something; all other fields are skipped.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use teardown::object::{Facts, Kind, Reference, References};
+
+use super::{Meta, Unreadable, or_default};
+
+/// The most names that are kept of one object.
+const MOST: usize = 64;
+/// The longest text that can be a name in the API (`validation.DNS1123SubdomainMaxLength`).
+const LONGEST: usize = 253;
+
+/// The way in which a field names something.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// A text: the name.
+    Name,
+    /// A text: the name, or `NAMESPACE/NAME`.
+    Path,
+    /// An object with `name`, and perhaps `namespace`, `kind`, and `group`, `apiGroup` or `apiVersion`.
+    Object,
+    /// An object with `apiVersion` and `kind`, and no name.
+    Kind,
+    /// A text: the host of a Service, short or as `NAME.NAMESPACE.svc.DOMAIN`.
+    Host,
+}
+
+/// A field of a spec: its path, its form, and the group and kind of what it names, unless it says them.
+type Field = (&'static str, Form, &'static str, &'static str);
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const CERTIFICATES: &str = "cert-manager.io";
+const DEVICES: &str = "resource.k8s.io";
+const GATEWAY: &str = "gateway.networking.k8s.io";
+const ISTIO: &str = "networking.istio.io";
+const SECRETS: &str = "external-secrets.io";
+
+const ROUTE: &[Field] = &[
+    ("parentRefs[]", Form::Object, GATEWAY, "Gateway"),
+    ("rules[].backendRefs[]", Form::Object, "", "Service"),
+    ("rules[].backendRefs[].filters[].requestMirror.backendRef", Form::Object, "", "Service"),
+    ("rules[].filters[].requestMirror.backendRef", Form::Object, "", "Service"),
+];
+const DEVICE_REQUESTS: &[Field] = &[
+    ("devices.requests[].deviceClassName", Form::Name, DEVICES, "DeviceClass"),
+    ("devices.requests[].exactly.deviceClassName", Form::Name, DEVICES, "DeviceClass"),
+    ("devices.requests[].firstAvailable[].deviceClassName", Form::Name, DEVICES, "DeviceClass"),
+];
+const TEMPLATE_REQUESTS: &[Field] = &[
+    ("spec.devices.requests[].deviceClassName", Form::Name, DEVICES, "DeviceClass"),
+    ("spec.devices.requests[].exactly.deviceClassName", Form::Name, DEVICES, "DeviceClass"),
+    (
+        "spec.devices.requests[].firstAvailable[].deviceClassName",
+        Form::Name,
+        DEVICES,
+        "DeviceClass",
+    ),
+];
+const SCALER: &[Field] = &[
+    ("scaleTargetRef", Form::Object, "apps", "Deployment"),
+    ("triggers[].authenticationRef", Form::Object, "keda.sh", "TriggerAuthentication"),
+];
+const ISSUER: &[Field] = &[
+    ("ca.secretName", Form::Name, "", "Secret"),
+    ("acme.privateKeySecretRef", Form::Object, "", "Secret"),
+];
+/// The fields by which any managed resource of Crossplane names something. Its own group stands for an empty one.
+const MANAGED: &[Field] = &[
+    ("providerConfigRef", Form::Object, OWN, "ProviderConfig"),
+    ("writeConnectionSecretToRef", Form::Object, "", "Secret"),
+];
+const CLASS: &[Field] = &[];
+
+/// Stands for the group of the object itself.
+const OWN: &str = "=";
+
+/// The fields of a kind that name something; none if only its metadata is used.
+fn fields(kind: &Kind) -> Option<&'static [Field]> {
+    Some(match (&*kind.group, &*kind.kind) {
+        ("storage.k8s.io", "StorageClass" | "VolumeAttributesClass")
+        | ("snapshot.storage.k8s.io", "VolumeSnapshotClass") => CLASS,
+        ("networking.k8s.io", "IngressClass") => &[("parameters", Form::Object, "", "")],
+        (GATEWAY, "GatewayClass") => &[("parametersRef", Form::Object, "", "")],
+        (GATEWAY, "Gateway") => &[
+            ("gatewayClassName", Form::Name, GATEWAY, "GatewayClass"),
+            ("infrastructure.parametersRef", Form::Object, "", ""),
+            ("listeners[].tls.certificateRefs[]", Form::Object, "", "Secret"),
+        ],
+        (GATEWAY, "HTTPRoute" | "GRPCRoute" | "TLSRoute" | "TCPRoute" | "UDPRoute") => ROUTE,
+        (ADMISSION, "ValidatingAdmissionPolicyBinding") => &[
+            ("policyName", Form::Name, ADMISSION, "ValidatingAdmissionPolicy"),
+            ("paramRef", Form::Object, "", ""),
+        ],
+        (ADMISSION, "MutatingAdmissionPolicyBinding") => &[
+            ("policyName", Form::Name, ADMISSION, "MutatingAdmissionPolicy"),
+            ("paramRef", Form::Object, "", ""),
+        ],
+        (ADMISSION, "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy") => {
+            &[("paramKind", Form::Kind, "", "")]
+        }
+        (DEVICES, "ResourceClaim") => DEVICE_REQUESTS,
+        (DEVICES, "ResourceClaimTemplate") => TEMPLATE_REQUESTS,
+        (CERTIFICATES, "Certificate") => &[
+            ("secretName", Form::Name, "", "Secret"),
+            ("issuerRef", Form::Object, CERTIFICATES, "Issuer"),
+        ],
+        (CERTIFICATES, "CertificateRequest") | ("acme.cert-manager.io", "Order" | "Challenge") => {
+            &[("issuerRef", Form::Object, CERTIFICATES, "Issuer")]
+        }
+        (CERTIFICATES, "Issuer") => ISSUER,
+        (SECRETS, "ExternalSecret") => &[
+            ("target.name", Form::Name, "", "Secret"),
+            ("secretStoreRef", Form::Object, SECRETS, "SecretStore"),
+        ],
+        (SECRETS, "PushSecret") => &[
+            ("secretStoreRefs[]", Form::Object, SECRETS, "SecretStore"),
+            ("selector.secret", Form::Object, "", "Secret"),
+        ],
+        ("keda.sh", "ScaledObject" | "ScaledJob") => SCALER,
+        ("autoscaling.k8s.io", "VerticalPodAutoscaler") => {
+            &[("targetRef", Form::Object, "apps", "Deployment")]
+        }
+        (ISTIO, "VirtualService") => &[
+            ("gateways[]", Form::Path, ISTIO, "Gateway"),
+            ("http[].route[].destination.host", Form::Host, "", "Service"),
+            ("http[].mirror.host", Form::Host, "", "Service"),
+            ("tls[].route[].destination.host", Form::Host, "", "Service"),
+            ("tcp[].route[].destination.host", Form::Host, "", "Service"),
+        ],
+        (ISTIO, "DestinationRule") => &[("host", Form::Host, "", "Service")],
+        ("projectcontour.io", "HTTPProxy") => &[
+            ("includes[]", Form::Object, "projectcontour.io", "HTTPProxy"),
+            ("routes[].services[]", Form::Object, "", "Service"),
+            ("tcpproxy.services[]", Form::Object, "", "Service"),
+            ("virtualhost.tls.secretName", Form::Path, "", "Secret"),
+        ],
+        ("route.openshift.io", "Route") => &[
+            ("to", Form::Object, "", "Service"),
+            ("alternateBackends[]", Form::Object, "", "Service"),
+        ],
+        (group, _) if group.ends_with(".crossplane.io") || group.ends_with(".upbound.io") => {
+            MANAGED
+        }
+        _ => return None,
+    })
+}
+
+/// Whether the names that an object of this kind refers to are read.
+pub(super) fn is_read(kind: &Kind) -> bool {
+    fields(kind).is_some()
+}
+
+/// Reads an object of which only the references matter.
+pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable> {
+    let Named { metadata, spec, provisioner, driver, driver_name } = serde_json::from_str(json)?;
+    let mut found = Found { kind, names: Vec::new() };
+    for (path, form, group, target) in fields(kind).unwrap_or_default() {
+        let steps: Vec<&str> = path.split('.').collect();
+        found.visit(&spec, &steps, "spec", &mut |found, value, field| {
+            found.add(*form, group, target, value, field);
+        });
+    }
+    let text = |name: &str| spec.get(name).and_then(Value::as_str).filter(|it| is_name(it));
+    let controller = match (&*kind.group, &*kind.kind) {
+        ("networking.k8s.io", "IngressClass") => text("controller"),
+        (GATEWAY, "GatewayClass") => text("controllerName"),
+        _ => None,
+    };
+    let driver = provisioner.or(driver).or(driver_name).filter(|it| is_name(it));
+    let references =
+        References { names: found.names.into(), controller: controller.map(Arc::from), driver };
+    Ok((metadata, Facts::References(Box::new(references))))
+}
+
+/// An object with its spec as it is, and the fields outside of a spec by which classes name their driver.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Named {
+    metadata: Meta,
+    #[serde(default, deserialize_with = "or_default")]
+    spec: Value,
+    #[serde(default)]
+    provisioner: Option<Arc<str>>,
+    #[serde(default)]
+    driver: Option<Arc<str>>,
+    #[serde(default)]
+    driver_name: Option<Arc<str>>,
+}
+
+/// The references found so far.
+struct Found<'a> {
+    kind: &'a Kind,
+    names: Vec<Reference>,
+}
+
+impl Found<'_> {
+    /// Calls a function for every value at a path, with the field. `[]` stands for every entry of a list.
+    fn visit(
+        &mut self,
+        value: &Value,
+        steps: &[&str],
+        field: &str,
+        act: &mut impl FnMut(&mut Self, &Value, &str),
+    ) {
+        let Some((step, rest)) = steps.split_first() else { return act(self, value, field) };
+        match step.strip_suffix("[]") {
+            Some(name) => {
+                let list = value.get(name).and_then(Value::as_array);
+                for (i, entry) in list.into_iter().flatten().enumerate().take(MOST) {
+                    self.visit(entry, rest, &format!("{field}.{name}[{i}]"), act);
+                }
+            }
+            None => {
+                if let Some(value) = value.get(*step) {
+                    self.visit(value, rest, &format!("{field}.{step}"), act);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, form: Form, group: &str, kind: &str, value: &Value, field: &str) {
+        let text = || value.as_str();
+        let part = |name: &str| value.get(name).and_then(Value::as_str);
+        let group = if group == OWN { &self.kind.group } else { group };
+        let (namespace, name) = match form {
+            Form::Name => (None, text()),
+            Form::Path => match text().and_then(|text| text.split_once('/')) {
+                Some((namespace, name)) => (Some(namespace), Some(name)),
+                None => (None, text()),
+            },
+            Form::Host => host(text().unwrap_or_default()),
+            Form::Object => (part("namespace").filter(|it| !it.is_empty()), part("name")),
+            Form::Kind => (None, Some("")),
+        };
+        let said = part("apiGroup").or_else(|| part("group")).or_else(|| {
+            let api = part("apiVersion")?;
+            Some(api.split_once('/').map_or("", |(group, _)| group))
+        });
+        let (group, kind) = match form {
+            Form::Object | Form::Kind => (said.unwrap_or(group), part("kind").unwrap_or(kind)),
+            Form::Name | Form::Path | Form::Host => (group, kind),
+        };
+        let is_whole = |text: &str| is_name(text) || matches!(form, Form::Kind) && text.is_empty();
+        let Some(name) = name.filter(|it| is_whole(it)) else { return };
+        let is_sane = [Some(group), Some(kind), namespace]
+            .into_iter()
+            .flatten()
+            .all(|text| text.len() <= LONGEST);
+        let is_known = self.names.iter().any(|it| {
+            (&*it.group, &*it.kind, it.namespace.as_deref(), &*it.name)
+                == (group, kind, namespace, name)
+        });
+        if is_sane && !is_known && self.names.len() < MOST {
+            self.names.push(Reference {
+                group: group.into(),
+                kind: kind.into(),
+                namespace: namespace.map(Arc::from),
+                name: name.into(),
+                field: field.into(),
+            });
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST
+}
+
+/// The namespace and the name of the Service that a host stands for
+/// (<https://istio.io/latest/docs/reference/config/networking/virtual-service/#Destination>).
+fn host(text: &str) -> (Option<&str>, Option<&str>) {
+    let mut labels = text.split('.');
+    match (labels.next(), labels.next(), labels.next()) {
+        (Some(name), None, _) => (None, Some(name)),
+        (Some(name), Some(namespace), Some("svc")) => (Some(namespace), Some(name)),
+        _ => (None, None),
+    }
+}

@@ -1,0 +1,256 @@
+//! The names that specs refer to.
+
+use teardown::object::References;
+
+use super::*;
+
+/// The references of an object of a kind: kind, namespace and name, and the field.
+fn names(of: &str, spec: &str) -> Vec<String> {
+    let references = references(of, &format!(r#""spec": {spec}"#));
+    let line = |it: &teardown::object::Reference| {
+        let namespace = it.namespace.as_deref().map(|it| format!("{it}/")).unwrap_or_default();
+        let group = if it.group.is_empty() { String::new() } else { format!(".{}", it.group) };
+        format!("{}{group} {namespace}{} by {}", it.kind, it.name, it.field)
+    };
+    references.names.iter().map(line).collect()
+}
+
+fn references(of: &str, rest: &str) -> References {
+    let Facts::References(references) = read(of, rest).facts else { panic!("no references") };
+    *references
+}
+
+#[test]
+fn routes_and_gateways() {
+    assert_eq!(
+        names(
+            "gateway.networking.k8s.io/v1 HTTPRoute",
+            r#"{"parentRefs": [{"name": "public", "namespace": "edge"}, {"kind": "Service", "group": "", "name": "mesh"}],
+                "hostnames": ["shop.example"],
+                "rules": [{"backendRefs": [{"name": "web", "port": 80, "weight": 9}, {"name": "web", "port": 81}]},
+                          {"filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "copy"}}}],
+                           "backendRefs": [{"group": "example.com", "kind": "Bucket", "name": "static"}]}]}"#
+        ),
+        [
+            "Gateway.gateway.networking.k8s.io edge/public by spec.parentRefs[0]",
+            "Service mesh by spec.parentRefs[1]",
+            "Service web by spec.rules[0].backendRefs[0]",
+            "Bucket.example.com static by spec.rules[1].backendRefs[0]",
+            "Service copy by spec.rules[1].filters[0].requestMirror.backendRef",
+        ]
+    );
+    assert_eq!(
+        names(
+            "gateway.networking.k8s.io/v1 Gateway",
+            r#"{"gatewayClassName": "envoy", "listeners": [{"tls": {"certificateRefs": [{"name": "tls"}]}}, {"tls": null}]}"#
+        ),
+        [
+            "GatewayClass.gateway.networking.k8s.io envoy by spec.gatewayClassName",
+            "Secret tls by spec.listeners[0].tls.certificateRefs[0]",
+        ]
+    );
+    assert_eq!(
+        names(
+            "networking.istio.io/v1 VirtualService",
+            r#"{"gateways": ["mesh", "edge/public"], "http": [{"route": [
+                {"destination": {"host": "web"}}, {"destination": {"host": "api.other.svc.cluster.local"}},
+                {"destination": {"host": "www.example.com"}}, {"destination": {"host": 7}}]}]}"#
+        ),
+        [
+            "Gateway.networking.istio.io mesh by spec.gateways[0]",
+            "Gateway.networking.istio.io edge/public by spec.gateways[1]",
+            "Service web by spec.http[0].route[0].destination.host",
+            "Service other/api by spec.http[0].route[1].destination.host",
+        ]
+    );
+}
+
+#[test]
+fn classes_name_their_controller_or_driver() {
+    let driver = |of: &str, rest: &str| references(of, rest).driver;
+    let of_class = driver("storage.k8s.io/v1 StorageClass", r#""provisioner": "disk.example""#);
+    assert_eq!(of_class.as_deref(), Some("disk.example"));
+    let of_snapshots = driver("snapshot.storage.k8s.io/v1 VolumeSnapshotClass", r#""driver": "d""#);
+    assert_eq!(of_snapshots.as_deref(), Some("d"));
+    let of_attributes =
+        driver("storage.k8s.io/v1 VolumeAttributesClass", r#""driverName": "d", "driver": null"#);
+    assert_eq!(of_attributes.as_deref(), Some("d"));
+    assert_eq!(driver("storage.k8s.io/v1 StorageClass", r#""provisioner": """#), None);
+    let class = references(
+        "networking.k8s.io/v1 IngressClass",
+        r#""spec": {"controller": "k8s.io/ingress-nginx",
+            "parameters": {"apiGroup": "example.com", "kind": "Params", "name": "p", "scope": "Cluster"}}"#,
+    );
+    assert_eq!(class.controller.as_deref(), Some("k8s.io/ingress-nginx"));
+    assert_eq!((&*class.names[0].kind, &*class.names[0].name), ("Params", "p"));
+    let class = references(
+        "gateway.networking.k8s.io/v1 GatewayClass",
+        r#""spec": {"controllerName": "example.com/c"}"#,
+    );
+    assert_eq!(class.controller.as_deref(), Some("example.com/c"));
+}
+
+#[test]
+fn custom_resources_of_widespread_projects() {
+    for (of, spec, expected) in [
+        (
+            "cert-manager.io/v1 Certificate",
+            r#"{"secretName": "web-tls", "issuerRef": {"kind": "ClusterIssuer", "name": "ca"}}"#,
+            vec![
+                "Secret web-tls by spec.secretName",
+                "ClusterIssuer.cert-manager.io ca by spec.issuerRef",
+            ],
+        ),
+        (
+            "external-secrets.io/v1 ExternalSecret",
+            r#"{"target": {"name": "db"}, "secretStoreRef": {"name": "vault", "kind": "SecretStore"}}"#,
+            vec![
+                "Secret db by spec.target.name",
+                "SecretStore.external-secrets.io vault by spec.secretStoreRef",
+            ],
+        ),
+        (
+            "keda.sh/v1alpha1 ScaledObject",
+            r#"{"scaleTargetRef": {"name": "web"}, "triggers": [{"authenticationRef": {"name": "a"}}, {}]}"#,
+            vec![
+                "Deployment.apps web by spec.scaleTargetRef",
+                "TriggerAuthentication.keda.sh a by spec.triggers[0].authenticationRef",
+            ],
+        ),
+        (
+            "autoscaling.k8s.io/v1 VerticalPodAutoscaler",
+            r#"{"targetRef": {"apiVersion": "v1", "kind": "ReplicationController", "name": "web"}}"#,
+            vec!["ReplicationController web by spec.targetRef"],
+        ),
+        (
+            "s3.aws.upbound.io/v1beta1 Bucket",
+            r#"{"providerConfigRef": {"name": "main"}, "writeConnectionSecretToRef": {"name": "c", "namespace": "ops"}}"#,
+            vec![
+                "ProviderConfig.s3.aws.upbound.io main by spec.providerConfigRef",
+                "Secret ops/c by spec.writeConnectionSecretToRef",
+            ],
+        ),
+        (
+            "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding",
+            r#"{"policyName": "limits", "paramRef": {"name": "most", "namespace": "ops"}}"#,
+            vec![
+                "ValidatingAdmissionPolicy.admissionregistration.k8s.io limits by spec.policyName",
+                " ops/most by spec.paramRef",
+            ],
+        ),
+        (
+            "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy",
+            r#"{"paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"}}"#,
+            vec!["Limit.example.com  by spec.paramKind"],
+        ),
+        (
+            "route.openshift.io/v1 Route",
+            r#"{"to": {"kind": "Service", "name": "web"}, "alternateBackends": [{"kind": "Service", "name": "next"}]}"#,
+            vec!["Service web by spec.to", "Service next by spec.alternateBackends[0]"],
+        ),
+        (
+            "projectcontour.io/v1 HTTPProxy",
+            r#"{"virtualhost": {"tls": {"secretName": "certs/web"}}, "routes": [{"services": [{"name": "web", "port": 80}]}]}"#,
+            vec![
+                "Service web by spec.routes[0].services[0]",
+                "Secret certs/web by spec.virtualhost.tls.secretName",
+            ],
+        ),
+    ] {
+        assert_eq!(names(of, spec), expected, "{of}");
+    }
+}
+
+#[test]
+fn odd_specs_name_nothing() {
+    let long = "x".repeat(254);
+    for spec in [
+        "null".to_owned(),
+        "7".to_owned(),
+        r#"{"secretName": "", "issuerRef": "ca"}"#.to_owned(),
+        r#"{"secretName": ["a"], "issuerRef": {"name": {"a": 1}}}"#.to_owned(),
+        format!(r#"{{"secretName": "{long}", "issuerRef": {{"name": "ca", "kind": "{long}"}}}}"#),
+    ] {
+        assert_eq!(names("cert-manager.io/v1 Certificate", &spec), [""; 0], "{spec}");
+    }
+    let many: Vec<String> = (0..500).map(|i| format!(r#"{{"name": "s{i}"}}"#)).collect();
+    let spec = format!(
+        r#"{{"rules": [{{"backendRefs": [{0}]}}, {{"backendRefs": [{0}]}}]}}"#,
+        many.join(",")
+    );
+    assert_eq!(names("gateway.networking.k8s.io/v1 HTTPRoute", &spec).len(), 64);
+}
+
+#[test]
+fn kinds_with_references_are_requested_whole_and_others_are_not() {
+    assert_eq!(media_type(&kind("cert-manager.io/v1 Certificate")), "application/json");
+    assert_eq!(media_type(&kind("snapshot.storage.k8s.io/v1 VolumeSnapshot")), "application/json");
+    assert!(media_type(&kind("example.com/v1 Certificate")).starts_with(METADATA));
+    assert!(media_type(&kind("storage.k8s.io/v1 CSIDriver")).starts_with(METADATA));
+}
+
+#[test]
+fn snapshot_and_copies() {
+    let snapshot = |rest: &str| match read("snapshot.storage.k8s.io/v1 VolumeSnapshot", rest).facts
+    {
+        Facts::Snapshot(snapshot) => *snapshot,
+        _ => panic!(),
+    };
+    let taken = snapshot(
+        r#""spec": {"source": {"persistentVolumeClaimName": "data"}, "volumeSnapshotClassName": "snap"},
+           "status": {"boundVolumeSnapshotContentName": "c", "readyToUse": true, "restoreSize": "1Gi"}"#,
+    );
+    assert_eq!((taken.claim.as_deref(), taken.content.as_deref()), (Some("data"), Some("c")));
+    assert_eq!((taken.class.as_deref(), taken.ready), (Some("snap"), true));
+    let given = snapshot(
+        r#""spec": {"source": {"volumeSnapshotContentName": "c"}}, "status": {"readyToUse": null}"#,
+    );
+    assert_eq!((given.claim, given.content.as_deref(), given.ready), (None, Some("c"), false));
+    assert_eq!(snapshot(r#""spec": null"#), teardown::object::Snapshot::default());
+
+    let claim = |rest: &str| match read("v1 PersistentVolumeClaim", rest).facts {
+        Facts::Claim(claim) => *claim,
+        _ => panic!(),
+    };
+    let restored = claim(
+        r#""spec": {"volumeAttributesClassName": "gold",
+            "dataSource": {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"},
+            "dataSourceRef": {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s", "namespace": "lab"}}"#,
+    );
+    let source = restored.source.unwrap();
+    assert_eq!((&*source.field, source.namespace.as_deref()), ("spec.dataSourceRef", Some("lab")));
+    assert_eq!((&*source.group, &*source.name), ("snapshot.storage.k8s.io", "s"));
+    assert_eq!(restored.attributes.as_deref(), Some("gold"));
+    let cloned = claim(
+        r#""spec": {"dataSource": {"apiGroup": null, "kind": "PersistentVolumeClaim", "name": "data"}, "dataSourceRef": {}}"#,
+    );
+    let source = cloned.source.unwrap();
+    assert_eq!((&*source.field, &*source.group), ("spec.dataSource", ""));
+    assert_eq!(
+        claim(r#""spec": {"dataSource": null, "volumeAttributesClassName": ""}"#),
+        Claim::default()
+    );
+}
+
+#[test]
+fn pods_name_their_classes_and_workloads_their_drivers() {
+    let spec = r#"{"priorityClassName": "high", "runtimeClassName": "gvisor", "resourceClaims": [
+        {"name": "a", "resourceClaimName": "gpu"}, {"name": "b", "resourceClaimTemplateName": "gpus"}, {}],
+        "volumes": [{"name": "plugin", "hostPath": {"path": "/var/lib/kubelet/plugins/disk.csi.example/"}},
+            {"name": "own", "hostPath": {"path": "/var/lib/kubelet/plugins/kubernetes.io/csi"}},
+            {"name": "all", "hostPath": {"path": "/var/lib/kubelet/plugins"}},
+            {"name": "other", "hostPath": {"path": "/opt/plugins/a.example"}}, {"name": "odd", "hostPath": {"path": null}}]}"#;
+    let Facts::Pod(pod) = read("v1 Pod", &format!(r#""spec": {spec}"#)).facts else { panic!() };
+    assert_eq!(
+        lines(&pod.uses),
+        [
+            "PriorityClass high by spec.priorityClassName",
+            "RuntimeClass gvisor by spec.runtimeClassName",
+            "ResourceClaim gpu by spec.resourceClaims[0].resourceClaimName",
+            "ResourceClaimTemplate gpus by spec.resourceClaims[1].resourceClaimTemplateName",
+        ]
+    );
+    let set = read("apps/v1 DaemonSet", &format!(r#""spec": {{"template": {{"spec": {spec}}}}}"#));
+    let Facts::Workload(set) = set.facts else { panic!() };
+    assert_eq!(*set.drivers, ["disk.csi.example".into()]);
+}

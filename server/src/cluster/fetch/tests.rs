@@ -1,0 +1,173 @@
+use futures::future::BoxFuture;
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::*;
+use crate::cluster::fake::{self, Log, Reply, Seen, now, words};
+
+/// The task with its channels.
+struct Fetcher {
+    want: watch::Sender<BTreeSet<Question>>,
+    told: mpsc::Receiver<Observation>,
+    log: Log,
+    task: JoinHandle<Result<(), HubGone>>,
+}
+
+impl Fetcher {
+    fn start(
+        wanted: impl IntoIterator<Item = Question>,
+        answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let (client, log) = fake::client(answer);
+        let (report, told) = Report::channel();
+        let (want, wanted) = watch::channel(wanted.into_iter().collect());
+        let task = tokio::spawn(fetch(client, report, Chance::default(), wanted));
+        Self { want, told, log, task }
+    }
+
+    /// The answer to the next question, as text.
+    async fn next(&mut self) -> String {
+        match self.told.recv().await {
+            Some(Observation::Fetched { answer: Ok(answer), .. }) => format!("{answer:?}"),
+            Some(Observation::Fetched { answer: Err(problem), .. }) => words(&problem),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.log.lock().unwrap().iter().map(|seen| seen.path.clone()).collect()
+    }
+}
+
+fn pod() -> Question {
+    let of = ObjectRef {
+        group: "".into(),
+        kind: "Pod".into(),
+        namespace: Some("shop".into()),
+        name: "a".into(),
+    };
+    Question::Events { of, uid: Uid::new("u1") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_read_again_after_twenty_seconds() {
+    let lease = r#"{"metadata":{"name":"n1"},"spec":{"holderIdentity":"n1","renewTime":"2026-01-01T00:00:00.000000Z"}}"#;
+    let mut fetcher = Fetcher::start([Question::NodeLeases], move |_| {
+        now(200, format!(r#"{{"items":[{lease},{{"metadata":{{"name":"n2"}}}}]}}"#))
+    });
+    let first = fetcher.next().await;
+    assert_eq!(
+        first,
+        r#"Leases([Lease { name: "n1", renewed: "2026-01-01T00:00:00.000000Z n1" }, Lease { name: "n2", renewed: " " }])"#
+    );
+    let begin = Instant::now();
+    assert_eq!(fetcher.next().await, first);
+    assert_eq!(begin.elapsed(), AGAIN);
+    assert_eq!(
+        fetcher.paths()[0],
+        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=1000"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_while_nothing_is_wanted() {
+    let mut fetcher = Fetcher::start([], |_| now(404, ""));
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(fetcher.paths().is_empty());
+    fetcher.want.send([Question::ManagerLease].into()).unwrap();
+    assert_eq!(fetcher.next().await, "Leases([])");
+    fetcher.want.send([].into()).unwrap();
+    assert_eq!(fetcher.next().await, "Some(Unasked(ManagerLease))");
+    let asked = fetcher.paths().len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(fetcher.paths().len(), asked);
+    drop(fetcher.want);
+    assert_eq!(fetcher.task.await.unwrap(), Err(HubGone));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_bounded_and_in_order() {
+    let long = "x".repeat(2_000);
+    let body = format!(
+        r#"{{"items":[
+        {{"lastTimestamp":"2026-01-01T00:00:09Z","reason":"FailedKillPod","message":"{long}","source":{{"component":"kubelet"}},"reportingComponent":""}},
+        {{"eventTime":"2026-01-01T00:00:05.000000Z","series":{{"lastObservedTime":"2026-01-01T00:00:08.000000Z"}},"reason":"Killing","message":"one\ntwo","reportingComponent":"kubelet"}},
+        {{}}]}}"#
+    );
+    let mut fetcher = Fetcher::start([pod()], move |_| now(200, body.clone()));
+    let Some(Observation::Fetched { answer: Ok(Answer::Events(events)), .. }) =
+        fetcher.told.recv().await
+    else {
+        panic!("no events")
+    };
+    let told: Vec<_> = events.iter().map(|it| (&*it.by, &*it.reason)).collect();
+    assert_eq!(told, [("", ""), ("kubelet", "Killing"), ("kubelet", "FailedKillPod")]);
+    assert_eq!(&*events[1].message, "one two");
+    assert!(events[2].message.chars().count() <= 512);
+    assert_eq!(
+        fetcher.paths(),
+        ["/api/v1/namespaces/shop/events?limit=50&fieldSelector=involvedObject.uid%3Du1"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unready_endpoints_do_not_count() {
+    let question = Question::Endpoints { namespace: "ops".into(), name: "gate".into() };
+    let body = r#"{"items":[{"endpoints":[{"conditions":{"ready":true}},{"conditions":{"ready":false}},{}]},{"endpoints":null}]}"#;
+    let mut fetcher = Fetcher::start([question], move |_| now(200, body));
+    assert_eq!(fetcher.next().await, "Endpoints(2)");
+    assert!(fetcher.paths()[0].ends_with("labelSelector=kubernetes.io%2Fservice-name%3Dgate"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_name_is_asked_for_once() {
+    let mut fetcher = Fetcher::start([Question::Identity], |_| {
+        now(201, r#"{"status":{"userInfo":{"username":"system:serviceaccount:ops:unwind"}}}"#)
+    });
+    assert_eq!(fetcher.next().await, r#"Identity("system:serviceaccount:ops:unwind")"#);
+    tokio::time::sleep(IDENTITY / 2).await;
+    assert_eq!(fetcher.paths().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_question_is_asked_ever_more_rarely() {
+    let refused = r#"{"kind":"Status","message":"events is forbidden","code":403}"#;
+    let mut fetcher = Fetcher::start([pod()], move |_| now(403, refused));
+    let mut waits = Vec::new();
+    assert_eq!(fetcher.next().await, "events is forbidden");
+    for _ in 0..8 {
+        let begin = Instant::now();
+        assert_eq!(fetcher.next().await, "events is forbidden");
+        waits.push(begin.elapsed());
+    }
+    assert!(waits[0] < Duration::from_secs(25), "{waits:?}");
+    assert!(waits[7] > Duration::from_secs(120), "{waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttled_question_holds_the_others_back() {
+    let mut fetcher = Fetcher::start([Question::NodeLeases, pod()], |seen| {
+        if seen.path.contains("leases") {
+            let later = Reply::Later(429, "7", r#"{"kind":"Status","message":"slow down"}"#.into());
+            Box::pin(std::future::ready(later))
+        } else {
+            now(200, "{}")
+        }
+    });
+    assert_eq!(fetcher.next().await, "slow down");
+    let begin = Instant::now();
+    assert_eq!(fetcher.next().await, "Events([])");
+    assert_eq!(begin.elapsed(), Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_and_nonsense_are_answers_too() {
+    let mut fetcher = Fetcher::start([Question::ManagerLease, pod()], |seen| {
+        if seen.path.contains("leases") {
+            Box::pin(std::future::ready(Reply::Silence))
+        } else {
+            now(200, "<html>")
+        }
+    });
+    assert!(fetcher.next().await.contains("Timeout"));
+    assert!(fetcher.next().await.contains("Unreadable"));
+}

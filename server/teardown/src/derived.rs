@@ -1,0 +1,127 @@
+//! Values computed from the index: its edges, its units, and why deletions wait. Edges and units follow the changes.
+//!
+//! # Loops that are left
+//! Over all objects:
+//! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers;
+//! - `LateObjects::of`, once in each look of a run in which a step could start;
+//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card.
+//!
+//! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page.
+//!
+//! Over all units: `UnitCards::of` at each publication of the overview. It goes through members only where a card is made
+//! again. `World::unit` plans its unit at each publication of its page, and `View::advance` compares all records of a topic.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    diagnosis::{Diagnosis, diagnose},
+    graph::Graph,
+    index::{Changes, Index},
+    object::Uid,
+    unit::{Unit, UnitId, UnitOrigin, Units},
+    world::Stale,
+};
+
+/// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
+const DIAGNOSED_FOR: SignedDuration = SignedDuration::from_secs(1);
+
+/// Values computed from an index, as of the last call of [`Derived::follow`].
+#[derive(Clone, Debug)]
+pub struct Derived {
+    graph: Graph,
+    units: Units,
+    stale: Stale,
+    diagnoses: Vec<Diagnosis>,
+    /// The state of the index and the time of the diagnoses.
+    diagnosed: Option<(u64, Timestamp)>,
+}
+
+impl Default for Derived {
+    fn default() -> Self {
+        let (graph, units) = (Graph::default(), Units::default());
+        Self { graph, units, stale: Stale::All, diagnoses: Vec::new(), diagnosed: None }
+    }
+}
+
+impl Derived {
+    /// Brings everything up to date with the index. Returns whether the diagnoses were made again.
+    pub fn follow(&mut self, index: &mut Index, now: Timestamp) -> bool {
+        let changes = index.take_changes();
+        if !changes.is_empty() {
+            match self.graph.follow(index, &changes) {
+                Some(moved) => {
+                    let units = self.units.follow(index, &self.graph, &changes, &moved);
+                    self.stale.extend(self.concerned(&changes, &moved, &units));
+                    self.stale.extend(units);
+                }
+                None => {
+                    self.units = Units::of(index, &self.graph);
+                    self.stale = Stale::All;
+                }
+            }
+        }
+        if changes.listed {
+            self.stale = Stale::All;
+        }
+        self.stale.extend(changes.seen.iter().flat_map(|uid| self.units.around(uid)).cloned());
+        let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
+        let seen = index.changes();
+        let is_due = self.diagnosed.is_none_or(|(then, at)| then != seen || is_old(at));
+        if is_due {
+            // Before every kind is listed, what is not known yet would look as if it were not there.
+            self.diagnoses =
+                if index.is_synced() { diagnose(index, &self.graph, now) } else { Vec::new() };
+            self.diagnosed = Some((seen, now));
+        }
+        is_due
+    }
+
+    /// Has the diagnoses made again by the next [`Derived::follow`].
+    pub fn diagnose_again(&mut self) {
+        self.diagnosed = None;
+    }
+
+    /// The units whose cards may show something else because objects, their edges or the members of units changed: those of
+    /// these objects and their neighbours, and the namespaces that may have the same members as a unit.
+    fn concerned(
+        &self,
+        changes: &Changes,
+        moved: &BTreeSet<Uid>,
+        units: &BTreeSet<UnitId>,
+    ) -> Vec<UnitId> {
+        let neighbours = changes.objects.iter().flat_map(|uid| self.graph.around(uid));
+        let neighbours = neighbours.flat_map(|edge| [&edge.from, &edge.to]);
+        let members = units.iter().filter_map(|unit| self.units.by_id().get(unit));
+        let members = members.filter(|unit| unit.origin != UnitOrigin::Namespace);
+        let members = members.flat_map(|unit| &unit.members);
+        let objects = moved.iter().chain(neighbours).chain(members);
+        objects.flat_map(|uid| self.units.around(uid)).cloned().collect()
+    }
+
+    /// The units whose cards may differ from those that were made when this was last called.
+    pub fn take_stale(&mut self) -> Stale {
+        std::mem::replace(&mut self.stale, Stale::nothing())
+    }
+
+    /// All edges.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// All units.
+    pub fn units(&self) -> &BTreeMap<UnitId, Unit> {
+        self.units.by_id()
+    }
+
+    /// Why deletions wait, the worst first.
+    pub fn diagnoses(&self) -> &[Diagnosis] {
+        &self.diagnoses
+    }
+
+    /// The diagnoses, for facts that are no part of the index.
+    pub fn diagnoses_mut(&mut self) -> &mut [Diagnosis] {
+        &mut self.diagnoses
+    }
+}

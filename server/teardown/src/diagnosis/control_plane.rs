@@ -1,0 +1,42 @@
+//! The kube-controller-manager: without it, many deletions wait for one cause.
+
+use std::sync::Arc;
+
+use super::{
+    case::Case,
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+};
+use crate::object::Object;
+
+/// No kube-controller-manager leads. It is a root beside the others that its controllers would end, and never in their
+/// place: what is read of a lease may be missing at the next look.
+pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    let is_its_work = |finding: &Finding<'_>| match finding {
+        Finding::Root(verdict) => match &verdict.cause {
+            Cause::ControllerSilent { controller } => &**controller != "kube-apiserver",
+            Cause::NodeMissing { .. } | Cause::LooksAgain { .. } => true,
+            // It would have found out by now that the node is silent.
+            Cause::ContainersRunning { .. }
+            | Cause::NeverStarted { .. }
+            | Cause::SandboxLeft { .. }
+            | Cause::DevicesLeft { .. }
+            | Cause::VolumesMounted { .. }
+            | Cause::ClaimGone { .. }
+            | Cause::DriverMissing { .. }
+            | Cause::PodDirectoryLeft { .. } => verdict.evidence.iter().any(is_of_silent_node),
+            _ => false,
+        },
+        Finding::WaitsFor(..) => false,
+    };
+    if !found.iter().any(is_its_work) {
+        return;
+    }
+    if let Some(lease) = case.manager_is_silent() {
+        let verdict = Verdict::at(Cause::ManagerSilent, lease.of.clone(), Confidence::Confirmed);
+        found.push(verdict.with([lease]).into());
+    }
+}
+
+fn is_of_silent_node(evidence: &Evidence) -> bool {
+    evidence.source == Source::NotRenewed
+}

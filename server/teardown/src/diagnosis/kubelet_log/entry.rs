@@ -1,0 +1,206 @@
+//! The entries of a log: lines without the journal's prefix, put together where an entry has several, in the text and in
+//! the JSON format of `k8s.io/component-base/logs`.
+
+use serde_json::Value;
+
+use super::LONGEST_ENTRY;
+
+/// The longest part of a line in which the journal's prefix is looked for, in bytes.
+const PREFIX: usize = 256;
+
+/// An entry of the kubelet's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The message, with all lines.
+    pub(super) message: String,
+    /// The value of `err` or `error`.
+    pub(super) error: String,
+    /// `namespace/name` of the Pod.
+    pub(super) pod: String,
+    /// The UID of the Pod.
+    pub(super) uid: String,
+}
+
+/// The entries of a text, oldest first.
+pub(super) fn entries(text: &str) -> impl Iterator<Item = Entry> {
+    let mut lines = text.lines().map(clean).peekable();
+    std::iter::from_fn(move || {
+        let mut first = None;
+        for line in lines.by_ref() {
+            if let Some(start) = Start::of(body(&line)) {
+                first = Some(start);
+                break;
+            }
+        }
+        match first? {
+            Start::Json(entry) => Some(entry),
+            Start::Text(mut written) => {
+                while let Some(line) = lines.next_if(|line| Start::of(body(line)).is_none()) {
+                    if written.len() + line.len() < LONGEST_ENTRY && is_of_kubelet(&line) {
+                        written.push('\n');
+                        written.push_str(body(&line));
+                    }
+                }
+                Some(from_text(&written))
+            }
+        }
+    })
+}
+
+/// The first line of an entry.
+enum Start {
+    Json(Entry),
+    /// The text after the header of klog.
+    Text(String),
+}
+
+impl Start {
+    fn of(body: &str) -> Option<Self> {
+        let body = body.trim_start();
+        if body.starts_with('{') {
+            let Value::Object(fields) = serde_json::from_str(body).ok()? else { return None };
+            // `journalctl --output=json` has the kubelet's own line in a field.
+            return match fields.get("MESSAGE").and_then(Value::as_str) {
+                Some(line) if !line.starts_with('{') => match Self::of(line)? {
+                    Self::Text(written) => Some(Self::Json(from_text(&written))),
+                    json @ Self::Json(_) => Some(json),
+                },
+                Some(line) => match serde_json::from_str(line).ok()? {
+                    Value::Object(fields) => Some(Self::Json(from_json(&fields))),
+                    _ => None,
+                },
+                None if fields.contains_key("msg") => Some(Self::Json(from_json(&fields))),
+                None => None,
+            };
+        }
+        after_header(body).map(|rest| Self::Text(rest.to_owned()))
+    }
+}
+
+/// The line without escape sequences of a terminal and other control characters, and no longer than an entry.
+fn clean(line: &str) -> String {
+    let mut cleaned = String::with_capacity(line.len().min(LONGEST_ENTRY));
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if cleaned.len() >= LONGEST_ENTRY {
+            break;
+        }
+        if character == '\u{1b}' {
+            // A sequence ends with a letter: `ESC [ 0 1 ; 3 1 m`.
+            characters.by_ref().take(16).find(char::is_ascii_alphabetic);
+        } else if character == '\t' {
+            cleaned.push(' ');
+        } else if !character.is_control() && character != '\u{feff}' {
+            cleaned.push(character);
+        }
+    }
+    cleaned
+}
+
+/// The line after the prefix of journald or syslog: `Nov 25 02:40:36 node-1 kubelet[30004]: …`.
+fn body(line: &str) -> &str {
+    prefix_of(line).map_or(line, |(_, rest)| rest)
+}
+
+/// Whether the line has no prefix, or that of a program that contains a kubelet.
+fn is_of_kubelet(line: &str) -> bool {
+    let contains = |name: &str| {
+        ["kubelet", "k3s", "rke2", "k0s", "microshift"].iter().any(|it| name.contains(it))
+    };
+    prefix_of(line).is_none_or(|(name, _)| contains(name))
+}
+
+/// The program that a prefix names, and the rest of the line.
+fn prefix_of(line: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    while let Some(found) = line.get(from..)?.find(": ") {
+        let at = from + found;
+        if at > PREFIX {
+            return None;
+        }
+        let name = line.get(..at)?.rsplit(' ').next()?;
+        let program = name.strip_suffix(']').and_then(|it| it.split_once('['));
+        match program {
+            Some((program, process)) if process.chars().all(|it| it.is_ascii_digit()) => {
+                return Some((program, line.get(at + 2..)?));
+            }
+            _ if name == "kubelet" => return Some((name, line.get(at + 2..)?)),
+            _ => from = at + 2,
+        }
+    }
+    None
+}
+
+/// The text after the header of klog: `E1125 02:38:27.448531   30004 pod_workers.go:1338] …`.
+fn after_header(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix(['I', 'W', 'E', 'F'])?;
+    let digits = rest.get(..4)?;
+    let (header, rest) = rest.get(4..)?.split_once("] ")?;
+    let is_header = digits.chars().all(|it| it.is_ascii_digit())
+        && header.starts_with(' ')
+        && header.len() < PREFIX
+        && header.rsplit_once(':').is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+    is_header.then_some(rest)
+}
+
+fn from_json(fields: &serde_json::Map<String, Value>) -> Entry {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let pod = match fields.get("pod") {
+        Some(Value::String(pod)) => pod.clone(),
+        Some(pod) => {
+            let part = |name: &str| pod.get(name).and_then(Value::as_str).unwrap_or_default();
+            format!("{}/{}", part("namespace"), part("name"))
+        }
+        None => String::new(),
+    };
+    let error = if fields.contains_key("err") { text("err") } else { text("error") };
+    Entry { message: text("msg"), error, pod, uid: text("podUID") }
+}
+
+/// The message of klog as text: as it is, or quoted and followed by `key="value"`.
+fn from_text(written: &str) -> Entry {
+    let Some((message, mut rest)) = quoted(written) else {
+        return Entry { message: written.to_owned(), ..Entry::default() };
+    };
+    let mut entry = Entry { message, ..Entry::default() };
+    while let Some((key, value)) = rest.trim_start().split_once('=') {
+        let (value, after) = if let Some(found) = quoted(value) {
+            found
+        } else if let Some((lines, after)) =
+            value.strip_prefix("<\n").and_then(|value| value.split_once("\n >"))
+        {
+            (lines.to_owned(), after)
+        } else {
+            let end = value.find(' ').unwrap_or(value.len());
+            let (value, after) = value.split_at(end);
+            (value.to_owned(), after)
+        };
+        match key {
+            "err" | "error" => entry.error = value,
+            "pod" => entry.pod = value,
+            "podUID" => entry.uid = value,
+            _ => {}
+        }
+        rest = after;
+    }
+    entry
+}
+
+/// A text in double quotes as Go writes it with `%q`, and the rest after it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let inside = text.strip_prefix('"')?;
+    let mut read = String::new();
+    let mut characters = inside.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((read, inside.get(at + 1..)?)),
+            '\\' => match characters.next()?.1 {
+                'n' => read.push('\n'),
+                't' => read.push('\t'),
+                escaped => read.push(escaped),
+            },
+            other => read.push(other),
+        }
+    }
+    None
+}

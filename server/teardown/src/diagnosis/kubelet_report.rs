@@ -1,0 +1,235 @@
+//! The kubelet's log about the Pods of a diagnosis, as evidence for its cause or as a hint at another one.
+//!
+//! # Decisions
+//! - A log confirms a cause only where it says that the very step fails for which the cause stands. Anything else it says of
+//!   the Pod is shown, and the cause stays inferred: nothing in a log turns a diagnosis to another root.
+//! - Lines that say nothing of the Pod are evidence too: a person who pasted them learns for which words they were searched.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+
+use super::{
+    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, Source,
+    kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, RestOfLog},
+};
+use crate::object::{ObjectRef, Uid};
+
+/// The most facts of one log that a diagnosis lists.
+const FACTS: usize = 4;
+/// The most names of other Pods.
+const OTHERS: usize = 3;
+
+/// The part of a kubelet's log that matters for one Pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletReport {
+    /// The way by which the log came here.
+    pub origin: LogOrigin,
+    /// The time at which it came.
+    pub at: Timestamp,
+    /// The facts about the Pod, oldest first.
+    facts: Vec<KubeletFact>,
+    /// Its entries, and the other Pods that it is about.
+    rest: RestOfLog,
+}
+
+impl KubeletReport {
+    /// The part of a log that is about the Pod of this UID.
+    pub fn of(log: &KubeletLog, pod: &Uid, origin: LogOrigin, at: Timestamp) -> Self {
+        let pod = pod.to_string();
+        let facts: Vec<KubeletFact> = log.about(&pod).cloned().collect();
+        let mut others: Vec<String> = log
+            .facts
+            .iter()
+            .filter(|fact| fact.pod != pod && !fact.pod.is_empty())
+            .map(|fact| fact.name.clone().unwrap_or_else(|| fact.pod.clone()))
+            .collect();
+        others.sort();
+        others.dedup();
+        others.truncate(OTHERS);
+        let rest = RestOfLog { entries: log.entries, others, is_cut: log.is_cut };
+        Self { origin, at, facts, rest }
+    }
+}
+
+impl Diagnosis {
+    /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more.
+    pub fn pod_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
+        let (Cause::ContainersRunning { node, .. }
+        | Cause::NeverStarted { node }
+        | Cause::SandboxLeft { node }
+        | Cause::DevicesLeft { node }
+        | Cause::VolumesMounted { node, .. }
+        | Cause::ClaimGone { node, .. }
+        | Cause::DriverMissing { node, .. }
+        | Cause::PodDirectoryLeft { node }) = &self.cause
+        else {
+            return None;
+        };
+        let pod = self.waiting.iter().find(|held| held.object == self.root)?;
+        Some((&pod.uid, node))
+    }
+
+    /// The newest facts of the kubelet's log about the Pod, as far as they are known.
+    pub fn kubelet_facts(&self) -> impl Iterator<Item = &KubeletFact> {
+        self.evidence.iter().filter_map(|evidence| match &evidence.source {
+            Source::Kubelet(_, fact) => Some(&**fact),
+            _ => None,
+        })
+    }
+}
+
+/// Adds what the logs say, by the UID of the Pod, in front of the evidence of each diagnosis.
+pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletReport>) {
+    for diagnosis in diagnoses {
+        let report = diagnosis.pod_of_kubelet().and_then(|(pod, _)| reports.get(pod));
+        let Some(report) = report else { continue };
+        let newest = report.facts.iter().rev().take(FACTS);
+        if newest.clone().any(|fact| confirms(fact, &diagnosis.cause)) {
+            diagnosis.confidence = Confidence::Confirmed;
+        }
+        let mut evidence: Vec<Evidence> =
+            newest.map(|fact| said(&diagnosis.root, report, fact)).collect();
+        if evidence.is_empty() {
+            let source = Source::NotInLog(report.origin.clone(), Box::new(report.rest.clone()));
+            let of = diagnosis.root.clone();
+            evidence.push(Evidence { of, source, said: String::new(), at: Some(report.at) });
+        }
+        evidence.append(&mut diagnosis.evidence);
+        evidence.truncate(EVIDENCE);
+        diagnosis.evidence = evidence;
+    }
+}
+
+fn said(root: &ObjectRef, report: &KubeletReport, fact: &KubeletFact) -> Evidence {
+    Evidence {
+        of: root.clone(),
+        source: Source::Kubelet(report.origin.clone(), Box::new(fact.clone())),
+        said: fact.said.clone(),
+        at: Some(report.at),
+    }
+}
+
+/// Whether the log says that the step fails for which the cause stands.
+fn confirms(fact: &KubeletFact, cause: &Cause) -> bool {
+    use KubeletStep as Step;
+    match cause {
+        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } => {
+            matches!(fact.step, Step::Unmount | Step::UnmountSubPath)
+        }
+        Cause::DriverMissing { driver, .. } => {
+            fact.error == KubeletError::DriverNotRegistered && fact.said.contains(&**driver)
+        }
+        Cause::ContainersRunning { .. } => fact.step == Step::StopContainer,
+        Cause::SandboxLeft { .. } => fact.step == Step::StopSandbox,
+        Cause::DevicesLeft { .. } => fact.step == Step::ReleaseDevices,
+        Cause::PodDirectoryLeft { .. } => {
+            matches!(fact.step, Step::RemoveCgroup | Step::RemoveDirectory)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::diagnose, *};
+    use crate::{diagnosis::kubelet_log::read, fixture, graph::Graph};
+
+    const UID: &str = "11111111-2222-4333-8444-555555555555";
+
+    macro_rules! recorded {
+        ($name:literal) => {
+            include_str!(concat!("../../../sandbox/recordings/kubelet/", $name, "/log.txt"))
+        };
+    }
+
+    /// The diagnosis of a Pod, with a recorded log of its kubelet in which `pod` stands for the Pod.
+    fn diagnosed(pod: &str, log: &str, of: &str) -> Diagnosis {
+        let index = fixture::index(&format!(
+            "node n1
+            csinode n1 drivers=other.example
+            pvc shop/data volume=pv
+            pv pv claim=shop/data
+            pvc shop/disk volume=disk
+            pv disk claim=shop/disk driver=csi.unwind.test
+            pod shop/a uid={UID} node=n1 deleted=400 grace=30 {pod}"
+        ));
+        let mut found = diagnose(&index, &Graph::of(&index), fixture::now());
+        let uid = Uid::new(of);
+        let by = LogOrigin::Pasted { by: "Li".into() };
+        let report = KubeletReport::of(&read(log), &uid, by, fixture::now());
+        add_reports(&mut found, &BTreeMap::from([(Uid::new(UID), report)]));
+        assert_eq!(found.len(), 1, "{pod}");
+        found.remove(0)
+    }
+
+    /// The UID of the Pod that a recording is about.
+    fn uid(log: &str) -> String {
+        read(log).facts.first().unwrap().pod.clone()
+    }
+
+    const MOUNTED: &str = "phase=Failed containers=web:terminated uses=claim:data";
+    const GONE: &str = "phase=Failed containers=web:terminated uses=claim:lost subPath=yes";
+    const DISK: &str = "phase=Failed containers=web:terminated uses=claim:disk";
+    const BARE: &str = "phase=Failed containers=web:terminated";
+    const RUNNING: &str = "containers=web:running";
+    const SANDBOX: &str = "containers=web:terminated";
+    const DEVICES: &str = "containers=web:terminated devices=yes";
+
+    #[test]
+    fn log_confirms_the_cause_whose_step_it_says_to_fail_and_no_other() {
+        let logs = [
+            ("busy", recorded!("busy"), &[MOUNTED, GONE][..]),
+            ("busy-zh", recorded!("busy-zh"), &[MOUNTED, GONE]),
+            ("stale", recorded!("stale"), &[MOUNTED, GONE]),
+            ("hang", recorded!("hang"), &[MOUNTED, GONE]),
+            ("leftover", recorded!("leftover"), &[MOUNTED, GONE]),
+            ("csi-hang", recorded!("csi-hang"), &[MOUNTED, GONE]),
+            // The Pod of the diagnosis has a volume of that driver, or a claim that hides its driver.
+            ("csi-unregistered", recorded!("csi-unregistered"), &[MOUNTED, GONE, DISK]),
+            ("cgroup", recorded!("cgroup"), &[BARE]),
+            ("kill", recorded!("kill"), &[RUNNING]),
+            ("unkillable", recorded!("unkillable"), &[RUNNING]),
+            ("network", recorded!("network"), &[SANDBOX]),
+            ("unprepare", recorded!("unprepare"), &[DEVICES]),
+        ];
+        for (name, log, confirmed) in logs {
+            let uid = uid(log);
+            for pod in [MOUNTED, GONE, DISK, BARE, RUNNING, SANDBOX, DEVICES] {
+                let before = diagnosed(pod, "", UID);
+                let after = diagnosed(pod, log, &uid);
+                assert_eq!((&after.cause, &after.id), (&before.cause, &before.id), "{name} {pod}");
+                let expected = if confirmed.contains(&pod) {
+                    Confidence::Confirmed
+                } else {
+                    Confidence::Inferred
+                };
+                assert_eq!(after.confidence, expected, "{name} {pod}");
+                assert!(after.kubelet_facts().next().is_some(), "{name} {pod}: it is shown");
+            }
+        }
+    }
+
+    #[test]
+    fn log_of_another_pod_confirms_nothing() {
+        let diagnosis = diagnosed(MOUNTED, recorded!("busy"), UID);
+        assert_eq!(diagnosis.confidence, Confidence::Inferred);
+        assert_eq!(diagnosis.kubelet_facts().next(), None);
+        let Source::NotInLog(_, rest) = &diagnosis.evidence[0].source else {
+            panic!("{:?}", diagnosis.evidence)
+        };
+        assert_eq!(rest.others, [uid(recorded!("busy"))]);
+        assert!(rest.entries > 20);
+    }
+
+    #[test]
+    fn only_a_cause_on_a_node_that_reports_has_a_pod_of_a_kubelet() {
+        let index = fixture::index(
+            "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
+            pod shop/a node=n1 deleted=400 grace=30 containers=web:running",
+        );
+        let found = diagnose(&index, &Graph::of(&index), fixture::now());
+        assert_eq!(found[0].cause.name(), "nodeSilent");
+        assert_eq!(found[0].pod_of_kubelet(), None);
+    }
+}

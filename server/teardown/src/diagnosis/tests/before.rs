@@ -1,0 +1,99 @@
+//! The changes just before are chosen by their nearness to the cause.
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::observation::Observation;
+
+/// Applies an observation some seconds ago.
+fn then(index: &mut Index, ago: i64, observation: Observation) {
+    index.apply([observation], fixture::now() - SignedDuration::from_secs(ago));
+}
+
+fn delete(index: &mut Index, ago: i64, line: &str) {
+    let object = fixture::object(line);
+    then(index, ago, Observation::Deleted { kind: object.kind, uid: object.uid });
+}
+
+/// The changes before the first diagnosis.
+fn changes(index: &Index) -> String {
+    let diagnoses = diagnose(index, &Graph::of(index), fixture::now());
+    let told = before(index, &diagnoses[0]).into_iter().map(|it| {
+        let seconds = fixture::now().duration_since(it.at.unwrap()).as_secs();
+        format!("{} {:?} {} {seconds} s ago", it.of, it.source, it.said)
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn operator_and_its_neighbours_come_before_nothing_else() {
+    let mut index = fixture::index(
+        "
+        Topic.queue.example s4/orders deleted=90 finalizers=queue.example/topic
+        deploy s4/queue-operator
+        deploy s4/web
+        svc other/far
+        crd widgets.other.example defines=Widget.other.example
+        crd groups.queue.example defines=Group.queue.example
+    ",
+    );
+    delete(&mut index, 400, "deploy s4/web");
+    delete(&mut index, 300, "deploy s4/queue-operator");
+    delete(&mut index, 200, "svc other/far");
+    delete(&mut index, 150, "crd widgets.other.example defines=Widget.other.example");
+    delete(&mut index, 140, "crd groups.queue.example defines=Group.queue.example");
+    insta::assert_snapshot!(changes(&index), @r"
+    Deployment s4/queue-operator Deleted  300 s ago
+    CustomResourceDefinition groups.queue.example Deleted  140 s ago
+    Deployment s4/web Deleted  400 s ago
+    ");
+}
+
+#[test]
+fn node_that_became_silent_is_named_and_another_one_is_not() {
+    let silent = "ready=Ready:Unknown:NodeStatusUnknown:300:gone";
+    let mut index = fixture::index(
+        "
+        node n1
+        node n2
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+    ",
+    );
+    for name in ["n1", "n2"] {
+        let node = fixture::object(&format!("node {name} {silent}"));
+        then(&mut index, 200, Observation::Applied(Box::new(node.clone())));
+        // The same state again is no change.
+        then(&mut index, 100, Observation::Applied(Box::new(node)));
+    }
+    insta::assert_snapshot!(changes(&index), @r#"Node n1 Became("Ready") Unknown 200 s ago"#);
+}
+
+#[test]
+fn workload_of_the_driver_is_found_by_its_name() {
+    let mut index = fixture::index(
+        "
+        node n1
+        csinode n1 drivers=other.example
+        pvc shop/data volume=pv
+        pv pv claim=shop/data driver=ebs.csi.aws.com
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        ds kube-system/ebs-csi-node
+        ds kube-system/proxy
+    ",
+    );
+    delete(&mut index, 500, "ds kube-system/ebs-csi-node");
+    delete(&mut index, 500, "ds kube-system/proxy");
+    insta::assert_snapshot!(changes(&index), @"DaemonSet kube-system/ebs-csi-node Deleted  500 s ago");
+}
+
+#[test]
+fn old_changes_are_left_out() {
+    let mut index = fixture::index(
+        "
+        deploy shop/web
+        Db.example.com shop/db deleted=90 finalizers=example.com/db
+    ",
+    );
+    delete(&mut index, 3_000, "deploy shop/web");
+    assert_eq!(changes(&index), "");
+}

@@ -1,0 +1,106 @@
+//! The usual durations of deletions here, so that late and stuck fit this cluster and not only its average.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Index;
+use crate::object::{Kind, Object};
+
+/// The fewest completed deletions of a kind that tell anything.
+const FEWEST: usize = 20;
+/// The latest ones that are remembered of each kind.
+const KEPT: usize = 100;
+/// The most kinds.
+const KINDS: usize = 500;
+
+/// The durations of completed deletions, beyond their grace periods.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Durations(HashMap<(Arc<str>, Arc<str>), OfKind>);
+
+#[derive(Clone, Debug, Default)]
+struct OfKind {
+    latest: VecDeque<SignedDuration>,
+    percentile: Option<SignedDuration>,
+}
+
+impl Durations {
+    /// Notes that a watch saw this object go.
+    pub(super) fn note(&mut self, object: &Object, now: Timestamp) {
+        let Some(deletion) = &object.deletion else { return };
+        let kind = (object.kind.group.clone(), object.kind.kind.clone());
+        if self.0.len() == KINDS && !self.0.contains_key(&kind) {
+            return;
+        }
+        // The time of the deletion is the end of the grace period.
+        let took = now.duration_since(deletion.at).max(SignedDuration::ZERO);
+        let OfKind { latest, percentile } = self.0.entry(kind).or_default();
+        if latest.len() == KEPT {
+            latest.pop_front();
+        }
+        latest.push_back(took);
+        *percentile = percentile_95(latest);
+    }
+}
+
+fn percentile_95(latest: &VecDeque<SignedDuration>) -> Option<SignedDuration> {
+    if latest.len() < FEWEST {
+        return None;
+    }
+    let mut sorted: Vec<SignedDuration> = latest.iter().copied().collect();
+    sorted.sort();
+    sorted.get((sorted.len() * 95).div_ceil(100).saturating_sub(1)).copied()
+}
+
+impl Index {
+    /// The time, beyond its grace period, within which 95 of 100 deletions of this kind were complete; `None` while fewer
+    /// than 20 were seen.
+    pub fn usual_duration(&self, kind: &Kind) -> Option<SignedDuration> {
+        let of_kind = self.durations.0.get(&(kind.group.clone(), kind.kind.clone()))?;
+        of_kind.percentile
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixture, observation::Observation};
+
+    /// Deletes ConfigMaps whose finalizers took these times in seconds.
+    fn after(durations: impl IntoIterator<Item = i64>) -> Option<i64> {
+        let mut index = Index::default();
+        for (number, seconds) in durations.into_iter().enumerate() {
+            let object = fixture::object(&format!("cm shop/c{number} deleted={seconds}"));
+            let kind = object.kind.clone();
+            index.apply([Observation::Watching(kind.clone())], fixture::now());
+            let uid = object.uid.clone();
+            index.apply([Observation::Applied(Box::new(object))], fixture::now());
+            index.apply([Observation::Deleted { kind, uid }], fixture::now());
+        }
+        index.usual_duration(&fixture::object("cm shop/c").kind).map(|usual| usual.as_secs())
+    }
+
+    #[test]
+    fn usual_duration_is_known_after_twenty_deletions() {
+        assert_eq!(after(1..20), None);
+        assert_eq!(after(1..=20), Some(19));
+        assert_eq!(after(1..=100), Some(95));
+        // Only the latest hundred count.
+        assert_eq!(after((0..100).map(|_| 500).chain((0..100).map(|_| 3))), Some(3));
+    }
+
+    #[test]
+    fn object_that_goes_at_once_says_nothing() {
+        let mut index = Index::default();
+        for number in 0..30 {
+            let object = fixture::object(&format!("cm shop/c{number}"));
+            let (kind, uid) = (object.kind.clone(), object.uid.clone());
+            index.apply([Observation::Applied(Box::new(object))], fixture::now());
+            index.apply([Observation::Deleted { kind, uid }], fixture::now());
+        }
+        assert_eq!(index.usual_duration(&fixture::object("cm shop/c").kind), None);
+    }
+}

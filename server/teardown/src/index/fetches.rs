@@ -1,0 +1,148 @@
+//! The answers to the questions that diagnoses have for the cluster.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Index;
+use crate::{
+    api_problem::ApiProblem,
+    fetched::{Answer, Event, Lease, MANAGER, Question},
+    object::Object,
+};
+
+/// The validity of a kubelet's lease, `nodeLeaseDurationSeconds`; a kubelet renews it four times in this time. That of a
+/// kube-controller-manager is shorter.
+const VALID: SignedDuration = SignedDuration::from_secs(40);
+
+/// The answers that are known, by their questions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fetches {
+    answers: BTreeMap<Question, Result<Answer, ApiProblem>>,
+    /// The leases by the question that they answer and their names.
+    leases: BTreeMap<(Question, Arc<str>), Watched>,
+}
+
+/// A lease that is looked at again and again. All times are those of looks, on our clock.
+#[derive(Clone, Debug)]
+struct Watched {
+    renewed: Arc<str>,
+    /// The first look that found it as it is.
+    since: Timestamp,
+    /// Whether a look found it changed.
+    has_moved: bool,
+    /// The last look.
+    looked: Timestamp,
+}
+
+/// The sign of life that a lease gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// It is renewed while we watch.
+    Renewed,
+    /// It has not been renewed for longer than it is valid, while we watched. We saw it change last, or saw it first, then.
+    Still(Timestamp),
+    /// We have not watched for long enough, or there is no such lease.
+    Unknown,
+    /// It cannot be read.
+    Hidden(ApiProblem),
+}
+
+impl Fetches {
+    /// Notes an answer, or why there is none.
+    pub(super) fn note(
+        &mut self,
+        question: Question,
+        answer: Result<Answer, ApiProblem>,
+        now: Timestamp,
+    ) {
+        if let Ok(Answer::Leases(leases)) = &answer {
+            let mut watched = BTreeMap::new();
+            for lease in leases {
+                let key = (question.clone(), lease.name.clone());
+                let before = self.leases.remove(&key);
+                watched.insert(key, Watched::after(before, lease, now));
+            }
+            // A lease that is not in the answer is gone.
+            self.leases.retain(|(asked, _), _| *asked != question);
+            self.leases.append(&mut watched);
+        }
+        self.answers.insert(question, answer);
+    }
+
+    /// Forgets the answer to a question that is not asked any more: it would grow old unnoticed.
+    pub(super) fn forget(&mut self, question: &Question) {
+        self.answers.remove(question);
+        self.leases.retain(|(asked, _), _| asked != question);
+    }
+
+    fn renewal(&self, question: Question, name: &str) -> Renewal {
+        if let Some(Err(problem)) = self.answers.get(&question) {
+            return Renewal::Hidden(problem.clone());
+        }
+        let Some(lease) = self.leases.get(&(question, name.into())) else {
+            return Renewal::Unknown;
+        };
+        if lease.looked.duration_since(lease.since) >= VALID {
+            Renewal::Still(lease.since)
+        } else if lease.has_moved {
+            Renewal::Renewed
+        } else {
+            Renewal::Unknown
+        }
+    }
+}
+
+impl Index {
+    /// The sign of life that the lease of a node gives.
+    pub fn node_renewal(&self, node: &str) -> Renewal {
+        self.fetches.renewal(Question::NodeLeases, node)
+    }
+
+    /// The sign of life that the lease of the kube-controller-manager gives.
+    pub fn manager_renewal(&self) -> Renewal {
+        self.fetches.renewal(Question::ManagerLease, MANAGER)
+    }
+
+    /// The Events about an object, the latest last, or why they cannot be seen; `None` if there is no answer yet.
+    pub fn events(&self, object: &Object) -> Option<Result<&[Event], &ApiProblem>> {
+        let question = Question::Events { of: object.reference(), uid: object.uid.clone() };
+        match self.fetches.answers.get(&question)? {
+            Ok(Answer::Events(events)) => Some(Ok(events)),
+            Ok(_) => None,
+            Err(problem) => Some(Err(problem)),
+        }
+    }
+
+    /// The number of ready endpoints of a Service; `None` if it is not known.
+    pub fn ready_endpoints(&self, namespace: &Arc<str>, name: &Arc<str>) -> Option<usize> {
+        let question = Question::Endpoints { namespace: namespace.clone(), name: name.clone() };
+        match self.fetches.answers.get(&question) {
+            Some(Ok(Answer::Endpoints(ready))) => Some(*ready),
+            _ => None,
+        }
+    }
+
+    /// The name by which the API server knows our credentials.
+    pub fn identity(&self) -> Option<&Arc<str>> {
+        match self.fetches.answers.get(&Question::Identity) {
+            Some(Ok(Answer::Identity(name))) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+impl Watched {
+    fn after(before: Option<Self>, lease: &Lease, now: Timestamp) -> Self {
+        let is_first = before.is_none();
+        match before.filter(|before| before.renewed == lease.renewed) {
+            Some(before) => Self { looked: now, ..before },
+            None => Self {
+                renewed: lease.renewed.clone(),
+                since: now,
+                has_moved: !is_first,
+                looked: now,
+            },
+        }
+    }
+}

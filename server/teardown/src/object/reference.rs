@@ -1,0 +1,30 @@
+//! The names that the spec of an object refers to.
+
+use std::sync::Arc;
+
+/// A name in the spec of an object. It is an edge only if such an object exists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reference {
+    /// The group of the named object; empty for the core group.
+    pub group: Arc<str>,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// Its namespace, where the reference says one. Otherwise it has the namespace of the object that refers to it, or none.
+    pub namespace: Option<Arc<str>>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The field that names it, such as `spec.issuerRef`.
+    pub field: Arc<str>,
+}
+
+/// The stored fields of a kind of which only the references matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// The references, in the order of their fields.
+    pub names: Box<[Reference]>,
+    /// The program that answers for the objects of a class, such as `k8s.io/ingress-nginx`: `spec.controller` or
+    /// `spec.controllerName`.
+    pub controller: Option<Arc<str>>,
+    /// The driver that a class names: `provisioner`, `driver` or `driverName`; a CSIDriver names itself.
+    pub driver: Option<Arc<str>>,
+}

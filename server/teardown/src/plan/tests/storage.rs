@@ -1,0 +1,139 @@
+//! Copies of volumes, classes and drivers in a plan.
+
+use super::*;
+
+/// Whether each object goes, and in an earlier wave than the next.
+#[track_caller]
+fn check_order(plan: &Plan, uids: &[&str]) {
+    let wave = |uid: &&str| {
+        let step = plan.steps.iter().find(|step| step.uid == fixture::uid(uid));
+        step.unwrap_or_else(|| panic!("{uid} does not go")).wave
+    };
+    let waves: Vec<u32> = uids.iter().map(wave).collect();
+    assert!(waves.is_sorted_by(|a, b| a < b), "{uids:?} go in the waves {waves:?}");
+}
+
+/// The objects that a plan keeps, and why.
+fn kept(plan: &Plan) -> Vec<String> {
+    text(plan).lines().filter_map(|line| line.strip_prefix("keep ")).map(str::to_owned).collect()
+}
+
+/// A unit with its own driver and class, and one volume of them.
+const DRIVER: &str = "
+    ns shop of=shop
+    sts shop/db of=shop selector=app:db template=app:db uses=claim:data
+    pvc shop/data of=shop class=fast volume=pv
+    pv pv claim=shop/data class=fast driver=disk.example reclaim=Delete
+    class fast of=shop driver=disk.example
+    csidriver disk.example of=shop
+    ds shop/disk-csi-node of=shop selector=app:disk template=app:disk drivers=disk.example
+";
+
+#[test]
+fn driver_outlives_its_volumes_and_the_class_goes_after_them() {
+    let plan = plan_of(DRIVER, "shop").unwrap();
+    check_order(&plan, &["sts:shop/db", "pvc:shop/data", "pv:pv", "ds:shop/disk-csi-node"]);
+    check_order(&plan, &["pv:pv", "class:fast", "csidriver:disk.example"]);
+    assert_eq!(kept(&plan), [""; 0]);
+}
+
+#[test]
+fn class_and_driver_that_others_use_are_kept() {
+    let others = "
+        pvc other/data class=fast volume=pv-2
+        pv pv-2 claim=other/data class=fast driver=disk.example
+    ";
+    let plan = plan_of(&format!("{DRIVER}{others}"), "shop").unwrap();
+    assert_eq!(
+        kept(&plan),
+        [
+            "ns:shop: needed by DaemonSet shop/disk-csi-node (Contains)",
+            "ds:shop/disk-csi-node: used by PersistentVolume pv-2 (Provisions)",
+            "csidriver:disk.example: used by PersistentVolume pv-2 (Provisions)",
+            "class:fast: used by PersistentVolume pv-2 (Provisions)",
+        ]
+    );
+    check_order(&plan, &["sts:shop/db", "pvc:shop/data", "pv:pv"]);
+}
+
+#[test]
+fn volume_that_stays_as_released_keeps_neither_class_nor_driver() {
+    let plan = plan_of(&DRIVER.replace(" reclaim=Delete", ""), "shop").unwrap();
+    let kept: Vec<String> = plan.kept.iter().map(|kept| kept.uid.to_string()).collect();
+    assert_eq!(kept, ["pv:pv"]);
+    // Unless a person keeps the claim: then the volume stays in use.
+    let plan = plan_with(&DRIVER.replace(" reclaim=Delete", ""), "shop", &["keep=data"]).unwrap();
+    let kept: Vec<String> = plan.kept.iter().map(|kept| kept.uid.to_string()).collect();
+    assert!(kept.contains(&"ds:shop/disk-csi-node".to_owned()), "{kept:?}");
+    assert!(kept.contains(&"class:fast".to_owned()), "{kept:?}");
+}
+
+/// A snapshot of a claim, its content, and a claim restored from it.
+const COPIES: &str = "
+    ns shop of=shop
+    pvc shop/data of=shop age=3600
+    snapshot shop/before of=shop claim=data content=c age=600
+    content c of-snapshot=shop/before policy=Delete
+    pvc shop/restored of=shop from=snapshot/before age=60
+";
+
+#[test]
+fn snapshots_and_clones_go_before_the_claims_that_they_come_from() {
+    let plan = plan_of(COPIES, "shop").unwrap();
+    check_order(&plan, &["pvc:shop/restored", "snapshot:shop/before", "pvc:shop/data"]);
+}
+
+#[test]
+fn content_that_goes_with_its_snapshot_is_no_step() {
+    let plan = plan_of(COPIES, "shop").unwrap();
+    let left: Vec<String> = plan.left_to_cluster.iter().map(|it| it.uid.to_string()).collect();
+    assert_eq!(left, ["content:c"]);
+    let retained = plan_of(&COPIES.replace(" policy=Delete", ""), "shop").unwrap();
+    let kept: Vec<&KeptReason> = retained.kept.iter().map(|it| &it.reason).collect();
+    assert_eq!(kept, [&KeptReason::RetainedVolume]);
+    assert_eq!(retained.left_to_cluster, []);
+    let kept_data =
+        plan_with(&format!("{COPIES} cm shop/a of=shop"), "shop", &["keep=data"]).unwrap();
+    let kept: Vec<String> = kept_data.kept.iter().map(|it| it.uid.to_string()).collect();
+    assert!(kept.contains(&"content:c".to_owned()), "{kept:?}");
+    assert_eq!(kept_data.left_to_cluster, []);
+}
+
+#[test]
+fn complete_copy_of_another_unit_does_not_keep_its_source() {
+    let shop = "ns shop of=shop\n pvc shop/data of=shop age=3600\n ";
+    let copy = "snapshot shop/backup of=backup claim=data age=60";
+    let is_kept = |copy: &str| {
+        let plan = plan_of(&format!("{shop}{copy}"), "shop");
+        plan.map_or(true, |plan| plan.kept.iter().any(|it| &*it.object.name == "data"))
+    };
+    assert!(!is_kept(copy));
+    assert!(is_kept(&format!("{copy} ready=no")), "the snapshot is being taken");
+}
+
+#[test]
+fn attachment_that_the_cluster_made_keeps_no_volume() {
+    let fixture = format!("{DRIVER} attachment a volume=pv node=n1 attacher=disk.example");
+    let plan = plan_of(&fixture, "shop").unwrap();
+    assert_eq!(plan.kept, []);
+    assert!(plan.steps.iter().all(|step| &*step.object.kind != "VolumeAttachment"));
+}
+
+#[test]
+fn topics_go_before_their_kafka_and_certificates_before_their_issuer() {
+    let plan = plan_of(
+        "Kafka.kafka.strimzi.io shop/main of=shop
+         KafkaTopic.kafka.strimzi.io shop/orders of=shop labels=strimzi.io/cluster:main
+         Issuer.cert-manager.io shop/ca of=shop
+         Certificate.cert-manager.io shop/web of=shop refs=spec.issuerRef:Issuer.cert-manager.io/ca,spec.secretName:secret/tls
+         secret shop/tls of=shop",
+        "shop",
+    )
+    .unwrap();
+    check_order(
+        &plan,
+        &["KafkaTopic.kafka.strimzi.io:shop/orders", "Kafka.kafka.strimzi.io:shop/main"],
+    );
+    check_order(&plan, &["Certificate.cert-manager.io:shop/web", "Issuer.cert-manager.io:shop/ca"]);
+    check_order(&plan, &["Certificate.cert-manager.io:shop/web", "secret:shop/tls"]);
+}

@@ -1,0 +1,56 @@
+//! Says which steps a waiting step waits for.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{
+    index::Index,
+    plan::{Step, StepId},
+    relation::DeletionPhase,
+    run::{Run, Stage},
+};
+
+/// The Pods that are left of workloads. Many steps wait for one workload, whose Pods are looked up once.
+#[derive(Clone, Debug, Default)]
+pub struct PodsLeft(HashMap<StepId, PodsOf>);
+
+/// The Pods that are left of one workload.
+#[derive(Clone, Debug)]
+struct PodsOf {
+    is_any: bool,
+    planned: Vec<StepId>,
+}
+
+impl PodsLeft {
+    fn of(&mut self, workload: &Step, run: &Run, index: &Index) -> &PodsOf {
+        self.0.entry(workload.id).or_insert_with(|| {
+            let namespace = workload.object.namespace.as_deref();
+            let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref());
+            let pods = pods.unwrap_or_default();
+            let planned = pods.iter().filter_map(|pod| run.step_of(&pod.uid)).collect();
+            PodsOf { is_any: !pods.is_empty(), planned }
+        })
+    }
+}
+
+impl Run {
+    /// The steps that a waiting step waits for, in the plan's order: blockers that have not reached their deletion
+    /// phase, Pods of workloads that must have none, and owners that would re-create a blocker.
+    pub fn waits_for(&self, step: &Step, index: &Index, left: &mut PodsLeft) -> Vec<StepId> {
+        let is_gone = |step: StepId| self.progress(step).is_some_and(|it| it.stage == Stage::Gone);
+        let mut found = BTreeSet::new();
+        for blocker in &step.after {
+            let workload =
+                self.plan.step(blocker.step).filter(|_| blocker.phase == DeletionPhase::PodsGone);
+            let pods = workload.map(|workload| left.of(workload, self, index));
+            let before = found.len();
+            found.extend(pods.iter().flat_map(|pods| &pods.planned).copied());
+            // If the workload is gone, the page names its remaining Pods instead, provided that they are in the plan.
+            let are_unplanned = pods.is_some_and(|pods| pods.is_any) && found.len() == before;
+            if !is_gone(blocker.step) || are_unplanned {
+                found.insert(blocker.step);
+            }
+        }
+        found.extend(self.recreating_owners(step.id).iter().filter(|step| !is_gone(**step)));
+        found.into_iter().collect()
+    }
+}

@@ -1,0 +1,268 @@
+//! Whatever is observed, and however often somebody looks in between, the edges, the units and their cards that follow the changes
+//! equal those that are computed from the whole index.
+
+use proptest::prelude::*;
+use teardown::{
+    derived::Derived,
+    fixture::{self, kind, now, object},
+    graph::Graph,
+    index::Index,
+    object::Object,
+    observation::{HiddenCause, Observation},
+    relation::Edge,
+    unit::units,
+    world::{UnitCards, World},
+};
+
+/// Every object with its possible states, which differ in all that edges and units depend on, and in status.
+const OBJECTS: &[&[&str]] = &[
+    &["ns a", "ns a of=shop", "ns a release=tools/shop"],
+    &["ns b of=shop", "ns b", "ns b deleted=5"],
+    &["node n1", "node n1 ready=no"],
+    &[
+        "deploy a/web of=shop selector=app:web template=app:web uses=claim:data,account:web",
+        "deploy a/web selector=app:web template=app:other uses=account:web ready=1",
+        "deploy a/web of=bank uid=web-2",
+    ],
+    &[
+        "rs a/web-1 owner=deploy/web selector=app:web template=app:web uses=claim:data",
+        "rs a/web-1 selector=app:web template=app:web",
+        "rs a/web-1 owner=deploy/web owner-uid=web-2",
+    ],
+    &[
+        "pod a/web-1-a owner=rs/web-1 labels=app:web uses=claim:data,config:settings,account:web node=n1",
+        "pod a/web-1-a owner=rs/web-1 labels=app:web uses=claim:data,account:web node=n1 ready=no",
+        "pod a/web-1-a owner=rs/web-1 labels=app:other uses=secret:key",
+        "pod a/web-1-a labels=app:web of=bank deleted=3 uid=again",
+    ],
+    &["pod a/lone uses=claim:data,claim:lone,secret:key", "pod a/lone uses=claim:lone of=bank"],
+    &[
+        "pod b/lone uses=claim:data,claim:lone",
+        "pod b/lone labels=app:web owner=Topic.example.com/t",
+    ],
+    &[
+        "sts b/db of=shop selector=app:db template=app:db templates=data uses=account:db",
+        "sts b/db templates=other release=b/db",
+    ],
+    &["pvc b/data-db-0 volume=pv-2", "pvc b/data-db-0 of=bank", "pvc b/other-db-0 volume=pv-2"],
+    &["pvc a/data volume=pv-1", "pvc a/data of=bank volume=pv-1", "pvc a/data volume=pv-2"],
+    &["pvc a/lone", "pvc a/lone volume=pv-1 uid=claim-2"],
+    &["pvc b/lone volume=pv-2", "pvc b/lone owner=pod/lone"],
+    &["pv pv-1 claim=a/data", "pv pv-1", "pv pv-1 claim=a/lone claim-uid=claim-2"],
+    &["pv pv-2 claim=b/data-db-0 reclaim=Delete", "pv pv-2"],
+    &["cm a/settings of=shop", "cm a/settings release=a/shop", "cm a/settings argocd=shop"],
+    &["cm b/settings", "cm b/settings owner=deploy/db labels=app.kubernetes.io/instance:db"],
+    &["secret a/key owner=Topic.example.com/t", "secret a/key"],
+    &["sa a/web uses=secret:key", "sa a/web of=shop"],
+    &["sa a/operator"],
+    &["svc a/web selector=app:web", "svc a/web selector=app:other of=shop", "svc a/web"],
+    &["svc a/gate selector=app:operator", "svc a/gate selector=app:web type=LoadBalancer"],
+    &["ing a/web routes=web,gate class=nginx uses=secret:key", "ing a/web routes=gate"],
+    &["ingclass nginx", "ingclass nginx controller=k8s.io/ingress-nginx"],
+    &["hpa a/web target=deploy/web", "hpa a/web target=rs/web-1"],
+    &["pdb a/web selector=app:web", "pdb a/web selector=app:other"],
+    &["netpol a/web selector=app:web", "netpol a/web"],
+    &["role a/web updates=topics.example.com", "role a/web updates=configmaps"],
+    &[
+        "clusterrole all updates=*.*",
+        "clusterrole all updates=topics/finalizers.example.com",
+        "clusterrole all updates=persistentvolumes,ingresses/status.networking.k8s.io",
+    ],
+    &["rb a/web role=role/web accounts=web,operator", "rb a/web role=role/web people=yes"],
+    &["crb all role=clusterrole/all accounts=a/operator,b/db", "crb all role=clusterrole/all"],
+    &[
+        "deploy a/operator of=shop labels=app:operator template=app:operator uses=account:operator",
+        "deploy a/operator template=app:operator uses=account:web",
+    ],
+    &[
+        "pod a/operator-1 owner=deploy/operator labels=app:operator uses=account:operator",
+        "pod a/operator-1 labels=app:operator uses=account:operator",
+    ],
+    &[
+        "crd topics.example.com defines=Topic.example.com of=shop",
+        "crd topics.example.com defines=Topic.example.com service=a/gate",
+    ],
+    &[
+        "Topic.example.com a/t finalizers=example.com/topic",
+        "Topic.example.com a/t of=bank owner=deploy/web",
+    ],
+    &["Topic.example.com b/t finalizers=example.com/topic owner=sts/db", "Topic.example.com b/t"],
+    &["apiservice v1.example.com service=a/gate", "apiservice v1.example.com"],
+    &[
+        "webhook gate service=a/gate guards=topics.example.com",
+        "webhook gate service=a/web of=shop",
+    ],
+    &["class fast driver=disk.example", "class fast of=shop"],
+    &["csidriver disk.example", "csidriver disk.example labels=app.kubernetes.io/instance:disk"],
+    &[
+        "pv pv-3 class=fast driver=disk.example",
+        "pv pv-3 class=fast driver=disk.example phase=Released",
+        "pv pv-3 driver=disk.example claim=a/data reclaim=Delete",
+    ],
+    &[
+        "ds b/disk-csi-node drivers=disk.example",
+        "ds b/disk-csi-node drivers=other.example owner=sts/db",
+        "ds b/disk-csi-node drivers=other.example,disk.example labels=app.kubernetes.io/instance:disk",
+    ],
+    &[
+        "deploy b/disk-csi-controller uses=account:db",
+        "deploy b/disk-controller uses=account:db labels=app.kubernetes.io/instance:disk",
+    ],
+    &[
+        "snapshot b/s claim=lone content=c age=60",
+        "snapshot b/s claim=lone ready=no of=bank age=60",
+    ],
+    &["content c of-snapshot=b/s driver=disk.example", "content c of-snapshot=b/t policy=Delete"],
+    &[
+        "pvc b/copy from=snapshot/s phase=Pending",
+        "pvc b/copy from=snapshot/s",
+        "pvc b/copy from=pvc/lone class=fast",
+    ],
+    &["attachment a volume=pv-3 node=n1 attacher=disk.example", "attachment a volume=pv-1"],
+    &["gateway a/g refs=spec.gatewayClassName:gwclass/gc"],
+    &["gwclass gc controller=istio.io/gateway-controller", "gwclass gc"],
+    &["route a/r refs=gateway/g,svc/web", "route a/r refs=svc/b/gate,secret/key of=bank"],
+    &[
+        "ScaledObject.keda.sh a/s refs=spec.scaleTargetRef:deploy/web",
+        "ScaledObject.keda.sh a/s refs=spec.scaleTargetRef:rs/web-1",
+    ],
+];
+
+/// Something that happens to the index.
+#[derive(Clone, Debug)]
+enum Happening {
+    /// An object comes or changes.
+    Apply(usize, usize),
+    /// An object goes.
+    Delete(usize, usize),
+    /// The kind of an object is listed: some of the objects of that kind, each in one state.
+    List(usize, Vec<(usize, usize)>),
+    /// The kind of an object is hidden, or visible again.
+    Hide(usize, bool),
+    /// The kind of an object is no longer served.
+    Withdraw(usize),
+    /// Somebody looks.
+    Look,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let state = || (0..OBJECTS.len(), 0usize..4);
+    prop_oneof![
+        8 => state().prop_map(|(object, state)| Happening::Apply(object, state)),
+        3 => state().prop_map(|(object, state)| Happening::Delete(object, state)),
+        1 => (0..OBJECTS.len(), prop::collection::vec(state(), 0..30))
+            .prop_map(|(object, states)| Happening::List(object, states)),
+        1 => (0..OBJECTS.len(), any::<bool>()).prop_map(|(object, hide)| Happening::Hide(object, hide)),
+        1 => (0..OBJECTS.len()).prop_map(Happening::Withdraw),
+        4 => Just(Happening::Look),
+    ]
+}
+
+fn state_of(object: usize, state: usize) -> Object {
+    let states = OBJECTS[object];
+    fixture::object(states[state % states.len()])
+}
+
+fn observation(happening: &Happening) -> Option<Observation> {
+    Some(match happening {
+        Happening::Apply(object, state) => {
+            Observation::Applied(Box::new(state_of(*object, *state)))
+        }
+        Happening::Delete(object, state) => {
+            let Object { kind, uid, .. } = state_of(*object, *state);
+            Observation::Deleted { kind, uid }
+        }
+        Happening::List(object, states) => {
+            let kind = state_of(*object, 0).kind;
+            let mut objects: Vec<Object> = Vec::new();
+            for listed in states.iter().map(|(object, state)| state_of(*object, *state)) {
+                let is_other = |it: &Object| it.uid != listed.uid && it.name != listed.name;
+                if listed.kind == kind && objects.iter().all(is_other) {
+                    objects.push(listed);
+                }
+            }
+            Observation::Listed { kind, objects }
+        }
+        Happening::Hide(object, hide) => {
+            let resource = state_of(*object, 0).kind.resource();
+            let (cause, message) = (HiddenCause::Forbidden, "forbidden".into());
+            if *hide {
+                Observation::Hidden { resource, cause, message }
+            } else {
+                Observation::Visible { resource }
+            }
+        }
+        Happening::Withdraw(object) => Observation::Withdrawn(state_of(*object, 0).kind),
+        Happening::Look => return None,
+    })
+}
+
+fn edges(graph: &Graph) -> Vec<String> {
+    let mut edges: Vec<String> = graph.edges().map(|edge| format!("{edge:?}")).collect();
+    edges.sort();
+    edges
+}
+
+/// The edges at both ends of every object, as the queries return them.
+fn around(graph: &Graph, index: &Index) -> Vec<String> {
+    let ends = |object: &Object| {
+        let edges = |kind: &str, edges: Vec<&Edge>| {
+            let mut edges: Vec<String> =
+                edges.into_iter().map(|edge| format!("{kind} {} {edge:?}", object.uid)).collect();
+            edges.sort();
+            edges
+        };
+        let from = edges("from", graph.from(&object.uid).collect());
+        from.into_iter().chain(edges("to", graph.to(&object.uid).collect()))
+    };
+    let mut all: Vec<String> = index.objects().flat_map(|object| ends(object)).collect();
+    all.sort();
+    all
+}
+
+fn world<'a>(index: &'a Index, derived: &'a Derived) -> World<'a> {
+    World {
+        cluster: "test",
+        index,
+        graph: derived.graph(),
+        units: derived.units(),
+        runs: &[],
+        attempts: &[],
+        diagnoses: derived.diagnoses(),
+        now: now(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(600) })]
+    #[test]
+    fn what_follows_the_changes_equals_what_is_computed_from_scratch(
+        happenings in prop::collection::vec(happening(), 1..120),
+    ) {
+        let (mut index, mut derived) = (Index::default(), Derived::default());
+        let mut cards = UnitCards::default();
+        let mut shown = Vec::new();
+        index.apply(fixture::listing(&[]), now());
+        for custom in ["Topic.example.com", "ScaledObject.keda.sh"] {
+            index.apply([Observation::Watching(kind(custom))], now());
+        }
+        // Half of the objects are there from the start.
+        let first = OBJECTS.iter().step_by(2).map(|states| object(states[0]));
+        index.apply(first.map(|it| Observation::Applied(Box::new(it))), now());
+        for happening in happenings.iter().chain([&Happening::Look]) {
+            match observation(happening) {
+                Some(observation) => index.apply([observation], now()),
+                None => {
+                    derived.follow(&mut index, now());
+                    let stale = derived.take_stale();
+                    shown = world(&index, &derived).overview_with(&mut cards, &stale);
+                }
+            }
+        }
+        let scratch = Graph::of(&index);
+        prop_assert_eq!(edges(derived.graph()), edges(&scratch));
+        prop_assert_eq!(around(derived.graph(), &index), around(&scratch, &index));
+        prop_assert_eq!(derived.units(), &units(&index, &scratch));
+        prop_assert_eq!(shown, world(&index, &derived).overview());
+    }
+}
