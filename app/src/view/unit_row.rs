@@ -19,7 +19,10 @@ pub fn unit_row(card: &UnitCard) -> AnyView {
     let run = card.run.as_ref().map(|run| {
         view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> }.into_any()
     });
-    let shared = if card.shared == 0 { text::NONE.to_owned() } else { card.shared.to_string() };
+    let (shared, class) = match card.shared {
+        0 => (text::NONE.to_owned(), "number none"),
+        some => (some.to_string(), "number"),
+    };
     view! {
         <tr>
             <th scope="row" class="unit-name"><a href=address::unit(&card.id)><bdi>{text::isolated(card.id.as_str())}</bdi></a></th>
@@ -27,7 +30,7 @@ pub fn unit_row(card: &UnitCard) -> AnyView {
             <td class="namespaces" title=all>{namespaces}</td>
             <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>
             <td class="wide">{state_bar(&card.counts)}</td>
-            <td class="number" data-label=text::COLUMN_SHARED title=text::SHARED_HINT>{shared}</td>
+            <td class=class data-label=text::COLUMN_SHARED title=text::SHARED_HINT>{shared}</td>
             <td class="when" data-label=text::COLUMN_CHANGED>{card.newest.map(moment)}</td>
             <td class="open-run">{run}</td>
         </tr>

@@ -37,11 +37,19 @@ pub fn list(
     view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
 }
 
-/// The objects that it hits, its losses, and whether it can be taken back.
+/// Its preconditions, the objects that it hits, its losses, and whether it can be taken back.
 pub fn warnings(way: &Way) -> AnyView {
+    let needs = (!way.needs.is_empty()).then(|| {
+        let needs = way.needs.iter().map(need).collect_view();
+        view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
+    });
     let lines = way.reaches.iter().chain(&way.loses).chain(&way.undo).cloned();
     let lines = lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view();
-    view! { <ul class="way-warnings">{lines}</ul> }.into_any()
+    view! {
+        {needs}
+        <ul class="way-warnings">{lines}</ul>
+    }
+    .into_any()
 }
 
 fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
@@ -52,10 +60,6 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
     };
     let withheld = way.withheld.clone().map(|why| {
         view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
-    });
-    let needs = (!way.needs.is_empty()).then(|| {
-        let needs = way.needs.iter().map(need).collect_view();
-        view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
     });
     let title = way.title.clone();
     let is_open = opened.with_value(|opened| opened.contains(&title));
@@ -83,7 +87,6 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
                 </summary>
                 <p>{way.does.clone()}</p>
                 {withheld}
-                {needs}
                 {warnings(way)}
                 {commands}
                 {offer}

@@ -1,0 +1,91 @@
+/**
+ * The steps of a story: a world of the sandbox is opened with remedies, its incident is started from the bar, and the page is
+ * read and used as a person would. Used by the specs of the stories and of remedies.
+ */
+import { Unwind } from './unwind.mjs';
+import { expect, signIn } from './fixtures.mjs';
+
+/** The button of a way out that Unwind can do. */
+export const ask = 'Have Unwind do it…';
+
+/**
+ * Lives one story on the page of all trouble, at ten times the speed.
+ * @param {(options?: object) => Promise<import('@playwright/test').Page>} visit @param {string} world
+ * @param {(scene: {page: import('@playwright/test').Page, unwind: Unwind, bar: import('@playwright/test').Locator}) => Promise<void>} live
+ */
+export async function story(visit, world, live) {
+	const unwind = await Unwind.before(['--sandbox', world, '--allow-remedies']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		await page.getByRole('link', { name: 'Trouble' }).click();
+		await expect(page.getByText('No deletion is in trouble')).toBeVisible();
+		const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await bar.getByText('Sandbox.').click();
+		await bar.getByRole('button', { name: 'Time ×10' }).click();
+		await live({ page, unwind, bar });
+	} finally {
+		await unwind.stop();
+	}
+}
+
+/** Starts the incident, whose button says in two lines what is about to happen. @param {import('@playwright/test').Locator} bar @param {RegExp} label */
+export async function start(bar, label) {
+	const button = bar.getByRole('button', { name: label });
+	await expect(button.locator('small')).not.toBeEmpty();
+	await button.click();
+}
+
+/** Repairs what the incident broke, by its switch in the bar. @param {import('@playwright/test').Locator} bar @param {string} name */
+export async function repair(bar, name) {
+	const button = bar.getByRole('button', { name, exact: true });
+	await expect(button).toHaveAttribute('aria-pressed', 'true');
+	await button.click();
+	// A volume that is free may be gone at once, and its switch with it.
+	await expect(bar.getByRole('button', { name, exact: true, pressed: true })).toHaveCount(0);
+}
+
+/** The open card of a cause. @param {import('@playwright/test').Page} page @param {RegExp} cause */
+export async function cardOf(page, cause) {
+	const card = page.locator('details.diagnosis').filter({ has: page.getByText(cause) }).first();
+	await expect(card).toBeVisible({ timeout: 90_000 });
+	if ((await card.getAttribute('open')) === null) await card.locator('summary').first().click();
+	return card;
+}
+
+/** An open way out of a card. @param {import('@playwright/test').Locator} card @param {string | RegExp} title */
+export async function wayOf(card, title) {
+	const way = card.locator('details.way').filter({ has: card.page().locator('.way-title', { hasText: title }) }).first();
+	await expect(way).toBeVisible();
+	if ((await way.getAttribute('open')) === null) await way.locator('summary').click();
+	return way;
+}
+
+/** The question before Unwind takes a way out. @param {import('@playwright/test').Locator} card @param {string | RegExp} title */
+export async function choose(card, title) {
+	const way = await wayOf(card, title);
+	await way.getByRole('button', { name: ask }).click();
+	const dialog = card.page().getByRole('dialog', { name: title });
+	await expect(dialog).toBeVisible();
+	return dialog;
+}
+
+/** The name that the question wants to be typed. @param {import('@playwright/test').Locator} dialog */
+export async function named(dialog) {
+	const label = await dialog.getByText(/^Type /).innerText();
+	return /Type (\S+) to confirm/.exec(label.replace(/[\u2066-\u2069]/g, ''))?.[1] ?? '';
+}
+
+/** Confirms it. @param {import('@playwright/test').Locator} dialog @param {string} [statement] who checked what the cluster does not show */
+export async function confirm(dialog, statement) {
+	const name = await named(dialog);
+	await dialog.getByLabel(/^Type /).fill(name);
+	if (statement !== undefined) await dialog.getByLabel(/^Who checked what/).fill(statement);
+	await dialog.getByRole('button', { name: 'Do it' }).click();
+	return name;
+}
+
+/** The end of a story. @param {import('@playwright/test').Page} page @param {number} [timeout] in ms */
+export async function end(page, timeout = 20_000) {
+	await expect(page.getByText('No deletion is in trouble')).toBeVisible({ timeout });
+}
