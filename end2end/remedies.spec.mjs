@@ -4,37 +4,12 @@
  */
 import { Unwind } from './unwind.mjs';
 import { anotherLink, expect, signIn, test } from './fixtures.mjs';
-
-const ask = 'Have Unwind do it…';
+import { ask, cardOf, choose, named, openTrouble, start } from './story.mjs';
 
 /** Starts an incident in the sandbox at ten times the speed, and opens the card whose cause has these words. */
 async function play(page, incident, cause) {
-	await page.getByRole('link', { name: 'Trouble' }).click();
-	const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
-	await sandbox.getByText('Sandbox.').click();
-	await sandbox.getByRole('button', { name: 'Time ×10' }).click();
-	await sandbox.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
-	const card = page.locator('details.diagnosis').filter({ has: page.getByText(cause) }).first();
-	await expect(card).toBeVisible({ timeout: 90_000 });
-	if ((await card.getAttribute('open')) === null) await card.locator('summary').first().click();
-	return card;
-}
-
-/** Opens one way out of a card, and its question. */
-async function choose(page, card, title) {
-	const way = card.locator('details.way').filter({ hasText: title }).first();
-	await expect(way).toBeVisible();
-	if ((await way.getAttribute('open')) === null) await way.locator('summary').click();
-	await way.getByRole('button', { name: ask }).click();
-	const dialog = page.getByRole('dialog', { name: title });
-	await expect(dialog).toBeVisible();
-	return dialog;
-}
-
-/** The name that the question wants to be typed. */
-async function named(dialog) {
-	const label = await dialog.getByText(/^Type /).innerText();
-	return /Type (\S+) to confirm/.exec(label.replace(/[\u2066-\u2069]/g, ''))[1];
+	await start(await openTrouble(page), new RegExp(`^${incident}:`));
+	return cardOf(page, cause);
 }
 
 test('finalizer is removed by hand once its object is named and somebody answers for it', async ({ visit }) => {
@@ -44,7 +19,7 @@ test('finalizer is removed by hand once its object is named and somebody answers
 		await signIn(page, unwind.link);
 		const card = await play(page, 'S4', /^The finalizer queue\.example\/topic is left/);
 		const title = /^Remove the finalizer queue\.example\/topic/;
-		const dialog = await choose(page, card, title);
+		const dialog = await choose(card, title);
 		const button = dialog.getByRole('button', { name: 'Do it' });
 		await expect(button).toHaveAttribute('aria-disabled', 'true');
 		const topic = await named(dialog);
@@ -85,7 +60,7 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await signIn(page, unwind.link);
 		const card = await play(page, 'S5', /^Node \S+ stopped reporting/);
 		const title = /out of service/;
-		const dialog = await choose(page, card, title);
+		const dialog = await choose(card, title);
 		const node = await named(dialog);
 		await dialog.getByLabel(/^Type /).fill(node);
 		await dialog.getByLabel(/^Who checked what/).fill('The machine is off, Li saw it in the rack');

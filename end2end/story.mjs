@@ -1,6 +1,6 @@
 /**
  * The steps of a story: a world of the sandbox is opened with remedies, its incident is started from the bar, and the page is
- * read and used as a person would. Used by the specs of the stories and of remedies.
+ * read and used as a person would. Used by the specs of the stories, of trouble and of remedies.
  */
 import { Unwind } from './unwind.mjs';
 import { expect, signIn } from './fixtures.mjs';
@@ -18,15 +18,20 @@ export async function story(visit, world, live) {
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		await page.getByRole('link', { name: 'Trouble' }).click();
-		await expect(page.getByText('No deletion is in trouble')).toBeVisible();
-		const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
-		await bar.getByText('Sandbox.').click();
-		await bar.getByRole('button', { name: 'Time ×10' }).click();
-		await live({ page, unwind, bar });
+		await live({ page, unwind, bar: await openTrouble(page) });
 	} finally {
 		await unwind.stop();
 	}
+}
+
+/** The page of all trouble, with the sandbox's bar open and the time at ten times the speed. @param {import('@playwright/test').Page} page */
+export async function openTrouble(page) {
+	await page.getByRole('link', { name: 'Trouble' }).click();
+	await expect(page.getByText('No deletion is in trouble')).toBeVisible();
+	const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+	await bar.getByText('Sandbox.').click();
+	await bar.getByRole('button', { name: 'Time ×10' }).click();
+	return bar;
 }
 
 /** Starts the incident, whose button says in two lines what is about to happen. @param {import('@playwright/test').Locator} bar @param {RegExp} label */

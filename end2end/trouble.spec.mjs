@@ -5,6 +5,7 @@
 import AxeBuilder from '@axe-core/playwright';
 import { Unwind } from './unwind.mjs';
 import { expect, signIn, test } from './fixtures.mjs';
+import { cardOf, openTrouble, start } from './story.mjs';
 
 /** The sentence of each incident, and a fact from the cluster behind it. */
 const told = {
@@ -19,16 +20,10 @@ test('page of all trouble names the cause of each incident, and nothing once it 
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		await page.getByRole('link', { name: 'Trouble' }).click();
-		await expect(page.getByText('No deletion is in trouble')).toBeVisible();
-		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
-		await sandbox.getByText('Sandbox.').click();
-		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
+		const sandbox = await openTrouble(page);
 		for (const [incident, { cause, fact }] of Object.entries(told)) {
-			await sandbox.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
-			const card = page.locator('details.diagnosis').filter({ has: page.getByText(cause) }).first();
-			await expect(card, incident).toBeVisible({ timeout: 90_000 });
-			if ((await card.getAttribute('open')) === null) await card.locator('summary').first().click();
+			await start(sandbox, new RegExp(`^${incident}:`));
+			const card = await cardOf(page, cause);
 			// The advice is read when the card is opened; the least harmful way out comes first, and with a command where there is one.
 			await expect(card.getByText('Changes nothing in the cluster').first(), incident).toBeVisible();
 			await expect(card.getByText(fact).first(), incident).toBeVisible();

@@ -259,7 +259,7 @@ fn a_plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
     let page = |seed| render("plan-hidden", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
     let said = "No volume’s data is destroyed.";
     assert!(page(consortium::planned_without_data()).contains(said));
-    let html = page(consortium::planned_blindly());
+    let html = page(consortium::planned_with_hidden_kinds());
     check(&html);
     assert!(!html.contains(said));
     assert!(html.contains("persistentvolumeclaims"));

@@ -387,7 +387,7 @@ pub(crate) fn planned_without_data() -> PageSeed {
 }
 
 /// The same for somebody who cannot see claims.
-pub(crate) fn planned_blindly() -> PageSeed {
+pub(crate) fn planned_with_hidden_kinds() -> PageSeed {
     let hidden = vec!["persistentvolumeclaims".to_owned()];
     PageSeed { plan: Some(Plan { data: vec![], hidden, ..plan() }), ..unit() }
 }

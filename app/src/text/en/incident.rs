@@ -9,7 +9,7 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, some_of, time_of_day, visible},
+    super::{NAMED, absolute, isolated, named, some_of, time_of_day, visible, words},
     diagnosis::{
         EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, if_nobody_acts,
         objects_wait, waiting,
@@ -22,8 +22,6 @@ use super::{
 const IF_NOBODY_ACTS: &str = "If nobody acts";
 const DO_NOT: &str = "Do not";
 const WHOSE: &str = "Whose it is";
-/// Names in one sentence.
-const NAMED: usize = 3;
 /// The time within which a deletion that joined the others says that it grows.
 const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
@@ -76,8 +74,7 @@ fn freshness(freshness: &Freshness) -> String {
     if freshness.hidden.is_empty() {
         return live;
     }
-    let hidden: Vec<String> = freshness.hidden.iter().map(|it| isolated(it)).collect();
-    format!("{live} Not seen: {}.", some_of(&hidden, NAMED))
+    format!("{live} Not seen: {}.", words(&freshness.hidden))
 }
 
 /// Whether more deletions have joined the first ones lately.
