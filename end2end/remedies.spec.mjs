@@ -67,7 +67,7 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await dialog.getByRole('button', { name: 'Do it' }).click();
 
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
-		const banner = page.locator('.banner').filter({ hasText: '1 thing is switched off by a remedy' });
+		const banner = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 		await expect(banner).toBeVisible({ timeout: 30_000 });
 		await page.reload();
 		await banner.getByRole('link', { name: 'Trouble' }).click();

@@ -46,7 +46,7 @@ test('S3: empty namespace goes once the dead API is removed, or repaired', async
 		// The first end: the API is taken away, and put back once the namespace is gone.
 		await confirm(await choose(card, 'Delete APIService v1beta1.metrics.k8s.io'));
 		await end(page);
-		const off = page.locator('.banner').filter({ hasText: '1 thing is switched off by a remedy' });
+		const off = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await expect(off).toBeVisible();
 		await expect(page.getByRole('link', { name: 's3', exact: true })).toBeHidden();
@@ -93,7 +93,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 			);
 		await expect.poll(async () => back(await pods(unwind, 's5'))).toBe(true);
 
-		const off = page.locator('.banner').filter({ hasText: '1 thing is switched off by a remedy' });
+		const off = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 		await expect(off).toBeVisible();
 		await repair(bar, 'Break node-a');
 		await confirm(await choose(page.locator('main'), /^Put back: Node node-a is marked out of service/));

@@ -69,7 +69,9 @@ fn line(card: &FeedEntry, skipped: usize) -> AnyView {
         FeedEvent::Gone { .. } | FeedEvent::DataChecked { .. } | FeedEvent::Finished => {
             "feed-line feed-gone"
         }
-        FeedEvent::Requested { .. } | FeedEvent::Terminating { .. } => "feed-line",
+        FeedEvent::Suspended { .. }
+        | FeedEvent::Requested { .. }
+        | FeedEvent::Terminating { .. } => "feed-line",
         FeedEvent::Started { .. }
         | FeedEvent::Recovered
         | FeedEvent::Paused { .. }

@@ -52,6 +52,7 @@ mod pod_gc;
 mod resource_quota;
 mod kubelet;
 mod gitops;
+mod kustomize;
 pub(crate) mod operator;
 
 use std::any::Any;
@@ -224,13 +225,14 @@ pub struct ControllerPanic {
 /// The process that most controllers are part of. This name addresses all of them.
 const MANAGER: &str = "kube-controller-manager";
 /// The controllers that have a process of their own or are part of the API server.
-const OUTSIDE: [&str; 7] = [
+const OUTSIDE: [&str; 8] = [
     definition::Definitions::NAME,
     scheduler::Scheduler::NAME,
     kubelet::Kubelets::NAME,
     attacher::Attacher::NAME,
     provisioner::Provisioner::NAME,
     gitops::GitOps::NAME,
+    kustomize::Kustomize::NAME,
     operator::Operators::NAME,
 ];
 
@@ -384,6 +386,7 @@ fn built_in() -> Vec<ControllerProcess> {
         process::<resource_quota::ResourceQuotas>(),
         process::<kubelet::Kubelets>(),
         process::<gitops::GitOps>(),
+        process::<kustomize::Kustomize>(),
         process::<operator::Operators>(),
     ]
 }

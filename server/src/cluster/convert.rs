@@ -9,6 +9,7 @@ mod access;
 mod annotations;
 mod extension;
 mod network;
+mod parent;
 mod pod;
 mod reference;
 mod storage;
@@ -201,6 +202,9 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("", "Namespace") => extension::read_namespace,
         ("storage.k8s.io", "VolumeAttachment") => storage::read_attachment,
         ("storage.k8s.io", "CSINode") => storage::read_csi_node,
+        ("kustomize.toolkit.fluxcd.io", "Kustomization")
+        | ("helm.toolkit.fluxcd.io", "HelmRelease") => parent::read_flux,
+        ("argoproj.io", "Application") => parent::read_application,
         _ => return None,
     })
 }

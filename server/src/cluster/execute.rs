@@ -19,6 +19,7 @@ mod outcome;
 
 use std::{sync::Arc, time::Duration};
 
+use http::Method;
 use jiff::SignedDuration;
 use teardown::{
     action::{Action, Outcome},
@@ -154,7 +155,7 @@ async fn execute_call(
             after.as_ref().and_then(to_std).map_or(Load::Unanswered, Load::Unavailable)
         }
         (_, Action::ReadPods { .. }) => Load::Unknown,
-        (_, Action::Delete { .. } | Action::Read { .. }) => Load::Normal,
+        (_, Action::Delete { .. } | Action::Suspend { .. } | Action::Read { .. }) => Load::Normal,
     };
     // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
@@ -178,12 +179,39 @@ async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outc
                 Err(failure) => of_failure(&failure),
             }
         }
+        Action::Suspend { step: _, kind, object, patch } => {
+            suspend(client, kind, object, patch).await
+        }
         Action::Read { step: _, kind, object, uid } => read(client, kind, object, uid).await,
         Action::ReadPods { step: _, namespace, version: _ } => {
             timeout(LIST, read_pods(client, names, namespace))
                 .await
                 .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
         }
+    }
+}
+
+async fn suspend(
+    client: &ApiClient,
+    kind: &Kind,
+    object: &ObjectRef,
+    patch: &serde_json::Value,
+) -> Outcome {
+    let Some(path) = request::object_path(kind, object) else { return no_path() };
+    let body = Some((request::JSON_PATCH, patch));
+    let answer = match request::with_body(Method::PATCH, &path, body) {
+        Ok(request) => request::ask(client, request, CALL).await,
+        Err(failure) => Err(failure),
+    };
+    match answer {
+        Ok(answer) if answer.is_success() => Outcome::Suspended,
+        // A `test` of the patch failed, or somebody wrote at the same time: the next look decides anew
+        // (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go`).
+        Ok(answer) if matches!(answer.code, 409 | 422) => {
+            Outcome::Changed { message: answer.message() }
+        }
+        Ok(answer) => of_answer(&answer, Some((kind, object))),
+        Err(failure) => of_failure(&failure),
     }
 }
 

@@ -172,7 +172,7 @@ fn read_outcome(outcome: Outcome) -> Reply {
         | Outcome::Changed { message: said }
         | Outcome::Unknown { message: said } => Answer::Unknown { said },
         // No DELETE has one of these outcomes.
-        Outcome::Present { .. } | Outcome::Pods(_) | Outcome::Recalled => {
+        Outcome::Present { .. } | Outcome::Pods(_) | Outcome::Suspended | Outcome::Recalled => {
             Answer::Unknown { said: ProblemCode::NotAnApiServer.into() }
         }
     })

@@ -261,7 +261,7 @@ async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<(
         Verb::Create => Method::POST,
     };
     let content = match request.verb {
-        Verb::JsonPatch => "application/json-patch+json",
+        Verb::JsonPatch => request::JSON_PATCH,
         Verb::MergePatch => "application/merge-patch+json",
         Verb::Delete | Verb::Create => request::JSON,
     };

@@ -124,6 +124,8 @@ pub(super) fn with_body(
 
 /// Plain JSON.
 pub(super) const JSON: &str = "application/json";
+/// A JSON patch (RFC 6902).
+pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 
 fn build(method: Method, path: &str, accept: &str, body: Body) -> Result<Request<Body>, Failure> {
     Request::builder()

@@ -9,13 +9,14 @@ use teardown::{
     api_problem::ApiProblem,
     object::Object,
     remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal},
+    run::Run,
 };
 use tokio::sync::mpsc;
 
 use super::{HubError, Refusal, RemedyCall, cluster_state::ClusterState};
 use crate::{
     chance::Chance,
-    journal::{AttemptRecord, Journal},
+    journal::{AttemptRecord, ClusterId, Journal},
 };
 
 /// All attempts of the journal, also those on other clusters.
@@ -38,6 +39,14 @@ impl Attempts {
             by_id.insert(record.attempt.id.clone(), record);
         }
         Ok(Self { by_id, calls: None, changed: false })
+    }
+
+    /// Follows what a run suspended. The journal has it as part of the run.
+    pub(super) fn follow(&mut self, run: &Run, cluster: &ClusterId) {
+        for attempt in run.suspensions() {
+            let record = AttemptRecord { attempt, cluster: cluster.clone() };
+            self.by_id.insert(record.attempt.id.clone(), record);
+        }
     }
 
     /// Lets the server do remedies.

@@ -40,10 +40,11 @@ impl Runs {
         mut journal: Journal,
         calls: mpsc::Sender<CallRequest>,
     ) -> Result<Self, HubError> {
-        let attempts = Attempts::open(&mut journal, Timestamp::now())?;
+        let mut attempts = Attempts::open(&mut journal, Timestamp::now())?;
         let mut by_id = BTreeMap::new();
         for head in journal.runs()? {
             let active = ActiveRun::replay(&journal, &head)?;
+            attempts.follow(&active.run, &active.cluster);
             by_id.insert(head.run, active);
         }
         Ok(Self { by_id, attempts, journal, calls, changed: false, journal_failures: 0 })
@@ -273,6 +274,7 @@ impl Runs {
             return Ok(Ok(false));
         }
         active.record(&mut self.journal, now, decision.events)?;
+        self.attempts.follow(&active.run, &active.cluster);
         self.changed = true;
         let calls: Vec<CallRequest> =
             decision.actions.into_iter().map(|action| active.call(action)).collect();

@@ -107,6 +107,7 @@ impl Process {
         let call = self.calls.recv().await.unwrap();
         let text = match &call.action {
             Action::Delete { object, .. } => format!("DELETE {object}"),
+            Action::Suspend { object, .. } => format!("PATCH {object}"),
             Action::Read { object, .. } => format!("GET {object}"),
             Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     api_problem::ApiProblem,
@@ -40,6 +41,17 @@ pub enum Action {
         /// The version of the step's object that a read just showed, for the DELETE that follows.
         version: Option<Arc<str>>,
     },
+    /// PATCH of a parent that declares objects of the plan: afterwards it makes none of them again.
+    Suspend {
+        /// The step it is for.
+        step: StepId,
+        /// The parent's kind, for the request's path.
+        kind: Kind,
+        /// The parent.
+        object: ObjectRef,
+        /// A JSON patch (RFC 6902), whose `test` operations refuse it on another object or another state.
+        patch: Value,
+    },
     /// One consistent GET: where an earlier call's effect is not known, and just before the DELETE of what holds data or
     /// much else.
     Read {
@@ -58,9 +70,10 @@ impl Action {
     /// The step this call is for.
     pub fn step(&self) -> StepId {
         match self {
-            Self::Delete { step, .. } | Self::ReadPods { step, .. } | Self::Read { step, .. } => {
-                *step
-            }
+            Self::Delete { step, .. }
+            | Self::Suspend { step, .. }
+            | Self::ReadPods { step, .. }
+            | Self::Read { step, .. } => *step,
         }
     }
 }
@@ -70,6 +83,8 @@ impl Action {
 pub enum Outcome {
     /// The DELETE was accepted; the watch will say when the object is gone.
     Accepted,
+    /// The parent was patched; the watch will say that it is suspended.
+    Suspended,
     /// The API server knows the kind and has no object of that name.
     NotFound,
     /// The name belongs to another object now: the precondition failed, or a read returned another UID.
@@ -106,7 +121,8 @@ pub enum Outcome {
         /// `Retry-After`, if the answer has one.
         after: Option<SignedDuration>,
     },
-    /// The object has changed since it was read, so the DELETE had no effect: 409 on the version.
+    /// The object has changed since it was read, so the DELETE had no effect: 409 on the version, or 422 on a
+    /// `test` of a patch.
     Changed {
         /// The problem that the server reported.
         message: ApiProblem,

@@ -29,9 +29,10 @@ use crate::{
     object::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
         Container, ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress,
-        Kind, Namespace, Node, Object, OwnerRef, Phase, Pod, PodReference, PodReferenceKind,
-        Reclaim, Reference, References, ResourceRule, Role, Service, ServiceAccount, ServiceRef,
-        Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
+        Kind, Namespace, Node, Object, OwnerRef, Parent, Phase, Pod, PodReference,
+        PodReferenceKind, Reclaim, Reference, References, ResourceRule, Role, Service,
+        ServiceAccount, ServiceRef, Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks,
+        Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -590,6 +591,10 @@ impl<'a> Fields<'a> {
             })),
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
                 drivers: self.list("drivers").map(Arc::from).collect(),
+            })),
+            "Application" | "Kustomization" | "HelmRelease" => Facts::Parent(Box::new(Parent {
+                active: self.list("state").all(|it| it != "suspended").then(|| "false".into()),
+                applying: self.list("state").any(|it| it == "applying"),
             })),
             _ => self.references(),
         }

@@ -133,6 +133,7 @@ impl Interner {
                 self.share_texts(&mut references.driver);
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
+            Facts::Parent(parent) => self.share_texts(&mut parent.active),
             Facts::None | Facts::Node(_) | Facts::Namespace(_) => {}
         }
     }

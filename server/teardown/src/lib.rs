@@ -30,6 +30,7 @@ pub mod deadlines;
 pub mod diagnosis;
 pub mod wanted;
 pub mod derived;
+mod suspension;
 pub mod remedy;
 pub mod plan;
 pub mod action;

@@ -2,6 +2,7 @@
 //! status from which edges and decisions are derived.
 
 mod annotations;
+mod parent;
 mod reference;
 mod shape;
 mod status;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     annotations::{Annotations, tells_to_keep},
+    parent::Parent,
     reference::{Reference, References},
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
@@ -261,6 +263,8 @@ pub enum Facts {
     Attachment(Box<Attachment>),
     /// `storage.k8s.io CSINode`.
     CsiNode(Box<CsiNode>),
+    /// A Kustomization or HelmRelease of Flux, or an Application of Argo CD.
+    Parent(Box<Parent>),
     /// A kind of which only the names matter that its spec refers to: classes, routes, custom resources.
     References(Box<References>),
 }

@@ -162,6 +162,9 @@ pub struct Step {
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<UnitId>,
+    /// It declares other objects of the plan and would make them again, so it is suspended before the first of them goes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspends: bool,
 }
 
 impl Step {
@@ -411,6 +414,10 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
+        suspends: matches!(object.facts, Facts::Parent(_))
+            && graph
+                .to(&object.uid)
+                .any(|edge| edge.kind == EdgeKind::Declares && numbers.contains_key(&edge.from)),
     }
 }
 

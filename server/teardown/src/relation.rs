@@ -10,6 +10,7 @@
 //! - A finalizer is cleared by a program, so its object goes before the workload that runs the program, and before the owners
 //!   of that workload, whose deletion would take it along.
 
+mod declare;
 mod finalizer;
 mod finish;
 mod guard;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
+    declare::parent_of,
     finalizer::{is_built_in, is_external, is_shipped_with},
     finish::is_entitled,
     guard::{guarding_rule, is_guarded_by},
@@ -97,6 +99,8 @@ pub enum EdgeKind {
     Provisions,
     /// The object is looked after by the target: by a class, or the workload that answers for the class.
     Controls,
+    /// The object's marks name the target, a GitOps object that applies it again and again.
+    Declares,
 }
 
 /// The strength of an edge: whether its order may be given up where edges form a cycle.
@@ -197,6 +201,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Ed
     storage::attaches(&mut found, index);
     provision::provisions(&mut found, index, pods);
     provision::controls(&mut found, index, pods);
+    declare::declares(&mut found, index);
     found.edges
 }
 

@@ -51,6 +51,7 @@ use crate::{
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     refusal::RefusalCause,
     relation::EdgeKind,
+    remedy::{Attempt, AttemptOutcome},
     state::State,
 };
 
@@ -59,7 +60,7 @@ pub use self::{
     decide::{Decision, Input, PodsLeft},
     event::{Call, RunEvent},
     feed::{FeedEntry, FeedEvent, Refusals, StepProblem},
-    progress::{Progress, Skip, Stage},
+    progress::{Progress, Skip, Stage, Suspension},
 };
 
 /// A run's id, chosen by the server when the run starts.
@@ -222,6 +223,22 @@ impl Run {
     /// it is not known what their Pods use.
     pub(super) fn recreating_owners(&self, step: StepId) -> &[StepId] {
         self.recreating_owners.get(step.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The suspensions of parents that are not gone, as attempts, so that they are shown and put back as what remedies
+    /// switched off.
+    pub fn suspensions(&self) -> impl Iterator<Item = Attempt> {
+        let steps = self.steps().filter(|(_, progress)| progress.furthest_stage() != Stage::Gone);
+        steps.filter_map(|(step, progress)| {
+            let Suspension { was, asked, since } = progress.suspension.as_ref()?;
+            let outcome = match since {
+                Some(_) => AttemptOutcome::Accepted { meanwhile: None },
+                None => AttemptOutcome::Unknown { message: None },
+            };
+            let id = format!("{}-{}", self.id, step.id);
+            let attempt = Attempt::suspending(id, step, was, self.by.clone(), *asked)?;
+            Some(Attempt { outcome, ended: *since, ..attempt })
+        })
     }
 
     /// The steps whose objects go without a call of their own: with an owner or a claim whose deletion was requested.
@@ -389,6 +406,8 @@ impl Run {
                 self.ended = Some(at);
             }
             RunEvent::CallStarted { step, .. }
+            | RunEvent::SuspendStarted { step, .. }
+            | RunEvent::Suspended { step }
             | RunEvent::Accepted { step }
             | RunEvent::Postponed { step, .. }
             | RunEvent::RefusedAgain { step, .. }
@@ -423,7 +442,11 @@ impl Run {
             RunEvent::CallStarted { step, call: Call::Delete } => {
                 object(step).map(|object| FeedEvent::Requested { step: *step, object })
             }
+            RunEvent::Suspended { step } => {
+                object(step).map(|object| FeedEvent::Suspended { step: *step, object })
+            }
             RunEvent::CallStarted { .. }
+            | RunEvent::SuspendStarted { .. }
             | RunEvent::Accepted { .. }
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }

@@ -60,6 +60,11 @@ pub enum UnknownReason {
         /// The unit that they name now, if any.
         to: Option<String>,
     },
+    /// A parent that declares the object would make it again: it was made active again, or a person skipped it.
+    ParentActive {
+        /// The parent.
+        parent: ObjectRef,
+    },
     /// An object outside the plan uses the object.
     InUse {
         /// The object that uses it.

@@ -565,6 +565,10 @@ fn details(object: &Object, index: &Index) -> Vec<Detail> {
                 detail(DetailName::RenewsLease, renews.map(|renews| renews.to_string())),
             ]
         }
+        Facts::Parent(parent) => {
+            let phase = if parent.active.is_some() { "Active" } else { "Suspended" };
+            vec![detail(DetailName::Phase, Some(phase.to_owned()))]
+        }
         Facts::None
         | Facts::Ingress(_)
         | Facts::Binding(_)

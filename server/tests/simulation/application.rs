@@ -2,6 +2,7 @@
 //! gives the same objects.
 
 pub(crate) mod neighbour;
+mod parent;
 mod project;
 mod rare_components;
 mod settings_references;
@@ -74,6 +75,7 @@ impl Application {
             generate.component();
         }
         generate.bystander();
+        generate.parent();
         generate.application
     }
 

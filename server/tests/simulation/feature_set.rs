@@ -122,9 +122,9 @@ mod tests {
     /// Lists all kinds of edges. A new kind does not compile before it is added here.
     fn next_kind(kind: Option<EdgeKind>) -> Option<EdgeKind> {
         use EdgeKind::{
-            Admits, Attaches, Binds, Claims, Contains, Controls, Converts, Defines, Finishes,
-            Guards, Mounts, Owns, Provisions, Refers, Routes, RunsAs, RunsOn, Scales, Selects,
-            Serves, Snapshots,
+            Admits, Attaches, Binds, Claims, Contains, Controls, Converts, Declares, Defines,
+            Finishes, Guards, Mounts, Owns, Provisions, Refers, Routes, RunsAs, RunsOn, Scales,
+            Selects, Serves, Snapshots,
         };
         match kind {
             None => Some(Owns),
@@ -148,7 +148,8 @@ mod tests {
             Some(Snapshots) => Some(Attaches),
             Some(Attaches) => Some(Provisions),
             Some(Provisions) => Some(Controls),
-            Some(Controls) => None,
+            Some(Controls) => Some(Declares),
+            Some(Declares) => None,
         }
     }
 
@@ -228,6 +229,9 @@ mod tests {
         ScaledObject Scales Deployment by spec.scaleTargetRef
         PersistentVolumeClaim Provisions StorageClass by spec.storageClassName
         PersistentVolume Provisions CSIDriver by spec.csi.driver
+        ConfigMap Declares Kustomization by kustomize.toolkit.fluxcd.io/name
+        Deployment Declares Kustomization by kustomize.toolkit.fluxcd.io/name
+        Namespace Declares Kustomization by kustomize.toolkit.fluxcd.io/name
     ";
 
     #[test]

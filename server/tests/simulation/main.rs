@@ -276,6 +276,7 @@ const MUTANTS: [(Mutant, &[(&str, &str)]); 22] = [
     (Mutant::TakesKept, &[("I2", "nobody included it")]),
     (Mutant::TakesKept, &[("I2", "was to be kept")]),
     (Mutant::ForgedRetention, &[("I1", "goes, and no plan says so")]),
+    (Mutant::ForgedSuspension, &[("I1", "would make it again")]),
     (Mutant::NoAttachments, &[("I1", "is attached")]),
     (Mutant::ForgedEnd, &[("I1", "was deleted by force")]),
     (Mutant::DroppedNamespaceDeletion, &[("I3", "and no page says so")]),

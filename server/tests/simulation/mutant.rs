@@ -47,6 +47,8 @@ pub(crate) enum Mutant {
     LeakInRefusal,
     /// The server is told that every volume is retained.
     ForgedRetention,
+    /// The server is told that every Kustomization is suspended.
+    ForgedSuspension,
     /// The server gets no attachments of volumes.
     NoAttachments,
     /// The server is told that the containers of each deleted Pod have ended.

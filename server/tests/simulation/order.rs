@@ -30,7 +30,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 24] = [
     owner,
     claim,
     attached,
@@ -52,6 +52,7 @@ const RULES: [Rule; 23] = [
     webhook_backend,
     pods_behind_service,
     made_from_template,
+    declared,
     bystander,
     protected,
 ];
@@ -542,6 +543,20 @@ fn made_from_template(case: &Case<'_>) -> Option<String> {
             })
     })?;
     Some(format!("{} has it from a template", title(set)))
+}
+
+/// A Kustomization that is active creates again what it declares.
+fn declared(case: &Case<'_>) -> Option<String> {
+    let mark = |field: &str| {
+        let label = format!("kustomize.toolkit.fluxcd.io/{field}");
+        case.object["metadata"]["labels"][label].as_str()
+    };
+    let parent = case.state.find("Kustomization", mark("namespace")?, mark("name")?)?;
+    let is_active =
+        parent["spec"]["suspend"] != true && parent["metadata"]["deletionTimestamp"].is_null();
+    let is_known = !case.state.is_newer_than_plan(parent) || (case.seen)(parent);
+    let would_come_back = is_active && is_known && uid(parent) != uid(case.object);
+    would_come_back.then(|| format!("{} would make it again", title(parent)))
 }
 
 /// Objects of another application stay.

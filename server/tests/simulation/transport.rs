@@ -204,6 +204,12 @@ impl Transport {
         {
             answer = answer.map(with_forged_retention);
         }
+        if self.mutant == Some(Mutant::ForgedSuspension)
+            && watches
+            && path.ends_with("/kustomizations")
+        {
+            answer = answer.map(with_forged_suspension);
+        }
         if self.mutant == Some(Mutant::ForgedEnd) && watches && path.ends_with("/pods") {
             answer = answer.map(with_forged_ends);
         }
@@ -282,6 +288,14 @@ fn with_forged_retention(watch: Response<Body>) -> Response<Body> {
             r#""persistentVolumeReclaimPolicy":"Delete""#,
             r#""persistentVolumeReclaimPolicy":"Retain""#,
         ))
+    })
+}
+
+/// A watch whose Kustomizations are all suspended.
+fn with_forged_suspension(watch: Response<Body>) -> Response<Body> {
+    with_each(watch, |event| {
+        let text = String::from_utf8_lossy(&event);
+        Bytes::from(text.replace(r#""suspend":false"#, r#""suspend":true"#))
     })
 }
 

@@ -73,6 +73,7 @@ fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
         SwitchedOff::Webhook => "lets requests pass that it cannot check",
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
         SwitchedOff::Workload => "is scaled to 0",
+        SwitchedOff::Parent => "is suspended by a run",
     };
     let since = format!("{}, {}.", absolute(attempt.asked), isolated(&attempt.by));
     let does = match undo {

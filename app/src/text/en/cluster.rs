@@ -65,10 +65,10 @@ pub fn hidden_cause(cause: HiddenCause) -> &'static str {
     }
 }
 
-/// The number of things that remedies switched off.
+/// The number of things that Unwind switched off.
 pub fn switched_off(count: usize) -> String {
-    format!("{} switched off by a remedy. Put them back in", many(count, "thing is", "things are"))
+    format!("{} switched off. Put them back in", many(count, "thing is", "things are"))
 }
 
 /// The heading of the list of them.
-pub const SWITCHED_OFF: &str = "Switched off by a remedy";
+pub const SWITCHED_OFF: &str = "Switched off by Unwind";

@@ -35,6 +35,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Provisions => "may be provisioned by",
         EdgeKind::Controls if edge.strength == Strength::Hard => "is controlled by",
         EdgeKind::Controls => "may be controlled by",
+        EdgeKind::Declares => "is declared by",
     }
 }
 
@@ -65,6 +66,7 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Provisions => "may provision",
         EdgeKind::Controls if edge.strength == Strength::Hard => "controls",
         EdgeKind::Controls => "may control",
+        EdgeKind::Declares => "declares",
     }
 }
 

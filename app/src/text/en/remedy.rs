@@ -95,6 +95,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         | RemedyAct::DeleteApiService { .. }
         | RemedyAct::DeleteUser => format!("Delete {target}"),
         RemedyAct::ScaleDown { .. } => format!("Scale {target} to 0"),
+        RemedyAct::SuspendParent => format!("Suspend {target}"),
         RemedyAct::DeleteAgain { .. } => {
             format!("Delete {target} again, with its dependents in the background")
         }
@@ -211,6 +212,7 @@ fn remedy_does(act: &RemedyAct) -> String {
         RemedyAct::DeleteApiService { .. } => {
             "Takes the API away, so that nobody waits for it. Namespaces go on within 75 s.".to_owned()
         }
+        RemedyAct::SuspendParent => "It does not make its objects again until it is resumed.".to_owned(),
         RemedyAct::ScaleDown { replicas } => format!(
             "Its Pods end in order and let go of the claim. It has {} now.",
             many(usize::try_from(*replicas).unwrap_or_default(), "replica", "replicas")

@@ -163,6 +163,7 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
         FeedEvent::Paused { by } => format!("{} paused the run", isolated(by)),
         FeedEvent::Resumed { by } => format!("{} resumed the run", isolated(by)),
         FeedEvent::Stopping { by } => format!("{} stopped the run", isolated(by)),
+        FeedEvent::Suspended { object, .. } => format!("{} is suspended", named(object)),
         FeedEvent::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
         FeedEvent::Terminating { object, .. } => format!("{} is terminating", named(object)),
         FeedEvent::Gone { object, unconfirmed: true, .. } => {

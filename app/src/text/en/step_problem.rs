@@ -48,6 +48,9 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::GivenAway { to: None } => {
                 "It no longer carries the mark of the unit, so it is not deleted.".to_owned()
             }
+            UnknownReason::ParentActive { .. } => {
+                "Its GitOps parent is active and would make it again, so it waits.".to_owned()
+            }
             UnknownReason::InUse { .. } => "An object that is not in the plan uses it, so it waits.".to_owned(),
             UnknownReason::WouldCollect { .. } => {
                 "Deleting it also deletes an object that is not in the plan, so it waits.".to_owned()
@@ -100,6 +103,9 @@ pub fn trouble_do(problem: &StepProblem) -> &'static str {
             }
             UnknownReason::GivenAway { .. } => {
                 "Stop waiting for it, and it stays. Or give it back, and the run continues by itself."
+            }
+            UnknownReason::ParentActive { .. } => {
+                "Suspend the parent, and the run continues by itself. Or stop waiting for it."
             }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
@@ -192,6 +198,7 @@ pub fn in_doubt(reason: &UnknownReason) -> String {
         }
         UnknownReason::GivenAway { to: None } => "its labels name no unit any more".to_owned(),
         UnknownReason::PodsLeft { pod: it, .. }
+        | UnknownReason::ParentActive { parent: it }
         | UnknownReason::InUse { by: it }
         | UnknownReason::WouldCollect { it }
         | UnknownReason::WouldDestroyData { volume: it }

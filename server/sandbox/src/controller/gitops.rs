@@ -80,7 +80,7 @@ impl Reconcile for GitOps {
 }
 
 /// Creates an object again if it is gone, without the fields that the cluster wrote.
-fn make_again(key: &Key, last: &Value, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn make_again(key: &Key, last: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     if client.get(key).is_some() {
         return Ok(());
     }

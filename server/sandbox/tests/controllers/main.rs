@@ -15,4 +15,5 @@ mod operating_modes;
 mod readable;
 mod protection;
 mod worlds;
+mod kustomize;
 mod incident;

@@ -79,11 +79,15 @@ fn service() -> Value {
 }
 
 fn definition() -> Value {
+    definition_of("unwind.test", "queues", "Queue")
+}
+
+fn definition_of(group: &str, plural: &str, kind: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "queues.unwind.test"},
+        "metadata": {"name": format!("{plural}.{group}")},
         "spec": {
-            "group": "unwind.test", "scope": "Namespaced", "names": {"plural": "queues", "kind": "Queue"},
+            "group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": kind},
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
@@ -441,6 +445,25 @@ fn cases() -> Vec<Case> {
                 assert!(!test.has("configmaps/shop/settings"));
             },
             |test| test.has("configmaps/shop/settings"),
+        ),
+        case(
+            "kustomize-controller",
+            5,
+            |test| {
+                test.create([definition_of(
+                    "kustomize.toolkit.fluxcd.io",
+                    "kustomizations",
+                    "Kustomization",
+                )]);
+                test.run(2);
+                test.create([json!({
+                    "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+                    "metadata": {"name": "web", "namespace": "shop", "finalizers": ["finalizers.fluxcd.io"]},
+                    "spec": {"prune": true},
+                })]);
+            },
+            |test| test.delete("kustomize.toolkit.fluxcd.io/kustomizations/shop/web", Background),
+            |test| !test.has("kustomize.toolkit.fluxcd.io/kustomizations/shop/web"),
         ),
         case(
             "operators",

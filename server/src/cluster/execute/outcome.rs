@@ -82,6 +82,7 @@ pub(super) fn unreadable(error: &serde_json::Error) -> Outcome {
 pub(super) fn name(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Accepted => "accepted",
+        Outcome::Suspended => "suspended",
         Outcome::NotFound => "not found",
         Outcome::OtherUid { .. } => "other uid",
         Outcome::Present { .. } => "present",

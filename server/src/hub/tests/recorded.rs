@@ -56,6 +56,7 @@ fn reasons() -> Vec<UnknownReason> {
         UnknownReason::PodsUnconfirmed { pods: vec![of_it()] },
         UnknownReason::StillAttached { volume: "pv-1".into(), node: "n-1".into() },
         UnknownReason::GivenAway { to: Some("other".into()) },
+        UnknownReason::ParentActive { parent: pod() },
         UnknownReason::InUse { by: pod() },
         UnknownReason::WouldCollect { it: pod() },
         UnknownReason::WouldDestroyData { volume: pod() },
@@ -83,11 +84,13 @@ fn problems() -> Vec<StepProblem> {
 fn events(step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
     let by = || "Li".to_owned();
     let mut events = vec![RunEvent::Paused { by: by() }, RunEvent::Resumed { by: by() }];
-    for call in [Call::ReadPods, Call::Read, Call::Delete] {
+    for call in [Call::ReadPods, Call::Read, Call::Delete, Call::Suspend] {
         events.push(RunEvent::CallStarted { step, call });
         events.push(RunEvent::Recalled { step });
     }
     events.push(RunEvent::NoEffect { step });
+    events.push(RunEvent::SuspendStarted { step, was: "false".into() });
+    events.push(RunEvent::Suspended { step });
     for problem in problems() {
         events.push(RunEvent::Postponed { step, until: at(5), effect_unknown: true, problem });
     }

@@ -5,7 +5,9 @@
 //! A search for edges or units must not read a field that is left out here. Every field is named, so that a new one does not
 //! compile until somebody decides what it is.
 
-use super::{ApiService, Attachment, Claim, Definition, Facts, Object, Pod, Volume, Workload};
+use super::{
+    ApiService, Attachment, Claim, Definition, Facts, Object, Parent, Pod, Volume, Workload,
+};
 use crate::labels::Labels;
 
 impl Object {
@@ -112,6 +114,10 @@ impl Facts {
             (Self::Definition(a), Self::Definition(b)) => {
                 let Definition { group, kind, converter, terminating: _ } = &**a;
                 *group == b.group && *kind == b.kind && *converter == b.converter
+            }
+            (Self::Parent(a), Self::Parent(b)) => {
+                let Parent { active, applying: _ } = &**a;
+                *active == b.active
             }
             (Self::Node(_), Self::Node(_)) | (Self::Namespace(_), Self::Namespace(_)) => true,
             (a, b) => a == b,

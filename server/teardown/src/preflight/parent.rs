@@ -6,11 +6,12 @@ use super::{
 };
 use crate::{
     index::Index,
-    object::Object,
+    object::{Facts, Object},
+    relation::parent_of,
     unit::{DeclaringParent, declaring_parents},
 };
 
-/// A parent that exists and stays is a refusal. One that cannot be seen may be in another cluster, as Argo CD often is.
+/// A parent that exists, is active and stays is a refusal. One that cannot be seen may be in another cluster, as Argo CD often is.
 /// One that is in the plan, or does not exist where it would be seen, is no finding.
 pub(super) fn declaring(subject: &Subject<'_>, notes: &mut Notes) {
     // Many objects have the same few parents.
@@ -33,8 +34,8 @@ pub(super) fn declaring(subject: &Subject<'_>, notes: &mut Notes) {
 }
 
 fn judge(parent: &DeclaringParent, subject: &Subject<'_>) -> Option<(Severity, NoteCode)> {
-    match find(parent, subject.index()) {
-        Some(found) => is_outside(found, subject)
+    match parent_of(parent, subject.index()) {
+        Some(found) => (is_outside(found, subject) && is_active(found))
             .then(|| (Severity::Refusal, NoteCode::Declared { parent: found.reference() })),
         None if is_visible(parent, subject.index()) => None,
         None => {
@@ -44,28 +45,6 @@ fn judge(parent: &DeclaringParent, subject: &Subject<'_>) -> Option<(Severity, N
     }
 }
 
-/// Argo CD names an application of another namespace than its own `NAMESPACE_NAME`
-/// (<https://argo-cd.readthedocs.io/en/stable/operator-manual/app-any-namespace/>).
-fn find<'a>(parent: &DeclaringParent, index: &'a Index) -> Option<&'a Object> {
-    let resource = format!("{}.{}", parent.plural, parent.group);
-    let is_it = |object: &&Object| match &parent.namespace {
-        Some(namespace) => {
-            object.namespace.as_ref() == Some(namespace) && *object.name == *parent.name
-        }
-        None => {
-            let namespace = object.namespace.as_deref().unwrap_or_default();
-            *object.name == *parent.name
-                || parent
-                    .name
-                    .strip_prefix(namespace)
-                    .and_then(|rest| rest.strip_prefix('_'))
-                    .is_some_and(|name| *name == *object.name)
-        }
-    };
-    let objects = index.of_resource(&resource).map(|object| &**object);
-    objects.filter(is_it).min_by(|a, b| a.uid.cmp(&b.uid))
-}
-
 /// The name of a definition is the name of its resource.
 fn is_visible(parent: &DeclaringParent, index: &Index) -> bool {
     index.check_kind_visible(&format!("{}.{}", parent.plural, parent.group)).is_ok()
@@ -73,4 +52,9 @@ fn is_visible(parent: &DeclaringParent, index: &Index) -> bool {
 
 fn is_outside(parent: &Object, subject: &Subject<'_>) -> bool {
     parent.deletion.is_none() && subject.step_of(&parent.uid).is_none()
+}
+
+/// A suspended parent makes nothing again.
+fn is_active(parent: &Object) -> bool {
+    !matches!(&parent.facts, Facts::Parent(parent) if parent.active.is_none())
 }

@@ -193,6 +193,8 @@ pub enum RemedyAct {
         /// The replicas that it has.
         replicas: i64,
     },
+    /// Suspend a GitOps parent. Only runs do that.
+    SuspendParent,
     /// Delete an object that uses the waiting one.
     DeleteUser,
     /// Send DELETE again, with propagation policy Background.
@@ -261,6 +263,7 @@ impl RemedyAct {
             | Self::SatisfyPolicy { .. }
             | Self::MakeVisible { .. } => Harm::None,
             Self::Nudge
+            | Self::SuspendParent
             | Self::IgnoreWebhook { .. }
             | Self::DeleteWebhookConfiguration
             | Self::DeleteApiService { .. } => Harm::Reversible,

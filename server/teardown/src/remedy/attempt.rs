@@ -16,16 +16,17 @@ use serde_json::Value;
 
 use super::{
     act::{Holds, NeedCode, Remedy, RemedyAct, Undo, Withheld},
-    command::Purpose,
+    command::{self, Purpose},
     node,
-    request::Request,
+    request::{Request, Verb},
 };
 use crate::{
     api_problem::ApiProblem,
     diagnosis::Diagnosis,
     index::Index,
     object::{Facts, Object, ObjectRef},
-    plan::digest,
+    plan::{Step, digest},
+    suspension::{resume, suspend},
 };
 
 /// The longest statement of a person that is kept, in characters.
@@ -268,6 +269,39 @@ impl Attempt {
         }
     }
 
+    /// The suspension of a parent by a run. `None` if no path can hold its name.
+    pub(crate) fn suspending(
+        id: String,
+        step: &Step,
+        was: &str,
+        by: String,
+        asked: Timestamp,
+    ) -> Option<Self> {
+        let Step { kind, object, uid, .. } = step;
+        let path = command::path(kind, object)?;
+        let request = |body| Request {
+            verb: Verb::JsonPatch,
+            path: path.clone(),
+            body,
+            object: object.clone(),
+            uid: Some(uid.clone()),
+        };
+        Some(Self {
+            id,
+            undoes: None,
+            diagnosis: String::new(),
+            root: object.clone(),
+            act: RemedyAct::SuspendParent,
+            request: request(suspend(kind, uid, was)),
+            undo: Some(request(resume(kind, uid, was))),
+            by,
+            statement: String::new(),
+            asked,
+            ended: None,
+            outcome: AttemptOutcome::Sending,
+        })
+    }
+
     /// Whether the target's copy is kept, because it is needed to put it back.
     pub fn keeps_copy(&self) -> bool {
         matches!(
@@ -355,6 +389,12 @@ impl Attempt {
             }
             RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, named.is_none()),
             RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, named.is_none()),
+            RemedyAct::SuspendParent => {
+                let is_suspended = target.is_some_and(
+                    |it| matches!(&it.facts, Facts::Parent(parent) if parent.active.is_none()),
+                );
+                (SwitchedOff::Parent, is_suspended)
+            }
             RemedyAct::ScaleDown { .. } => {
                 let is_down = target.is_some_and(
                     |it| matches!(&it.facts, Facts::Workload(workload) if workload.replicas == Some(0)),
@@ -398,6 +438,8 @@ pub enum SwitchedOff {
     Api,
     /// A workload has no replicas.
     Workload,
+    /// A GitOps parent is suspended.
+    Parent,
 }
 
 /// The request that takes a remedy back, where it is known before the remedy is done.

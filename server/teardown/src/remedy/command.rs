@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::request::{Request, Verb};
-use crate::object::{Object, ObjectRef, Uid};
+use crate::object::{Kind, Object, ObjectRef, Uid};
 
 /// The longest name that the API allows for most kinds, a DNS subdomain (RFC 1123).
 const LONGEST: usize = 253;
@@ -209,7 +209,12 @@ pub(super) fn patch(object: &Object, operations: &[Value]) -> Option<Command> {
     patch.extend_from_slice(operations);
     let patch = Value::Array(patch);
     let command = about(Purpose::Act, object, "patch", &["--type=json", "-p", &patch.to_string()])?;
-    Some(command.with_request(Request::about(object, Verb::JsonPatch, path(object)?, patch)))
+    Some(command.with_request(Request::about(
+        object,
+        Verb::JsonPatch,
+        path(&object.kind, &object.reference())?,
+        patch,
+    )))
 }
 
 /// The operation of a JSON patch that requires a value.
@@ -238,7 +243,12 @@ pub(super) fn annotate(object: &Object, now: jiff::Timestamp) -> Option<Command>
     } });
     let command =
         about(Purpose::Act, object, "patch", &["--type=merge", "-p", &patch.to_string()])?;
-    Some(command.with_request(Request::about(object, Verb::MergePatch, path(object)?, patch)))
+    Some(command.with_request(Request::about(
+        object,
+        Verb::MergePatch,
+        path(&object.kind, &object.reference())?,
+        patch,
+    )))
 }
 
 /// Takes that annotation off.
@@ -256,7 +266,7 @@ pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
     for (name, value) in options.as_object().into_iter().flatten() {
         body[name] = value.clone();
     }
-    let path = path(object)?;
+    let path = path(&object.kind, &object.reference())?;
     let args = ["delete".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
     let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
     Some(command.with_request(Request::about(object, Verb::Delete, path, body)))
@@ -276,7 +286,7 @@ pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command
         },
         "spec": { "finalizers": spec },
     });
-    let path = format!("{}/finalize", path(namespace)?);
+    let path = format!("{}/finalize", path(&namespace.kind, &namespace.reference())?);
     let args = ["replace".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
     Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
 }
@@ -302,8 +312,7 @@ pub(super) fn recreate(namespace: &ObjectRef, now: jiff::Timestamp) -> Vec<Comma
 }
 
 /// The path of an object in the API.
-fn path(object: &Object) -> Option<String> {
-    let kind = &object.kind;
+pub(super) fn path(kind: &Kind, object: &ObjectRef) -> Option<String> {
     let group = (!kind.group.is_empty()).then_some(&*kind.group);
     let namespace = object.namespace.as_deref();
     let names =

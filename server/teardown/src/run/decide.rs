@@ -3,6 +3,7 @@
 mod answer;
 mod kept_data;
 mod late_objects;
+mod parent;
 mod ready;
 mod refusal;
 mod waiting;
@@ -126,6 +127,8 @@ impl Decision {
                 version,
                 propagation,
             },
+            // It has a patch of its own (`parent.rs`).
+            Call::Suspend => return,
         };
         self.events.push(RunEvent::CallStarted { step: id, call });
         self.actions.push(action);
@@ -304,7 +307,8 @@ impl Run {
             .filter(|(_, progress)| !progress.is_settled())
             .flat_map(|(step, progress)| {
                 let again = progress.retry_window.as_ref().map(|span| span.end);
-                [again, earliest_try(progress), self.overdue_at(step, progress)]
+                let [lag, applied] = self.parent_deadlines(step, progress);
+                [again, earliest_try(progress), self.overdue_at(step, progress), lag, applied]
             })
             .flatten()
             .filter(|at| *at > now)
@@ -431,6 +435,9 @@ impl Run {
             );
         }
         if self.state != RunState::Running {
+            return;
+        }
+        if step.suspends && self.suspend_first(step, progress, context) {
             return;
         }
         let free = self.check_ready(step, context);

@@ -45,6 +45,18 @@ pub enum RunEvent {
         /// The kind of call.
         call: Call,
     },
+    /// The intent to suspend a parent; journaled before the call is made.
+    SuspendStarted {
+        /// The step.
+        step: StepId,
+        /// The value of the field that keeps the parent active, as JSON.
+        was: String,
+    },
+    /// The parent was suspended.
+    Suspended {
+        /// The step.
+        step: StepId,
+    },
     /// The DELETE was accepted.
     Accepted {
         /// The step.
@@ -173,6 +185,8 @@ pub enum Call {
     Read,
     /// The DELETE.
     Delete,
+    /// The PATCH that suspends a parent.
+    Suspend,
 }
 
 impl RunEvent {
@@ -180,6 +194,8 @@ impl RunEvent {
     pub fn step(&self) -> Option<StepId> {
         match self {
             Self::CallStarted { step, .. }
+            | Self::SuspendStarted { step, .. }
+            | Self::Suspended { step }
             | Self::Accepted { step }
             | Self::Postponed { step, .. }
             | Self::RefusedAgain { step, .. }

@@ -143,6 +143,13 @@ pub enum FeedEvent {
         /// The person's name.
         by: String,
     },
+    /// A parent was suspended, so that it makes no object of the plan again.
+    Suspended {
+        /// The step.
+        step: StepId,
+        /// The parent.
+        object: ObjectRef,
+    },
     /// A step's DELETE was sent.
     Requested {
         /// The step.

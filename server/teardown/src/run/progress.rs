@@ -56,6 +56,8 @@ pub struct Progress {
     pub answered_for: BTreeSet<Uid>,
     /// A person answered for attachments that are hidden.
     pub detached: bool,
+    /// For a parent that the run suspends: what kept it active before.
+    pub suspension: Option<Suspension>,
     /// The number of consecutive tries that did not advance it.
     pub attempts: u32,
     /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
@@ -72,6 +74,17 @@ pub struct Progress {
     pub problem: Option<StepProblem>,
     /// Set when a person skipped it.
     pub skip: Option<Skip>,
+}
+
+/// A parent that the run suspends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspension {
+    /// The value of the field that kept it active, as JSON.
+    pub was: String,
+    /// The time when it was asked for.
+    pub asked: Timestamp,
+    /// The time when the API server accepted it.
+    pub since: Option<Timestamp>,
 }
 
 /// A step that a person skipped.
@@ -97,6 +110,7 @@ impl Progress {
             taken_on: None,
             answered_for: BTreeSet::new(),
             detached: false,
+            suspension: None,
             attempts: 0,
             retry_window: None,
             hasty: 0,
@@ -164,6 +178,18 @@ impl Progress {
                 if *call == Call::Delete {
                     self.requested.get_or_insert(at);
                 }
+            }
+            RunEvent::SuspendStarted { was, .. } => {
+                self.stage = Stage::Calling(Call::Suspend);
+                self.retry_window = None;
+                self.suspension = Some(Suspension { was: was.clone(), asked: at, since: None });
+            }
+            RunEvent::Suspended { .. } => {
+                self.stage = Stage::Waiting;
+                if let Some(suspension) = &mut self.suspension {
+                    suspension.since = Some(at);
+                }
+                self.calm();
             }
             RunEvent::Accepted { .. } => {
                 self.stage = Stage::Requested;

@@ -11,6 +11,7 @@ mod skip;
 
 mod confirmed;
 mod kept_data;
+mod parent;
 mod read_first;
 
 use std::collections::BTreeSet;
@@ -89,6 +90,7 @@ impl Scenario {
             }
             calls.extend(decision.actions.iter().map(|action| match action {
                 Action::Delete { object, .. } => format!("DELETE {object}"),
+                Action::Suspend { object, .. } => format!("PATCH {object}"),
                 Action::Read { object, .. } => format!("GET {object}"),
                 Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
             }));

@@ -12,6 +12,10 @@ use crate::{labels::PART_OF, object::Object};
 
 use super::UnitOrigin;
 
+const ARGO_CD: &str = "argocd.argoproj.io/instance";
+const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/name";
+const HELM_RELEASE: &str = "helm.toolkit.fluxcd.io/name";
+
 /// The id of the unit that an object's label part-of names.
 pub(super) fn part_of(object: &Object) -> Option<Arc<str>> {
     object.labels.get(PART_OF).filter(|name| !name.is_empty()).cloned()
@@ -30,6 +34,8 @@ pub(crate) struct DeclaringParent {
     pub(crate) namespace: Option<Arc<str>>,
     /// Its name.
     pub(crate) name: Arc<str>,
+    /// The field of the object that names it.
+    pub(crate) field: &'static str,
 }
 
 /// The objects by which Argo CD or Flux declares an object, according to its marks.
@@ -40,14 +46,16 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         plural: "applications",
         namespace: None,
         name,
+        field: ARGO_CD,
     });
     let of_flux = [
-        ("kustomize", "kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),
-        ("helm", "helm.toolkit.fluxcd.io", "HelmRelease", "helmreleases"),
+        ("kustomize", KUSTOMIZATION, "Kustomization", "kustomizations"),
+        ("helm", HELM_RELEASE, "HelmRelease", "helmreleases"),
     ];
-    let of_flux = of_flux.into_iter().filter_map(|(tool, group, kind, plural)| {
+    let of_flux = of_flux.into_iter().filter_map(|(tool, field, kind, plural)| {
         let (namespace, name) = flux_owner(object, tool)?;
-        Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name })
+        let group = field.strip_suffix("/name").unwrap_or_default();
+        Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name, field })
     });
     application.into_iter().chain(of_flux)
 }
@@ -59,7 +67,7 @@ fn label(object: &Object, key: &str) -> Option<Arc<str>> {
 /// The name of the Argo CD application that an object belongs to.
 fn argo_cd_application(object: &Object) -> Option<Arc<str>> {
     let tracked = object.annotations.as_deref().and_then(|it| it.application.clone());
-    tracked.or_else(|| label(object, "argocd.argoproj.io/instance"))
+    tracked.or_else(|| label(object, ARGO_CD))
 }
 
 /// The namespace and the name of the Kustomization or HelmRelease of Flux that an object belongs to.

@@ -67,6 +67,7 @@ impl From<UnknownReason> for FlatReason {
                 Self { volume: Some(volume), node: Some(node), ..Self::named("stillAttached") }
             }
             UnknownReason::GivenAway { to } => Self { to, ..Self::named("givenAway") },
+            UnknownReason::ParentActive { parent } => Self::of("parentActive", parent),
             UnknownReason::InUse { by } => Self::of("inUse", by),
             UnknownReason::WouldCollect { it } => Self::of("wouldCollect", it),
             UnknownReason::WouldDestroyData { volume } => Self::of("wouldDestroyData", volume),
@@ -105,6 +106,7 @@ fn read(flat: FlatReason) -> Option<UnknownReason> {
         "podsUnconfirmed" => UnknownReason::PodsUnconfirmed { pods: flat.pods },
         "stillAttached" => UnknownReason::StillAttached { volume: flat.volume?, node: flat.node? },
         "givenAway" => UnknownReason::GivenAway { to: flat.to },
+        "parentActive" => UnknownReason::ParentActive { parent: object? },
         "inUse" => UnknownReason::InUse { by: object? },
         "wouldCollect" => UnknownReason::WouldCollect { it: object? },
         "wouldDestroyData" => UnknownReason::WouldDestroyData { volume: object? },
@@ -137,6 +139,7 @@ mod tests {
             UnknownReason::PodsUnconfirmed { pods: vec![pod] },
             UnknownReason::StillAttached { volume: text(), node: text() },
             UnknownReason::GivenAway { to: Some(text()) },
+            UnknownReason::ParentActive { parent: object() },
             UnknownReason::InUse { by: object() },
             UnknownReason::WouldCollect { it: object() },
             UnknownReason::WouldDestroyData { volume: object() },

@@ -172,6 +172,8 @@ impl Cluster {
                 self.delete(uid, now);
                 Outcome::Accepted
             }
+            // No generated object declares others.
+            Action::Suspend { .. } => Outcome::Suspended,
             Action::Read { object, .. } => {
                 match self.objects.values().find(|other| other.reference() == *object) {
                     None => Outcome::NotFound,

@@ -7,7 +7,7 @@ use super::{Generator, object};
 use crate::state::{kind, name, text};
 
 /// A kind of one of the projects.
-struct Project {
+pub(super) struct Project {
     group: &'static str,
     version: &'static str,
     kind: &'static str,
@@ -18,7 +18,16 @@ struct Project {
     spec: fn(&str) -> Value,
 }
 
-/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. Of the last two the server knows no edges.
+pub(super) const KUSTOMIZATION: Project = Project {
+    group: "kustomize.toolkit.fluxcd.io",
+    version: "v1",
+    kind: "Kustomization",
+    plural: "kustomizations",
+    about: "ConfigMap",
+    spec: |path| json!({"path": path, "prune": false}),
+};
+
+/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. What the last two name in their specs makes no edge.
 const PROJECTS: [Project; 5] = [
     Project {
         group: "snapshot.storage.k8s.io",
@@ -52,15 +61,14 @@ const PROJECTS: [Project; 5] = [
         about: "Deployment",
         spec: |deployment| json!({"project": "default", "source": {"path": deployment}}),
     },
-    Project {
-        group: "kustomize.toolkit.fluxcd.io",
-        version: "v1",
-        kind: "Kustomization",
-        plural: "kustomizations",
-        about: "ConfigMap",
-        spec: |path| json!({"path": path, "prune": false}),
-    },
+    KUSTOMIZATION,
 ];
+
+impl Project {
+    pub(super) fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
 
 impl Generator<'_> {
     /// Installs some of the definitions, with resources that refer to objects of the application.
@@ -73,9 +81,13 @@ impl Generator<'_> {
         }
     }
 
-    fn install(&mut self, project: &Project) {
+    /// Installs the definition, unless it is there.
+    pub(super) fn install(&mut self, project: &Project) {
         let Project { group, version, kind, plural, .. } = project;
         let name = format!("{plural}.{group}");
+        if self.application.objects.iter().any(|it| it["metadata"]["name"] == *name) {
+            return;
+        }
         let mut definition =
             object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", &name);
         definition["metadata"]["annotations"] =
@@ -102,8 +114,7 @@ impl Generator<'_> {
             .collect();
         for (namespace, about) in places {
             if self.chance(50) {
-                let version = format!("{}/{}", project.group, project.version);
-                let mut resource = object(&version, project.kind, &namespace, &about);
+                let mut resource = object(&project.api_version(), project.kind, &namespace, &about);
                 resource["spec"] = (project.spec)(&about);
                 self.add_for(unit, resource);
             }

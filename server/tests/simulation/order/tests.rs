@@ -639,3 +639,23 @@ fn webhook_configuration_stays_while_an_object_that_it_guards_is_there() {
         assert!(violations(&case).is_empty());
     }
 }
+
+#[test]
+fn declared_object_stays_while_its_kustomization_is_active() {
+    let marks = json!({
+        "kustomize.toolkit.fluxcd.io/name": "k", "kustomize.toolkit.fluxcd.io/namespace": "a",
+    });
+    let map = made("ConfigMap", "a", "c", json!({"metadata": {"labels": marks}}));
+    let parent = |suspend| made("Kustomization", "a", "k", json!({"spec": {"suspend": suspend}}));
+    check(map.clone(), parent(false), "Kustomization a/k would make it again");
+    let state = State::of([map.clone(), parent(true)]);
+    let case = Case {
+        unit: UNIT,
+        state: &state,
+        object: &map,
+        read: None,
+        seen: &|_| false,
+        is_taken_on: false,
+    };
+    assert!(violations(&case).is_empty());
+}

@@ -58,6 +58,7 @@ impl Run {
             Outcome::Present { terminating: false, version, named } => {
                 self.check_again(step, named.as_ref(), version, index, now)
             }
+            Outcome::Suspended => Decision::event(RunEvent::Suspended { step: id }),
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),
             Outcome::Recalled => Decision::event(RunEvent::Recalled { step: id }),
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
@@ -107,7 +108,9 @@ impl Run {
                 if self.state == RunState::Running {
                     let version = match action {
                         Action::ReadPods { version, .. } => version.clone(),
-                        Action::Delete { .. } | Action::Read { .. } => None,
+                        Action::Delete { .. } | Action::Suspend { .. } | Action::Read { .. } => {
+                            None
+                        }
                     };
                     let propagation = self.propagation(step, index);
                     decision.add_versioned_call(step, Call::Delete, propagation, version);

@@ -23,7 +23,8 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
+    Run::check_parents_suspended,
     Run::check_pods_confirmed,
     Run::check_blockers_gone,
     Run::check_recreating_owners_gone,

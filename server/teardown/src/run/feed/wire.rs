@@ -61,6 +61,7 @@ impl From<FeedEvent> for FlatEvent {
             FeedEvent::Paused { by } => Self::by("paused", by),
             FeedEvent::Resumed { by } => Self::by("resumed", by),
             FeedEvent::Stopping { by } => Self::by("stopping", by),
+            FeedEvent::Suspended { step, object } => Self::of("suspended", step, object),
             FeedEvent::Requested { step, object } => Self::of("requested", step, object),
             FeedEvent::Terminating { step, object } => Self::of("terminating", step, object),
             FeedEvent::Gone { step, object, unconfirmed } => {
@@ -118,6 +119,7 @@ fn read(flat: FlatEvent) -> Option<FeedEvent> {
         "paused" => FeedEvent::Paused { by: by? },
         "resumed" => FeedEvent::Resumed { by: by? },
         "stopping" => FeedEvent::Stopping { by: by? },
+        "suspended" => FeedEvent::Suspended { step: step?, object: object? },
         "requested" => FeedEvent::Requested { step: step?, object: object? },
         "terminating" => FeedEvent::Terminating { step: step?, object: object? },
         "gone" => FeedEvent::Gone { step: step?, object: object?, unconfirmed: flat.unconfirmed },
@@ -161,6 +163,7 @@ mod tests {
             FeedEvent::Paused { by: by() },
             FeedEvent::Resumed { by: by() },
             FeedEvent::Stopping { by: by() },
+            FeedEvent::Suspended { step, object: object() },
             FeedEvent::Requested { step, object: object() },
             FeedEvent::Terminating { step, object: object() },
             FeedEvent::Gone { step, object: object(), unconfirmed: true },

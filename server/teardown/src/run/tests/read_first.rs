@@ -18,6 +18,7 @@ fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
         Action::Delete { object, version, .. } => {
             format!("DELETE {object} at {}", version.as_deref().unwrap_or("any version"))
         }
+        Action::Suspend { object, .. } => format!("PATCH {object}"),
         Action::Read { object, .. } => format!("GET {object}"),
         Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
     });

@@ -1,0 +1,185 @@
+//! Objects that a GitOps parent in the plan declares.
+
+use super::*;
+use crate::remedy::{SwitchedOff, switched_off};
+
+const KUSTOMIZATION: &str = "Kustomization.kustomize.toolkit.fluxcd.io:shop/web";
+const MAP: &str = "cm:shop/a";
+const SHOP: &str = "
+    ns shop of=shop
+    Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop
+    crd kustomizations.kustomize.toolkit.fluxcd.io defines=Kustomization.kustomize.toolkit.fluxcd.io
+    cm shop/a of=shop labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+    cm shop/free of=shop
+";
+
+fn parent(state: &str) -> String {
+    format!("Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop state={state}")
+}
+
+fn suspended() -> Scenario {
+    let mut scenario = Scenario::of(SHOP);
+    scenario.reconcile();
+    scenario.answer(KUSTOMIZATION, Outcome::Suspended);
+    scenario
+}
+
+fn problem(scenario: &Scenario, uid: &str) -> Option<UnknownReason> {
+    match &scenario.progress(uid).problem {
+        Some(StepProblem::Unknown { reason }) => Some(reason.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn parent_is_suspended_before_its_first_object_goes_and_goes_after_the_last() {
+    let mut scenario = Scenario::of(SHOP);
+    assert_eq!(
+        scenario.reconcile(),
+        ["DELETE ConfigMap shop/free", "PATCH Kustomization shop/web",]
+    );
+    scenario.answer(KUSTOMIZATION, Outcome::Suspended);
+    assert!(scenario.reconcile().is_empty(), "the watch has not shown it yet");
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    scenario.gone("cm shop/free");
+    assert!(scenario.reconcile().is_empty());
+    scenario.gone("cm shop/a");
+    assert_eq!(scenario.reconcile(), ["DELETE Kustomization shop/web"]);
+}
+
+#[test]
+fn parent_that_is_suspended_already_is_not_patched() {
+    let mut scenario =
+        Scenario::of(&SHOP.replace("web of=shop\n", "web of=shop state=suspended\n"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "DELETE ConfigMap shop/free"]);
+    assert_eq!(scenario.run.suspensions().count(), 0);
+}
+
+#[test]
+fn reconciliation_that_was_under_way_ends_first_or_takes_too_long() {
+    let mut scenario = suspended();
+    scenario.applied(&parent("suspended,applying"));
+    assert!(scenario.reconcile().is_empty());
+    let wakes = scenario.run.wake(scenario.now);
+    assert!(wakes.is_some_and(|at| at <= scenario.now + jiff::SignedDuration::from_mins(2)));
+    let mut other =
+        Scenario { run: scenario.run.clone(), index: scenario.index.clone(), now: scenario.now };
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    other.pass(120);
+    assert_eq!(other.reconcile(), ["DELETE ConfigMap shop/a"]);
+}
+
+#[test]
+fn parent_that_somebody_made_active_again_holds_its_objects_until_it_is_suspended() {
+    let mut scenario = suspended();
+    scenario.applied(&parent("suspended"));
+    scenario.applied(&parent("active"));
+    scenario.pass(9);
+    assert!(scenario.reconcile().is_empty());
+    assert_eq!(problem(&scenario, MAP), None);
+    scenario.pass(1);
+    assert!(scenario.reconcile().is_empty(), "it is not suspended twice");
+    let by_parent = Some(UnknownReason::ParentActive {
+        parent: fixture::object(&parent("active")).reference(),
+    });
+    assert_eq!(problem(&scenario, MAP), by_parent);
+    assert_eq!(problem(&scenario, KUSTOMIZATION), by_parent);
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    assert_eq!(problem(&scenario, MAP), None);
+    assert_eq!(problem(&scenario, KUSTOMIZATION), None);
+}
+
+#[test]
+fn objects_of_a_parent_that_a_person_skipped_wait_only_while_it_is_active() {
+    let mut scenario = Scenario::of(SHOP);
+    scenario.steer(&command(RunCommand::Skip(scenario.id(KUSTOMIZATION))));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/free"]);
+    assert!(matches!(problem(&scenario, MAP), Some(UnknownReason::ParentActive { .. })));
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+}
+
+#[test]
+fn objects_of_an_active_parent_outside_the_plan_wait_until_a_person_suspends_it() {
+    let outside =
+        SHOP.replace("shop/web of=shop", "flux/web").replace("namespace:shop", "namespace:flux");
+    let mut scenario = Scenario::of(&format!("ns flux\n{outside}"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/free"]);
+    assert!(matches!(problem(&scenario, MAP), Some(UnknownReason::ParentActive { .. })));
+    scenario.applied("Kustomization.kustomize.toolkit.fluxcd.io flux/web state=suspended");
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+}
+
+#[test]
+fn refused_suspension_is_retried_and_nothing_goes_meanwhile() {
+    let mut scenario = Scenario::of(SHOP);
+    scenario.reconcile();
+    scenario.answer(KUSTOMIZATION, Outcome::Refused { code: 403, message: "no".into() });
+    assert!(scenario.reconcile().is_empty());
+    assert!(matches!(
+        scenario.progress(KUSTOMIZATION).problem,
+        Some(StepProblem::Refused { code: 403, .. })
+    ));
+    scenario.pass(25);
+    assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
+}
+
+#[test]
+fn suspension_whose_answer_was_lost_is_seen_by_the_watch_or_sent_again() {
+    let mut scenario = Scenario::of(SHOP);
+    scenario.reconcile();
+    scenario.gone("cm shop/free");
+    scenario.steer(&Input::Recover);
+    let mut seen =
+        Scenario { run: scenario.run.clone(), index: scenario.index.clone(), now: scenario.now };
+    assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
+    seen.applied(&parent("suspended"));
+    assert_eq!(seen.reconcile(), ["DELETE ConfigMap shop/a"]);
+    let undo: Vec<_> = seen.run.suspensions().map(|it| it.undo.unwrap().body.to_string()).collect();
+    assert_eq!(
+        undo,
+        [
+            r#"[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"add","path":"/spec/suspend","value":false}]"#
+        ]
+    );
+}
+
+#[test]
+fn stopped_run_says_what_is_left_suspended() {
+    let mut scenario = suspended();
+    scenario.applied(&parent("suspended"));
+    scenario.steer(&command(RunCommand::Stop));
+    scenario.reconcile();
+    let left: Vec<_> = scenario.run.suspensions().collect();
+    let off = switched_off(&left, &scenario.index);
+    let told: Vec<_> =
+        off.iter().map(|(it, what, undo)| (it.root.to_string(), *what, *undo)).collect();
+    assert_eq!(told, [("Kustomization shop/web".to_owned(), SwitchedOff::Parent, true)]);
+    scenario.applied(&parent("active"));
+    assert!(switched_off(&left, &scenario.index).is_empty());
+}
+
+#[test]
+fn only_an_application_of_argo_cd_that_was_as_it_is_known_is_suspended() {
+    let mut scenario = Scenario::of(
+        "
+        ns shop of=shop
+        Application.argoproj.io shop/web of=shop
+        cm shop/a of=shop argocd=web
+    ",
+    );
+    let decision = scenario.decide();
+    let patch = decision.actions.iter().find_map(|action| match action {
+        Action::Suspend { patch, .. } => Some(patch.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        patch.as_deref(),
+        Some(
+            r#"[{"op":"test","path":"/metadata/uid","value":"Application.argoproj.io:shop/web"},{"op":"test","path":"/spec/syncPolicy/automated","value":false},{"op":"remove","path":"/spec/syncPolicy/automated"}]"#
+        )
+    );
+}
