@@ -27,7 +27,6 @@ use jiff::Timestamp;
 use teardown::{
     fetched::Question,
     plan::{Plan, PlanId},
-    remedy::switched_off,
     run::{Input, RunId},
 };
 use tokio::{
@@ -239,11 +238,10 @@ impl Hub {
                 attempts.complete(&attempt, outcome, &self.cluster, journal)?;
             }
             Incoming::ReadSwitchedOff { reply } => {
-                let attempts = self.runs.attempts().latest_first(&self.cluster);
-                let off = switched_off(attempts, self.cluster.index());
-                let off =
-                    off.into_iter().map(|(attempt, what, undo)| (attempt.clone(), what, undo));
-                send_reply(reply, off.collect());
+                let attempts = self.runs.attempts();
+                let is_allowed = attempts.are_allowed();
+                let latest = attempts.latest_first(&self.cluster);
+                send_reply(reply, self.cluster.put_backs(&latest, is_allowed));
             }
             Incoming::ReadAttempts { reply } => {
                 let attempts = self.runs.attempts().latest_first(&self.cluster);

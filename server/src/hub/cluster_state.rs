@@ -12,7 +12,7 @@ use teardown::{
     index::Index,
     message::Record,
     observation::Observation,
-    remedy::{Attempt, Remedy, remedies},
+    remedy::{Attempt, PutBack, Remedy, put_backs, remedies},
     run::Run,
     unit::{Unit, UnitId},
     wanted::wanted,
@@ -161,6 +161,11 @@ impl ClusterState {
             self.wanted.clear();
         }
         &self.wanted
+    }
+
+    /// The things that are switched off, with the ways to put them back.
+    pub(super) fn put_backs(&self, attempts: &[&Attempt], is_allowed: bool) -> Vec<PutBack> {
+        put_backs(attempts.iter().copied(), self.index(), is_allowed, &self.name)
     }
 
     /// The records of the overview. The cards of its units are kept until they may differ.

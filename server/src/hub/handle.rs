@@ -13,7 +13,7 @@ use teardown::{
     observation::Observation,
     plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
     preflight::{Answer, PreflightView, Question, Unasked},
-    remedy::{Attempt, AttemptOutcome, Confirmation, Remedy, RemedyRefusal, Request, SwitchedOff},
+    remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy, RemedyRefusal, Request},
     run::{RunCommand, RunId},
     tally::Tally,
     unit::UnitId,
@@ -163,8 +163,8 @@ pub enum Incoming {
     },
     /// A reader requests the things that remedies switched off and nobody has put back.
     ReadSwitchedOff {
-        /// The channel for the reply: the attempts, with what is off and whether Unwind can put it back.
-        reply: oneshot::Sender<Vec<(Attempt, SwitchedOff, bool)>>,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Vec<PutBack>>,
     },
     /// A reader requests all remedies that persons had done, the latest first.
     ReadAttempts {
@@ -529,11 +529,11 @@ impl HubHandle {
         self.request(|reply| Incoming::UndoRemedy { attempt, confirm, by, reply }).await
     }
 
-    /// The things that remedies switched off and nobody has put back, with whether Unwind can.
+    /// The things that remedies or runs switched off and nobody has put back.
     ///
     /// # Errors
     /// [`HubClosed`] if the process is ending.
-    pub async fn switched_off(&self) -> Result<Vec<(Attempt, SwitchedOff, bool)>, HubClosed> {
+    pub async fn switched_off(&self) -> Result<Vec<PutBack>, HubClosed> {
         self.request(|reply| Incoming::ReadSwitchedOff { reply }).await
     }
 

@@ -20,6 +20,7 @@ mod finalizer;
 mod namespace;
 mod node;
 mod pod;
+mod put_back;
 mod reach;
 mod request;
 mod storage;
@@ -37,6 +38,7 @@ pub use self::{
         SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
+    put_back::{PutBack, put_backs},
     reach::Reach,
     request::{Request, Verb},
 };

@@ -258,7 +258,7 @@ fn same_seed_gives_the_same_transcript_history_and_requests() {
 }
 
 /// Each mutant with the invariants that it breaks in one run, and with a part of each violation's text.
-const MUTANTS: [(Mutant, &[(&str, &str)]); 22] = [
+const MUTANTS: [(Mutant, &[(&str, &str)]); 23] = [
     (Mutant::NoPrecondition, &[("I2", "has no UID precondition")]),
     (Mutant::NoVersion, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, &[("I1", "")]),

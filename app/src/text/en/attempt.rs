@@ -1,8 +1,8 @@
 //! The remedies that persons had Unwind do, each in one line. Only the server asks for it: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, SWITCHED_OFF, Way, WayOffer},
-    remedy::{Attempt, AttemptOutcome, Harm, SwitchedOff},
+    advice::{Advice, SWITCHED_OFF, Way, WayCommand, WayOffer},
+    remedy::{Attempt, AttemptOutcome, Harm, PutBack, SwitchedOff},
 };
 
 use super::{
@@ -60,13 +60,12 @@ fn outcome(outcome: &AttemptOutcome) -> String {
     }
 }
 
-/// The things that remedies switched off, each as a way to put it back.
-pub fn switched_off_advice(off: &[(Attempt, SwitchedOff, bool)]) -> Advice {
-    let ways = off.iter().map(|(attempt, what, undo)| put_back(attempt, *what, *undo)).collect();
-    Advice { ways, ..Advice::default() }
+/// The things that are switched off, each as a way to put it back.
+pub fn switched_off_advice(off: &[PutBack]) -> Advice {
+    Advice { ways: off.iter().map(put_back).collect(), ..Advice::default() }
 }
 
-fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
+fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
     let object = &attempt.request.object;
     let is = match what {
         SwitchedOff::Node => "is marked out of service",
@@ -75,12 +74,16 @@ fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
         SwitchedOff::Workload => "is scaled to 0",
         SwitchedOff::Parent => "is suspended by a run",
     };
-    let since = format!("{}, {}.", absolute(attempt.asked), isolated(&attempt.by));
-    let does = match undo {
-        true => format!("Since {since} Put it back once the reason for it is over."),
-        false => format!("Since {since} Unwind has no copy: put it back by hand."),
+    let since = format!("Since {}, {}.", absolute(attempt.asked), isolated(&attempt.by));
+    let does = match (by_unwind, line) {
+        (true, _) => format!("{since} Put it back once the reason for it is over."),
+        (false, Some(_)) => {
+            format!("{since} Once the reason for it is over, put it back with this command.")
+        }
+        (false, None) => format!("{since} Unwind has no copy: put it back by hand."),
     };
-    let offer = undo.then(|| WayOffer {
+    let command = |line: &String| WayCommand { what: "kubectl".to_owned(), line: line.clone() };
+    let offer = by_unwind.then(|| WayOffer {
         diagnosis: SWITCHED_OFF.to_owned(),
         hash: attempt.id.clone(),
         name: object.name.to_string(),
@@ -96,7 +99,7 @@ fn put_back(attempt: &Attempt, what: SwitchedOff, undo: bool) -> Way {
         needs: Vec::new(),
         undo: None,
         withheld: None,
-        commands: Vec::new(),
+        commands: line.iter().map(command).collect(),
         offer,
     }
 }

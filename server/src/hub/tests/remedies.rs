@@ -1,6 +1,8 @@
 //! Remedies that a person has the server do.
 
-use teardown::remedy::{AttemptOutcome, Confirmation, Harm, Remedy, RemedyAct, RemedyRefusal};
+use teardown::remedy::{
+    AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal,
+};
 
 use super::*;
 use crate::hub::{Remedies, RemedyCall};
@@ -208,7 +210,7 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let gone = API.lines().filter(|line| !line.contains("apiservice")).collect::<Vec<_>>();
     let again = Cluster::before(&disk, &gone.join("\n")).await;
     let off = again.hub.switched_off().await.unwrap();
-    let [(known, _, can_be_put_back)] = &off[..] else { panic!("{off:?}") };
-    assert_eq!(known.outcome, AttemptOutcome::Unknown { message: None });
-    assert!(can_be_put_back);
+    let [PutBack { attempt, by_unwind, .. }] = &off[..] else { panic!("{off:?}") };
+    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    assert!(by_unwind);
 }

@@ -407,19 +407,19 @@ impl Attempt {
     }
 }
 
-/// The attempts that switched something off which is still off, each thing once, with whether Unwind can put it back.
+/// The attempts that switched something off which is still off, each thing once.
 pub fn switched_off<'a>(
     latest_first: impl IntoIterator<Item = &'a Attempt>,
     index: &Index,
-) -> Vec<(&'a Attempt, SwitchedOff, bool)> {
-    let mut found: Vec<(&Attempt, SwitchedOff, bool)> = Vec::new();
+) -> Vec<(&'a Attempt, SwitchedOff)> {
+    let mut found: Vec<(&Attempt, SwitchedOff)> = Vec::new();
     for attempt in latest_first {
         let Some(what) = attempt.switched_off(index) else { continue };
-        let is_same = |(known, it, _): &(&Attempt, SwitchedOff, bool)| {
+        let is_same = |(known, it): &(&Attempt, SwitchedOff)| {
             *it == what && known.request.object == attempt.request.object
         };
         if !found.iter().any(is_same) {
-            found.push((attempt, what, attempt.undo_now(index).is_some()));
+            found.push((attempt, what));
         }
     }
     found

@@ -1,7 +1,7 @@
 //! Objects that a GitOps parent in the plan declares.
 
 use super::*;
-use crate::remedy::{SwitchedOff, switched_off};
+use crate::remedy::{PutBack, SwitchedOff, put_backs};
 
 const KUSTOMIZATION: &str = "Kustomization.kustomize.toolkit.fluxcd.io:shop/web";
 const MAP: &str = "cm:shop/a";
@@ -154,12 +154,17 @@ fn stopped_run_says_what_is_left_suspended() {
     scenario.steer(&command(RunCommand::Stop));
     scenario.reconcile();
     let left: Vec<_> = scenario.run.suspensions().collect();
-    let off = switched_off(&left, &scenario.index);
-    let told: Vec<_> =
-        off.iter().map(|(it, what, undo)| (it.root.to_string(), *what, *undo)).collect();
-    assert_eq!(told, [("Kustomization shop/web".to_owned(), SwitchedOff::Parent, true)]);
+    let off = put_backs(&left, &scenario.index, false, "prod");
+    let [PutBack { what: SwitchedOff::Parent, by_unwind: false, line: Some(line), .. }] = &off[..]
+    else {
+        panic!("{off:?}")
+    };
+    assert_eq!(
+        line,
+        r#"kubectl --context=prod --namespace=shop patch kustomizations.kustomize.toolkit.fluxcd.io/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"add","path":"/spec/suspend","value":false}]'"#
+    );
     scenario.applied(&parent("active"));
-    assert!(switched_off(&left, &scenario.index).is_empty());
+    assert!(put_backs(&left, &scenario.index, false, "prod").is_empty());
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! The things that are switched off, and the ways to put them back.
+
+use super::{
+    attempt::{Attempt, SwitchedOff},
+    command::{self, Purpose},
+    request::Verb,
+};
+use crate::index::Index;
+
+/// A thing that is switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutBack {
+    /// The attempt, or the run's request, that switched it off.
+    pub attempt: Attempt,
+    /// The thing.
+    pub what: SwitchedOff,
+    /// Whether Unwind can put it back.
+    pub by_unwind: bool,
+    /// The line of kubectl that puts it back; none where that takes a copy of an object.
+    pub line: Option<String>,
+}
+
+/// The things that are still switched off, each once. `is_allowed` says whether Unwind sends such requests at all; `context` is
+/// the cluster's name in the kubeconfig.
+pub fn put_backs<'a>(
+    latest_first: impl IntoIterator<Item = &'a Attempt>,
+    index: &Index,
+    is_allowed: bool,
+    context: &str,
+) -> Vec<PutBack> {
+    let off = super::switched_off(latest_first, index).into_iter();
+    off.map(|(attempt, what)| {
+        let undo = attempt.undo_now(index);
+        let line = undo.as_ref().and_then(|undo| {
+            let kind = match undo.verb {
+                Verb::JsonPatch => "--type=json",
+                Verb::MergePatch => "--type=merge",
+                Verb::Delete | Verb::Create => return None,
+            };
+            let (object, body) = (index.named(&undo.object)?, undo.body.to_string());
+            command::about(Purpose::Undo, object, "patch", &[kind, "-p", &body])?.line(context)
+        });
+        let by_unwind = is_allowed && undo.is_some();
+        PutBack { attempt: attempt.clone(), what, by_unwind, line }
+    })
+    .collect()
+}
