@@ -2,42 +2,27 @@
 //! of the sandbox says what was asked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod whole_server;
+
 use std::time::Duration;
 
-use jiff::Timestamp;
-use sandbox::{
-    cluster::Actor, control_plane::ControlPlane, controller::timing::Timing,
-    fault::AdmissionDecision, service::Sandbox,
-};
+use sandbox::{cluster::Actor, control_plane::ControlPlane, fault::AdmissionDecision};
 use serde_json::{Value, json};
 use server::{
-    chance::Chance,
-    cluster::Cluster,
-    hub::{self, Hub, HubHandle, Incoming, PreflightRequest, Refusal},
+    hub::{self, Hub, HubHandle, Incoming, PreflightRequest},
     journal::Journal,
 };
 use teardown::{
     fixture,
-    plan::{Choices, Plan, PlanId},
+    plan::{Choices, PlanId},
     preflight::{Answer, CheckState, NoteCode, PreflightView, Severity, Unasked},
-    unit::UnitId,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+use whole_server::{Server, create};
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
-
-/// A server, and its simulated cluster.
-struct Server {
-    hub: HubHandle,
-    sandbox: Sandbox,
-    _tasks: JoinSet<()>,
-}
-
-fn create(world: &mut ControlPlane, group: &str, plural: &str, namespace: &str, object: Value) {
-    world.cluster.create(&Actor::admin(), group, plural, namespace, object).unwrap();
-}
 
 fn metadata(name: &str) -> Value {
     json!({"name": name, "labels": {"app.kubernetes.io/part-of": "shop"}})
@@ -61,48 +46,9 @@ fn webhook(name: &str, resource: &str, config: &Value) -> Value {
 }
 
 impl Server {
-    /// A server that talks to this world as this actor.
-    fn start(actor: Actor, set_up: impl FnOnce(&mut ControlPlane)) -> Self {
-        let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
-        let mut world = ControlPlane::new(now, 1, Timing::default());
-        world.run_until_idle();
-        set_up(&mut world);
-        let sandbox = Sandbox::of(world);
-        let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
-        let (out, calls) = mpsc::channel(hub::CALLS);
-        let (asked, requests) = mpsc::channel(hub::PREFLIGHTS);
-        let chance = Chance::seeded(1);
-        let cluster = Cluster::served_by(sandbox.speaking_as(Some(actor)), "sandbox")
-            .repeatable(chance.clone())
-            .answering(requests);
-        let hub = Hub::open("sandbox".into(), inbox, out, Journal::in_memory()).unwrap();
-        let hub = hub.repeatable(now, chance).unwrap().asking(asked);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
-        let handle = HubHandle::new(mailbox.clone());
-        tasks.spawn(async move {
-            cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
-        });
-        Self { hub: handle, sandbox, _tasks: tasks }
-    }
-
-    /// The plan of the unit `shop`, once every kind is listed.
-    async fn plan(&self) -> PlanId {
-        for _ in 0..600 {
-            let made = self.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap();
-            match made {
-                Ok(plan) => return Plan::clone(&plan).id,
-                Err(Refusal::NotReady | Refusal::UnknownUnit(_)) => {}
-                Err(refusal) => panic!("{refusal:?}"),
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("the cluster is never listed");
-    }
-
     /// The preflight of the unit `shop`, once it is done.
     async fn preflight(&self) -> PreflightView {
-        let plan = self.plan().await;
+        let plan = self.plan("shop", Choices::default()).await.id.clone();
         let mut view = self.hub.start_preflight(plan.clone()).await.unwrap().unwrap();
         for _ in 0..1_000 {
             if view.state == CheckState::Done {

@@ -195,6 +195,7 @@ fn namespace_with_content(case: &Case<'_>) -> Option<String> {
         (case.state.is_known_to_plan(it) || (case.seen)(it))
             && !is_made_by_the_cluster(it)
             && !is_of_people(it, case)
+            && !is_light_and_came_back(it, case)
     })?;
     Some(format!("{} is in it", title(left)))
 }
@@ -206,6 +207,14 @@ fn is_made_by_the_cluster(object: &Value) -> bool {
         "Endpoints" | "EndpointSlice" | "Event" | "Lease" => true,
         _ => false,
     }
+}
+
+/// Whether an object has the name of a planned one that is gone, and holds nothing. Such objects are deleted together with the
+/// namespace: controllers make them again as long as it is there.
+fn is_light_and_came_back(object: &Value, case: &Case<'_>) -> bool {
+    matches!(kind(object), "ConfigMap" | "Secret" | "ServiceAccount" | "RoleBinding")
+        && list(object, "/metadata/finalizers").is_empty()
+        && case.state.has_name_of_planned(object)
 }
 
 /// Whether an object gives rights to people outside of the unit. Such objects are deleted together with the namespace.

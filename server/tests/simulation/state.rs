@@ -123,6 +123,13 @@ impl State {
         self.creation(object).is_some_and(|(_, since)| *since > self.planned)
     }
 
+    /// Whether an object has the name of another one that the plan could know.
+    pub(crate) fn has_name_of_planned(&self, object: &Value) -> bool {
+        let Some((key, _)) = self.creation(object) else { return false };
+        let mut others = self.creations.iter().filter(|(other, _)| **other != uid(object));
+        others.any(|(other, (name, _))| name == key && self.known.contains(other))
+    }
+
     /// Whether an object in a namespace carried the label of a unit when the plan was made.
     pub(crate) fn was_declared_in(&self, namespace: &str) -> bool {
         self.declared_in.contains(namespace)

@@ -1,6 +1,7 @@
 //! Decides the next events and actions of a run.
 
 mod answer;
+mod came_back;
 mod kept_data;
 mod late_objects;
 mod parent;

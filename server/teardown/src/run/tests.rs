@@ -9,6 +9,7 @@ mod refusal;
 mod retry;
 mod skip;
 
+mod came_back;
 mod confirmed;
 mod kept_data;
 mod parent;

@@ -16,6 +16,7 @@ use crate::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
         served_namespaces,
     },
+    unit::named_unit,
     unknown_reason::{ATTACHMENTS, UnconfirmedPod, UnknownReason},
 };
 
@@ -23,12 +24,13 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     Run::check_parents_suspended,
     Run::check_pods_confirmed,
     Run::check_blockers_gone,
     Run::check_recreating_owners_gone,
     Run::check_workloads_have_no_pods,
+    Run::check_still_in_unit,
     Run::check_storage_released,
     Run::check_unused,
     Run::check_kind_empty,
@@ -57,13 +59,18 @@ impl Run {
         self.progress(step).is_some_and(|progress| progress.stage == Stage::Gone)
     }
 
-    /// Whether every object in front of a step is proven gone.
+    /// Whether every object in front of a step is proven gone. What came back and goes with its namespace does not hold that
+    /// namespace.
     fn check_blockers_gone(
         &self,
         step: &Step,
-        _: &mut ReconcileContext<'_>,
+        context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        Ok(step.after.iter().all(|blocker| self.is_gone(blocker.step)))
+        let is_namespace = step.kind.is("", "Namespace");
+        Ok(step.after.iter().all(|blocker| {
+            self.is_gone(blocker.step)
+                || is_namespace && self.goes_with_namespace(blocker.step, context.index)
+        }))
     }
 
     /// Whether no owner is left that would re-create an object in front of a step.
@@ -88,6 +95,22 @@ impl Run {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the object's own labels and annotations still name the unit that they named when the plan was made.
+    ///
+    /// A ConfigMap whose label `app.kubernetes.io/part-of` was changed to another application is not deleted.
+    fn check_still_in_unit(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let Some(object) = context.index.get(&step.uid) else { return Ok(true) };
+        let named = named_unit(object);
+        if named == step.named {
+            return Ok(true);
+        }
+        Err(UnknownReason::GivenAway { to: named.map(|unit| unit.to_string()) })
     }
 
     /// Whether the volume of a claim, or a volume, is attached to no node.
@@ -358,6 +381,7 @@ impl Run {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
                 || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
+                || self.came_back_to_go(object, index)
         };
         let content = index.in_namespace(namespace);
         let late_object =

@@ -162,3 +162,27 @@ fn repeated_problem_has_one_feed_entry() {
         "it is read at once when the index has no user left"
     );
 }
+
+#[test]
+fn object_that_was_given_to_another_unit_after_the_plan_is_not_deleted() {
+    let mut scenario = Scenario::of(
+        "
+        ns shop of=shop
+        cm shop/a of=shop
+        cm shop/b of=shop
+        ",
+    );
+    scenario.applied("cm shop/a of=other");
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/b"]);
+    let given_away = |to: Option<&str>| {
+        let reason = UnknownReason::GivenAway { to: to.map(str::to_owned) };
+        Some(StepProblem::Unknown { reason })
+    };
+    assert_eq!(scenario.progress("cm:shop/a").problem, given_away(Some("other")));
+    scenario.applied("cm shop/a");
+    scenario.reconcile();
+    assert_eq!(scenario.progress("cm:shop/a").problem, given_away(None));
+    scenario.applied("cm shop/a of=shop");
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    assert_eq!(scenario.progress("cm:shop/a").problem, None);
+}

@@ -1,0 +1,228 @@
+//! Applications that a Kustomization of Flux declares, torn down by a whole server against the sandbox under paused time. The
+//! request log of the sandbox says what was sent.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod whole_server;
+
+use std::time::Duration;
+
+use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
+use serde_json::{Value, json};
+use teardown::{
+    message::{Message, Record, Topic},
+    plan::Choices,
+    remedy::{PutBack, SwitchedOff},
+    run::{RunCommand, RunId, RunState},
+    unknown_reason::UnknownReason,
+};
+use whole_server::{Server, create};
+
+const FLUX: &str = "kustomize.toolkit.fluxcd.io";
+
+fn metadata(name: &str, labels: Value) -> Value {
+    let mut metadata = json!({"name": name, "labels": labels});
+    metadata["labels"]["app.kubernetes.io/part-of"] = json!("shop");
+    metadata
+}
+
+/// The unit `shop`: a namespace with a ConfigMap and a claim that the Kustomization `web` declares, and a ConfigMap that it does
+/// not. The Kustomization is in the unit if its namespace is.
+fn shop(world: &mut ControlPlane, parent: &str, spec: Value) {
+    let definition = json!({
+        "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
+        "spec": {
+            "group": FLUX, "scope": "Namespaced",
+            "names": {"plural": "kustomizations", "kind": "Kustomization", "singular": "kustomization", "listKind": "KustomizationList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    create(world, "apiextensions.k8s.io", "customresourcedefinitions", "", definition);
+    world.run_until_idle();
+    world.cluster.clock.advance(Duration::from_secs(5));
+    world.run_until_idle();
+    for name in ["shop", "flux"] {
+        let of_unit = metadata(name, json!({}));
+        let metadata = if name == "shop" { of_unit } else { json!({"name": name}) };
+        create(world, "", "namespaces", "", json!({"metadata": metadata}));
+    }
+    let marks = || {
+        json!({
+            "kustomize.toolkit.fluxcd.io/name": "web",
+            "kustomize.toolkit.fluxcd.io/namespace": parent,
+        })
+    };
+    let mut kustomization = json!({
+        "metadata": metadata("web", json!({})),
+        "spec": spec,
+    });
+    kustomization["metadata"]["finalizers"] = json!(["finalizers.fluxcd.io"]);
+    if parent == "flux" {
+        kustomization["metadata"]["labels"] = json!({});
+    }
+    create(world, FLUX, "kustomizations", parent, kustomization);
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata("settings", marks())}));
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata("free", json!({}))}));
+    create(
+        world,
+        "",
+        "persistentvolumeclaims",
+        "shop",
+        json!({
+            "metadata": metadata("data", marks()),
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}},
+        }),
+    );
+    world.run_until_idle();
+}
+
+fn has(world: &ControlPlane, group: &str, plural: &str, namespace: &str, name: &str) -> bool {
+    world.cluster.get(&Key::new(group, plural, namespace, name)).is_some()
+}
+
+fn has_map(world: &ControlPlane, name: &str) -> bool {
+    has(world, "", "configmaps", "shop", name)
+}
+
+fn has_parent(world: &ControlPlane, namespace: &str) -> bool {
+    has(world, FLUX, "kustomizations", namespace, "web")
+}
+
+fn is_suspended(world: &ControlPlane, namespace: &str) -> bool {
+    let parent = world.cluster.get(&Key::new(FLUX, "kustomizations", namespace, "web"));
+    parent.is_some_and(|parent| parent["spec"]["suspend"] == true)
+}
+
+fn suspend(server: &Server, namespace: &str, suspend: bool) {
+    let key = Key::new(FLUX, "kustomizations", namespace, "web");
+    let change = |parent: &mut Value| parent["spec"]["suspend"] = json!(suspend);
+    server
+        .sandbox
+        .with(|world| world.cluster.modify(&Actor::admin(), &key, "", change).map(drop))
+        .unwrap();
+}
+
+impl Server {
+    /// The changes that the server asked for, in order.
+    fn changes(&self) -> Vec<String> {
+        let told = |entry: &sandbox::log::Entry| {
+            let key = entry.key.as_ref()?;
+            let is_change =
+                matches!(entry.verb.as_str(), "delete" | "patch") && entry.actor == "li";
+            (is_change && entry.effect && !entry.dry_run)
+                .then(|| format!("{} {}/{}", entry.verb, key.plural, key.name))
+        };
+        self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(told).collect())
+    }
+
+    async fn state(&self, run: &RunId) -> RunState {
+        let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
+        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
+        let of_run = |record: &Record| match record {
+            Record::Run(card) if card.id == *run => Some(card.state),
+            _ => None,
+        };
+        records.iter().find_map(of_run).unwrap()
+    }
+
+    async fn is_held_by_its_parent(&self, run: &RunId) -> bool {
+        let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
+        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
+        format!("{records:?}").contains(&format!(
+            "{:?}",
+            UnknownReason::ParentActive {
+                parent: teardown::object::ObjectRef {
+                    group: FLUX.into(),
+                    kind: "Kustomization".into(),
+                    namespace: Some("flux".into()),
+                    name: "web".into(),
+                },
+            }
+        ))
+    }
+}
+
+fn li() -> Actor {
+    Actor { name: "li".into(), ..Actor::admin() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn application_goes_in_order_and_nothing_of_it_comes_back() {
+    let server = Server::start(li(), |world| shop(world, "shop", json!({"prune": true})));
+    let plan = server.plan("shop", Choices::default()).await;
+    let run = server.run(&plan).await;
+    server.until("the namespace is gone", |world| !has(world, "", "namespaces", "", "shop")).await;
+    let changes = server.changes();
+    let at = |wanted: &str| {
+        changes
+            .iter()
+            .position(|it| it == wanted)
+            .unwrap_or_else(|| panic!("{wanted}: {changes:?}"))
+    };
+    let suspended = at("patch kustomizations/web");
+    assert!(suspended < at("delete configmaps/settings"), "{changes:?}");
+    assert!(suspended < at("delete persistentvolumeclaims/data"), "{changes:?}");
+    let last = at("delete kustomizations/web");
+    assert!(last > at("delete configmaps/settings"), "{changes:?}");
+    assert!(last > at("delete persistentvolumeclaims/data"), "{changes:?}");
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(server.sandbox.with(|world| !has_map(world, "settings")));
+    assert_eq!(server.state(&run).await, RunState::Finished);
+    assert_eq!(server.hub.switched_off().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_back() {
+    // The claim stays, so its parent does.
+    let server = Server::start(li(), |world| {
+        shop(world, "shop", json!({"prune": true}));
+        let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
+        let hold = |claim: &mut Value| {
+            claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
+        };
+        world.cluster.modify(&Actor::admin(), &claim, "", hold).map(drop).unwrap();
+    });
+    let plan = server.plan("shop", Choices::default()).await;
+    let run = server.run(&plan).await;
+    server.until("the map is gone", |world| !has_map(world, "settings")).await;
+    server.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
+    assert!(server.sandbox.with(|world| is_suspended(world, "shop")));
+    let off = server.hub.switched_off().await.unwrap();
+    let [PutBack { attempt, what: SwitchedOff::Parent, by_unwind: true, line: Some(_) }] = &off[..]
+    else {
+        panic!("{off:?}")
+    };
+    let undone = server.hub.undo_remedy(attempt.id.clone(), "web".into(), "Li".into()).await;
+    undone.unwrap().unwrap();
+    server.until("it is active", |world| !is_suspended(world, "shop")).await;
+    server.until("its objects are back", |world| has_map(world, "settings")).await;
+    assert_eq!(server.hub.switched_off().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_parent_outside_wait_until_a_person_suspends_it() {
+    let server = Server::start(li(), |world| shop(world, "flux", json!({"prune": true})));
+    let plan = server.plan("shop", Choices::default()).await;
+    let run = server.run(&plan).await;
+    server.until("the free map is gone", |world| !has_map(world, "free")).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(server.sandbox.with(|world| has_map(world, "settings")));
+    assert!(server.is_held_by_its_parent(&run).await);
+    assert_eq!(server.changes(), ["delete configmaps/free"]);
+    suspend(&server, "flux", true);
+    server.until("the namespace is gone", |world| !has(world, "", "namespaces", "", "shop")).await;
+    assert!(server.sandbox.with(|world| has_parent(world, "flux")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn parent_that_was_suspended_before_is_left_as_it_was() {
+    let server = Server::start(li(), |world| {
+        shop(world, "shop", json!({"prune": true, "suspend": true}));
+    });
+    let plan = server.plan("shop", Choices::default()).await;
+    server.run(&plan).await;
+    server.until("the namespace is gone", |world| !has(world, "", "namespaces", "", "shop")).await;
+    assert!(server.changes().iter().all(|it| !it.starts_with("patch")));
+}
