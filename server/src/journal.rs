@@ -7,7 +7,7 @@
 //! causes a panic or a shortened run.
 //!
 //! ```text
-//! hub ── put_plan, begin, append ──► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
+//! hub ── begin, append, put_… ────► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
 //!     ◄─ plan, runs, replay ───────
 //! ```
 //!
@@ -17,7 +17,7 @@ mod file;
 mod memory;
 mod seal;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -34,12 +34,14 @@ pub use self::{
     memory::MemoryStore,
 };
 
-/// A store of named values and records.
+/// A store of named values and records. After an error it can be used again: the next call finds the present state of the
+/// disk.
 pub trait Store: Send {
     /// Writes all of `puts` or none of them, and returns once they would survive a power failure.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was written.
+    /// [`StoreError`]. With [`StoreError::OutOfOrder`] nothing was written; otherwise either all or nothing was, because a
+    /// disk may fail after it has kept the bytes.
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError>;
 
     /// The value under `name`.
@@ -72,6 +74,10 @@ pub enum Shelf {
     Counts,
     /// Remedies that persons had done, by the attempt's id.
     Attempts,
+    /// The persons who released runs that cannot be read, by the run's id.
+    Releases,
+    /// The number of the last process that has written, as the only value.
+    Epoch,
 }
 
 /// One write.
@@ -161,6 +167,12 @@ pub enum JournalError {
         /// The number of records that exist.
         kept: u64,
     },
+    /// The head is missing, so the cluster and the plan of the run are unknown.
+    #[error("run {run} has no head")]
+    Headless {
+        /// The run.
+        run: RunId,
+    },
     /// A record is missing.
     #[error("record {expected} of run {run} is missing; the next one there is {found}")]
     Gap {
@@ -172,6 +184,20 @@ pub enum JournalError {
         found: u64,
     },
 }
+
+/// Events that are appended to one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a, E> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The number of events that the run has already.
+    pub first: u64,
+    /// The events.
+    pub events: &'a [E],
+}
+
+/// A value of the journal, or the reason why it cannot be read.
+pub type Readable<T> = Result<T, JournalError>;
 
 /// The fields of a run that are known from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,6 +221,16 @@ pub struct AttemptRecord {
     pub attempt: Attempt,
     /// The cluster that it changes.
     pub cluster: ClusterId,
+}
+
+/// A person's word that a run which cannot be read holds nothing up any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The person's name.
+    pub by: String,
+    /// The time.
+    pub at: Timestamp,
 }
 
 /// The identity of a cluster.
@@ -226,9 +262,16 @@ impl ClusterId {
     }
 }
 
+/// The name of the only value on its shelf.
+const EPOCH: &str = "epoch";
+
 /// The journal on a store.
 pub struct Journal {
     store: Box<dyn Store>,
+    /// The number of this process, once it was asked for.
+    epoch: Option<u64>,
+    /// Whether that number is on disk.
+    is_claimed: bool,
 }
 
 impl Journal {
@@ -247,17 +290,37 @@ impl Journal {
 
     /// A journal on another store.
     pub fn over(store: impl Store + 'static) -> Self {
-        Self { store: Box::new(store) }
+        Self { store: Box::new(store), epoch: None, is_claimed: false }
     }
 
-    /// Stores a plan. Storing the same plan twice changes nothing, because its id is its hash.
+    /// Writes the epoch again, which changes nothing, to see whether the disk takes it.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written.
-    pub fn put_plan(&mut self, plan: &Plan) -> Result<(), JournalError> {
-        let bytes = encode(plan, &format!("plan {}", plan.id))?;
-        let name = plan.id.to_string();
-        Ok(self.store.write(&[Put::Named { shelf: Shelf::Plans, name, bytes }])?)
+    /// [`JournalError`] if it does not.
+    pub fn check(&mut self) -> Result<(), JournalError> {
+        self.is_claimed = false;
+        self.write(vec![])
+    }
+
+    /// The number of this process: one more than that of the last one that has written.
+    fn epoch(&mut self) -> Result<u64, JournalError> {
+        if let Some(epoch) = self.epoch {
+            return Ok(epoch);
+        }
+        let last = self.store.read(Shelf::Epoch, EPOCH)?;
+        let last: u64 = last.map_or(Ok(0), |bytes| decode(&bytes, EPOCH))?;
+        Ok(*self.epoch.insert(last.saturating_add(1)))
+    }
+
+    /// Writes all of `puts` or none, and with the first write of this process its epoch.
+    fn write(&mut self, mut puts: Vec<Put>) -> Result<(), JournalError> {
+        if !self.is_claimed {
+            let bytes = encode(&self.epoch()?, EPOCH)?;
+            puts.push(Put::Named { shelf: Shelf::Epoch, name: EPOCH.to_owned(), bytes });
+        }
+        self.store.write(&puts)?;
+        self.is_claimed = true;
+        Ok(())
     }
 
     /// A stored plan.
@@ -269,63 +332,126 @@ impl Journal {
         bytes.map(|bytes| decode(&bytes, &format!("plan {id}"))).transpose()
     }
 
-    /// Begins a run: its head and its first events are one write, so that no run exists without its beginning.
+    /// Begins a run: its plan, its head and its first events are one write, so that no run exists without its beginning.
+    /// Storing a plan again changes nothing, because its id is its hash.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the run must not start.
+    /// [`JournalError`]; then the run must not start.
     pub fn begin<E: Serialize>(
         &mut self,
         head: &RunHead,
+        plan: &Plan,
         events: &[E],
     ) -> Result<(), JournalError> {
-        let bytes = encode(head, &format!("the head of run {}", head.run))?;
-        let mut puts = vec![Put::Named { shelf: Shelf::Runs, name: head.run.to_string(), bytes }];
+        let (run, id) = (head.run.to_string(), plan.id.to_string());
+        let bytes = encode(plan, &format!("plan {id}"))?;
+        let mut puts = vec![Put::Named { shelf: Shelf::Plans, name: id, bytes }];
+        let bytes = encode(head, &format!("the head of run {run}"))?;
+        puts.push(Put::Named { shelf: Shelf::Runs, name: run, bytes });
         puts.extend(records(&head.run, 0, events)?);
-        Ok(self.store.write(&puts)?)
+        self.write(puts)
     }
 
-    /// Appends events to a run that has `first` events already. They are on disk when this returns.
+    /// Appends the events of several runs in one write. They are on disk when this returns.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the actions that the events announce must not be executed.
-    pub fn append<E: Serialize>(
-        &mut self,
-        run: &RunId,
-        first: u64,
-        events: &[E],
-    ) -> Result<(), JournalError> {
-        Ok(self.store.write(&records(run, first, events)?)?)
+    /// [`JournalError`]; then the actions that the events announce must not be executed. [`Journal::count`] says whether the
+    /// events were written nevertheless.
+    pub fn append<E: Serialize>(&mut self, batches: &[Batch<'_, E>]) -> Result<(), JournalError> {
+        let mut puts = vec![];
+        for Batch { run, first, events } in batches {
+            puts.extend(records(run, *first, events)?);
+        }
+        self.write(puts)
     }
 
     /// Stores an attempt in place of its earlier state. It is on disk when this returns.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the request of the attempt must not be sent.
+    /// [`JournalError`]; then the request of the attempt must not be sent.
     pub fn put_attempt(&mut self, record: &AttemptRecord) -> Result<(), JournalError> {
         let name = record.attempt.id.clone();
         let bytes = encode(record, &format!("remedy {name}"))?;
-        Ok(self.store.write(&[Put::Named { shelf: Shelf::Attempts, name, bytes }])?)
+        self.write(vec![Put::Named { shelf: Shelf::Attempts, name, bytes }])
     }
 
-    /// All attempts, by id.
+    /// All attempts by id, each as far as it can be read.
     ///
     /// # Errors
-    /// [`JournalError`] if one cannot be read.
-    pub fn attempts(&self) -> Result<Vec<AttemptRecord>, JournalError> {
-        let kept = self.store.list(Shelf::Attempts)?;
-        kept.iter().map(|(name, bytes)| decode(bytes, &format!("remedy {name}"))).collect()
+    /// [`JournalError`] if they cannot be listed.
+    pub fn attempts(&self) -> Result<Vec<(String, Readable<AttemptRecord>)>, JournalError> {
+        self.all(Shelf::Attempts, |name| format!("remedy {name}"))
     }
 
-    /// All runs, by id.
+    /// All runs by id, each with its head as far as that can be read. A run with a number of records and without a head is
+    /// one of them.
     ///
     /// # Errors
-    /// [`JournalError`] if a head cannot be read.
-    pub fn runs(&self) -> Result<Vec<RunHead>, JournalError> {
-        let heads = self.store.list(Shelf::Runs)?;
-        heads
-            .iter()
-            .map(|(name, bytes)| decode(bytes, &format!("the head of run {name}")))
-            .collect()
+    /// [`JournalError`] if they cannot be listed.
+    pub fn runs(&self) -> Result<Vec<(RunId, Readable<RunHead>)>, JournalError> {
+        let heads = self.all(Shelf::Runs, |name| format!("the head of run {name}"))?;
+        let mut runs: BTreeMap<String, Readable<RunHead>> = heads.into_iter().collect();
+        for (name, _) in self.store.list(Shelf::Counts)? {
+            let run = RunId::new(&*name);
+            runs.entry(name).or_insert(Err(JournalError::Headless { run }));
+        }
+        let runs = runs.into_iter().map(|(name, head)| (RunId::new(name), head));
+        Ok(runs.map(|(run, head)| head_of(&run, head)).collect())
+    }
+
+    /// The head of a run, if there is one.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be read.
+    pub fn head(&self, run: &RunId) -> Result<Option<RunHead>, JournalError> {
+        let bytes = self.store.read(Shelf::Runs, run.as_str())?;
+        bytes.map(|bytes| decode(&bytes, &format!("the head of run {run}"))).transpose()
+    }
+
+    /// All releases by run, each as far as it can be read.
+    ///
+    /// # Errors
+    /// [`JournalError`] if they cannot be listed.
+    pub fn releases(&self) -> Result<Vec<(String, Readable<Release>)>, JournalError> {
+        self.all(Shelf::Releases, |name| format!("the release of run {name}"))
+    }
+
+    /// Stores that a person has released a run. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn put_release(&mut self, run: &RunId, release: &Release) -> Result<(), JournalError> {
+        let bytes = encode(release, &format!("the release of run {run}"))?;
+        self.write(vec![Put::Named { shelf: Shelf::Releases, name: run.to_string(), bytes }])
+    }
+
+    fn all<T: DeserializeOwned>(
+        &self,
+        shelf: Shelf,
+        place: impl Fn(&str) -> String,
+    ) -> Result<Vec<(String, Readable<T>)>, JournalError> {
+        let kept = self.store.list(shelf)?.into_iter();
+        let read = |(name, bytes): (String, Vec<u8>)| {
+            let value = decode(&bytes, &place(&name));
+            (name, value)
+        };
+        Ok(kept.map(read).collect())
+    }
+
+    /// The number of events that were written of a run.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be read.
+    pub fn count(&self, run: &RunId) -> Result<u64, JournalError> {
+        let count = self.store.read(Shelf::Counts, run.as_str())?;
+        count.map_or(Ok(0), |bytes| decode(&bytes, &count_of(run)))
+    }
+
+    /// The last event of a run, if it can be read. It may be there although others are damaged.
+    pub fn last<E: DeserializeOwned>(&self, run: &RunId) -> Option<E> {
+        let records = self.store.records(run.as_str()).ok()?;
+        let (number, bytes) = records.last()?;
+        decode(bytes, &record_of(run, *number)).ok()
     }
 
     /// All events of a run, in order.
@@ -334,8 +460,7 @@ impl Journal {
     /// [`JournalError`] if one is missing or cannot be read, because an incomplete history is useless.
     pub fn replay<E: DeserializeOwned>(&self, run: &RunId) -> Result<Vec<E>, JournalError> {
         let records = self.store.records(run.as_str())?;
-        let count = self.store.read(Shelf::Counts, run.as_str())?;
-        let written = count.map_or(Ok(0), |bytes| decode(&bytes, &count_of(run)))?;
+        let written = self.count(run)?;
         let kept = records.len() as u64;
         if written != kept {
             return Err(JournalError::Lost { run: run.clone(), written, kept });
@@ -346,7 +471,7 @@ impl Journal {
                 if expected != *found {
                     return Err(JournalError::Gap { run: run.clone(), expected, found: *found });
                 }
-                decode(bytes, &format!("record {found} of run {run}"))
+                decode(bytes, &record_of(run, *found))
             })
             .collect()
     }
@@ -357,7 +482,7 @@ fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Pu
     let mut number = first;
     let mut puts = vec![];
     for event in events {
-        let bytes = encode(event, &format!("record {number} of run {run}"))?;
+        let bytes = encode(event, &record_of(run, number))?;
         puts.push(Put::Record { run: run.to_string(), number, bytes });
         number = number.saturating_add(1);
     }
@@ -366,6 +491,22 @@ fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Pu
         puts.push(Put::Named { shelf: Shelf::Counts, name: run.to_string(), bytes });
     }
     Ok(puts)
+}
+
+/// A head is of no use under the id of another run.
+fn head_of(run: &RunId, head: Readable<RunHead>) -> (RunId, Readable<RunHead>) {
+    let head = head.and_then(|head| {
+        if head.run == *run {
+            Ok(head)
+        } else {
+            Err(JournalError::Damaged { what: format!("the head of run {run}") })
+        }
+    });
+    (run.clone(), head)
+}
+
+fn record_of(run: &RunId, number: u64) -> String {
+    format!("record {number} of run {run}")
 }
 
 fn count_of(run: &RunId) -> String {

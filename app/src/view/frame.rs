@@ -117,6 +117,18 @@ pub fn Frame(
             .into_any()
         })
     };
+    let journal = move || {
+        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.journal));
+        (count > 0).then(|| {
+            view! {
+                <p class="banner warn">
+                    {icon("icon-warning")}
+                    <a href="/journal" rel="external">{text::JOURNAL_NOTICE}</a>
+                </p>
+            }
+            .into_any()
+        })
+    };
     let troubles = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
@@ -163,6 +175,7 @@ pub fn Frame(
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                         {move || off()}
+                        {move || journal()}
                     </div>
                     {children()}
                 </main>

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 31] = [
+pub(crate) const EFFECTS: [&str; 33] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -27,6 +27,8 @@ pub(crate) const EFFECTS: [&str; 31] = [
     "an object that is created again",
     "a clock that is set back",
     "a second run",
+    "a journal that cannot be written",
+    "a failed write that was kept",
     "a Pod that is gone from the API alone",
     "takenOn",
     "started",
@@ -83,6 +85,8 @@ impl Artifacts<'_> {
             }),
             "an object that is created again" => self.is_recreated(),
             "a clock that is set back" => self.is_set_back(),
+            "a journal that cannot be written" => self.journal.lost > 0,
+            "a failed write that was kept" => self.journal.kept > 0,
             "a second run" => self.journal.runs.len() > 1,
             "a Pod that is gone from the API alone" => {
                 let mut events = self.journal.events.values().flatten();

@@ -190,7 +190,9 @@ fn record_all(disk: &Disk) {
         let mut active = begun.unwrap();
         events.extend(end);
         for (seconds, event) in (1..).zip(events) {
-            active.record(&mut journal, at(seconds), vec![event]).unwrap();
+            let entries = ActiveRun::entries(at(seconds), vec![event]);
+            journal.append(&[active.batch(&entries)]).unwrap();
+            active.apply(&entries).unwrap();
         }
     }
     for attempt in attempts() {
