@@ -15,7 +15,9 @@
 
 mod file;
 mod memory;
+mod place;
 mod seal;
+mod upcast;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -28,10 +30,14 @@ use teardown::{
     run::RunId,
 };
 
-use self::seal::{VERSION, seal, unseal};
 pub use self::{
     file::{FileStore, OpenError},
     memory::MemoryStore,
+};
+use self::{
+    place::Place,
+    seal::{Unsealed, seal, unseal},
+    upcast::{OLDEST, VERSION, upcast},
 };
 
 /// A store of named values and records. After an error it can be used again: the next call finds the present state of the
@@ -150,7 +156,9 @@ pub enum JournalError {
         source: serde_json::Error,
     },
     /// A value was written by another version of this program.
-    #[error("{what} is written in version {version}; this program knows version {VERSION}")]
+    #[error(
+        "{what} is written in version {version}; this program reads versions {OLDEST} to {VERSION}"
+    )]
     Version {
         /// A description of the value.
         what: String,
@@ -308,14 +316,15 @@ impl Journal {
             return Ok(epoch);
         }
         let last = self.store.read(Shelf::Epoch, EPOCH)?;
-        let last: u64 = last.map_or(Ok(0), |bytes| decode(&bytes, EPOCH))?;
+        let last: u64 = last.map_or(Ok(0), |bytes| decode(&bytes, &Place::Epoch))?;
         Ok(*self.epoch.insert(last.saturating_add(1)))
     }
 
     /// Writes all of `puts` or none, and with the first write of this process its epoch.
     fn write(&mut self, mut puts: Vec<Put>) -> Result<(), JournalError> {
         if !self.is_claimed {
-            let bytes = encode(&self.epoch()?, EPOCH)?;
+            let epoch = self.epoch()?;
+            let bytes = encode(epoch, &epoch, &Place::Epoch)?;
             puts.push(Put::Named { shelf: Shelf::Epoch, name: EPOCH.to_owned(), bytes });
         }
         self.store.write(&puts)?;
@@ -328,8 +337,9 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if it exists and cannot be read.
     pub fn plan(&self, id: &PlanId) -> Result<Option<Plan>, JournalError> {
-        let bytes = self.store.read(Shelf::Plans, &id.to_string())?;
-        bytes.map(|bytes| decode(&bytes, &format!("plan {id}"))).transpose()
+        let name = id.to_string();
+        let bytes = self.store.read(Shelf::Plans, &name)?;
+        bytes.map(|bytes| decode(&bytes, &Place::Plan(&name))).transpose()
     }
 
     /// Begins a run: its plan, its head and its first events are one write, so that no run exists without its beginning.
@@ -343,12 +353,12 @@ impl Journal {
         plan: &Plan,
         events: &[E],
     ) -> Result<(), JournalError> {
-        let (run, id) = (head.run.to_string(), plan.id.to_string());
-        let bytes = encode(plan, &format!("plan {id}"))?;
+        let (epoch, run, id) = (self.epoch()?, head.run.to_string(), plan.id.to_string());
+        let bytes = encode(epoch, plan, &Place::Plan(&id))?;
         let mut puts = vec![Put::Named { shelf: Shelf::Plans, name: id, bytes }];
-        let bytes = encode(head, &format!("the head of run {run}"))?;
+        let bytes = encode(epoch, head, &Place::Head(&run))?;
         puts.push(Put::Named { shelf: Shelf::Runs, name: run, bytes });
-        puts.extend(records(&head.run, 0, events)?);
+        puts.extend(records(epoch, &head.run, 0, events)?);
         self.write(puts)
     }
 
@@ -358,9 +368,9 @@ impl Journal {
     /// [`JournalError`]; then the actions that the events announce must not be executed. [`Journal::count`] says whether the
     /// events were written nevertheless.
     pub fn append<E: Serialize>(&mut self, batches: &[Batch<'_, E>]) -> Result<(), JournalError> {
-        let mut puts = vec![];
+        let (epoch, mut puts) = (self.epoch()?, vec![]);
         for Batch { run, first, events } in batches {
-            puts.extend(records(run, *first, events)?);
+            puts.extend(records(epoch, run, *first, events)?);
         }
         self.write(puts)
     }
@@ -371,7 +381,7 @@ impl Journal {
     /// [`JournalError`]; then the request of the attempt must not be sent.
     pub fn put_attempt(&mut self, record: &AttemptRecord) -> Result<(), JournalError> {
         let name = record.attempt.id.clone();
-        let bytes = encode(record, &format!("remedy {name}"))?;
+        let bytes = encode(self.epoch()?, record, &Place::Attempt(&name))?;
         self.write(vec![Put::Named { shelf: Shelf::Attempts, name, bytes }])
     }
 
@@ -380,7 +390,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if they cannot be listed.
     pub fn attempts(&self) -> Result<Vec<(String, Readable<AttemptRecord>)>, JournalError> {
-        self.all(Shelf::Attempts, |name| format!("remedy {name}"))
+        self.all(Shelf::Attempts, |name| Place::Attempt(name))
     }
 
     /// All runs by id, each with its head as far as that can be read. A run with a number of records and without a head is
@@ -389,7 +399,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if they cannot be listed.
     pub fn runs(&self) -> Result<Vec<(RunId, Readable<RunHead>)>, JournalError> {
-        let heads = self.all(Shelf::Runs, |name| format!("the head of run {name}"))?;
+        let heads = self.all(Shelf::Runs, |name| Place::Head(name))?;
         let mut runs: BTreeMap<String, Readable<RunHead>> = heads.into_iter().collect();
         for (name, _) in self.store.list(Shelf::Counts)? {
             let run = RunId::new(&*name);
@@ -405,7 +415,7 @@ impl Journal {
     /// [`JournalError`] if it cannot be read.
     pub fn head(&self, run: &RunId) -> Result<Option<RunHead>, JournalError> {
         let bytes = self.store.read(Shelf::Runs, run.as_str())?;
-        bytes.map(|bytes| decode(&bytes, &format!("the head of run {run}"))).transpose()
+        bytes.map(|bytes| decode(&bytes, &Place::Head(run.as_str()))).transpose()
     }
 
     /// All releases by run, each as far as it can be read.
@@ -413,7 +423,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if they cannot be listed.
     pub fn releases(&self) -> Result<Vec<(String, Readable<Release>)>, JournalError> {
-        self.all(Shelf::Releases, |name| format!("the release of run {name}"))
+        self.all(Shelf::Releases, |name| Place::Release(name))
     }
 
     /// Stores that a person has released a run. It is on disk when this returns.
@@ -421,14 +431,14 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if it cannot be written.
     pub fn put_release(&mut self, run: &RunId, release: &Release) -> Result<(), JournalError> {
-        let bytes = encode(release, &format!("the release of run {run}"))?;
+        let bytes = encode(self.epoch()?, release, &Place::Release(run.as_str()))?;
         self.write(vec![Put::Named { shelf: Shelf::Releases, name: run.to_string(), bytes }])
     }
 
     fn all<T: DeserializeOwned>(
         &self,
         shelf: Shelf,
-        place: impl Fn(&str) -> String,
+        place: impl Fn(&str) -> Place<'_>,
     ) -> Result<Vec<(String, Readable<T>)>, JournalError> {
         let kept = self.store.list(shelf)?.into_iter();
         let read = |(name, bytes): (String, Vec<u8>)| {
@@ -444,14 +454,14 @@ impl Journal {
     /// [`JournalError`] if it cannot be read.
     pub fn count(&self, run: &RunId) -> Result<u64, JournalError> {
         let count = self.store.read(Shelf::Counts, run.as_str())?;
-        count.map_or(Ok(0), |bytes| decode(&bytes, &count_of(run)))
+        count.map_or(Ok(0), |bytes| decode(&bytes, &Place::Count(run.as_str())))
     }
 
     /// The last event of a run, if it can be read. It may be there although others are damaged.
     pub fn last<E: DeserializeOwned>(&self, run: &RunId) -> Option<E> {
         let records = self.store.records(run.as_str()).ok()?;
         let (number, bytes) = records.last()?;
-        decode(bytes, &record_of(run, *number)).ok()
+        decode(bytes, &Place::Record(run.as_str(), *number)).ok()
     }
 
     /// All events of a run, in order.
@@ -471,23 +481,28 @@ impl Journal {
                 if expected != *found {
                     return Err(JournalError::Gap { run: run.clone(), expected, found: *found });
                 }
-                decode(bytes, &record_of(run, *found))
+                decode(bytes, &Place::Record(run.as_str(), *found))
             })
             .collect()
     }
 }
 
 /// The records for `events`, and the number of records including them.
-fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Put>, JournalError> {
+fn records<E: Serialize>(
+    epoch: u64,
+    run: &RunId,
+    first: u64,
+    events: &[E],
+) -> Result<Vec<Put>, JournalError> {
     let mut number = first;
     let mut puts = vec![];
     for event in events {
-        let bytes = encode(event, &record_of(run, number))?;
+        let bytes = encode(epoch, event, &Place::Record(run.as_str(), number))?;
         puts.push(Put::Record { run: run.to_string(), number, bytes });
         number = number.saturating_add(1);
     }
     if !puts.is_empty() {
-        let bytes = encode(&number, &count_of(run))?;
+        let bytes = encode(epoch, &number, &Place::Count(run.as_str()))?;
         puts.push(Put::Named { shelf: Shelf::Counts, name: run.to_string(), bytes });
     }
     Ok(puts)
@@ -499,29 +514,27 @@ fn head_of(run: &RunId, head: Readable<RunHead>) -> (RunId, Readable<RunHead>) {
         if head.run == *run {
             Ok(head)
         } else {
-            Err(JournalError::Damaged { what: format!("the head of run {run}") })
+            Err(JournalError::Damaged { what: Place::Head(run.as_str()).to_string() })
         }
     });
     (run.clone(), head)
 }
 
-fn record_of(run: &RunId, number: u64) -> String {
-    format!("record {number} of run {run}")
-}
-
-fn count_of(run: &RunId) -> String {
-    format!("the number of records of run {run}")
-}
-
-fn encode<T: Serialize>(it: &T, place: &str) -> Result<Vec<u8>, JournalError> {
+fn encode<T: Serialize>(epoch: u64, it: &T, place: &Place<'_>) -> Result<Vec<u8>, JournalError> {
     let json = serde_json::to_vec(it)
-        .map_err(|source| JournalError::Unwritable { what: place.to_owned(), source })?;
-    Ok(seal(&json, place))
+        .map_err(|source| JournalError::Unwritable { what: place.to_string(), source })?;
+    Ok(seal(epoch, &json, place))
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8], place: &str) -> Result<T, JournalError> {
-    serde_json::from_slice(unseal(bytes, place)?)
-        .map_err(|source| JournalError::Unreadable { what: place.to_owned(), source })
+fn decode<T: DeserializeOwned>(bytes: &[u8], place: &Place<'_>) -> Result<T, JournalError> {
+    let Unsealed { version, content } = unseal(bytes, place)?;
+    let read = if version == VERSION {
+        serde_json::from_slice(content)
+    } else {
+        let old = serde_json::from_slice(content);
+        old.and_then(|value| serde_json::from_value(upcast(version, place, value)))
+    };
+    read.map_err(|source| JournalError::Unreadable { what: place.to_string(), source })
 }
 
 #[cfg(test)]

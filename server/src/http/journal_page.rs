@@ -10,7 +10,10 @@
 use app::text;
 use axum::{
     Extension, Form,
-    extract::{Path, State, rejection::{FormRejection, PathRejection}},
+    extract::{
+        Path, State,
+        rejection::{FormRejection, PathRejection},
+    },
     response::{IntoResponse, Redirect},
 };
 use http::StatusCode;
@@ -50,6 +53,10 @@ pub(super) async fn release(
 ) -> Result<Redirect, Failure> {
     let Form(Released { run }) =
         form.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
+    // The session may have been taken back while the body arrived.
+    if person.ended.is_cancelled() {
+        return Err(Failure::NotSignedIn);
+    }
     state.hub.release(run, person.guest.recorded()).await??;
     Ok(Redirect::to(ADDRESS))
 }

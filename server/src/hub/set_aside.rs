@@ -79,8 +79,7 @@ impl UnreadableRuns {
             let refuse = |object| Err(Refusal::SetAside { run: run.clone(), object });
             let Some(theirs) = &unreadable.plan else { return refuse(None) };
             let mut theirs = theirs.steps.iter();
-            let shared =
-                theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid));
+            let shared = theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid));
             if let Some(step) = shared {
                 return refuse(Some(step.object.clone()));
             }

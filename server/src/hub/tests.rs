@@ -45,6 +45,8 @@ struct Disk(Arc<Mutex<DiskState>>);
 struct DiskState {
     store: MemoryStore,
     failure: Option<WriteFailure>,
+    /// The writes that succeed before it.
+    good: usize,
     writes: usize,
 }
 
@@ -61,6 +63,10 @@ impl Store for Disk {
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
         let mut state = self.0.lock().unwrap();
         state.writes += 1;
+        if state.good > 0 {
+            state.good -= 1;
+            return state.store.write(puts);
+        }
         match state.failure {
             None => return state.store.write(puts),
             Some(WriteFailure::FirstKept) => state.store.write(puts)?,
@@ -82,7 +88,12 @@ impl Store for Disk {
 
 impl Disk {
     fn fail(&self, failure: WriteFailure) {
-        self.0.lock().unwrap().failure = Some(failure);
+        self.fail_after(0, failure);
+    }
+
+    fn fail_after(&self, good: usize, failure: WriteFailure) {
+        let mut state = self.0.lock().unwrap();
+        (state.good, state.failure) = (good, Some(failure));
     }
 
     fn repair(&self) {

@@ -31,7 +31,8 @@ const EPOCH: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("epoch");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
 
 /// The tables of named values.
-const NAMED: [TableDefinition<'_, &str, &[u8]>; 6] = [PLANS, RUNS, COUNTS, ATTEMPTS, RELEASES, EPOCH];
+const NAMED: [TableDefinition<'_, &str, &[u8]>; 6] =
+    [PLANS, RUNS, COUNTS, ATTEMPTS, RELEASES, EPOCH];
 
 /// The cache for pages of the file. It is small because everything is read only once, at the start.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;

@@ -19,9 +19,7 @@ use serde_json::Value;
 use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, metrics_router, router},
-    hub::{
-        Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal, Subscription,
-    },
+    hub::{Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal, Subscription},
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
@@ -75,12 +73,8 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
         refusal: Arc::default(),
         journal: Arc::default(),
     };
-    let (received, deltas, refusal, journal) = (
-        fake.received.clone(),
-        fake.deltas.clone(),
-        fake.refusal.clone(),
-        fake.journal.clone(),
-    );
+    let (received, deltas, refusal, journal) =
+        (fake.received.clone(), fake.deltas.clone(), fake.refusal.clone(), fake.journal.clone());
     tokio::spawn(async move {
         let receive = |text: String| received.lock().unwrap().push(text);
         while let Some(message) = incoming.recv().await {

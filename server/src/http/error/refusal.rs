@@ -147,7 +147,9 @@ pub(super) fn overlap(run: impl Display, object: &ObjectRef) -> Words {
 pub(super) fn set_aside(run: impl Display, object: Option<&ObjectRef>) -> Words {
     let run = isolated(&run.to_string());
     let what = match object {
-        Some(object) => format!("Run {run} may still work on {}, and cannot be read", named(object)),
+        Some(object) => {
+            format!("Run {run} may still work on {}, and cannot be read", named(object))
+        }
         None => format!("Run {run} may still work on anything here, and cannot be read"),
     };
     filled(

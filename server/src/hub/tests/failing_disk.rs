@@ -90,14 +90,16 @@ async fn write_that_was_kept_although_it_failed_is_found_again() {
     let (_, call) = process.call().await;
     process.answer(call, Outcome::Accepted).await;
     process.quiet().await;
-    // The intent of the next DELETE is on disk, and the DELETE was not sent.
-    disk.fail(WriteFailure::FirstKept);
+    // The first write is that the Deployment is gone. The second, the intent of the next DELETE, is on disk, and the DELETE was
+    // not sent.
+    disk.fail_after(1, WriteFailure::FirstKept);
     process.gone("deploy shop/web").await;
     process.quiet().await;
     disk.repair();
     retry().await;
     let written = disk.journal(&run);
     assert_eq!(written.matches("recovered").count(), 1, "{written}");
+    assert_eq!(written.matches(r#""event":"callStarted","step":1"#).count(), 1, "{written}");
     assert_eq!(process.run_state(&run).await, RunState::Running);
     process.expect("GET Pod shop/web-a", Outcome::NotFound).await;
 }

@@ -61,7 +61,8 @@ async fn damaged_run_blocks_its_objects_until_it_is_released_and_the_other_goes_
     assert_eq!(process.hub.reading().await.unwrap().set_aside, 1);
 
     let refused = plan(&process, "shop").await;
-    let is_named = |it: &Refusal| matches!(it, Refusal::SetAside { run, object: Some(_) } if *run == shop);
+    let is_named =
+        |it: &Refusal| matches!(it, Refusal::SetAside { run, object: Some(_) } if *run == shop);
     assert!(refused.as_ref().is_err_and(is_named), "{refused:?}");
     process.list(&format!("{TWO}\n ns other of=other\n cm other/one of=other")).await;
     plan(&process, "other").await.unwrap();
