@@ -419,7 +419,7 @@ async fn no_field_is_renamed() {
     problem refused: code message refusals
     problem refused.message: quoted
     problem refused.refusals: count next since
-    record cluster: diagnoses kinds name objects switchedOff synced unreachable version
+    record cluster: diagnoses journal kinds name objects switchedOff synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
     record edge: from kind reason strength to

@@ -99,7 +99,8 @@ async fn write_that_was_kept_although_it_failed_is_found_again() {
     retry().await;
     let written = disk.journal(&run);
     assert_eq!(written.matches("recovered").count(), 1, "{written}");
-    assert_eq!(written.matches(r#""event":"callStarted","step":1"#).count(), 1, "{written}");
+    let intent = r#""event":"callStarted","step":1,"call":"delete""#;
+    assert_eq!(written.matches(intent).count(), 1, "{written}");
     assert_eq!(process.run_state(&run).await, RunState::Running);
     process.expect("GET Pod shop/web-a", Outcome::NotFound).await;
 }
