@@ -27,7 +27,7 @@ mod writer;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
     fetched::Question,
     plan::{Choices, Plan, PlanId},
@@ -154,6 +154,13 @@ impl Hub {
     #[must_use]
     pub fn wanting(mut self, wanted: watch::Sender<BTreeSet<Question>>) -> Self {
         self.wanted = Some(wanted);
+        self
+    }
+
+    /// Removes runs and remedies from the journal this long after their end.
+    #[must_use]
+    pub fn keeping_runs(mut self, keep: SignedDuration) -> Self {
+        self.runs.keep(keep);
         self
     }
 

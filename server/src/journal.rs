@@ -98,6 +98,18 @@ pub enum Put {
         /// The value.
         bytes: Vec<u8>,
     },
+    /// Removes a named value, if it exists.
+    Remove {
+        /// The group of the value.
+        shelf: Shelf,
+        /// The name.
+        name: String,
+    },
+    /// Removes all records of a run.
+    RemoveRecords {
+        /// The run.
+        run: String,
+    },
     /// Appends a record to a run.
     Record {
         /// The run.
@@ -202,6 +214,17 @@ pub struct Batch<'a, E> {
     pub first: u64,
     /// The events.
     pub events: &'a [E],
+}
+
+/// Things of the journal that nobody needs any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Old {
+    /// Runs that have ended.
+    pub runs: Vec<RunId>,
+    /// Plans that no other run has.
+    pub plans: Vec<PlanId>,
+    /// Attempts that have ended, by id.
+    pub attempts: Vec<String>,
 }
 
 /// A value of the journal, or the reason why it cannot be read.
@@ -433,6 +456,24 @@ impl Journal {
     pub fn put_release(&mut self, run: &RunId, release: &Release) -> Result<(), JournalError> {
         let bytes = encode(self.epoch()?, release, &Place::Release(run.as_str()))?;
         self.write(vec![Put::Named { shelf: Shelf::Releases, name: run.to_string(), bytes }])
+    }
+
+    /// Removes runs, plans and attempts that nobody needs any more, in one write.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn remove(&mut self, old: &Old) -> Result<(), JournalError> {
+        let mut puts = vec![];
+        for run in old.runs.iter().map(RunId::to_string) {
+            for shelf in [Shelf::Runs, Shelf::Counts] {
+                puts.push(Put::Remove { shelf, name: run.clone() });
+            }
+            puts.push(Put::RemoveRecords { run });
+        }
+        let plans = old.plans.iter().map(|id| (Shelf::Plans, id.to_string()));
+        let attempts = old.attempts.iter().map(|id| (Shelf::Attempts, id.clone()));
+        puts.extend(plans.chain(attempts).map(|(shelf, name)| Put::Remove { shelf, name }));
+        self.write(puts)
     }
 
     fn all<T: DeserializeOwned>(

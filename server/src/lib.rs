@@ -17,7 +17,7 @@ pub mod shutdown;
 use std::{collections::BTreeSet, io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::right::Right;
 use tokio::{
     sync::{mpsc, watch},
@@ -55,6 +55,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         state,
         site,
         name,
+        keep_runs,
         read_only,
         allow_remedies,
         metrics_address,
@@ -123,7 +124,8 @@ async fn start(args: Args) -> anyhow::Result<()> {
     )?
     .asking(asked)
     .wanting(want)
-    .reporting(report);
+    .reporting(report)
+    .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)));
     let (cluster, hub) = if allow_remedies {
         let (out, remedies) = mpsc::channel(hub::REMEDIES);
         (cluster.with_remedies(remedies), hub.allow_remedies(out))

@@ -8,7 +8,7 @@ use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
     object::Object,
-    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal},
+    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, switched_off},
 };
 use tokio::sync::mpsc;
 
@@ -71,6 +71,20 @@ impl Attempts {
                 self.unwritten.push(record);
             }
         }
+    }
+
+    /// The attempts that ended before this time, except those on other clusters and those whose effect is still there.
+    pub(super) fn ended_before(&self, time: Timestamp, cluster: &ClusterState) -> Vec<String> {
+        let here = self.latest_first(cluster);
+        let off = switched_off(here.iter().copied(), cluster.index());
+        let is_off = |id: &str| off.iter().any(|(attempt, ..)| attempt.id == id);
+        let is_old = |it: &&&Attempt| it.ended.is_some_and(|ended| ended < time) && !is_off(&it.id);
+        here.iter().filter(is_old).map(|attempt| attempt.id.clone()).collect()
+    }
+
+    /// Forgets an attempt that the journal does not have any more.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.by_id.remove(id);
     }
 
     /// The attempts that cannot be read, by id, each with the reason.

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
@@ -30,11 +30,14 @@ use super::{
 };
 use crate::{
     chance::Chance,
-    journal::{Batch, Journal},
+    journal::{Batch, Journal, Old},
 };
 
 /// The most decisions of a run in one reconciliation. More would mean that the run never settles.
 const MAX_DECISIONS: usize = 10_000;
+
+/// The time between two removals of what ended long ago.
+const CLEAN_UP: SignedDuration = SignedDuration::from_hours(24);
 
 /// All runs of the journal, also those of other clusters.
 pub(super) struct Runs {
@@ -48,6 +51,10 @@ pub(super) struct Runs {
     completed: Vec<(RunId, Input)>,
     /// Runs that were refused because the journal could not be written, each with the person. The disk may have kept them.
     refused: Vec<(RunId, String)>,
+    /// The time for which runs and attempts are kept after their end; `None` for ever.
+    keep: Option<SignedDuration>,
+    /// The next time at which those that are older are removed.
+    clean_up: Option<Timestamp>,
     changed: bool,
 }
 
@@ -84,8 +91,15 @@ impl Runs {
             calls,
             completed: vec![],
             refused: vec![],
+            keep: None,
+            clean_up: None,
             changed: false,
         })
+    }
+
+    /// Removes runs and attempts this long after their end.
+    pub(super) fn keep(&mut self, keep: SignedDuration) {
+        self.keep = Some(keep);
     }
 
     /// Whether a run has changed since this was last asked.
@@ -346,6 +360,7 @@ impl Runs {
         if self.writer.failing().is_some() {
             return Ok(());
         }
+        self.clean_up(cluster);
         let id = cluster.id();
         let open = self.by_id.iter();
         let open = open.filter(|(_, active)| active.is_active(cluster.index(), &id));
@@ -362,6 +377,38 @@ impl Runs {
             inputs = moved.into_iter().map(|run| (run, Input::Reconcile)).collect();
         }
         Ok(())
+    }
+
+    /// Removes what ended long ago, once a day. An open run stays, and so does one that cannot be read. Before the cluster has
+    /// been read, nobody knows which effects of remedies are still there.
+    fn clean_up(&mut self, cluster: &ClusterState) {
+        let now = cluster.now();
+        let is_due = self.clean_up.is_none_or(|at| at <= now) && cluster.index().is_synced();
+        let Some(keep) = self.keep.filter(|_| is_due) else { return };
+        self.clean_up = now.checked_add(CLEAN_UP).ok();
+        let Ok(before) = now.checked_sub(keep) else { return };
+        let is_old = |active: &&ActiveRun| active.run.ended().is_some_and(|ended| ended < before);
+        let (old, kept): (Vec<_>, Vec<_>) = self.by_id.values().partition(is_old);
+        let is_needed = |plan: &PlanId| {
+            kept.iter().any(|it| it.run.plan.id == *plan) || self.unreadable.has_plan(plan)
+        };
+        let plans = old.iter().map(|it| it.run.plan.id.clone());
+        let old = Old {
+            plans: plans.filter(|plan| !is_needed(plan)).collect(),
+            runs: old.iter().map(|it| it.run.id.clone()).collect(),
+            attempts: self.attempts.ended_before(before, cluster),
+        };
+        if old == Old::default() || self.writer.write(now, |it| it.remove(&old)).is_err() {
+            return;
+        }
+        tracing::info!(
+            runs = old.runs.len(),
+            remedies = old.attempts.len(),
+            "removed what ended long ago from the journal"
+        );
+        old.runs.iter().for_each(|run| drop(self.by_id.remove(run)));
+        old.attempts.iter().for_each(|attempt| self.attempts.forget(attempt));
+        self.changed = true;
     }
 
     /// Brings the runs and the remedies up to date with a journal that can be written again. The write that failed may have

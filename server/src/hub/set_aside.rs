@@ -10,7 +10,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use teardown::{plan::Plan, run::RunId};
+use teardown::{
+    plan::{Plan, PlanId},
+    run::RunId,
+};
 
 use super::{
     Refusal,
@@ -64,6 +67,11 @@ impl UnreadableRuns {
             }
         }
         Ok(())
+    }
+
+    /// Whether one of them has this plan.
+    pub(super) fn has_plan(&self, plan: &PlanId) -> bool {
+        self.0.values().any(|it| it.head.as_ref().is_some_and(|head| head.plan == *plan))
     }
 
     /// The number of those in this cluster, as far as that is known, that nobody has released.

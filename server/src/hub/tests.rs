@@ -3,6 +3,7 @@
 mod runs;
 mod commands;
 mod failing_disk;
+mod kept_runs;
 mod plans;
 mod remedies;
 mod recovery;
@@ -126,9 +127,14 @@ impl Process {
     }
 
     fn before(disk: &Disk, cluster: &str) -> Self {
+        Self::with(disk, cluster, |hub| hub)
+    }
+
+    fn with(disk: &Disk, cluster: &str, change: impl FnOnce(Hub) -> Hub) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
-        let task = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let hub = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let task = change(hub);
         let task = tokio::spawn(task.run(CancellationToken::new()));
         Self { hub: HubHandle::new(mailbox.clone()), mailbox, calls, task }
     }

@@ -219,6 +219,13 @@ impl Store for FileStore {
                             .open_table(table(*shelf))?
                             .insert(name.as_str(), bytes.as_slice())?;
                     }
+                    Put::Remove { shelf, name } => {
+                        transaction.open_table(table(*shelf))?.remove(name.as_str())?;
+                    }
+                    Put::RemoveRecords { run } => {
+                        let all = (run.as_str(), 0)..=(run.as_str(), u64::MAX);
+                        transaction.open_table(RECORDS)?.retain_in(all, |_, _| false)?;
+                    }
                     Put::Record { run, number, bytes } => {
                         let mut records = transaction.open_table(RECORDS)?;
                         let kept = count(&records, run)?;

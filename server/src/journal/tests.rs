@@ -122,6 +122,18 @@ fn check(mut journal: Journal) {
         [("a".to_owned(), release)]
     );
     journal.check().unwrap();
+
+    let old = Old {
+        runs: vec![b.clone()],
+        plans: vec![PlanId::new("p")],
+        attempts: vec!["never".to_owned()],
+    };
+    journal.remove(&old).unwrap();
+    let runs = journal.runs().unwrap().into_iter().map(|(run, _)| run);
+    assert_eq!(runs.collect::<Vec<_>>(), [a.clone()]);
+    assert_eq!(journal.replay::<Event>(&b).unwrap(), vec![]);
+    assert_eq!(journal.replay::<Event>(&a).unwrap(), steps(7..9));
+    assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), None);
     assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), Some(plan()));
     assert_eq!(journal.plan(&PlanId::new("q")).unwrap(), None);
 }

@@ -270,9 +270,7 @@ impl Store for InstanceStore {
 
 impl JournalRecords {
     fn add(&mut self, put: &Put, instance: u64, at: u64) {
-        let bytes = match put {
-            Put::Named { bytes, .. } | Put::Record { bytes, .. } => bytes,
-        };
+        let (Put::Named { bytes, .. } | Put::Record { bytes, .. }) = put else { return };
         self.bytes.extend_from_slice(bytes);
         let Some(value) = content(bytes) else { return };
         match put {
@@ -282,7 +280,7 @@ impl JournalRecords {
             Put::Named { shelf: Shelf::Runs, name, .. } => {
                 self.runs.push((name.clone(), text(&value, "/plan").to_owned()));
             }
-            Put::Named { .. } => {}
+            Put::Named { .. } | Put::Remove { .. } | Put::RemoveRecords { .. } => {}
             Put::Record { run, .. } => {
                 if event_name(&value) == "callStarted" && text(&value, "/event/call") == "delete" {
                     let uid = self.uid_of(run, &value["event"]["step"]);
