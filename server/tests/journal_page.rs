@@ -7,11 +7,62 @@ mod test_server;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use server::{
-    hub::{Blocks, Failing, JournalStatus, SetAside},
-    journal::Release,
+    chance::Chance,
+    hub::{self, Blocks, Failing, Hub, HubHandle, Incoming, JournalStatus, SetAside},
+    journal::{Journal, Put, Release, Shelf, Store, StoreError},
 };
-use teardown::{run::RunId, unit::UnitId};
+use teardown::{fixture, run::RunId, unit::UnitId};
 use test_server::{TestServer, pod};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// A disk that takes nothing.
+struct Full;
+
+impl Store for Full {
+    fn write(&mut self, _: &[Put]) -> Result<(), StoreError> {
+        Err(StoreError::OutOfOrder { run: "r".to_owned(), number: 1, kept: 0 })
+    }
+    fn read(&self, _: Shelf, _: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
+    fn list(&self, _: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn records(&self, _: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test]
+async fn every_page_and_the_metrics_say_that_the_journal_is_failing() {
+    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+    let (calls, _) = mpsc::channel(hub::CALLS);
+    let hub = Hub::open("dev".into(), inbox, calls, Journal::over(Full)).unwrap();
+    let hub = hub.repeatable(fixture::now(), Chance::default()).unwrap();
+    tokio::spawn(hub.run(CancellationToken::new()));
+    let objects = fixture::objects("ns shop of=shop\n cm shop/one of=shop");
+    mailbox.send(Incoming::Observed(fixture::listing(&objects))).await.unwrap();
+    let mut server = TestServer::with_hub(HubHandle::new(mailbox));
+    server.cookie = server.sign_in(&server.token).await;
+    let link = r#"href="/journal""#;
+    assert!(!server.get("/").await.text.contains(link));
+
+    let plan = server.post("/api/plans", r#"{"unit":"shop"}"#).await.json();
+    let (plan, hash) = (plan["id"].as_str().unwrap(), plan["hash"].as_str().unwrap());
+    let start = format!(r#"{{"plan":"{plan}","hash":"{hash}","confirm":"shop"}}"#);
+    let answer = server.post("/api/runs", &start).await;
+    assert_eq!(answer.refusal(), "503 journalUnwritable");
+    let answer = server.post("/api/plans", r#"{"unit":"shop"}"#).await;
+    assert_eq!(answer.refusal(), "503 journalUnwritable");
+    for page in ["/", "/trouble", "/u/shop"] {
+        let text = server.get(page).await.text;
+        assert!(text.contains(link), "{page}: {text}");
+    }
+    assert!(server.get("/journal").await.text.contains("It cannot be written since"));
+    let scraped = server.scrape(Method::GET, "/metrics", &[("host", "127.0.0.1:9464")]).await;
+    assert!(scraped.text.contains("unwind_journal_failing 1\n"), "{}", scraped.text);
+}
 
 fn set_aside(run: &str, blocks: Blocks) -> SetAside {
     SetAside {

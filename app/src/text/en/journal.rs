@@ -9,7 +9,7 @@ use super::{
 };
 
 /// The notice on every page, which leads to the page about the journal.
-pub const JOURNAL_NOTICE: &str = "The journal needs attention, and something is held";
+pub const JOURNAL_NOTICE: &str = "The journal needs attention, and holds something up. See";
 
 pub const JOURNAL: &str = "Journal";
 pub const JOURNAL_SOUND: &str = "It can be written, and every run in it can be read.";
