@@ -21,8 +21,11 @@ use crate::{
     journal::{AttemptRecord, ClusterId},
 };
 
-/// The recordings of earlier versions.
-const RECORDINGS: [(u32, &str); 1] = [(4, include_str!("recorded/version-4.txt"))];
+/// The recordings of all versions.
+const RECORDINGS: [(u32, &str); 2] = [
+    (4, include_str!("recorded/version-4.txt")),
+    (5, include_str!("recorded/version-5.txt")),
+];
 
 fn at(seconds: i64) -> Timestamp {
     fixture::now() + SignedDuration::from_secs(seconds)
