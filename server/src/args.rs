@@ -44,6 +44,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
+    /// Days for which runs and remedies stay in the journal after their end; open runs stay
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub keep_runs: u32,
+
     /// Directory of the built page
     #[arg(long, value_name = "DIR", default_value = "target/site")]
     pub site: PathBuf,
@@ -285,6 +289,11 @@ mod tests {
 
               --state <DIR>
                   Directory of the journal, created if it is missing [default: $XDG_STATE_HOME/unwind or ~/.local/state/unwind]
+
+              --keep-runs <DAYS>
+                  Days for which runs and remedies stay in the journal after their end; open runs stay
+
+                  [default: 30]
 
               --site <DIR>
                   Directory of the built page

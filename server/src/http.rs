@@ -19,10 +19,11 @@
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
 //! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
-//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /r/{run}/feed.txt` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /journal`, `GET /r/{run}/feed.txt` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
 //! | force | `POST /api/remedies` |
 //!
@@ -70,6 +71,14 @@
 //! ```
 //! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
+//!
+//! A run of the journal that cannot be read is set aside. While its end is unknown, plans with its objects are refused with
+//! `setAside`, until a person has looked at the objects and releases it; the page `/journal` has a form for that:
+//! ```sh
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/release                                            # 204
+//! ```
+//! While the journal cannot be written, whatever would start something is refused with `journalUnwritable`, and open runs
+//! wait; the server tries again by itself.
 //!
 //! A plan is made with the choices of a person, each an object with one field ([`teardown::plan::Choice`]):
 //! ```sh
@@ -145,7 +154,7 @@
 //! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
 //! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
@@ -155,9 +164,10 @@
 //!
 //! `what` happened, what it `means`, what to `do`; `request` stands in the
 //! log and in the header `x-request-id`. Beside them: `differences` with `stalePlan`, `path` with `cyclicPlan`,
-//! `choice` with `unknownChoice`, `run` and `object` with `overlap`, `needs` with `notAllowed`.
+//! `choice` with `unknownChoice`, `run` and `object` with `overlap` and `setAside`, `needs` with `notAllowed`.
 //!
-//! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session.
+//! `GET /healthz` answers 200 while the server serves and 503 while it ends; it needs no session. Its text says if the journal
+//! cannot be written: to start the server again would not help.
 //!
 //! # Metrics
 //! With `--metrics-address` a listener of its own serves `GET /metrics` as OpenMetrics text, and nothing else, to whoever
@@ -173,6 +183,7 @@ mod feed;
 mod guard;
 mod guarded_stream;
 mod headers;
+mod journal_page;
 mod kubelet_log;
 mod hex;
 mod metrics;
@@ -198,6 +209,7 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
     routing::any,
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
     CompressionLevel, catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer,
@@ -234,6 +246,7 @@ pub struct AppState {
     scrapes: Arc<Scrapes>,
     api: ApiMetrics,
     notifications: Option<NotifyMetrics>,
+    journal: Option<watch::Receiver<bool>>,
 }
 
 impl AppState {
@@ -246,7 +259,14 @@ impl AppState {
         drain: CancellationToken,
     ) -> Self {
         let (streams, scrapes, api) = (Arc::default(), Arc::default(), ApiMetrics::default());
-        Self { hub, access, drain, site, streams, demo: None, scrapes, api, notifications: None }
+        let (demo, notifications, journal) = (None, None, None);
+        Self { hub, access, drain, site, streams, demo, scrapes, api, notifications, journal }
+    }
+
+    /// Handlers that say on `/healthz` whether the journal can be written.
+    #[must_use]
+    pub fn watching_journal(self, writable: watch::Receiver<bool>) -> Self {
+        Self { journal: Some(writable), ..self }
     }
 
     /// Handlers that also play with what takes the place of a cluster.
@@ -312,5 +332,9 @@ pub fn metrics_router(state: AppState, address: SocketAddr) -> Router {
 }
 
 async fn health(State(state): State<AppState>) -> Result<&'static str, Failure> {
-    if state.drain.is_cancelled() { Err(Failure::ShuttingDown) } else { Ok("serving\n") }
+    if state.drain.is_cancelled() {
+        return Err(Failure::ShuttingDown);
+    }
+    let is_writable = state.journal.is_none_or(|writable| *writable.borrow());
+    Ok(if is_writable { "serving\n" } else { "serving, but the journal cannot be written\n" })
 }

@@ -19,15 +19,20 @@ mod handle;
 mod topic_channel;
 mod active_run;
 mod attempts;
+mod journal_status;
 mod kubelet_logs;
+mod refusal;
+mod set_aside;
+mod writer;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
     fetched::Question,
-    plan::{Plan, PlanId},
-    run::{Input, RunId},
+    plan::{Choices, Plan, PlanId},
+    run::RunId,
+    unit::UnitId,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -43,9 +48,13 @@ use crate::{
     journal::{Journal, JournalError},
 };
 
-pub use self::handle::{
-    CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Reading,
-    Refusal, Remedies, RemedyCall, Start, Subscription, TakenOn,
+pub use self::{
+    handle::{
+        CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Reading,
+        Remedies, RemedyCall, Start, Subscription, TakenOn,
+    },
+    journal_status::{Blocks, Failing, JournalStatus, SetAside},
+    refusal::Refusal,
 };
 
 /// The most messages in the mailbox. A burst of watch events arrives as few large messages, so the mailbox rarely fills
@@ -64,11 +73,11 @@ const BATCH: usize = 512;
 /// The errors that end the hub.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// Without a journal no call may be made.
+    /// The journal cannot be read at all, so nobody knows which runs are open.
     #[error("the journal failed")]
     Journal(#[from] JournalError),
-    /// A run in the journal does not match its plan, or its plan is missing.
-    #[error("the journal's record of run {0} does not fit its plan")]
+    /// An event that a run has decided does not fit its plan.
+    #[error("an event of run {0} does not fit its plan")]
     Damaged(RunId),
     /// The operating system gave no random numbers.
     #[error("no random numbers")]
@@ -85,29 +94,32 @@ pub struct Hub {
     runs: Runs,
     topics: Topics,
     wanted: Option<watch::Sender<BTreeSet<Question>>>,
+    /// Says whether the journal can be written.
+    writable: Option<watch::Sender<bool>>,
 }
 
 impl Hub {
     /// Reads the journal and restores the state of the earlier process. Open runs continue once every kind has been
-    /// listed.
+    /// listed. A run that cannot be read is set aside.
     ///
     /// # Errors
-    /// [`HubError`] if the journal cannot be read.
+    /// [`HubError`] if the journal cannot be read at all.
     pub fn open(
         name: String,
         mailbox: mpsc::Receiver<Incoming>,
         calls: mpsc::Sender<CallRequest>,
         journal: Journal,
     ) -> Result<Self, HubError> {
-        let chance = Chance::default();
+        let (chance, now) = (Chance::default(), Timestamp::now());
         Ok(Self {
             mailbox,
-            cluster: ClusterState::new(name, Timestamp::now()),
+            cluster: ClusterState::new(name, now),
             plans: Plans::default(),
             preflights: Preflights::default(),
-            runs: Runs::open(journal, calls)?,
+            runs: Runs::open(journal, calls, now)?,
             topics: Topics::new(chance.number()?),
             wanted: None,
+            writable: None,
             chance,
         })
     }
@@ -144,6 +156,20 @@ impl Hub {
         self
     }
 
+    /// Removes runs and remedies from the journal this long after their end.
+    #[must_use]
+    pub fn keeping_runs(mut self, keep: SignedDuration) -> Self {
+        self.runs.keep(keep);
+        self
+    }
+
+    /// Says through `writable` whether the journal can be written.
+    #[must_use]
+    pub fn reporting(mut self, writable: watch::Sender<bool>) -> Self {
+        self.writable = Some(writable);
+        self
+    }
+
     /// Runs until the drain token is cancelled or all handles are dropped.
     ///
     /// # Errors
@@ -166,6 +192,10 @@ impl Hub {
                 self.topics.mark_stale();
             }
             self.topics.publish(&mut self.cluster, &self.runs);
+            if let Some(writable) = &self.writable {
+                let now = self.runs.check_writable().is_ok();
+                writable.send_if_modified(|before| std::mem::replace(before, now) != now);
+            }
             if let Some(wanted) = &self.wanted {
                 let now = self.cluster.wanted();
                 wanted.send_if_modified(|before| {
@@ -183,18 +213,21 @@ impl Hub {
     fn wake(&self) -> Instant {
         let publication = self.topics.next_publication();
         let run = self.runs.wake(&self.cluster);
-        run.map_or(publication, |at| publication.min(self.cluster.instant(at)))
+        run.map_or(publication, |at| publication.min(at))
     }
 
     fn take(&mut self, incoming: Incoming) -> Result<(), HubError> {
+        // Outcomes of calls that arrive one after another are one write. Any other message must find them applied.
+        if !matches!(incoming, Incoming::CallCompleted { .. }) {
+            self.runs.settle(&self.cluster)?;
+        }
         match incoming {
             Incoming::Observed(observations) => {
                 self.cluster.observe(observations);
                 self.topics.mark_stale();
             }
             Incoming::CallCompleted { run, action, outcome } => {
-                let input = Input::CallCompleted { action, outcome };
-                self.runs.advance(&run, &input, &self.cluster)?;
+                self.runs.complete(run, action, outcome);
             }
             // The reply must reflect every message that arrived before the query.
             Incoming::Subscribe { topic, after, reply } => {
@@ -210,32 +243,38 @@ impl Hub {
             Incoming::ReadTally { reply } => {
                 let latest = self.runs.latest_first(&self.cluster);
                 let tally = self.cluster.current().world(&latest, &[]).tally();
-                let journal_failures = self.runs.journal_failures();
-                send_reply(reply, Reading { tally, journal_failures });
+                let status = self.runs.journal_status();
+                let reading = Reading {
+                    tally,
+                    journal_failures: status.failures,
+                    is_journal_failing: status.failing.is_some(),
+                    set_aside: self.runs.set_aside(&self.cluster),
+                };
+                send_reply(reply, reading);
             }
             Incoming::Time { reply } => send_reply(reply, self.cluster.now()),
             Incoming::MakePlan { unit, choices, reply } => {
-                send_reply(reply, self.plans.make(&unit, &choices, &mut self.cluster));
+                send_reply(reply, self.make_plan(&unit, &choices));
             }
             Incoming::ReadPlan { plan, reply } => send_reply(reply, self.read_plan(&plan)),
             Incoming::Remedy { given, by, reply } => {
-                let (attempts, journal) = self.runs.attempts_mut();
-                let begun = attempts.begin(&given, by, &mut self.cluster, journal, &self.chance)?;
+                let (attempts, writer) = self.runs.attempts_mut();
+                let begun = attempts.begin(&given, by, &mut self.cluster, writer, &self.chance)?;
                 send_reply(reply, begun);
             }
             Incoming::UndoRemedy { attempt, confirm, by, reply } => {
-                let (attempts, journal) = self.runs.attempts_mut();
+                let (attempts, writer) = self.runs.attempts_mut();
                 let begun =
-                    attempts.undo(&attempt, &confirm, by, &self.cluster, journal, &self.chance)?;
+                    attempts.undo(&attempt, &confirm, by, &self.cluster, writer, &self.chance)?;
                 send_reply(reply, begun);
             }
             Incoming::RemedyCopied { attempt, copy, reply } => {
-                let (attempts, journal) = self.runs.attempts_mut();
-                send_reply(reply, attempts.keep_copy(&attempt, &copy, journal));
+                let (attempts, writer) = self.runs.attempts_mut();
+                send_reply(reply, attempts.keep_copy(&attempt, &copy, &self.cluster, writer));
             }
             Incoming::RemedyCompleted { attempt, outcome } => {
-                let (attempts, journal) = self.runs.attempts_mut();
-                attempts.complete(&attempt, outcome, &self.cluster, journal)?;
+                let (attempts, writer) = self.runs.attempts_mut();
+                attempts.complete(&attempt, outcome, &self.cluster, writer);
             }
             Incoming::ReadSwitchedOff { reply } => {
                 let attempts = self.runs.attempts();
@@ -288,12 +327,24 @@ impl Hub {
                 let accepted = self.runs.command(&run, command, by, &self.cluster)?;
                 send_reply(reply, accepted);
             }
+            Incoming::ReadJournal { reply } => send_reply(reply, self.runs.journal_status()),
+            Incoming::Release { run, by, reply } => {
+                send_reply(reply, self.runs.release(&run, by, &self.cluster));
+            }
             Incoming::TakeOn { run, step, answer, by, reply } => {
                 let accepted = self.runs.take_on(&run, step, answer, by, &self.cluster)?;
                 send_reply(reply, accepted);
             }
         }
         Ok(())
+    }
+
+    /// Makes a plan, unless it could not be started.
+    fn make_plan(&mut self, unit: &UnitId, choices: &Choices) -> Result<Arc<Plan>, Refusal> {
+        self.runs.check_writable()?;
+        let plan = self.plans.make(unit, choices, &mut self.cluster)?;
+        self.runs.check_plan(&plan, &self.cluster)?;
+        Ok(plan)
     }
 
     /// A plan that is kept, or the plan of a run.

@@ -7,7 +7,7 @@
 //! causes a panic or a shortened run.
 //!
 //! ```text
-//! hub ── put_plan, begin, append ──► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
+//! hub ── begin, append, put_… ────► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
 //!     ◄─ plan, runs, replay ───────
 //! ```
 //!
@@ -15,9 +15,11 @@
 
 mod file;
 mod memory;
+mod place;
 mod seal;
+mod upcast;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -28,18 +30,24 @@ use teardown::{
     run::RunId,
 };
 
-use self::seal::{VERSION, seal, unseal};
 pub use self::{
     file::{FileStore, OpenError},
     memory::MemoryStore,
 };
+use self::{
+    place::Place,
+    seal::{Unsealed, seal, unseal},
+    upcast::{OLDEST, VERSION, upcast},
+};
 
-/// A store of named values and records.
+/// A store of named values and records. After an error it can be used again: the next call finds the present state of the
+/// disk.
 pub trait Store: Send {
     /// Writes all of `puts` or none of them, and returns once they would survive a power failure.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was written.
+    /// [`StoreError`]. With [`StoreError::OutOfOrder`] nothing was written; otherwise either all or nothing was, because a
+    /// disk may fail after it has kept the bytes.
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError>;
 
     /// The value under `name`.
@@ -72,6 +80,10 @@ pub enum Shelf {
     Counts,
     /// Remedies that persons had done, by the attempt's id.
     Attempts,
+    /// The persons who released runs that cannot be read, by the run's id.
+    Releases,
+    /// The number of the last process that has written, as the only value.
+    Epoch,
 }
 
 /// One write.
@@ -85,6 +97,18 @@ pub enum Put {
         name: String,
         /// The value.
         bytes: Vec<u8>,
+    },
+    /// Removes a named value, if it exists.
+    Remove {
+        /// The group of the value.
+        shelf: Shelf,
+        /// The name.
+        name: String,
+    },
+    /// Removes all records of a run.
+    RemoveRecords {
+        /// The run.
+        run: String,
     },
     /// Appends a record to a run.
     Record {
@@ -144,7 +168,9 @@ pub enum JournalError {
         source: serde_json::Error,
     },
     /// A value was written by another version of this program.
-    #[error("{what} is written in version {version}; this program knows version {VERSION}")]
+    #[error(
+        "{what} is written in version {version}; this program reads versions {OLDEST} to {VERSION}"
+    )]
     Version {
         /// A description of the value.
         what: String,
@@ -161,6 +187,12 @@ pub enum JournalError {
         /// The number of records that exist.
         kept: u64,
     },
+    /// The head is missing, so the cluster and the plan of the run are unknown.
+    #[error("run {run} has no head")]
+    Headless {
+        /// The run.
+        run: RunId,
+    },
     /// A record is missing.
     #[error("record {expected} of run {run} is missing; the next one there is {found}")]
     Gap {
@@ -172,6 +204,31 @@ pub enum JournalError {
         found: u64,
     },
 }
+
+/// Events that are appended to one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a, E> {
+    /// The run.
+    pub run: &'a RunId,
+    /// The number of events that the run has already.
+    pub first: u64,
+    /// The events.
+    pub events: &'a [E],
+}
+
+/// Things of the journal that nobody needs any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Old {
+    /// Runs that have ended.
+    pub runs: Vec<RunId>,
+    /// Plans that no other run has.
+    pub plans: Vec<PlanId>,
+    /// Attempts that have ended, by id.
+    pub attempts: Vec<String>,
+}
+
+/// A value of the journal, or the reason why it cannot be read.
+pub type Readable<T> = Result<T, JournalError>;
 
 /// The fields of a run that are known from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,6 +252,16 @@ pub struct AttemptRecord {
     pub attempt: Attempt,
     /// The cluster that it changes.
     pub cluster: ClusterId,
+}
+
+/// A person's word that a run which cannot be read holds nothing up any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The person's name.
+    pub by: String,
+    /// The time.
+    pub at: Timestamp,
 }
 
 /// The identity of a cluster.
@@ -226,9 +293,16 @@ impl ClusterId {
     }
 }
 
+/// The name of the only value on its shelf.
+const EPOCH: &str = "epoch";
+
 /// The journal on a store.
 pub struct Journal {
     store: Box<dyn Store>,
+    /// The number of this process, once it was asked for.
+    epoch: Option<u64>,
+    /// Whether that number is on disk.
+    is_claimed: bool,
 }
 
 impl Journal {
@@ -247,17 +321,38 @@ impl Journal {
 
     /// A journal on another store.
     pub fn over(store: impl Store + 'static) -> Self {
-        Self { store: Box::new(store) }
+        Self { store: Box::new(store), epoch: None, is_claimed: false }
     }
 
-    /// Stores a plan. Storing the same plan twice changes nothing, because its id is its hash.
+    /// Writes the epoch again, which changes nothing, to see whether the disk takes it.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written.
-    pub fn put_plan(&mut self, plan: &Plan) -> Result<(), JournalError> {
-        let bytes = encode(plan, &format!("plan {}", plan.id))?;
-        let name = plan.id.to_string();
-        Ok(self.store.write(&[Put::Named { shelf: Shelf::Plans, name, bytes }])?)
+    /// [`JournalError`] if it does not.
+    pub fn check(&mut self) -> Result<(), JournalError> {
+        self.is_claimed = false;
+        self.write(vec![])
+    }
+
+    /// The number of this process: one more than that of the last one that has written.
+    fn epoch(&mut self) -> Result<u64, JournalError> {
+        if let Some(epoch) = self.epoch {
+            return Ok(epoch);
+        }
+        let last = self.store.read(Shelf::Epoch, EPOCH)?;
+        let last: u64 = last.map_or(Ok(0), |bytes| decode(&bytes, &Place::Epoch))?;
+        Ok(*self.epoch.insert(last.saturating_add(1)))
+    }
+
+    /// Writes all of `puts` or none, and with the first write of this process its epoch.
+    fn write(&mut self, mut puts: Vec<Put>) -> Result<(), JournalError> {
+        if !self.is_claimed {
+            let epoch = self.epoch()?;
+            let bytes = encode(epoch, &epoch, &Place::Epoch)?;
+            puts.push(Put::Named { shelf: Shelf::Epoch, name: EPOCH.to_owned(), bytes });
+        }
+        self.store.write(&puts)?;
+        self.is_claimed = true;
+        Ok(())
     }
 
     /// A stored plan.
@@ -265,67 +360,149 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if it exists and cannot be read.
     pub fn plan(&self, id: &PlanId) -> Result<Option<Plan>, JournalError> {
-        let bytes = self.store.read(Shelf::Plans, &id.to_string())?;
-        bytes.map(|bytes| decode(&bytes, &format!("plan {id}"))).transpose()
+        let name = id.to_string();
+        let bytes = self.store.read(Shelf::Plans, &name)?;
+        bytes.map(|bytes| decode(&bytes, &Place::Plan(&name))).transpose()
     }
 
-    /// Begins a run: its head and its first events are one write, so that no run exists without its beginning.
+    /// Begins a run: its plan, its head and its first events are one write, so that no run exists without its beginning.
+    /// Storing a plan again changes nothing, because its id is its hash.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the run must not start.
+    /// [`JournalError`]; then the run must not start.
     pub fn begin<E: Serialize>(
         &mut self,
         head: &RunHead,
+        plan: &Plan,
         events: &[E],
     ) -> Result<(), JournalError> {
-        let bytes = encode(head, &format!("the head of run {}", head.run))?;
-        let mut puts = vec![Put::Named { shelf: Shelf::Runs, name: head.run.to_string(), bytes }];
-        puts.extend(records(&head.run, 0, events)?);
-        Ok(self.store.write(&puts)?)
+        let (epoch, run, id) = (self.epoch()?, head.run.to_string(), plan.id.to_string());
+        let bytes = encode(epoch, plan, &Place::Plan(&id))?;
+        let mut puts = vec![Put::Named { shelf: Shelf::Plans, name: id, bytes }];
+        let bytes = encode(epoch, head, &Place::Head(&run))?;
+        puts.push(Put::Named { shelf: Shelf::Runs, name: run, bytes });
+        puts.extend(records(epoch, &head.run, 0, events)?);
+        self.write(puts)
     }
 
-    /// Appends events to a run that has `first` events already. They are on disk when this returns.
+    /// Appends the events of several runs in one write. They are on disk when this returns.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the actions that the events announce must not be executed.
-    pub fn append<E: Serialize>(
-        &mut self,
-        run: &RunId,
-        first: u64,
-        events: &[E],
-    ) -> Result<(), JournalError> {
-        Ok(self.store.write(&records(run, first, events)?)?)
+    /// [`JournalError`]; then the actions that the events announce must not be executed. [`Journal::count`] says whether the
+    /// events were written nevertheless.
+    pub fn append<E: Serialize>(&mut self, batches: &[Batch<'_, E>]) -> Result<(), JournalError> {
+        let (epoch, mut puts) = (self.epoch()?, vec![]);
+        for Batch { run, first, events } in batches {
+            puts.extend(records(epoch, run, *first, events)?);
+        }
+        self.write(puts)
     }
 
     /// Stores an attempt in place of its earlier state. It is on disk when this returns.
     ///
     /// # Errors
-    /// [`JournalError`]; then nothing was written, and the request of the attempt must not be sent.
+    /// [`JournalError`]; then the request of the attempt must not be sent.
     pub fn put_attempt(&mut self, record: &AttemptRecord) -> Result<(), JournalError> {
         let name = record.attempt.id.clone();
-        let bytes = encode(record, &format!("remedy {name}"))?;
-        Ok(self.store.write(&[Put::Named { shelf: Shelf::Attempts, name, bytes }])?)
+        let bytes = encode(self.epoch()?, record, &Place::Attempt(&name))?;
+        self.write(vec![Put::Named { shelf: Shelf::Attempts, name, bytes }])
     }
 
-    /// All attempts, by id.
+    /// All attempts by id, each as far as it can be read.
     ///
     /// # Errors
-    /// [`JournalError`] if one cannot be read.
-    pub fn attempts(&self) -> Result<Vec<AttemptRecord>, JournalError> {
-        let kept = self.store.list(Shelf::Attempts)?;
-        kept.iter().map(|(name, bytes)| decode(bytes, &format!("remedy {name}"))).collect()
+    /// [`JournalError`] if they cannot be listed.
+    pub fn attempts(&self) -> Result<Vec<(String, Readable<AttemptRecord>)>, JournalError> {
+        self.all(Shelf::Attempts, |name| Place::Attempt(name))
     }
 
-    /// All runs, by id.
+    /// All runs by id, each with its head as far as that can be read. A run with a number of records and without a head is
+    /// one of them.
     ///
     /// # Errors
-    /// [`JournalError`] if a head cannot be read.
-    pub fn runs(&self) -> Result<Vec<RunHead>, JournalError> {
-        let heads = self.store.list(Shelf::Runs)?;
-        heads
-            .iter()
-            .map(|(name, bytes)| decode(bytes, &format!("the head of run {name}")))
-            .collect()
+    /// [`JournalError`] if they cannot be listed.
+    pub fn runs(&self) -> Result<Vec<(RunId, Readable<RunHead>)>, JournalError> {
+        let heads = self.all(Shelf::Runs, |name| Place::Head(name))?;
+        let mut runs: BTreeMap<String, Readable<RunHead>> = heads.into_iter().collect();
+        for (name, _) in self.store.list(Shelf::Counts)? {
+            let run = RunId::new(&*name);
+            runs.entry(name).or_insert(Err(JournalError::Headless { run }));
+        }
+        let runs = runs.into_iter().map(|(name, head)| (RunId::new(name), head));
+        Ok(runs.map(|(run, head)| head_of(&run, head)).collect())
+    }
+
+    /// The head of a run, if there is one.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be read.
+    pub fn head(&self, run: &RunId) -> Result<Option<RunHead>, JournalError> {
+        let bytes = self.store.read(Shelf::Runs, run.as_str())?;
+        bytes.map(|bytes| decode(&bytes, &Place::Head(run.as_str()))).transpose()
+    }
+
+    /// All releases by run, each as far as it can be read.
+    ///
+    /// # Errors
+    /// [`JournalError`] if they cannot be listed.
+    pub fn releases(&self) -> Result<Vec<(String, Readable<Release>)>, JournalError> {
+        self.all(Shelf::Releases, |name| Place::Release(name))
+    }
+
+    /// Stores that a person has released a run. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn put_release(&mut self, run: &RunId, release: &Release) -> Result<(), JournalError> {
+        let bytes = encode(self.epoch()?, release, &Place::Release(run.as_str()))?;
+        self.write(vec![Put::Named { shelf: Shelf::Releases, name: run.to_string(), bytes }])
+    }
+
+    /// Removes runs, plans and attempts that nobody needs any more, in one write.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn remove(&mut self, old: &Old) -> Result<(), JournalError> {
+        let mut puts = vec![];
+        for run in old.runs.iter().map(RunId::to_string) {
+            for shelf in [Shelf::Runs, Shelf::Counts] {
+                puts.push(Put::Remove { shelf, name: run.clone() });
+            }
+            puts.push(Put::RemoveRecords { run });
+        }
+        let plans = old.plans.iter().map(|id| (Shelf::Plans, id.to_string()));
+        let attempts = old.attempts.iter().map(|id| (Shelf::Attempts, id.clone()));
+        puts.extend(plans.chain(attempts).map(|(shelf, name)| Put::Remove { shelf, name }));
+        self.write(puts)
+    }
+
+    fn all<T: DeserializeOwned>(
+        &self,
+        shelf: Shelf,
+        place: impl Fn(&str) -> Place<'_>,
+    ) -> Result<Vec<(String, Readable<T>)>, JournalError> {
+        let kept = self.store.list(shelf)?.into_iter();
+        let read = |(name, bytes): (String, Vec<u8>)| {
+            let value = decode(&bytes, &place(&name));
+            (name, value)
+        };
+        Ok(kept.map(read).collect())
+    }
+
+    /// The number of events that were written of a run.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be read.
+    pub fn count(&self, run: &RunId) -> Result<u64, JournalError> {
+        let count = self.store.read(Shelf::Counts, run.as_str())?;
+        count.map_or(Ok(0), |bytes| decode(&bytes, &Place::Count(run.as_str())))
+    }
+
+    /// The last event of a run, if it can be read. It may be there although others are damaged.
+    pub fn last<E: DeserializeOwned>(&self, run: &RunId) -> Option<E> {
+        let records = self.store.records(run.as_str()).ok()?;
+        let (number, bytes) = records.last()?;
+        decode(bytes, &Place::Record(run.as_str(), *number)).ok()
     }
 
     /// All events of a run, in order.
@@ -334,8 +511,7 @@ impl Journal {
     /// [`JournalError`] if one is missing or cannot be read, because an incomplete history is useless.
     pub fn replay<E: DeserializeOwned>(&self, run: &RunId) -> Result<Vec<E>, JournalError> {
         let records = self.store.records(run.as_str())?;
-        let count = self.store.read(Shelf::Counts, run.as_str())?;
-        let written = count.map_or(Ok(0), |bytes| decode(&bytes, &count_of(run)))?;
+        let written = self.count(run)?;
         let kept = records.len() as u64;
         if written != kept {
             return Err(JournalError::Lost { run: run.clone(), written, kept });
@@ -346,41 +522,60 @@ impl Journal {
                 if expected != *found {
                     return Err(JournalError::Gap { run: run.clone(), expected, found: *found });
                 }
-                decode(bytes, &format!("record {found} of run {run}"))
+                decode(bytes, &Place::Record(run.as_str(), *found))
             })
             .collect()
     }
 }
 
 /// The records for `events`, and the number of records including them.
-fn records<E: Serialize>(run: &RunId, first: u64, events: &[E]) -> Result<Vec<Put>, JournalError> {
+fn records<E: Serialize>(
+    epoch: u64,
+    run: &RunId,
+    first: u64,
+    events: &[E],
+) -> Result<Vec<Put>, JournalError> {
     let mut number = first;
     let mut puts = vec![];
     for event in events {
-        let bytes = encode(event, &format!("record {number} of run {run}"))?;
+        let bytes = encode(epoch, event, &Place::Record(run.as_str(), number))?;
         puts.push(Put::Record { run: run.to_string(), number, bytes });
         number = number.saturating_add(1);
     }
     if !puts.is_empty() {
-        let bytes = encode(&number, &count_of(run))?;
+        let bytes = encode(epoch, &number, &Place::Count(run.as_str()))?;
         puts.push(Put::Named { shelf: Shelf::Counts, name: run.to_string(), bytes });
     }
     Ok(puts)
 }
 
-fn count_of(run: &RunId) -> String {
-    format!("the number of records of run {run}")
+/// A head is of no use under the id of another run.
+fn head_of(run: &RunId, head: Readable<RunHead>) -> (RunId, Readable<RunHead>) {
+    let head = head.and_then(|head| {
+        if head.run == *run {
+            Ok(head)
+        } else {
+            Err(JournalError::Damaged { what: Place::Head(run.as_str()).to_string() })
+        }
+    });
+    (run.clone(), head)
 }
 
-fn encode<T: Serialize>(it: &T, place: &str) -> Result<Vec<u8>, JournalError> {
+fn encode<T: Serialize>(epoch: u64, it: &T, place: &Place<'_>) -> Result<Vec<u8>, JournalError> {
     let json = serde_json::to_vec(it)
-        .map_err(|source| JournalError::Unwritable { what: place.to_owned(), source })?;
-    Ok(seal(&json, place))
+        .map_err(|source| JournalError::Unwritable { what: place.to_string(), source })?;
+    Ok(seal(epoch, &json, place))
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8], place: &str) -> Result<T, JournalError> {
-    serde_json::from_slice(unseal(bytes, place)?)
-        .map_err(|source| JournalError::Unreadable { what: place.to_owned(), source })
+fn decode<T: DeserializeOwned>(bytes: &[u8], place: &Place<'_>) -> Result<T, JournalError> {
+    let Unsealed { version, content } = unseal(bytes, place)?;
+    let read = if version == VERSION {
+        serde_json::from_slice(content)
+    } else {
+        let old = serde_json::from_slice(content);
+        old.and_then(|value| serde_json::from_value(upcast(version, place, value)))
+    };
+    read.map_err(|source| JournalError::Unreadable { what: place.to_string(), source })
 }
 
 #[cfg(test)]

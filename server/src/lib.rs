@@ -17,7 +17,7 @@ pub mod shutdown;
 use std::{collections::BTreeSet, io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::right::Right;
 use tokio::{
     sync::{mpsc, watch},
@@ -55,6 +55,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         state,
         site,
         name,
+        keep_runs,
         read_only,
         allow_remedies,
         metrics_address,
@@ -115,13 +116,16 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
     let (want, wanted) = watch::channel(BTreeSet::new());
     let cluster = cluster.answering(preflights).fetching(wanted);
+    let (report, writable) = watch::channel(true);
     let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
         .context(
         "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
          Only if the file itself is damaged, move it away to start without these runs",
     )?
     .asking(asked)
-    .wanting(want);
+    .wanting(want)
+    .reporting(report)
+    .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)));
     let (cluster, hub) = if allow_remedies {
         let (out, remedies) = mpsc::channel(hub::REMEDIES);
         (cluster.with_remedies(remedies), hub.allow_remedies(out))
@@ -140,6 +144,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         }
         None => None,
     };
+    let app = app.watching_journal(writable);
     let app = app.measuring(cluster.metrics(), notifier.as_ref().map(Notifier::metrics));
     if let Some(notifier) = notifier {
         asides.spawn(notifier.run(drain.clone()));
@@ -205,8 +210,7 @@ async fn supervise(
     };
     let hub = async {
         let ended = hub.await.context("the hub panicked; restart the server")?.context(
-            "the hub ended, so nothing more is deleted. Open runs are in the journal and continue at the next start; \
-             if the journal cannot be written, make room on its disk first",
+            "the hub ended, so nothing more is deleted. Open runs are in the journal and continue at the next start",
         );
         drain.cancel();
         ended

@@ -147,6 +147,7 @@ async fn every_line_of_the_documentation_works() {
     Stop r1 by Li
     Skip(StepId(7)) r1 by Li
     take on 7 TakenOn { confirm: "data", pods: [Uid("8d1c…")] } r1 by Li
+    release r1 by Li
     plan shop without=Secret/shop/tls keep=data
     remedy p1 of nodeSilent//Node//n1/ for n1 by Li
     undo remedy p1 for n1 by Li
@@ -418,7 +419,7 @@ async fn no_field_is_renamed() {
     problem refused: code message refusals
     problem refused.message: quoted
     problem refused.refusals: count next since
-    record cluster: diagnoses kinds name objects switchedOff synced unreachable version
+    record cluster: diagnoses journal kinds name objects switchedOff synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
     record edge: from kind reason strength to

@@ -19,7 +19,7 @@ use whole_server::{Server, create};
 
 const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 
-fn metadata(name: &str, labels: Value) -> Value {
+fn metadata(name: &str, labels: &Value) -> Value {
     let mut metadata = json!({"name": name, "labels": labels});
     metadata["labels"]["app.kubernetes.io/part-of"] = json!("shop");
     metadata
@@ -27,7 +27,7 @@ fn metadata(name: &str, labels: Value) -> Value {
 
 /// The unit `shop`: a namespace with a ConfigMap and a claim that the Kustomization `web` declares, and a ConfigMap that it does
 /// not. The Kustomization is in the unit if its namespace is.
-fn shop(world: &mut ControlPlane, parent: &str, spec: Value) {
+fn shop(world: &mut ControlPlane, parent: &str, spec: &Value) {
     let definition = json!({
         "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
         "spec": {
@@ -44,7 +44,7 @@ fn shop(world: &mut ControlPlane, parent: &str, spec: Value) {
     world.cluster.clock.advance(Duration::from_secs(5));
     world.run_until_idle();
     for name in ["shop", "flux"] {
-        let of_unit = metadata(name, json!({}));
+        let of_unit = metadata(name, &json!({}));
         let metadata = if name == "shop" { of_unit } else { json!({"name": name}) };
         create(world, "", "namespaces", "", json!({"metadata": metadata}));
     }
@@ -55,7 +55,7 @@ fn shop(world: &mut ControlPlane, parent: &str, spec: Value) {
         })
     };
     let mut kustomization = json!({
-        "metadata": metadata("web", json!({})),
+        "metadata": metadata("web", &json!({})),
         "spec": spec,
     });
     kustomization["metadata"]["finalizers"] = json!(["finalizers.fluxcd.io"]);
@@ -63,15 +63,15 @@ fn shop(world: &mut ControlPlane, parent: &str, spec: Value) {
         kustomization["metadata"]["labels"] = json!({});
     }
     create(world, FLUX, "kustomizations", parent, kustomization);
-    create(world, "", "configmaps", "shop", json!({"metadata": metadata("settings", marks())}));
-    create(world, "", "configmaps", "shop", json!({"metadata": metadata("free", json!({}))}));
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata("settings", &marks())}));
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata("free", &json!({}))}));
     create(
         world,
         "",
         "persistentvolumeclaims",
         "shop",
         json!({
-            "metadata": metadata("data", marks()),
+            "metadata": metadata("data", &marks()),
             "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}},
         }),
     );
@@ -150,7 +150,7 @@ fn li() -> Actor {
 
 #[tokio::test(start_paused = true)]
 async fn application_goes_in_order_and_nothing_of_it_comes_back() {
-    let server = Server::start(li(), |world| shop(world, "shop", json!({"prune": true})));
+    let server = Server::start(li(), |world| shop(world, "shop", &json!({"prune": true})));
     let plan = server.plan("shop", Choices::default()).await;
     let run = server.run(&plan).await;
     server.until("the namespace is gone", |world| !has(world, "", "namespaces", "", "shop")).await;
@@ -177,7 +177,7 @@ async fn application_goes_in_order_and_nothing_of_it_comes_back() {
 async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_back() {
     // The claim stays, so its parent does.
     let server = Server::start(li(), |world| {
-        shop(world, "shop", json!({"prune": true}));
+        shop(world, "shop", &json!({"prune": true}));
         let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
         let hold = |claim: &mut Value| {
             claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
@@ -203,7 +203,7 @@ async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_
 
 #[tokio::test(start_paused = true)]
 async fn objects_of_a_parent_outside_wait_until_a_person_suspends_it() {
-    let server = Server::start(li(), |world| shop(world, "flux", json!({"prune": true})));
+    let server = Server::start(li(), |world| shop(world, "flux", &json!({"prune": true})));
     let plan = server.plan("shop", Choices::default()).await;
     let run = server.run(&plan).await;
     server.until("the free map is gone", |world| !has_map(world, "free")).await;
@@ -219,7 +219,7 @@ async fn objects_of_a_parent_outside_wait_until_a_person_suspends_it() {
 #[tokio::test(start_paused = true)]
 async fn parent_that_was_suspended_before_is_left_as_it_was() {
     let server = Server::start(li(), |world| {
-        shop(world, "shop", json!({"prune": true, "suspend": true}));
+        shop(world, "shop", &json!({"prune": true, "suspend": true}));
     });
     let plan = server.plan("shop", Choices::default()).await;
     server.run(&plan).await;

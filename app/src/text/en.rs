@@ -12,6 +12,7 @@ mod step_problem;
 mod cluster;
 mod diagnosis;
 mod incident;
+mod journal;
 mod kubelet;
 mod advice;
 mod attempt;
@@ -32,6 +33,7 @@ pub use self::{
     diagnosis::*,
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
+    journal::*,
     plan::*,
     preflight::preflight,
     proof::*,

@@ -107,15 +107,13 @@ pub fn Frame(
     };
     let off = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.switched_off));
-        (count > 0).then(|| {
-            view! {
-                <p class="banner warn">
-                    {icon("icon-warning")}
-                    <span>{text::switched_off(count)} " " <a href=TROUBLE>{text::TROUBLE}</a></span>
-                </p>
-            }
-            .into_any()
-        })
+        (count > 0).then(|| note(text::switched_off(count), TROUBLE, None, text::TROUBLE))
+    };
+    let journal = move || {
+        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.journal));
+        // The server writes that page, so the router must not look for it.
+        (count > 0)
+            .then(|| note(text::JOURNAL_NOTICE.into(), "/journal", Some("external"), text::JOURNAL))
     };
     let troubles = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
@@ -163,6 +161,7 @@ pub fn Frame(
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                         {move || off()}
+                        {move || journal()}
                     </div>
                     {children()}
                 </main>
@@ -171,6 +170,22 @@ pub fn Frame(
             </div>
         </div>
     }
+}
+
+/// A warning that leads to a page.
+fn note(
+    words: String,
+    href: &'static str,
+    rel: Option<&'static str>,
+    page: &'static str,
+) -> AnyView {
+    view! {
+        <p class="banner warn">
+            {icon("icon-warning")}
+            <span>{words} " " <a href=href rel=rel>{page}</a></span>
+        </p>
+    }
+    .into_any()
 }
 
 /// Leads to the target of the fragment; without one moves the focus to the page, or the keyboard would have to come

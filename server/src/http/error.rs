@@ -175,6 +175,10 @@ impl Failure {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
             }
+            Self::Refused(Refusal::SetAside { run, object }) => {
+                error.insert("run".into(), json!(run));
+                error.insert("object".into(), json!(object));
+            }
             Self::NotAllowed(needed) => {
                 error.insert("needs".into(), json!(needed));
             }
@@ -213,6 +217,9 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
         Refusal::PodsHidden(reason) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(reason)),
         Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
+        Refusal::SetAside { run, object } => {
+            (S::CONFLICT, "setAside", refusal::set_aside(run, object.as_ref()))
+        }
         Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
         Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
         Refusal::NothingToTakeOn(step) => {
@@ -372,6 +379,7 @@ mod tests {
             Refusal::WrongName,
             Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
+            Refusal::SetAside { run: RunId::new("r"), object: None },
             Refusal::Ended,
             Refusal::TooLate(StepId(1)),
             Refusal::NothingToTakeOn(StepId(7)),
@@ -437,6 +445,7 @@ mod tests {
         422 wrongName
         409 podsHidden
         409 overlap
+        409 setAside
         409 runEnded
         409 tooLate
         409 nothingToTakeOn
@@ -530,7 +539,9 @@ mod tests {
                 choice: Choice::Without(object.clone()),
             })
             .into(),
-            Refusal::Overlap { run: RunId::new("r"), object }.into(),
+            Refusal::Overlap { run: RunId::new("r"), object: object.clone() }.into(),
+            Refusal::SetAside { run: RunId::new("r"), object: Some(object) }.into(),
+            Refusal::SetAside { run: RunId::new(marked), object: None }.into(),
             Refusal::PodsHidden(UnknownReason::Inconclusive { message: marked.into() }).into(),
             Failure::Malformed(marked.to_owned()),
             Failure::Syntax(marked.to_owned()),

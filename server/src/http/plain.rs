@@ -1,5 +1,5 @@
-//! The two pages that do not need the app: the sign-in page, and the page of a failed request. They have no inline script
-//! and no inline style, and show no text from outside.
+//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of that about the
+//! journal. They have no inline script and no inline style, and show no text from outside unescaped.
 
 use axum::response::{Html, IntoResponse};
 use http::header;
@@ -58,23 +58,27 @@ pub(super) fn failure_page(
     means: &str,
     advice: &str,
 ) -> impl IntoResponse {
-    let [what, means, advice] = [what, means, advice].map(escape);
+    let [means, advice] = [means, advice].map(escape);
+    page(language, what, &format!("<p>{means}</p>\n<p>{advice}</p>\n"))
+}
+
+/// A page with this heading, content and a way to the app; `language` is the value of HTML's `lang` attribute.
+pub(super) fn page(language: &str, heading: &str, html: &str) -> Html<String> {
+    let heading = escape(heading);
     Html(format!(
         r#"<!DOCTYPE html>
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Unwind: {what}</title>
+<title>Unwind: {heading}</title>
 <link rel="icon" href="/favicon.svg">
 <link rel="stylesheet" href="/pkg/unwind.css">
 </head>
 <body class="plain-page">
 <main>
-<h1>{what}</h1>
-<p>{means}</p>
-<p>{advice}</p>
-<p><a href="/">Unwind</a></p>
+<h1>{heading}</h1>
+{html}<p><a href="/">Unwind</a></p>
 </main>
 </body>
 </html>
@@ -82,7 +86,7 @@ pub(super) fn failure_page(
     ))
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -12,8 +12,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, kubelet_log, metrics as scrape,
-    page, plain, plans, preflight, remedies, runs, session, units,
+    AppState, advice, demo, events, feed, guard::has_right, health, journal_page, kubelet_log,
+    metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -79,6 +79,7 @@ pub(super) fn api() -> Vec<Route> {
         post("/runs/{run}/pause", Act, runs::pause),
         post("/runs/{run}/resume", Act, runs::resume),
         post("/runs/{run}/stop", Act, runs::stop),
+        post("/runs/{run}/release", Act, journal_page::release_by_api),
         post("/runs/{run}/steps/{step}/skip", Act, runs::skip),
         post("/runs/{run}/steps/{step}/take-on", Act, runs::take_on),
         get("/events", Look, events::follow),
@@ -95,7 +96,7 @@ pub(super) fn sign_in() -> Vec<Route> {
     vec![Route::open(Method::POST, "/session", routing::post(session::sign_in))]
 }
 
-/// The pages, the form for lines of a kubelet's log, and the feed of a run as text. The page of a new plan makes the plan.
+/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the feed of a run as text. The page of a new plan makes the plan.
 pub(super) fn pages(state: &AppState) -> Vec<Route> {
     use Right::{Act, Look};
     let page = |path, needs| get(path, needs, page::handler(state));
@@ -111,6 +112,8 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         page("/r/{run}", Look),
         page("/trouble", Look),
         get("/r/{run}/feed.txt", Look, feed::written),
+        get("/journal", Look, journal_page::read),
+        post("/journal/release", Act, journal_page::release),
     ]
 }
 

@@ -7,19 +7,33 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::Action,
     index::Index,
-    plan::Plan,
-    run::{Run, RunEvent, RunId},
+    plan::{Plan, PlanId},
+    run::{ReplayError, Run, RunEvent, RunId},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{CallRequest, HubError};
-use crate::journal::{ClusterId, Journal, JournalError, RunHead};
+use crate::journal::{Batch, ClusterId, Journal, JournalError, RunHead};
 
 /// One event as the journal stores it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+pub(super) struct Entry {
     at: Timestamp,
     event: RunEvent,
+}
+
+/// The reasons why a run cannot be restored.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UnreadableRun {
+    /// Its records cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its plan is missing.
+    #[error("its plan {0} is missing")]
+    NoPlan(PlanId),
+    /// Its events are those of another plan.
+    #[error("its records do not fit its plan")]
+    OtherPlan(#[from] ReplayError),
 }
 
 /// A run, and the number of its events in the journal.
@@ -44,7 +58,6 @@ impl ActiveRun {
         cluster: ClusterId,
         now: Timestamp,
     ) -> Result<Self, JournalError> {
-        journal.put_plan(&plan)?;
         let event = RunEvent::Started { by: by.to_owned() };
         let head = RunHead {
             run: id.clone(),
@@ -52,7 +65,7 @@ impl ActiveRun {
             started: now,
             cluster: cluster.clone(),
         };
-        journal.begin(&head, &[Entry { at: now, event: event.clone() }])?;
+        journal.begin(&head, &plan, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
         run.apply(now, &event).unwrap_or_default();
         let recall = CancellationToken::new();
@@ -60,18 +73,43 @@ impl ActiveRun {
     }
 
     /// Restores the run from the journal.
-    pub(super) fn replay(journal: &Journal, head: &RunHead) -> Result<Self, HubError> {
-        let damaged = || HubError::Damaged(head.run.clone());
-        let plan = journal.plan(&head.plan)?.ok_or_else(damaged)?;
+    pub(super) fn replay(journal: &Journal, head: &RunHead) -> Result<Self, UnreadableRun> {
+        let plan = journal.plan(&head.plan)?;
+        let plan = plan.ok_or_else(|| UnreadableRun::NoPlan(head.plan.clone()))?;
         let entries: Vec<Entry> = journal.replay(&head.run)?;
         let mut run = Run::new(head.run.clone(), Arc::new(plan));
         for entry in &entries {
-            run.apply(entry.at, &entry.event).map_err(|_| damaged())?;
+            run.apply(entry.at, &entry.event)?;
         }
         let is_recovering = !run.state().is_ended();
         let cluster = head.cluster.clone();
         let recall = CancellationToken::new();
         Ok(Self { run, is_recovering, cluster, recall, journaled: entries.len() as u64 })
+    }
+
+    /// Whether the last record of a run is its end. It can be, although the run cannot be restored.
+    pub(super) fn has_recorded_end(journal: &Journal, run: &RunId) -> bool {
+        let last: Option<Entry> = journal.last(run);
+        last.is_some_and(|last| matches!(last.event, RunEvent::Finished | RunEvent::Stopped))
+    }
+
+    /// The run as the journal has it, if that differs from this one.
+    pub(super) fn changed_in(&self, journal: &Journal) -> Result<Option<Self>, UnreadableRun> {
+        if journal.count(&self.run.id)? == self.journaled {
+            return Ok(None);
+        }
+        let head = self.head();
+        Self::replay(journal, &head).map(Some)
+    }
+
+    /// The fields of the run that are known from its start.
+    pub(super) fn head(&self) -> RunHead {
+        RunHead {
+            run: self.run.id.clone(),
+            plan: self.run.plan.id.clone(),
+            started: self.run.started(),
+            cluster: self.cluster.clone(),
+        }
     }
 
     /// Whether the run may be reconciled: only on its own cluster, only before its end, and after a restart only once
@@ -86,18 +124,20 @@ impl ActiveRun {
         CallRequest { run: self.run.id.clone(), action, recall: self.recall.clone() }
     }
 
-    /// Writes events to the journal, and then applies them.
-    pub(super) fn record(
-        &mut self,
-        journal: &mut Journal,
-        now: Timestamp,
-        events: Vec<RunEvent>,
-    ) -> Result<(), HubError> {
-        let entries: Vec<Entry> =
-            events.into_iter().map(|event| Entry { at: now, event }).collect();
-        journal.append(&self.run.id, self.journaled, &entries)?;
+    /// Events as the journal stores them.
+    pub(super) fn entries(now: Timestamp, events: Vec<RunEvent>) -> Vec<Entry> {
+        events.into_iter().map(|event| Entry { at: now, event }).collect()
+    }
+
+    /// The write that adds these entries to the run.
+    pub(super) fn batch<'a>(&'a self, entries: &'a [Entry]) -> Batch<'a, Entry> {
+        Batch { run: &self.run.id, first: self.journaled, events: entries }
+    }
+
+    /// Applies entries that the journal has.
+    pub(super) fn apply(&mut self, entries: &[Entry]) -> Result<(), HubError> {
         self.journaled += entries.len() as u64;
-        for entry in &entries {
+        for entry in entries {
             if matches!(entry.event, RunEvent::Paused { .. } | RunEvent::Stopping { .. }) {
                 std::mem::take(&mut self.recall).cancel();
             }

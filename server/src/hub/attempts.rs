@@ -8,15 +8,19 @@ use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
     object::Object,
-    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal},
+    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, switched_off},
     run::Run,
 };
 use tokio::sync::mpsc;
 
-use super::{HubError, Refusal, RemedyCall, cluster_state::ClusterState};
+use super::{
+    HubError, Refusal, RemedyCall,
+    cluster_state::ClusterState,
+    writer::{Writer, chain},
+};
 use crate::{
     chance::Chance,
-    journal::{AttemptRecord, ClusterId, Journal},
+    journal::{AttemptRecord, ClusterId},
 };
 
 /// All attempts of the journal, also those on other clusters.
@@ -24,21 +28,72 @@ pub(super) struct Attempts {
     by_id: BTreeMap<String, AttemptRecord>,
     /// The way to the cluster, if the server does remedies.
     calls: Option<mpsc::Sender<RemedyCall>>,
+    /// The attempts that have ended while the journal could not be written.
+    unwritten: Vec<AttemptRecord>,
+    /// The attempts that cannot be read, by id, each with the reason.
+    unreadable: Vec<(String, String)>,
     changed: bool,
 }
 
 impl Attempts {
     /// Restores the attempts from the journal. Nobody waits any more for the answer to one that was on its way.
-    pub(super) fn open(journal: &mut Journal, now: Timestamp) -> Result<Self, HubError> {
-        let mut by_id = BTreeMap::new();
-        for mut record in journal.attempts()? {
-            if record.attempt.is_open() {
-                record.attempt.interrupt(now);
-                journal.put_attempt(&record)?;
+    pub(super) fn open(writer: &mut Writer, now: Timestamp) -> Result<Self, HubError> {
+        let mut attempts = Self {
+            by_id: BTreeMap::new(),
+            calls: None,
+            unwritten: vec![],
+            unreadable: vec![],
+            changed: false,
+        };
+        for (id, record) in writer.journal().attempts()? {
+            match record {
+                Ok(mut record) => {
+                    if record.attempt.is_open() {
+                        record.attempt.interrupt(now);
+                        attempts.unwritten.push(record.clone());
+                    }
+                    attempts.by_id.insert(id, record);
+                }
+                Err(error) => {
+                    let why = chain(&error);
+                    tracing::error!(attempt = id, error = why, "a remedy cannot be read");
+                    attempts.unreadable.push((id, why));
+                }
             }
-            by_id.insert(record.attempt.id.clone(), record);
         }
-        Ok(Self { by_id, calls: None, changed: false })
+        attempts.write_ended(writer, now);
+        Ok(attempts)
+    }
+
+    /// Writes the attempts that have ended while the journal could not be written.
+    pub(super) fn write_ended(&mut self, writer: &mut Writer, now: Timestamp) {
+        for record in std::mem::take(&mut self.unwritten) {
+            if writer.write(now, |journal| journal.put_attempt(&record)).is_ok() {
+                self.by_id.insert(record.attempt.id.clone(), record);
+                self.changed = true;
+            } else {
+                self.unwritten.push(record);
+            }
+        }
+    }
+
+    /// The attempts that ended before this time, except those on other clusters and those whose effect is still there.
+    pub(super) fn ended_before(&self, time: Timestamp, cluster: &ClusterState) -> Vec<String> {
+        let here = self.latest_first(cluster);
+        let off = switched_off(here.iter().copied(), cluster.index());
+        let is_off = |id: &str| off.iter().any(|(attempt, ..)| attempt.id == id);
+        let is_old = |it: &&&Attempt| it.ended.is_some_and(|ended| ended < time) && !is_off(&it.id);
+        here.iter().filter(is_old).map(|attempt| attempt.id.clone()).collect()
+    }
+
+    /// Forgets an attempt that the journal does not have any more.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.by_id.remove(id);
+    }
+
+    /// The attempts that cannot be read, by id, each with the reason.
+    pub(super) fn unreadable(&self) -> &[(String, String)] {
+        &self.unreadable
     }
 
     /// Follows what a run suspended. The journal has it as part of the run.
@@ -79,7 +134,7 @@ impl Attempts {
         given: &Confirmation,
         by: String,
         cluster: &mut ClusterState,
-        journal: &mut Journal,
+        writer: &mut Writer,
         chance: &Chance,
     ) -> Result<Result<String, Refusal>, HubError> {
         if self.calls.is_none() {
@@ -102,7 +157,7 @@ impl Attempts {
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
         let (id, now) = (new_id(chance)?, cluster.now());
         let attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
-        Ok(self.send(attempt, premises, is_dry_run_safe, cluster, journal))
+        Ok(self.send(attempt, premises, is_dry_run_safe, cluster, writer))
     }
 
     /// Begins to take back what an attempt switched off.
@@ -112,7 +167,7 @@ impl Attempts {
         confirm: &str,
         by: String,
         cluster: &ClusterState,
-        journal: &mut Journal,
+        writer: &mut Writer,
         chance: &Chance,
     ) -> Result<Result<String, Refusal>, HubError> {
         let id = cluster.id();
@@ -129,7 +184,7 @@ impl Attempts {
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
         let premises = target.cloned().into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
-        Ok(self.send(undoing, premises, false, cluster, journal))
+        Ok(self.send(undoing, premises, false, cluster, writer))
     }
 
     /// Keeps an attempt, and then sends its request. One root, and one object, gets one remedy at a time.
@@ -139,7 +194,7 @@ impl Attempts {
         premises: Vec<Arc<Object>>,
         is_dry_run_safe: bool,
         cluster: &ClusterState,
-        journal: &mut Journal,
+        writer: &mut Writer,
     ) -> Result<String, Refusal> {
         let mut here = self.latest_first(cluster).into_iter();
         let is_same = |other: &&Attempt| {
@@ -159,7 +214,8 @@ impl Attempts {
         };
         let id = attempt.id.clone();
         let record = AttemptRecord { attempt, cluster: cluster.id() };
-        journal.put_attempt(&record).map_err(|error| Refusal::Journal(error.to_string()))?;
+        let written = writer.write(cluster.now(), |journal| journal.put_attempt(&record));
+        written.map_err(|failing| Refusal::Journal(failing.why))?;
         permit.send(call);
         self.by_id.insert(id.clone(), record);
         self.changed = true;
@@ -172,7 +228,8 @@ impl Attempts {
         &mut self,
         id: &str,
         copy: &Value,
-        journal: &mut Journal,
+        cluster: &ClusterState,
+        writer: &mut Writer,
     ) -> Result<(), AttemptOutcome> {
         let known = self.by_id.get_mut(id).filter(|record| record.attempt.is_open());
         let Some(record) = known else { return Err(AttemptOutcome::Unknown { message: None }) };
@@ -180,25 +237,27 @@ impl Attempts {
         if !copied.attempt.keep_copy(copy) {
             return Err(AttemptOutcome::Changed { object: copied.attempt.request.object });
         }
-        journal.put_attempt(&copied).map_err(|error| AttemptOutcome::NotSent {
-            message: ApiProblem::Quoted(error.to_string()),
+        let written = writer.write(cluster.now(), |journal| journal.put_attempt(&copied));
+        written.map_err(|failing| AttemptOutcome::NotSent {
+            message: ApiProblem::Quoted(failing.why),
         })?;
         *record = copied;
         Ok(())
     }
 
-    /// Keeps the outcome of an attempt.
+    /// Keeps the outcome of an attempt. The attempt stays open until the journal has it.
     pub(super) fn complete(
         &mut self,
         id: &str,
         outcome: AttemptOutcome,
         cluster: &ClusterState,
-        journal: &mut Journal,
-    ) -> Result<(), HubError> {
-        let Some(record) = self.by_id.get_mut(id) else { return Ok(()) };
-        record.attempt.end(outcome, cluster.now());
-        self.changed = true;
-        Ok(journal.put_attempt(record)?)
+        writer: &mut Writer,
+    ) {
+        let Some(record) = self.by_id.get(id) else { return };
+        let mut ended = record.clone();
+        ended.attempt.end(outcome, cluster.now());
+        self.unwritten.push(ended);
+        self.write_ended(writer, cluster.now());
     }
 }
 

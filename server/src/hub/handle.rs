@@ -9,18 +9,19 @@ use teardown::{
     advice::Standpoint,
     diagnosis::kubelet_log::KubeletLog,
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::{Object, ObjectRef, Uid},
+    object::{Object, Uid},
     observation::Observation,
-    plan::{Choices, Difference, Plan, PlanError, PlanId, StepId},
+    plan::{Choices, Plan, PlanId, StepId},
     preflight::{Answer, PreflightView, Question, Unasked},
-    remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy, RemedyRefusal, Request},
+    remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy, Request},
     run::{RunCommand, RunId},
     tally::Tally,
     unit::UnitId,
-    unknown_reason::UnknownReason,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+
+use super::{journal_status::JournalStatus, refusal::Refusal};
 
 /// The messages to the hub.
 #[derive(Debug)]
@@ -201,6 +202,20 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
+    /// A reader requests the state of the journal.
+    ReadJournal {
+        /// The channel for the reply.
+        reply: oneshot::Sender<JournalStatus>,
+    },
+    /// A person releases a run that cannot be read.
+    Release {
+        /// The run.
+        run: RunId,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply.
+        reply: oneshot::Sender<Result<(), Refusal>>,
+    },
     /// A person takes it on that no Pod writes to the storage of a step any more.
     TakeOn {
         /// The run.
@@ -221,8 +236,12 @@ pub enum Incoming {
 pub struct Reading {
     /// The counts of the cluster and the runs.
     pub tally: Tally,
-    /// The runs that did not start because the journal could not be written.
+    /// The writes of the journal that failed.
     pub journal_failures: u64,
+    /// Whether the journal cannot be written now.
+    pub is_journal_failing: bool,
+    /// The runs that cannot be read and that nobody has released.
+    pub set_aside: usize,
 }
 
 /// The ways out of a deletion that waits.
@@ -276,60 +295,6 @@ pub struct TakenOn {
     pub confirm: String,
     /// The UIDs of the Pods that the person saw.
     pub pods: Vec<Uid>,
-}
-
-/// The reasons why the hub refuses a request. A person can act on each of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// No unit with this name is known.
-    UnknownUnit(UnitId),
-    /// No plan with this id is known.
-    UnknownPlan(PlanId),
-    /// No run with this id is known.
-    UnknownRun(RunId),
-    /// Nothing waits for this cause any more.
-    UnknownDiagnosis(String),
-    /// The run has no such step.
-    UnknownStep(StepId),
-    /// The first lists of the cluster are not complete yet.
-    NotReady,
-    /// No plan can be made.
-    Unplannable(PlanError),
-    /// The cluster has changed since the plan was made.
-    Stale(Vec<Difference>),
-    /// The Pods of one of the plan's namespaces are hidden, for this reason.
-    PodsHidden(UnknownReason),
-    /// The hash is not the plan's.
-    WrongHash,
-    /// The typed name is not the unit's.
-    WrongName,
-    /// An open run has an overlapping plan.
-    Overlap {
-        /// The open run.
-        run: RunId,
-        /// One of the objects in both plans.
-        object: ObjectRef,
-    },
-    /// The run is over.
-    Ended,
-    /// The step can no longer be skipped.
-    TooLate(StepId),
-    /// The step does not wait for the end of a Pod that nobody reported.
-    NothingToTakeOn(StepId),
-    /// The step waits for other Pods than those that the person answered for.
-    OtherPods(StepId),
-    /// The typed name is not that of the step's object.
-    WrongObjectName,
-    /// The remedy is not done.
-    Remedy(RemedyRefusal),
-    /// This server does no remedies.
-    RemediesOff,
-    /// No attempt with this id is known.
-    UnknownAttempt(String),
-    /// The thing that the attempt switched off is on again, or nothing can put it back.
-    NothingToUndo,
-    /// The journal cannot be written, so no call may be made.
-    Journal(String),
 }
 
 /// The hub has ended, and the process is about to end.
@@ -572,6 +537,22 @@ impl HubHandle {
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
         self.request(|reply| Incoming::Command { run, command, by, reply }).await
+    }
+
+    /// The state of the journal.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn journal(&self) -> Result<JournalStatus, HubClosed> {
+        self.request(|reply| Incoming::ReadJournal { reply }).await
+    }
+
+    /// Releases a run that cannot be read.
+    ///
+    /// # Errors
+    /// [`Refusal`] if no such run is set aside or the journal cannot be written, [`HubClosed`] if the process is ending.
+    pub async fn release(&self, run: RunId, by: String) -> Result<Result<(), Refusal>, HubClosed> {
+        self.request(|reply| Incoming::Release { run, by, reply }).await
     }
 
     /// Takes it on that no Pod writes to the storage of a step any more.

@@ -2,52 +2,107 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    action::Outcome,
+    action::{Action, Outcome},
     api_problem::ProblemCode,
     plan::{Plan, PlanError, PlanId, StepId, differences},
-    run::{CommandError, Input, Run, RunCommand, RunId},
+    run::{CommandError, Decision, Input, Run, RunCommand, RunId},
 };
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    time::Instant,
+};
 
 use super::{
-    CallRequest, HubError, Refusal, Start, TakenOn, active_run::ActiveRun, attempts::Attempts,
-    cluster_state::ClusterState, plans::plan_of,
+    CallRequest, HubError, Refusal, Start, TakenOn,
+    active_run::{ActiveRun, Entry},
+    attempts::Attempts,
+    cluster_state::ClusterState,
+    journal_status::{Failing, JournalStatus},
+    plans::plan_of,
+    set_aside::UnreadableRuns,
+    writer::Writer,
 };
-use crate::{chance::Chance, journal::Journal};
+use crate::{
+    chance::Chance,
+    journal::{Batch, Journal, Old},
+};
 
 /// The most decisions of a run in one reconciliation. More would mean that the run never settles.
 const MAX_DECISIONS: usize = 10_000;
 
+/// The time between two removals of what ended long ago.
+const CLEAN_UP: SignedDuration = SignedDuration::from_hours(24);
+
 /// All runs of the journal, also those of other clusters.
 pub(super) struct Runs {
     by_id: BTreeMap<RunId, ActiveRun>,
+    unreadable: UnreadableRuns,
     /// The remedies, which are in the same journal.
     attempts: Attempts,
-    journal: Journal,
+    writer: Writer,
     calls: mpsc::Sender<CallRequest>,
+    /// Completed calls that no run has taken yet: those of the present batch, and all while the journal cannot be written.
+    completed: Vec<(RunId, Input)>,
+    /// Runs that were refused because the journal could not be written, each with the person. The disk may have kept them.
+    refused: Vec<(RunId, String)>,
+    /// The time for which runs and attempts are kept after their end; `None` for ever.
+    keep: Option<SignedDuration>,
+    /// The next time at which those that are older are removed.
+    clean_up: Option<Timestamp>,
     changed: bool,
-    journal_failures: u64,
 }
 
 impl Runs {
-    /// Restores the runs from the journal.
+    /// Restores the runs from the journal. One that cannot be read is set aside.
     pub(super) fn open(
-        mut journal: Journal,
+        journal: Journal,
         calls: mpsc::Sender<CallRequest>,
+        now: Timestamp,
     ) -> Result<Self, HubError> {
-        let mut attempts = Attempts::open(&mut journal, Timestamp::now())?;
-        let mut by_id = BTreeMap::new();
-        for head in journal.runs()? {
-            let active = ActiveRun::replay(&journal, &head)?;
-            attempts.follow(&active.run, &active.cluster);
-            by_id.insert(head.run, active);
+        let mut writer = Writer::new(journal);
+        let mut attempts = Attempts::open(&mut writer, now)?;
+        let journal = writer.journal();
+        let (mut by_id, mut unreadable) = (BTreeMap::new(), UnreadableRuns::default());
+        for (id, head) in journal.runs()? {
+            let head = match head {
+                Ok(head) => head,
+                Err(error) => {
+                    unreadable.add(journal, id, None, &error.into(), now);
+                    continue;
+                }
+            };
+            match ActiveRun::replay(journal, &head) {
+                Ok(active) => {
+                    attempts.follow(&active.run, &active.cluster);
+                    by_id.insert(id, active);
+                }
+                Err(error) => unreadable.add(journal, id, Some(head), &error, now),
+            }
         }
-        Ok(Self { by_id, attempts, journal, calls, changed: false, journal_failures: 0 })
+        unreadable.read_releases(journal)?;
+        Ok(Self {
+            by_id,
+            unreadable,
+            attempts,
+            writer,
+            calls,
+            completed: vec![],
+            refused: vec![],
+            keep: None,
+            clean_up: None,
+            changed: false,
+        })
+    }
+
+    /// Removes runs and attempts this long after their end.
+    pub(super) fn keep(&mut self, keep: SignedDuration) {
+        self.keep = Some(keep);
     }
 
     /// Whether a run has changed since this was last asked.
@@ -61,14 +116,50 @@ impl Runs {
     }
 
     /// The remedies, to be changed, and the journal that they are kept in.
-    pub(super) fn attempts_mut(&mut self) -> (&mut Attempts, &mut Journal) {
-        (&mut self.attempts, &mut self.journal)
+    pub(super) fn attempts_mut(&mut self) -> (&mut Attempts, &mut Writer) {
+        (&mut self.attempts, &mut self.writer)
     }
 
-    /// The number of runs that did not start because the journal could not be written. A failure later in a run ends the
-    /// process.
-    pub(super) fn journal_failures(&self) -> u64 {
-        self.journal_failures
+    /// The state of the journal.
+    pub(super) fn journal_status(&self) -> JournalStatus {
+        JournalStatus {
+            failing: self.writer.failing().cloned(),
+            failures: self.writer.failures(),
+            set_aside: self.unreadable.list(),
+            remedies: self.attempts.unreadable().to_vec(),
+        }
+    }
+
+    /// The number of things about the journal that a person of this cluster should see to.
+    pub(super) fn journal_troubles(&self, cluster: &ClusterState) -> usize {
+        usize::from(self.writer.failing().is_some()) + self.set_aside(cluster)
+    }
+
+    /// The number of runs of this cluster that cannot be read and that nobody has released.
+    pub(super) fn set_aside(&self, cluster: &ClusterState) -> usize {
+        self.unreadable.unreleased(&cluster.id())
+    }
+
+    /// Releases a run that cannot be read.
+    pub(super) fn release(
+        &mut self,
+        run: &RunId,
+        by: String,
+        cluster: &ClusterState,
+    ) -> Result<(), Refusal> {
+        self.changed = true;
+        self.unreadable.release(run, by, cluster.now(), &mut self.writer)
+    }
+
+    /// Refuses while nothing can be started, because the journal cannot be written.
+    pub(super) fn check_writable(&self) -> Result<(), Refusal> {
+        let failing = self.writer.failing();
+        failing.map_or(Ok(()), |failing| Err(Refusal::Journal(failing.why.clone())))
+    }
+
+    /// Refuses a plan with an object that a run may have worked on which cannot be read.
+    pub(super) fn check_plan(&self, plan: &Plan, cluster: &ClusterState) -> Result<(), Refusal> {
+        self.unreadable.check(plan, cluster)
     }
 
     /// The run with this id, if it belongs to this cluster.
@@ -98,10 +189,13 @@ impl Runs {
     }
 
     /// The next time at which the passing of time alone lets a run continue.
-    pub(super) fn wake(&self, cluster: &ClusterState) -> Option<Timestamp> {
+    pub(super) fn wake(&self, cluster: &ClusterState) -> Option<Instant> {
+        if let Some(retry) = self.writer.next_retry() {
+            return Some(retry);
+        }
         let (now, id) = (cluster.now(), cluster.id());
         let runs = self.by_id.values().filter(|active| active.is_active(cluster.index(), &id));
-        runs.filter_map(|active| active.run.wake(now)).min()
+        runs.filter_map(|active| active.run.wake(now)).min().map(|at| cluster.instant(at))
     }
 
     /// Starts a run of the plan that a person has confirmed.
@@ -117,27 +211,32 @@ impl Runs {
         }
         let id = RunId::new(format!("{:016x}", chance.number()?));
         let (now, cluster) = (cluster.now(), cluster.id());
-        match ActiveRun::begin(&mut self.journal, id.clone(), plan, &start.by, cluster, now) {
+        self.changed = true;
+        let begun = self.writer.write(now, |journal| {
+            ActiveRun::begin(journal, id.clone(), plan, &start.by, cluster, now)
+        });
+        Ok(match begun {
             Ok(active) => {
                 self.by_id.insert(id.clone(), active);
-                self.changed = true;
-                Ok(Ok(id))
+                Ok(id)
             }
-            Err(error) => {
-                self.journal_failures += 1;
-                Ok(Err(Refusal::Journal(error.to_string())))
+            Err(Failing { why, .. }) => {
+                self.refused.push((id, start.by.clone()));
+                Err(Refusal::Journal(why))
             }
-        }
+        })
     }
 
-    /// Refuses a start unless the plan is the confirmed one, its objects are in no other open run, and a new plan of
-    /// the unit does not differ from it.
+    /// Refuses a start unless the journal can be written, the plan is the confirmed one, its objects are in no other open
+    /// run, and a new plan of the unit does not differ from it.
     fn check_start(
         &self,
         start: &Start,
         plan: &Plan,
         cluster: &mut ClusterState,
     ) -> Result<(), Refusal> {
+        self.check_writable()?;
+        self.check_plan(plan, cluster)?;
         if plan.hash != start.hash {
             return Err(Refusal::WrongHash);
         }
@@ -194,14 +293,16 @@ impl Runs {
         input: &Input,
         cluster: &ClusterState,
     ) -> Result<Result<(), Refusal>, HubError> {
-        Ok(match self.apply_input(run, input, cluster)? {
-            Ok(_) => Ok(()),
-            Err(CommandError::Ended) => Err(Refusal::Ended),
-            Err(CommandError::UnknownStep(step)) => Err(Refusal::UnknownStep(step)),
-            Err(CommandError::TooLate(step)) => Err(Refusal::TooLate(step)),
-            Err(CommandError::NothingToTakeOn(step)) => Err(Refusal::NothingToTakeOn(step)),
-            Err(CommandError::OtherPods(step)) => Err(Refusal::OtherPods(step)),
-        })
+        if let Err(refusal) = self.check_writable() {
+            return Ok(Err(refusal));
+        }
+        let now = cluster.now();
+        let decision = match self.decide(run, input, cluster, now) {
+            Ok(decision) => decision,
+            Err(error) => return Ok(Err(refusal(error))),
+        };
+        let committed = self.commit(vec![(run.clone(), decision)], now)?;
+        Ok(committed.map_err(|failing| Refusal::Journal(failing.why)))
     }
 
     /// Takes it on that no Pod writes to the storage of a step, if the person typed the name of its object.
@@ -223,70 +324,227 @@ impl Runs {
         self.steer(run, &Input::TakeOn { step, pods: answer.pods, by }, cluster)
     }
 
-    /// Reconciles every open run until none has anything left to do.
-    pub(super) fn reconcile(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
-        let id = cluster.id();
-        let open: Vec<RunId> = self
-            .by_id
-            .iter()
-            .filter(|(_, active)| active.is_active(cluster.index(), &id))
-            .map(|(run, _)| run.clone())
-            .collect();
-        for run in open {
-            if self.by_id.get(&run).is_some_and(|active| active.is_recovering) {
-                self.advance(&run, &Input::Recover, cluster)?;
-            }
-            for _ in 0..MAX_DECISIONS {
-                if !self.advance(&run, &Input::Reconcile, cluster)? {
-                    break;
+    /// Takes the outcome of a call, for the next [`Runs::settle`].
+    pub(super) fn complete(&mut self, run: RunId, action: Action, outcome: Outcome) {
+        self.completed.push((run, Input::CallCompleted { action, outcome }));
+    }
+
+    /// Gives the runs the outcomes of their calls, in their order. While the journal cannot be written they wait.
+    pub(super) fn settle(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+        while !self.completed.is_empty() {
+            let (mut round, mut rest) = (vec![], vec![]);
+            let mut runs = BTreeSet::new();
+            for (run, input) in mem::take(&mut self.completed) {
+                if runs.insert(run.clone()) {
+                    round.push((run, input));
+                } else {
+                    rest.push((run, input));
                 }
+            }
+            let is_done = self.advance(&round, cluster)?.is_ok();
+            // A call that finds no place while these are applied comes last.
+            let new = mem::take(&mut self.completed);
+            let kept = if is_done { vec![] } else { round };
+            self.completed = kept.into_iter().chain(rest).chain(new).collect();
+            if !is_done {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Gives a run an input that is not a person's command. Returns whether anything followed.
-    pub(super) fn advance(
-        &mut self,
-        id: &RunId,
-        input: &Input,
-        cluster: &ClusterState,
-    ) -> Result<bool, HubError> {
-        // Only a person's command can come too late.
-        Ok(self.apply_input(id, input, cluster)?.unwrap_or(false))
+    /// Reconciles every open run until none has anything left to do. While the journal cannot be written, nothing is
+    /// decided.
+    pub(super) fn reconcile(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+        if self.writer.retry(cluster.now()) {
+            self.catch_up(cluster)?;
+        }
+        self.settle(cluster)?;
+        if self.writer.failing().is_some() {
+            return Ok(());
+        }
+        self.clean_up(cluster);
+        let id = cluster.id();
+        let open = self.by_id.iter();
+        let open = open.filter(|(_, active)| active.is_active(cluster.index(), &id));
+        let input_of = |(run, active): (&RunId, &ActiveRun)| {
+            (run.clone(), if active.is_recovering { Input::Recover } else { Input::Reconcile })
+        };
+        let mut inputs: Vec<(RunId, Input)> = open.map(input_of).collect();
+        for _ in 0..MAX_DECISIONS {
+            let Ok(moved) = self.advance(&inputs, cluster)? else { break };
+            self.settle(cluster)?;
+            if moved.is_empty() {
+                break;
+            }
+            inputs = moved.into_iter().map(|run| (run, Input::Reconcile)).collect();
+        }
+        Ok(())
     }
 
-    /// Gives a run an input: its events are written to the journal, then applied, and only then are its actions sent.
-    /// Returns whether anything followed.
-    fn apply_input(
-        &mut self,
-        id: &RunId,
-        input: &Input,
-        cluster: &ClusterState,
-    ) -> Result<Result<bool, CommandError>, HubError> {
+    /// Removes what ended long ago, once a day. An open run stays, and so does one that cannot be read. Before the cluster has
+    /// been read, nobody knows which effects of remedies are still there.
+    fn clean_up(&mut self, cluster: &ClusterState) {
         let now = cluster.now();
-        let Some(active) = self.by_id.get_mut(id) else { return Ok(Ok(false)) };
-        let decision = match active.run.decide(input, cluster.index(), now) {
-            Ok(decision) => decision,
-            Err(error) => return Ok(Err(error)),
+        let is_due = self.clean_up.is_none_or(|at| at <= now) && cluster.index().is_synced();
+        let Some(keep) = self.keep.filter(|_| is_due) else { return };
+        self.clean_up = now.checked_add(CLEAN_UP).ok();
+        let Ok(before) = now.checked_sub(keep) else { return };
+        // A parent that it suspended is named until somebody puts it back.
+        let is_off = |active: &ActiveRun| {
+            active.run.suspensions().any(|it| it.switched_off(cluster.index()).is_some())
         };
-        if decision.is_empty() {
-            return Ok(Ok(false));
+        let is_old = |active: &&ActiveRun| {
+            active.run.ended().is_some_and(|ended| ended < before) && !is_off(active)
+        };
+        let (old, kept): (Vec<_>, Vec<_>) = self.by_id.values().partition(is_old);
+        let is_needed = |plan: &PlanId| {
+            kept.iter().any(|it| it.run.plan.id == *plan) || self.unreadable.has_plan(plan)
+        };
+        let plans = old.iter().map(|it| it.run.plan.id.clone());
+        let old = Old {
+            plans: plans.filter(|plan| !is_needed(plan)).collect(),
+            runs: old.iter().map(|it| it.run.id.clone()).collect(),
+            attempts: self.attempts.ended_before(before, cluster),
+        };
+        if old == Old::default() || self.writer.write(now, |it| it.remove(&old)).is_err() {
+            return;
         }
-        active.record(&mut self.journal, now, decision.events)?;
-        self.attempts.follow(&active.run, &active.cluster);
+        tracing::info!(
+            runs = old.runs.len(),
+            remedies = old.attempts.len(),
+            "removed what ended long ago from the journal"
+        );
+        old.runs.iter().for_each(|run| drop(self.by_id.remove(run)));
+        old.attempts.iter().for_each(|attempt| self.attempts.forget(attempt));
         self.changed = true;
-        let calls: Vec<CallRequest> =
-            decision.actions.into_iter().map(|action| active.call(action)).collect();
-        for call in calls {
-            if let Err(error) = self.calls.try_send(call) {
-                let (TrySendError::Full(call) | TrySendError::Closed(call)) = error;
-                let message = ProblemCode::QueueFull.into();
-                let outcome = Outcome::Unanswered { message, after: None };
-                let completed = Input::CallCompleted { action: call.action, outcome };
-                self.advance(id, &completed, cluster)?;
+    }
+
+    /// Brings the runs and the remedies up to date with a journal that can be written again. The write that failed may have
+    /// reached the disk.
+    fn catch_up(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+        self.changed = true;
+        let (journal, now) = (self.writer.journal(), cluster.now());
+        let open = self.by_id.iter().filter(|(_, active)| !active.run.state().is_ended());
+        let mut changes = vec![];
+        for (run, active) in open {
+            if let Some(change) = active.changed_in(journal).transpose() {
+                changes.push((run.clone(), active.head(), change));
             }
         }
-        Ok(Ok(true))
+        let mut refused = vec![];
+        for (run, by) in mem::take(&mut self.refused) {
+            match journal.head(&run) {
+                Ok(None) => {}
+                Ok(Some(head)) => {
+                    changes.push((run.clone(), head.clone(), ActiveRun::replay(journal, &head)));
+                    refused.push((run, by));
+                }
+                Err(error) => self.unreadable.add(journal, run, None, &error.into(), now),
+            }
+        }
+        for (run, head, change) in changes {
+            match change {
+                Ok(active) => {
+                    self.attempts.follow(&active.run, &active.cluster);
+                    self.by_id.insert(run, active);
+                }
+                Err(error) => {
+                    self.by_id.remove(&run);
+                    self.unreadable.add(journal, run, Some(head), &error, now);
+                }
+            }
+        }
+        // Its person was told that it does not start.
+        for (run, by) in refused {
+            let stop = Input::Command { command: RunCommand::Stop, by: by.clone() };
+            if let Err(Refusal::Journal(_)) = self.steer(&run, &stop, cluster)? {
+                self.by_id.remove(&run);
+                self.refused.push((run, by));
+            }
+        }
+        self.attempts.write_ended(&mut self.writer, now);
+        Ok(())
+    }
+
+    /// Gives each of these runs an input that is not a person's command: their events are one write. Returns the runs that
+    /// something followed for.
+    fn advance(
+        &mut self,
+        inputs: &[(RunId, Input)],
+        cluster: &ClusterState,
+    ) -> Result<Result<Vec<RunId>, Failing>, HubError> {
+        // Only a person's command can come too late.
+        let now = cluster.now();
+        let decide = |(run, input): &(RunId, Input)| {
+            (run.clone(), self.decide(run, input, cluster, now).unwrap_or_default())
+        };
+        let decisions = inputs.iter().map(decide).filter(|(_, decision)| !decision.is_empty());
+        let decisions: Vec<_> = decisions.collect();
+        let runs = decisions.iter().map(|(run, _)| run.clone()).collect();
+        Ok(self.commit(decisions, now)?.map(|()| runs))
+    }
+
+    fn decide(
+        &self,
+        run: &RunId,
+        input: &Input,
+        cluster: &ClusterState,
+        now: Timestamp,
+    ) -> Result<Decision, CommandError> {
+        let active = self.by_id.get(run);
+        active.map_or_else(
+            || Ok(Decision::default()),
+            |active| active.run.decide(input, cluster.index(), now),
+        )
+    }
+
+    /// Carries decisions out, each of another run: all events are written to the journal, then applied, and only then are
+    /// the actions sent.
+    fn commit(
+        &mut self,
+        decisions: Vec<(RunId, Decision)>,
+        now: Timestamp,
+    ) -> Result<Result<(), Failing>, HubError> {
+        if decisions.iter().all(|(_, decision)| decision.is_empty()) {
+            return Ok(self.writer.failing().cloned().map_or(Ok(()), Err));
+        }
+        let decided: Vec<(RunId, Vec<Entry>, Vec<Action>)> = decisions
+            .into_iter()
+            .map(|(run, it)| (run, ActiveRun::entries(now, it.events), it.actions))
+            .collect();
+        let batches: Vec<Batch<'_, Entry>> = decided
+            .iter()
+            .filter_map(|(run, entries, _)| Some(self.by_id.get(run)?.batch(entries)))
+            .collect();
+        self.changed = true;
+        if let Err(failing) = self.writer.write(now, |journal| journal.append(&batches)) {
+            return Ok(Err(failing));
+        }
+        for (run, entries, actions) in decided {
+            let Some(active) = self.by_id.get_mut(&run) else { continue };
+            active.apply(&entries)?;
+            self.attempts.follow(&active.run, &active.cluster);
+            for action in actions {
+                if let Err(error) = self.calls.try_send(active.call(action)) {
+                    let (TrySendError::Full(call) | TrySendError::Closed(call)) = error;
+                    let message = ProblemCode::QueueFull.into();
+                    let outcome = Outcome::Unanswered { message, after: None };
+                    let completed = Input::CallCompleted { action: call.action, outcome };
+                    self.completed.push((run.clone(), completed));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+fn refusal(error: CommandError) -> Refusal {
+    match error {
+        CommandError::Ended => Refusal::Ended,
+        CommandError::UnknownStep(step) => Refusal::UnknownStep(step),
+        CommandError::TooLate(step) => Refusal::TooLate(step),
+        CommandError::NothingToTakeOn(step) => Refusal::NothingToTakeOn(step),
+        CommandError::OtherPods(step) => Refusal::OtherPods(step),
     }
 }

@@ -2,10 +2,13 @@
 
 mod runs;
 mod commands;
+mod failing_disk;
+mod kept_runs;
 mod plans;
 mod remedies;
 mod recovery;
 mod recorded;
+mod set_aside;
 mod topics;
 
 use std::{
@@ -35,26 +38,74 @@ const SHOP: &str = "
     pv pv-1 claim=shop/data
 ";
 
-/// A disk that outlives the process.
+/// A disk that outlives the process, and whose writes may fail.
 #[derive(Clone, Default)]
-struct Disk(Arc<Mutex<MemoryStore>>);
+struct Disk(Arc<Mutex<DiskState>>);
+
+#[derive(Default)]
+struct DiskState {
+    store: MemoryStore,
+    failure: Option<WriteFailure>,
+    /// The writes that succeed before it.
+    good: usize,
+    writes: usize,
+}
+
+/// The way in which writes fail.
+#[derive(Clone, Copy)]
+enum WriteFailure {
+    /// Nothing is written.
+    Lost,
+    /// The next write is kept all the same; later ones are lost.
+    FirstKept,
+}
 
 impl Store for Disk {
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
-        self.0.lock().unwrap().write(puts)
+        let mut state = self.0.lock().unwrap();
+        state.writes += 1;
+        if state.good > 0 {
+            state.good -= 1;
+            return state.store.write(puts);
+        }
+        match state.failure {
+            None => return state.store.write(puts),
+            Some(WriteFailure::FirstKept) => state.store.write(puts)?,
+            Some(WriteFailure::Lost) => {}
+        }
+        state.failure = Some(WriteFailure::Lost);
+        Err(StoreError::File(std::io::Error::other("no space left on the disk").into()))
     }
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.0.lock().unwrap().read(shelf, name)
+        self.0.lock().unwrap().store.read(shelf, name)
     }
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        self.0.lock().unwrap().list(shelf)
+        self.0.lock().unwrap().store.list(shelf)
     }
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        self.0.lock().unwrap().records(run)
+        self.0.lock().unwrap().store.records(run)
     }
 }
 
 impl Disk {
+    fn fail(&self, failure: WriteFailure) {
+        self.fail_after(0, failure);
+    }
+
+    fn fail_after(&self, good: usize, failure: WriteFailure) {
+        let mut state = self.0.lock().unwrap();
+        (state.good, state.failure) = (good, Some(failure));
+    }
+
+    fn repair(&self) {
+        self.0.lock().unwrap().failure = None;
+    }
+
+    /// The number of writes so far.
+    fn writes(&self) -> usize {
+        self.0.lock().unwrap().writes
+    }
+
     /// The run's journal as text.
     fn journal(&self, run: &RunId) -> String {
         let records = self.records(run.as_str()).unwrap();
@@ -76,9 +127,14 @@ impl Process {
     }
 
     fn before(disk: &Disk, cluster: &str) -> Self {
+        Self::with(disk, cluster, |hub| hub)
+    }
+
+    fn with(disk: &Disk, cluster: &str, change: impl FnOnce(Hub) -> Hub) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
-        let task = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let hub = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let task = change(hub);
         let task = tokio::spawn(task.run(CancellationToken::new()));
         Self { hub: HubHandle::new(mailbox.clone()), mailbox, calls, task }
     }

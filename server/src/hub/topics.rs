@@ -122,6 +122,25 @@ impl Topics {
 
 /// The records of a topic in the current state.
 fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
+    let mut records = records_of_cluster(topic, cluster, runs)?;
+    add_journal(&mut records, cluster, runs);
+    Ok(records)
+}
+
+/// Adds to the card of the cluster that the journal needs a person.
+fn add_journal(records: &mut [Record], cluster: &ClusterState, runs: &Runs) {
+    for record in records {
+        if let Record::Cluster(card) = record {
+            card.journal = runs.journal_troubles(cluster);
+        }
+    }
+}
+
+fn records_of_cluster(
+    topic: &Topic,
+    cluster: &mut ClusterState,
+    runs: &Runs,
+) -> Result<Vec<Record>, Refusal> {
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
     match topic {
@@ -145,5 +164,7 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
 fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Vec<Record> {
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
-    cluster.current().world(&latest, &attempts).frame()
+    let mut records = cluster.current().world(&latest, &attempts).frame();
+    add_journal(&mut records, cluster, runs);
+    records
 }

@@ -1,15 +1,24 @@
 //! A store in one file. Every write is one transaction that has reached the disk when it returns. The file is locked
 //! while it is open, so that of two servers only one executes runs.
+//!
+//! # Decisions
+//! - The file is closed after an error and opened again by the next call. redb refuses everything after one failure of the
+//!   disk, and its locks are poisoned after a panic; opening finds the last complete transaction.
+//! - A file that has all its tables is opened without a transaction, so that a server starts on a full disk and can say so.
 
 use std::{
-    fs::OpenOptions,
+    cell::RefCell,
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
 };
 
-use redb::{Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
+    TableError,
+};
 
 use super::{Put, Shelf, Store, StoreError};
 
@@ -17,7 +26,13 @@ const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
 const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
 const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
 const ATTEMPTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("attempts");
+const RELEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("releases");
+const EPOCH: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("epoch");
 const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
+
+/// The tables of named values.
+const NAMED: [TableDefinition<'_, &str, &[u8]>; 6] =
+    [PLANS, RUNS, COUNTS, ATTEMPTS, RELEASES, EPOCH];
 
 /// The cache for pages of the file. It is small because everything is read only once, at the start.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
@@ -51,11 +66,16 @@ pub enum OpenError {
     },
 }
 
+/// Opens a database in a file.
+type OpenDatabase = fn(File) -> Result<Database, DatabaseError>;
+
 /// A store with its tables in one file.
 #[derive(Debug)]
 pub struct FileStore {
-    /// `Some` until the store is dropped.
-    database: Option<Database>,
+    path: PathBuf,
+    open_database: OpenDatabase,
+    /// `None` after an error, until the next call.
+    database: RefCell<Option<Database>>,
 }
 
 impl FileStore {
@@ -64,6 +84,10 @@ impl FileStore {
     /// # Errors
     /// [`OpenError`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_with(path, |file| Builder::new().set_cache_size(CACHE_BYTES).create_file(file))
+    }
+
+    fn open_with(path: &Path, open_database: OpenDatabase) -> Result<Self, OpenError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -72,42 +96,60 @@ impl FileStore {
             .mode(0o600)
             .open(path)
             .map_err(|source| OpenError::Unusable { path: path.to_owned(), source })?;
-        let open = || {
-            let database = Builder::new().set_cache_size(CACHE_BYTES).create_file(file)?;
-            make_tables(&database)?;
-            Ok(database)
-        };
-        match catch_damage(open) {
-            Ok(database) => Ok(Self { database: Some(database) }),
-            Err(redb::Error::DatabaseAlreadyOpen) => {
-                Err(OpenError::Taken { path: path.to_owned() })
-            }
+        let path = path.to_owned();
+        match catch_damage(|| opened(file, open_database)) {
+            Ok(database) => Ok(Self { path, open_database, database: Some(database).into() }),
+            Err(redb::Error::DatabaseAlreadyOpen) => Err(OpenError::Taken { path }),
             // An error of the operating system does not mean that the content is damaged.
             Err(redb::Error::Io(source)) if source.raw_os_error().is_some() => {
-                Err(OpenError::Unusable { path: path.to_owned(), source })
+                Err(OpenError::Unusable { path, source })
             }
-            Err(error) => {
-                Err(OpenError::Damaged { path: path.to_owned(), source: Box::new(error) })
-            }
+            Err(error) => Err(OpenError::Damaged { path, source: Box::new(error) }),
         }
     }
-}
 
-impl FileStore {
-    fn database(&self) -> Result<&Database, redb::Error> {
-        self.database.as_ref().ok_or(redb::Error::DatabaseClosed)
+    /// Does something with the database, which is opened again if it was closed after an error.
+    fn with<T>(
+        &self,
+        act: impl FnOnce(&Database) -> Result<T, redb::Error>,
+    ) -> Result<T, redb::Error> {
+        let mut slot = self.database.borrow_mut();
+        let done = catch_damage(|| {
+            if slot.is_none() {
+                // A file that is gone is not made again: it would be a journal without its runs.
+                let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+                *slot = Some(opened(file, self.open_database)?);
+            }
+            slot.as_ref().map_or(Err(redb::Error::DatabaseClosed), act)
+        });
+        if done.is_err() {
+            close(slot.take());
+        }
+        done
     }
 }
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        // Closing writes as well and may find damaged data; there is no caller who could receive the error.
-        let database = self.database.take();
-        let _ = catch_damage(|| {
-            drop(database);
-            Ok(())
-        });
+        close(self.database.take());
     }
+}
+
+/// A database with all tables in this file.
+fn opened(file: File, open_database: OpenDatabase) -> Result<Database, redb::Error> {
+    let database = open_database(file)?;
+    if !has_tables(&database)? {
+        make_tables(&database)?;
+    }
+    Ok(database)
+}
+
+/// Closing writes as well and may find damaged data; there is no caller who could receive the error.
+fn close(database: Option<Database>) {
+    let _ = catch_damage(|| {
+        drop(database);
+        Ok(())
+    });
 }
 
 /// Runs `act` and turns a panic into an error, because redb trusts some lengths and offsets in the file and panics if
@@ -118,9 +160,23 @@ fn catch_damage<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, re
     done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
 }
 
+fn has_tables(database: &Database) -> Result<bool, redb::Error> {
+    let transaction = database.begin_read()?;
+    let is_missing = |error: TableError| match error {
+        TableError::TableDoesNotExist(_) => Ok(false),
+        error => Err(error.into()),
+    };
+    for table in NAMED {
+        if let Err(error) = transaction.open_table(table) {
+            return is_missing(error);
+        }
+    }
+    transaction.open_table(RECORDS).map(|_| true).or_else(is_missing)
+}
+
 fn make_tables(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for table in [PLANS, RUNS, COUNTS, ATTEMPTS] {
+    for table in NAMED {
         transaction.open_table(table)?;
     }
     transaction.open_table(RECORDS)?;
@@ -134,6 +190,8 @@ fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> 
         Shelf::Runs => RUNS,
         Shelf::Counts => COUNTS,
         Shelf::Attempts => ATTEMPTS,
+        Shelf::Releases => RELEASES,
+        Shelf::Epoch => EPOCH,
     }
 }
 
@@ -151,8 +209,8 @@ impl Store for FileStore {
         if puts.is_empty() {
             return Ok(());
         }
-        let write = || -> Result<_, redb::Error> {
-            let mut transaction = self.database()?.begin_write()?;
+        self.with(|database| {
+            let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;
             for put in puts {
                 match put {
@@ -160,6 +218,13 @@ impl Store for FileStore {
                         transaction
                             .open_table(table(*shelf))?
                             .insert(name.as_str(), bytes.as_slice())?;
+                    }
+                    Put::Remove { shelf, name } => {
+                        transaction.open_table(table(*shelf))?.remove(name.as_str())?;
+                    }
+                    Put::RemoveRecords { run } => {
+                        let all = (run.as_str(), 0)..=(run.as_str(), u64::MAX);
+                        transaction.open_table(RECORDS)?.retain_in(all, |_, _| false)?;
                     }
                     Put::Record { run, number, bytes } => {
                         let mut records = transaction.open_table(RECORDS)?;
@@ -178,46 +243,44 @@ impl Store for FileStore {
             }
             transaction.commit()?;
             Ok(Ok(()))
-        };
-        catch_damage(write)?
+        })?
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let read = || -> Result<_, redb::Error> {
-            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
+        Ok(self.with(|database| {
+            let named = database.begin_read()?.open_table(table(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
-        };
-        Ok(catch_damage(read)?)
+        })?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        let read = || -> Result<_, redb::Error> {
-            let named = self.database()?.begin_read()?.open_table(table(shelf))?;
+        Ok(self.with(|database| {
+            let named = database.begin_read()?.open_table(table(shelf))?;
             let entries = named.iter()?.map(|entry| {
                 let (name, bytes) = entry?;
                 Ok((name.value().to_owned(), bytes.value().to_vec()))
             });
             entries.collect()
-        };
-        Ok(catch_damage(read)?)
+        })?)
     }
 
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let read = || -> Result<_, redb::Error> {
-            let records = self.database()?.begin_read()?.open_table(RECORDS)?;
+        Ok(self.with(|database| {
+            let records = database.begin_read()?.open_table(RECORDS)?;
             let entries = records.range((run, 0)..=(run, u64::MAX))?.map(|entry| {
                 let (key, bytes) = entry?;
                 Ok((key.value().1, bytes.value().to_vec()))
             });
             entries.collect()
-        };
-        Ok(catch_damage(read)?)
+        })?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{cell::Cell, os::unix::fs::PermissionsExt};
+
+    use redb::{StorageBackend, backends::FileBackend};
 
     use super::*;
 
@@ -269,6 +332,91 @@ mod tests {
         }
         let missing = dir.path().join("no/such/directory");
         assert!(matches!(FileStore::open(&missing), Err(OpenError::Unusable { .. })));
+    }
+
+    thread_local! {
+        /// Whether the disk of this test takes writes.
+        static IS_FULL: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// A file on a disk that may be full.
+    #[derive(Debug)]
+    struct MayBeFull(FileBackend);
+
+    impl MayBeFull {
+        fn open(file: File) -> Result<Database, DatabaseError> {
+            Builder::new().create_with_backend(Self(FileBackend::new(file)?))
+        }
+
+        fn check(&self) -> io::Result<()> {
+            if IS_FULL.get() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+    }
+
+    impl StorageBackend for MayBeFull {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(offset, out)
+        }
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.check()?;
+            self.0.set_len(len)
+        }
+        fn sync_data(&self) -> io::Result<()> {
+            self.check()?;
+            self.0.sync_data()
+        }
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.check()?;
+            self.0.write(offset, data)
+        }
+        fn close(&self) -> io::Result<()> {
+            self.0.close()
+        }
+    }
+
+    #[test]
+    fn store_on_a_full_disk_reads_and_writes_again_once_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = FileStore::open_with(&dir.path().join("journal"), MayBeFull::open).unwrap();
+        let put = |number| Put::Record { run: "r".into(), number, bytes: vec![7; 100] };
+        store.write(&[put(0)]).unwrap();
+        IS_FULL.set(true);
+        for _ in 0..3 {
+            assert!(matches!(store.write(&[put(1)]), Err(StoreError::File(_))));
+        }
+        IS_FULL.set(false);
+        assert_eq!(store.records("r").unwrap(), [(0, vec![7; 100])]);
+        store.write(&[put(1)]).unwrap();
+        assert_eq!(store.records("r").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn file_that_is_gone_is_not_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let mut store = FileStore::open_with(&path, MayBeFull::open).unwrap();
+        let put = Put::Record { run: "r".into(), number: 0, bytes: vec![7] };
+        IS_FULL.set(true);
+        assert!(store.write(std::slice::from_ref(&put)).is_err());
+        IS_FULL.set(false);
+        std::fs::remove_file(&path).unwrap();
+        assert!(store.write(&[put]).is_err());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn file_with_its_tables_is_opened_without_a_transaction() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let database = FileStore::open(&path).unwrap().database.take().unwrap();
+        assert!(has_tables(&database).unwrap());
+        drop(database);
+        let path = dir.path().join("empty");
+        let database = Builder::new().create(&path).unwrap();
+        assert!(!has_tables(&database).unwrap());
     }
 
     #[test]

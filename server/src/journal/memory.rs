@@ -33,6 +33,12 @@ impl Store for MemoryStore {
                 Put::Named { shelf, name, bytes } => {
                     self.named.insert((*shelf, name.clone()), bytes.clone());
                 }
+                Put::Remove { shelf, name } => {
+                    self.named.remove(&(*shelf, name.clone()));
+                }
+                Put::RemoveRecords { run } => {
+                    self.records.remove(run);
+                }
                 Put::Record { run, bytes, .. } => {
                     self.records.entry(run.clone()).or_default().push(bytes.clone())
                 }

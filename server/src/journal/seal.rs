@@ -2,39 +2,55 @@
 
 use sha2::{Digest, Sha256};
 
-use super::JournalError;
-
-/// The version that this program writes, and the only one that it reads.
-pub(super) const VERSION: u32 = 4;
+use super::{
+    JournalError,
+    place::Place,
+    upcast::{OLDEST, VERSION},
+};
 
 /// The length of a record's checksum: an accidental change goes undetected once in 2^64 times.
 const SUM_BYTES: usize = 8;
 
-/// `3 0123456789abcdef {…}`: the version, a checksum of the place and the content, and the content. A disk may return
-/// other bytes than were written, and a changed digit of a step's number must not turn it into another step. `place` is
-/// part of the format.
-pub(super) fn seal(content: &[u8], place: &str) -> Vec<u8> {
-    [format!("{VERSION} {} ", check_sum(content, place)).as_bytes(), content].concat()
+/// The first version with an epoch.
+const WITH_EPOCH: u32 = 5;
+
+/// The content of a record, and the version of its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsealed<'a> {
+    pub(super) version: u32,
+    pub(super) content: &'a [u8],
 }
 
-pub(super) fn unseal<'a>(bytes: &'a [u8], place: &str) -> Result<&'a [u8], JournalError> {
-    let damaged = || JournalError::Damaged { what: place.to_owned() };
+/// `5.17 0123456789abcdef {…}`: the version, the epoch of the process that wrote it, a checksum of all of it and the place,
+/// and the content. A disk may return other bytes than were written, and a changed digit of a step's number must not turn it
+/// into another step. A second replica could tell by the epoch who wrote last.
+pub(super) fn seal(epoch: u64, content: &[u8], place: &Place<'_>) -> Vec<u8> {
+    let head = format!("{VERSION}.{epoch}");
+    [format!("{head} {} ", check_sum(&[head.as_bytes(), content], place)).as_bytes(), content]
+        .concat()
+}
+
+pub(super) fn unseal<'a>(bytes: &'a [u8], place: &Place<'_>) -> Result<Unsealed<'a>, JournalError> {
+    let damaged = || JournalError::Damaged { what: place.to_string() };
     let mut parts = bytes.splitn(3, |byte| *byte == b' ');
-    let version = parts
-        .next()
-        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok())
-        .ok_or_else(damaged)?;
-    if version != VERSION {
-        return Err(JournalError::Version { what: place.to_owned(), version });
+    let head = parts.next().and_then(|head| std::str::from_utf8(head).ok()).ok_or_else(damaged)?;
+    let number = head.split_once('.').map_or(head, |(version, _)| version);
+    let version: u32 = number.parse().map_err(|_| damaged())?;
+    if !(OLDEST..=VERSION).contains(&version) {
+        return Err(JournalError::Version { what: place.to_string(), version });
     }
-    match (parts.next(), parts.next()) {
-        (Some(sum), Some(content)) if sum == check_sum(content, place).as_bytes() => Ok(content),
-        _ => Err(damaged()),
+    let (Some(sum), Some(content)) = (parts.next(), parts.next()) else { return Err(damaged()) };
+    let covered: &[&[u8]] =
+        if version < WITH_EPOCH { &[content] } else { &[head.as_bytes(), content] };
+    if sum == check_sum(covered, place).as_bytes() {
+        Ok(Unsealed { version, content })
+    } else {
+        Err(damaged())
     }
 }
 
-fn check_sum(content: &[u8], place: &str) -> String {
-    let whole =
-        Sha256::new().chain_update(place).chain_update([0]).chain_update(content).finalize();
-    whole.iter().take(SUM_BYTES).map(|byte| format!("{byte:02x}")).collect()
+fn check_sum(parts: &[&[u8]], place: &Place<'_>) -> String {
+    let of_place = Sha256::new().chain_update(place.to_string());
+    let whole = parts.iter().fold(of_place, |sum, part| sum.chain_update([0]).chain_update(part));
+    whole.finalize().iter().take(SUM_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -45,6 +45,15 @@ fn steps(numbers: std::ops::Range<u32>) -> Vec<Event> {
     numbers.map(|number| Event::Step { number }).collect()
 }
 
+fn append(
+    journal: &mut Journal,
+    id: &str,
+    first: u64,
+    events: &[Event],
+) -> Result<(), JournalError> {
+    journal.append(&[Batch { run: &run(id), first, events }])
+}
+
 fn plan() -> Plan {
     Plan {
         id: PlanId::new("p"),
@@ -66,28 +75,65 @@ fn plan() -> Plan {
 /// Checks the properties that every store must have.
 fn check(mut journal: Journal) {
     let mut events = vec![Event::Began { by: "Li".into() }];
-    journal.put_plan(&plan()).unwrap();
-    journal.put_plan(&plan()).unwrap();
-    journal.begin(&head("b"), &events).unwrap();
-    journal.begin(&head("a"), &steps(7..8)).unwrap();
-    journal.append(&run("b"), 1, &steps(0..3)).unwrap();
-    journal.append(&run("b"), 4, &steps(0..0)).unwrap();
+    journal.begin(&head("b"), &plan(), &events).unwrap();
+    journal.begin(&head("a"), &plan(), &steps(7..8)).unwrap();
+    append(&mut journal, "b", 1, &steps(0..3)).unwrap();
+    append(&mut journal, "b", 4, &steps(0..0)).unwrap();
 
     // A gap, an overwrite and a refused batch all write nothing.
     for first in [0, 3, 5, u64::MAX] {
-        let refused = journal.append(&run("b"), first, &steps(8..9));
+        let refused = append(&mut journal, "b", first, &steps(8..9));
         assert!(
             matches!(refused, Err(JournalError::Store(StoreError::OutOfOrder { .. }))),
             "{first}"
         );
     }
-    assert!(journal.begin(&head("b"), &steps(0..1)).is_err());
+    assert!(journal.begin(&head("b"), &plan(), &steps(0..1)).is_err());
 
     events.extend(steps(0..3));
     assert_eq!(journal.replay::<Event>(&run("b")).unwrap(), events);
     assert_eq!(journal.replay::<Event>(&run("a")).unwrap(), steps(7..8));
     assert_eq!(journal.replay::<Event>(&run("c")).unwrap(), vec![]);
-    assert_eq!(journal.runs().unwrap(), [head("a"), head("b")]);
+    let heads = journal.runs().unwrap().into_iter().map(|(_, head)| head.unwrap());
+    assert_eq!(heads.collect::<Vec<_>>(), [head("a"), head("b")]);
+    assert_eq!(journal.head(&run("a")).unwrap(), Some(head("a")));
+    assert_eq!(journal.count(&run("b")).unwrap(), 4);
+    assert_eq!(journal.last(&run("b")), Some(Event::Step { number: 2 }));
+
+    // Batches of several runs are written together or not at all.
+    let (a, b) = (run("a"), run("b"));
+    let (eight, nine) = (steps(8..9), steps(9..10));
+    let mut both = [
+        Batch { run: &a, first: 1, events: &eight[..] },
+        Batch { run: &b, first: 5, events: &nine[..] },
+    ];
+    assert!(journal.append(&both).is_err());
+    assert_eq!(journal.count(&a).unwrap(), 1);
+    both[1].first = 4;
+    journal.append(&both).unwrap();
+    assert_eq!(journal.replay::<Event>(&a).unwrap(), steps(7..9));
+    assert_eq!(journal.count(&b).unwrap(), 5);
+
+    let release = Release { by: "Li".into(), at: Timestamp::UNIX_EPOCH };
+    journal.put_release(&a, &release).unwrap();
+    let releases = journal.releases().unwrap().into_iter();
+    assert_eq!(
+        releases.map(|(run, it)| (run, it.unwrap())).collect::<Vec<_>>(),
+        [("a".to_owned(), release)]
+    );
+    journal.check().unwrap();
+
+    let old = Old {
+        runs: vec![b.clone()],
+        plans: vec![PlanId::new("p")],
+        attempts: vec!["never".to_owned()],
+    };
+    journal.remove(&old).unwrap();
+    let runs = journal.runs().unwrap().into_iter().map(|(run, _)| run);
+    assert_eq!(runs.collect::<Vec<_>>(), std::slice::from_ref(&a));
+    assert_eq!(journal.replay::<Event>(&b).unwrap(), vec![]);
+    assert_eq!(journal.replay::<Event>(&a).unwrap(), steps(7..9));
+    assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), None);
     assert_eq!(journal.plan(&PlanId::new("p")).unwrap(), Some(plan()));
     assert_eq!(journal.plan(&PlanId::new("q")).unwrap(), None);
 }
@@ -108,10 +154,10 @@ fn another_process_reads_the_written_events() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal");
     let mut journal = Journal::open(&path).unwrap();
-    journal.begin(&head("r"), &steps(0..2)).unwrap();
+    journal.begin(&head("r"), &plan(), &steps(0..2)).unwrap();
     drop(journal);
     let mut journal = Journal::open(&path).unwrap();
-    journal.append(&run("r"), 2, &steps(2..4)).unwrap();
+    append(&mut journal, "r", 2, &steps(2..4)).unwrap();
     assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..4));
 }
 
@@ -123,7 +169,7 @@ fn damaged_file_is_detected() {
     let path = dir.path().join("journal");
     let mut journal = Journal::open(&path).unwrap();
     for number in 0..40 {
-        journal.append(&run("r"), u64::from(number), &steps(number..number + 1)).unwrap();
+        append(&mut journal, "r", u64::from(number), &steps(number..number + 1)).unwrap();
     }
     drop(journal);
     let whole = std::fs::read(&path).unwrap();
@@ -144,7 +190,7 @@ fn damaged_file_is_detected() {
 fn holding(bytes: &[u8]) -> Journal {
     let mut store = MemoryStore::default();
     store.write(&[Put::Record { run: "r".into(), number: 0, bytes: bytes.to_vec() }]).unwrap();
-    let count = encode(&1, &count_of(&run("r"))).unwrap();
+    let count = encode(1, &1, &Place::Count("r")).unwrap();
     store.write(&[Put::Named { shelf: Shelf::Counts, name: "r".into(), bytes: count }]).unwrap();
     for shelf in [Shelf::Plans, Shelf::Runs] {
         store.write(&[Put::Named { shelf, name: "r".into(), bytes: bytes.to_vec() }]).unwrap();
@@ -153,8 +199,39 @@ fn holding(bytes: &[u8]) -> Journal {
 }
 
 #[test]
+fn run_without_its_head_or_with_that_of_another_is_named() {
+    let mut store = MemoryStore::default();
+    let named = |shelf, name: &str, bytes| Put::Named { shelf, name: name.into(), bytes };
+    let count = encode(1, &1, &Place::Count("lost")).unwrap();
+    let other = encode(1, &head("r"), &Place::Head("moved")).unwrap();
+    store
+        .write(&[named(Shelf::Counts, "lost", count), named(Shelf::Runs, "moved", other)])
+        .unwrap();
+    let runs = Journal::over(store).runs().unwrap().into_iter();
+    let errors: Vec<_> = runs.map(|(id, head)| (id, head.unwrap_err().to_string())).collect();
+    let expected = [
+        (run("lost"), "run lost has no head".to_owned()),
+        (run("moved"), "the head of run moved is damaged".to_owned()),
+    ];
+    assert_eq!(errors, expected);
+}
+
+#[test]
+fn each_process_that_writes_has_the_next_epoch() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    for expected in 1..4 {
+        let mut journal = Journal::open(&path).unwrap();
+        journal.begin(&head(&format!("r{expected}")), &plan(), &steps(0..1)).unwrap();
+        journal.check().unwrap();
+        let bytes = journal.store.read(Shelf::Epoch, EPOCH).unwrap().unwrap();
+        assert_eq!(decode::<u64>(&bytes, &Place::Epoch).unwrap(), expected);
+    }
+}
+
+#[test]
 fn damaged_record_is_an_error() {
-    let whole = encode(&Event::Began { by: "Li".into() }, "record 0 of run r").unwrap();
+    let whole = encode(1, &Event::Began { by: "Li".into() }, &Place::Record("r", 0)).unwrap();
     for end in 0..whole.len() {
         let read = holding(&whole[..end]).replay::<Event>(&run("r"));
         assert!(matches!(read, Err(JournalError::Damaged { .. })), "cut at {end}");
@@ -165,7 +242,7 @@ fn damaged_record_is_an_error() {
         let read = holding(&bytes).replay::<Event>(&run("r"));
         assert!(matches!(read, Err(JournalError::Damaged { .. })), "changed at {at}");
     }
-    let moved = encode(&Event::Began { by: "Li".into() }, "record 1 of run r").unwrap();
+    let moved = encode(1, &Event::Began { by: "Li".into() }, &Place::Record("r", 1)).unwrap();
     assert!(matches!(
         holding(&moved).replay::<Event>(&run("r")),
         Err(JournalError::Damaged { .. })
@@ -176,7 +253,7 @@ fn damaged_record_is_an_error() {
 #[test]
 fn record_of_another_version_is_an_error_with_that_version() {
     let read = holding(b"1 and something else").replay::<Event>(&run("r"));
-    insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program knows version 4");
+    insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program reads versions 4 to 5");
 }
 
 /// A store that has lost some records.
@@ -208,7 +285,7 @@ impl Store for Losing {
 fn lost_records_are_an_error() {
     let replay = |lost| {
         let mut journal = Journal::over(Losing { store: MemoryStore::default(), lost });
-        journal.begin(&head("r"), &steps(0..4)).unwrap();
+        journal.begin(&head("r"), &plan(), &steps(0..4)).unwrap();
         journal.replay::<Event>(&run("r")).map_err(|error| error.to_string())
     };
     assert_eq!(replay(|_| false), Ok(steps(0..4)));
@@ -228,7 +305,7 @@ proptest! {
 
     #[test]
     fn any_json_is_read_without_a_panic(text in r#"\{"event":"(Began|Step|x)",[\[\]{}",:a-z0-9]{0,40}\}"#) {
-        let _ = holding(&seal(text.as_bytes(), "record 0 of run r")).replay::<Event>(&run("r"));
+        let _ = holding(&seal(1, text.as_bytes(), &Place::Record("r", 0))).replay::<Event>(&run("r"));
     }
 
     #[test]
@@ -236,7 +313,7 @@ proptest! {
         let mut journal = Journal::in_memory();
         let mut count = 0;
         for size in sizes {
-            journal.append(&run("r"), u64::from(count), &steps(count..count + size)).unwrap();
+            append(&mut journal, "r", u64::from(count), &steps(count..count + size)).unwrap();
             count += size;
         }
         prop_assert_eq!(journal.replay::<Event>(&run("r")).unwrap(), steps(0..count));

@@ -53,7 +53,8 @@ type Seconds = Family<Labels, Gauge<f64, AtomicU64>>;
 /// The metrics of one scrape as OpenMetrics text.
 pub fn exposition(scrape: &Scrape<'_>) -> String {
     let mut registry = Registry::with_prefix("unwind");
-    let Scrape { reading: Reading { tally, journal_failures }, api, viewers, now, .. } = scrape;
+    let Scrape { reading, api, viewers, now, .. } = scrape;
+    let Reading { tally, journal_failures, is_journal_failing, set_aside } = reading;
     registry.register(
         "build",
         "The version of the server",
@@ -70,8 +71,12 @@ pub fn exposition(scrape: &Scrape<'_>) -> String {
     }
     let help = "Open event streams of browsers and programs";
     registry.register("viewers", help, ConstGauge::new(count(*viewers)));
-    let help = "Runs that did not start because the journal could not be written";
+    let help = "Writes of the journal that failed";
     registry.register("journal_failures", help, ConstCounter::new(*journal_failures));
+    let help = "1 while the journal cannot be written, so that no call is sent, else 0";
+    registry.register("journal_failing", help, ConstGauge::new(i64::from(*is_journal_failing)));
+    let help = "Runs of this cluster that cannot be read and that nobody has released";
+    registry.register("runs_set_aside", help, ConstGauge::new(count(*set_aside)));
     let mut text = String::new();
     // Writing to a string does not fail.
     encode(&mut text, &registry).unwrap_or_default();

@@ -50,7 +50,7 @@ fn complete() -> CompleteTally {
 }
 
 fn scraped(tally: Tally, api: &ApiMetrics) -> String {
-    let reading = Reading { tally, journal_failures: 0 };
+    let reading = Reading { tally, journal_failures: 3, is_journal_failing: true, set_aside: 2 };
     let notifications = Some(&NotifyMetrics::default());
     exposition(&Scrape { reading: &reading, api, notifications, viewers: 2, now: at(5) })
 }

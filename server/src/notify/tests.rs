@@ -47,6 +47,7 @@ impl Trouble {
         };
         let cluster = ClusterCard {
             switched_off: 0,
+            journal: 0,
             name: "test".into(),
             version: None,
             synced: !self.is_blind,

@@ -213,6 +213,10 @@ pub struct ClusterCard {
     /// The number of things that a remedy switched off and nobody has put back.
     #[serde(default, rename = "switchedOff")]
     pub switched_off: usize,
+    /// The number of things about the server's journal that a person should see to: it cannot be written, or a run in it
+    /// cannot be read.
+    #[serde(default)]
+    pub journal: usize,
 }
 
 /// A unit, as a row of the unit table and as the head of its page.

@@ -187,6 +187,7 @@ impl World<'_> {
             unreachable: self.index.unreachable().cloned(),
             demo: self.index.demo().cloned(),
             switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
+            journal: 0,
         };
         let hidden = self.index.hidden_kinds().into_iter().map(
             |(resource, HiddenKind { cause, message, since })| {

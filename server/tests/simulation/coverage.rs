@@ -27,6 +27,8 @@ pub(crate) const EFFECTS: [&str; 33] = [
     "an object that is created again",
     "a clock that is set back",
     "a second run",
+    "a journal that cannot be written",
+    "a failed write that was kept",
     "a Pod that is gone from the API alone",
     "takenOn",
     "started",
@@ -85,6 +87,8 @@ impl Artifacts<'_> {
             }),
             "an object that is created again" => self.is_recreated(),
             "a clock that is set back" => self.is_set_back(),
+            "a journal that cannot be written" => self.journal.lost > 0,
+            "a failed write that was kept" => self.journal.kept > 0,
             "a second run" => self.journal.runs.len() > 1,
             "a Pod that is gone from the API alone" => {
                 let mut events = self.journal.events.values().flatten();

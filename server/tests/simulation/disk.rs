@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -29,6 +30,15 @@ pub(crate) enum CrashPoint {
     Acknowledged,
 }
 
+/// The way in which a write fails. The server gets an error each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteFailure {
+    /// Nothing is written.
+    Lost,
+    /// The next write is kept all the same, unless it is about a person's command; later ones are lost.
+    FirstKept,
+}
+
 /// The content of the disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk(Arc<Mutex<DiskState>>);
@@ -41,6 +51,8 @@ struct DiskState {
     acknowledges_early: bool,
     writes: u64,
     crash_point: Option<(u64, CrashPoint)>,
+    /// Set while writes fail.
+    failure: Option<WriteFailure>,
     /// The durable content, as the oracle reads it.
     journal: JournalRecords,
     /// Acknowledged, but not yet durable.
@@ -64,6 +76,9 @@ pub(crate) struct JournalRecords {
     pub(crate) intents: BTreeMap<String, u64>,
     /// All bytes that were written.
     pub(crate) bytes: Vec<u8>,
+    /// The number of failed writes of events that were lost, and of those that were kept.
+    pub(crate) lost: u64,
+    pub(crate) kept: u64,
 }
 
 /// The moment at which an event became durable.
@@ -91,6 +106,16 @@ impl Disk {
     pub(crate) fn crash_at_write(&self, after: u64, crash_point: CrashPoint) {
         let mut state = self.lock();
         state.crash_point = Some((state.writes + after, crash_point));
+    }
+
+    /// Fails all writes until the repair.
+    pub(crate) fn fail(&self, failure: WriteFailure) {
+        self.lock().failure = Some(failure);
+    }
+
+    /// Lets writes succeed again.
+    pub(crate) fn repair(&self) {
+        self.lock().failure = None;
     }
 
     /// The store for one server instance.
@@ -143,6 +168,40 @@ impl Disk {
     }
 }
 
+impl DiskState {
+    /// Keeps the records of a write that fails, or loses them.
+    fn fail_write(
+        &mut self,
+        failure: WriteFailure,
+        puts: &[Put],
+        instance: u64,
+        at: u64,
+    ) -> Result<(), StoreError> {
+        let has_events = puts.iter().any(|put| matches!(put, Put::Record { .. }));
+        let is_command = puts.iter().any(|put| {
+            let Put::Record { bytes, .. } = put else { return false };
+            let event = content(bytes);
+            let commands = ["started", "paused", "resumed", "stopping", "skipped", "takenOn"];
+            event.is_some_and(|event| commands.contains(&event_name(&event)))
+        });
+        if failure == WriteFailure::FirstKept && has_events && !is_command {
+            self.store.write(puts)?;
+            puts.iter().for_each(|put| self.journal.add(put, instance, at));
+            self.journal.kept += 1;
+            self.failure = Some(WriteFailure::Lost);
+        } else {
+            self.journal.lost += u64::from(has_events);
+        }
+        Ok(())
+    }
+}
+
+/// The JSON of a record, which is behind a version and a checksum.
+fn content(bytes: &[u8]) -> Option<Value> {
+    let json = bytes.splitn(3, |byte| *byte == b' ').nth(2)?;
+    serde_json::from_slice(json).ok()
+}
+
 /// The store as one server instance sees it.
 pub(crate) struct InstanceStore {
     disk: Disk,
@@ -160,6 +219,11 @@ impl Store for InstanceStore {
         if crash_point == Some(CrashPoint::Before) {
             drop(state);
             self.kill_switch.crash("before a write");
+        }
+        if let Some(failure) = state.failure {
+            let at = self.kill_switch.now();
+            state.fail_write(failure, puts, self.instance, at)?;
+            return Err(StoreError::File(io::Error::from(io::ErrorKind::StorageFull).into()));
         }
         if state.acknowledges_early {
             let mut store = state.unsynced.take().unwrap_or_else(|| state.store.clone());
@@ -206,13 +270,9 @@ impl Store for InstanceStore {
 
 impl JournalRecords {
     fn add(&mut self, put: &Put, instance: u64, at: u64) {
-        let bytes = match put {
-            Put::Named { bytes, .. } | Put::Record { bytes, .. } => bytes,
-        };
+        let (Put::Named { bytes, .. } | Put::Record { bytes, .. }) = put else { return };
         self.bytes.extend_from_slice(bytes);
-        // A record is a version, a checksum and the JSON.
-        let json = bytes.splitn(3, |byte| *byte == b' ').nth(2).unwrap_or_default();
-        let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
+        let Some(value) = content(bytes) else { return };
         match put {
             Put::Named { shelf: Shelf::Plans, name, .. } => {
                 self.plans.insert(name.clone(), value);
@@ -220,7 +280,7 @@ impl JournalRecords {
             Put::Named { shelf: Shelf::Runs, name, .. } => {
                 self.runs.push((name.clone(), text(&value, "/plan").to_owned()));
             }
-            Put::Named { .. } => {}
+            Put::Named { .. } | Put::Remove { .. } | Put::RemoveRecords { .. } => {}
             Put::Record { run, .. } => {
                 if event_name(&value) == "callStarted" && text(&value, "/event/call") == "delete" {
                     let uid = self.uid_of(run, &value["event"]["step"]);

@@ -11,7 +11,7 @@ use crate::{
         Application, BYSTANDER, NFS, Neighbours, UNIT,
         neighbour::{METRICS, POLICY},
     },
-    disk::CrashPoint,
+    disk::{CrashPoint, WriteFailure},
     state::{kind, name, namespace, unit},
 };
 
@@ -33,6 +33,8 @@ pub(crate) enum ScheduledAction {
     CrashAtWrite(u64, CrashPoint),
     /// The process crashes at a later DELETE, after its effect or before it: 0 is the next one.
     CrashAtDelete(usize, bool),
+    /// The writes of the journal fail until the repair.
+    FailDisk(WriteFailure),
     /// A Pod that is not part of the plan mounts a claim of the unit; by namespace and name of the claim.
     UnplannedMount(String, String),
     /// A ConfigMap that is not part of the plan is created in a namespace of the unit.
@@ -294,6 +296,14 @@ impl FaultSchedule {
             let when = Duration::from_millis(rng.u64(500..8_000));
             self.actions.push((when, ScheduledAction::ForcedDeletion));
         }
+        self.actions.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Lets the journal's disk fail while the run goes on.
+    pub(crate) fn add_disk_failure(&mut self, rng: &mut Rng) {
+        let failure = [WriteFailure::Lost, WriteFailure::FirstKept][rng.usize(..2)];
+        let when = Duration::from_millis(rng.u64(..3_000));
+        self.actions.push((when, ScheduledAction::FailDisk(failure)));
         self.actions.sort_by_key(|(at, _)| *at);
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct FeatureSet {
     pub(crate) has_forced_deletions: bool,
     /// The operator keeps the data.
     pub(crate) keeps_data: bool,
+    /// The journal's disk fails until the repair.
+    pub(crate) has_failing_disk: bool,
 }
 
 impl FeatureSet {
@@ -41,6 +43,7 @@ impl FeatureSet {
             leaves_unclaimed: matches!(seed % 32, 1 | 6 | 11 | 18 | 28),
             has_forced_deletions: matches!(seed % 32, 9 | 12 | 22 | 25),
             keeps_data: matches!(seed % 32, 2 | 11 | 23 | 29),
+            has_failing_disk: matches!(seed % 32, 0 | 16 | 17 | 27),
         }
     }
 }
@@ -74,6 +77,7 @@ mod tests {
             leaves_unclaimed: false,
             has_forced_deletions: false,
             keeps_data: false,
+            has_failing_disk: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");

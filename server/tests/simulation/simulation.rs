@@ -124,6 +124,9 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
     if features.has_forced_deletions {
         schedule.add_forced_deletions(&mut rng.fork());
     }
+    if features.has_failing_disk {
+        schedule.add_disk_failure(&mut rng.fork());
+    }
     if features.has_neighbours {
         application.add_neighbours(&mut rng.fork());
         schedule.add_neighbour_faults(&mut rng.fork(), application.neighbours);

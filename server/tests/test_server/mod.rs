@@ -19,7 +19,7 @@ use serde_json::Value;
 use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, metrics_router, router},
-    hub::{Frame, FrameKind, HubHandle, Incoming, Reading, Refusal, Subscription},
+    hub::{Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal, Subscription},
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
@@ -60,14 +60,21 @@ pub(crate) struct FakeHub {
     pub(crate) deltas: broadcast::Sender<Frame>,
     /// The refusal of every query, if any.
     pub(crate) refusal: Arc<Mutex<Option<Refusal>>>,
+    /// The state of its journal.
+    pub(crate) journal: Arc<Mutex<JournalStatus>>,
 }
 
 pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
     let (mailbox, mut incoming) = mpsc::channel(16);
     let (deltas, _) = broadcast::channel(RING);
-    let fake = FakeHub { received: Arc::default(), deltas, refusal: Arc::default() };
-    let (received, deltas, refusal) =
-        (fake.received.clone(), fake.deltas.clone(), fake.refusal.clone());
+    let fake = FakeHub {
+        received: Arc::default(),
+        deltas,
+        refusal: Arc::default(),
+        journal: Arc::default(),
+    };
+    let (received, deltas, refusal, journal) =
+        (fake.received.clone(), fake.deltas.clone(), fake.refusal.clone(), fake.journal.clone());
     tokio::spawn(async move {
         let receive = |text: String| received.lock().unwrap().push(text);
         while let Some(message) = incoming.recv().await {
@@ -156,6 +163,13 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
                 }
+                Incoming::ReadJournal { reply } => {
+                    let _ = reply.send(journal.lock().unwrap().clone());
+                }
+                Incoming::Release { run, by, reply } => {
+                    receive(format!("release {run} by {by}"));
+                    let _ = reply.send(known(&Topic::Run(run)));
+                }
                 Incoming::TakeOn { run, step, answer, by, reply } => {
                     receive(format!("take on {step} {answer:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
@@ -238,7 +252,7 @@ pub(crate) fn reading() -> Reading {
         hidden: BTreeMap::from([("secrets".to_owned(), HiddenCause::Forbidden)]),
         complete: Some(CompleteTally::default()),
     };
-    Reading { tally, journal_failures: 0 }
+    Reading { tally, journal_failures: 0, is_journal_failing: false, set_aside: 0 }
 }
 
 pub(crate) fn pod() -> ObjectRef {

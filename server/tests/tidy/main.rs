@@ -35,6 +35,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/remedies.rs",
             "server/src/notify/notification.rs",
             "server/src/http/preflight.rs",
+            "server/src/http/journal_page.rs",
         ],
     ),
     ("prometheus_client", &["server/src/metrics"]),

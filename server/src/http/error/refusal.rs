@@ -143,6 +143,22 @@ pub(super) fn overlap(run: impl Display, object: &ObjectRef) -> Words {
     )
 }
 
+/// A run that cannot be read may have worked on one of the objects.
+pub(super) fn set_aside(run: impl Display, object: Option<&ObjectRef>) -> Words {
+    let run = isolated(&run.to_string());
+    let what = match object {
+        Some(object) => {
+            format!("Run {run} may still work on {}, and cannot be read", named(object))
+        }
+        None => format!("Run {run} may still work on anything here, and cannot be read"),
+    };
+    filled(
+        what,
+        "Its records in the journal are damaged, and its end is not among them. Nothing was deleted.",
+        "Look at its objects, then release the run at /journal.",
+    )
+}
+
 pub(super) const RUN_ENDED: Words = words(
     "The run is over",
     "It can be read, but not changed.",
@@ -244,7 +260,7 @@ pub(super) fn journal_unwritable(why: impl Display) -> Words {
     filled(
         format!("The journal cannot be written: {why}"),
         "Unwind starts nothing that it could not recover after a crash. Nothing new was deleted.",
-        "Free space on the disk of the state directory, or restore the permissions, and try again.",
+        "Make room on the disk of the state directory, or restore its permissions. Open runs go on by themselves; then try again.",
     )
 }
 

@@ -37,6 +37,7 @@ impl Simulation {
     pub(super) fn heal(&mut self) {
         self.log("ALL FAULTS ARE REPAIRED");
         self.healed = Some(self.environment.transcript.now());
+        self.environment.disk.repair();
         self.environment.sandbox.with(|world| {
             world.repair();
         });
@@ -104,9 +105,12 @@ impl Simulation {
                 self.create_object(&within, "pods", pod);
             }
             // After the repair nothing would undo these.
-            ScheduledAction::BackendLost(..) | ScheduledAction::Taint(_)
+            ScheduledAction::BackendLost(..)
+            | ScheduledAction::Taint(_)
+            | ScheduledAction::FailDisk(_)
                 if self.healed.is_some() => {}
             ScheduledAction::BackendLost(namespace, name) => self.scale(&namespace, &name, 0),
+            ScheduledAction::FailDisk(failure) => self.environment.disk.fail(failure),
             ScheduledAction::Taint(node) => self.taint(node, true),
             ScheduledAction::ForcedDeletion => self.delete_by_force(),
             ScheduledAction::UnplannedMount(namespace, claim) => {
