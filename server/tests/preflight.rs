@@ -9,13 +9,14 @@ use std::time::Duration;
 use sandbox::{cluster::Actor, control_plane::ControlPlane, fault::AdmissionDecision};
 use serde_json::{Value, json};
 use server::{
-    hub::{self, Hub, HubHandle, Incoming, PreflightRequest},
+    hub::{self, Hub, HubHandle, Incoming, PreflightRequest, Refusal},
     journal::Journal,
 };
 use teardown::{
     fixture,
     plan::{Choices, PlanId},
     preflight::{Answer, CheckState, NoteCode, PreflightView, Severity, Unasked},
+    unit::UnitId,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
