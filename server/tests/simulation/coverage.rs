@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 33] = [
+pub(crate) const EFFECTS: [&str; 35] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",

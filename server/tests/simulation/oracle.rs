@@ -154,7 +154,7 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
         let Some(key) = &entry.key else { continue };
         let of_it = |event: &Event| event.key == *key && event.revision <= entry.revision;
         let mutates = !matches!(entry.verb.as_str(), "get" | "list" | "watch");
-        if mutates && entry.verb != "delete" {
+        if mutates && entry.verb != "delete" && !suspends_a_parent(entry, evidence) {
             let text = format!("a {} of {key} was sent", entry.verb);
             violations.push(Violation { revision: entry.revision, ..Violation::new("I8", text) });
         }
@@ -363,6 +363,22 @@ fn unit_of_teardown(journal: &JournalRecords, object: &Value) -> String {
 }
 
 /// The UIDs of all steps of the plans of all runs.
+/// Whether a request suspends a Kustomization that a run's plan says it suspends.
+fn suspends_a_parent(entry: &Entry, evidence: &Evidence) -> bool {
+    let plans = evidence.journal.runs.iter();
+    let plans = plans.filter_map(|(_, plan)| evidence.journal.plans.get(plan));
+    let mut steps = plans.flat_map(|plan| list(plan, "/steps"));
+    entry.verb == "patch"
+        && entry.key.as_ref().is_some_and(|key| {
+            &*key.plural == "kustomizations"
+                && steps.any(|step| {
+                    step["suspends"] == true
+                        && text(step, "/object/name") == &*key.name
+                        && text(step, "/object/namespace") == &*key.namespace
+                })
+        })
+}
+
 fn planned_uids(journal: &JournalRecords) -> BTreeSet<String> {
     let plans = journal.runs.iter().filter_map(|(_, plan)| journal.plans.get(plan));
     let steps = plans.flat_map(|plan| list(plan, "/steps"));

@@ -3,9 +3,11 @@
 use server::hub::{HubHandle, Start, TakenOn};
 use teardown::{
     message::{Message, Record, Topic},
+    object::ObjectRef,
     plan::{Choice, Choices, StepId},
     run::{RunCommand, RunId, StepProblem},
     unit::UnitId,
+    unknown_reason::UnknownReason,
     unknown_reason::UnknownReason,
 };
 use tokio::time::{Instant, timeout};
@@ -64,6 +66,9 @@ impl Simulation {
                             .into_iter()
                             .map(RunCommand::Skip),
                     );
+                }
+                for parent in parents_to_suspend(&instance.hub, &run).await {
+                    self.suspend(&parent);
                 }
                 for (step, answer) in storage_to_take_on(&instance.hub, &run).await {
                     let taken = instance.hub.take_on(run.clone(), step, answer, "Li".to_owned());
@@ -230,4 +235,18 @@ async fn storage_to_take_on(hub: &HubHandle, run: &RunId) -> Vec<(StepId, TakenO
         _ => None,
     });
     steps.collect()
+}
+
+/// The parents that a run's page asks a person to suspend.
+async fn parents_to_suspend(hub: &HubHandle, run: &RunId) -> Vec<ObjectRef> {
+    let looked = timeout(ANSWER_TIMEOUT, hub.query(Topic::Run(run.clone()))).await;
+    let Ok(Ok(Ok(Message::Snapshot { records, .. }))) = looked else { return vec![] };
+    let parents = records.into_iter().filter_map(|record| match record {
+        Record::Step(step) => match step.problem? {
+            StepProblem::Unknown { reason: UnknownReason::ParentActive { parent } } => Some(parent),
+            _ => None,
+        },
+        _ => None,
+    });
+    parents.collect()
 }

@@ -77,6 +77,17 @@ impl Simulation {
         });
     }
 
+    /// Suspends a Kustomization, as a person does whom a page asks for it.
+    pub(super) fn suspend(&self, parent: &ObjectRef) {
+        let namespace = parent.namespace.as_deref().unwrap_or_default();
+        let key = Key::new(&parent.group, "kustomizations", namespace, &parent.name);
+        self.environment.sandbox.with(|world| {
+            let suspended = |it: &mut Value| it["spec"]["suspend"] = json!(true);
+            // One that is gone makes nothing again.
+            _ = world.cluster.modify(&Actor::admin(), &key, "", suspended);
+        });
+    }
+
     /// Adds the taint that evicts Pods from a node, or removes it.
     pub(super) fn taint(&self, node: &str, is_tainted: bool) {
         let key = Key::new("", "nodes", "", node);
