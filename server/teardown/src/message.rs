@@ -433,7 +433,7 @@ pub struct DiagnosisCard {
     /// The changes just before. A page gets it with the advice.
     #[serde(skip)]
     pub before: Vec<Evidence>,
-    /// What the cluster does by itself while nobody acts. A page gets it with the advice.
+    /// The acts of the cluster itself while nobody acts. A page gets them with the advice.
     #[serde(skip)]
     pub course: Vec<Upcoming>,
     /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads

@@ -8,7 +8,7 @@ use super::{
     duration, many,
 };
 
-/// What the cluster does by itself, and by when; first, in one sentence, whether that ends the wait.
+/// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
 pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
     let mut said: Vec<String> = outlook(cause, course).map(str::to_owned).into_iter().collect();
     said.extend(course.iter().map(upcoming));

@@ -157,7 +157,7 @@ impl Due {
     }
 }
 
-/// What the cluster does by itself about the deletions of a diagnosis, the first to come first.
+/// The acts of the cluster itself about the deletions of a diagnosis.
 pub(crate) fn course(
     index: &Index,
     graph: &Graph,

@@ -108,7 +108,7 @@ fn without(problem: &ApiProblem) -> ApiProblem {
             | ProblemCode::QueueFull => false,
         },
     };
-    if quotes { ApiProblem::from("") } else { problem.clone() }
+    if quotes { ApiProblem::Quoted(String::new()) } else { problem.clone() }
 }
 
 /// A word as Kubernetes writes reasons and the names of its components.

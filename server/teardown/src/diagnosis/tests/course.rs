@@ -1,4 +1,4 @@
-//! What the cluster does by itself, and by when.
+//! The acts of the cluster itself, and their times.
 
 use super::*;
 use crate::{
