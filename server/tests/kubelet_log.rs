@@ -107,7 +107,7 @@ async fn pasted_lines_confirm_the_cause_and_name_the_mount_and_the_next_try() {
         assert!(said[0].contains(part), "{part}: {said:?}");
     }
     let next = after["first"].to_string();
-    assert!(next.contains("the node tries next at"), "{next}");
+    assert!(next.contains("By the log that was read, the kubelet of"), "{next}");
     let ways = after["ways"].to_string();
     assert!(ways.contains(&format!("fuser --verbose --ismountpoint --mount '{mount}'")), "{ways}");
 }

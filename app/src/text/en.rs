@@ -10,6 +10,7 @@ mod proof;
 mod remedy;
 mod step_problem;
 mod cluster;
+mod course;
 mod diagnosis;
 mod incident;
 mod journal;

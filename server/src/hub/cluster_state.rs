@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
     derived::Derived,
-    diagnosis::{Diagnosis, LogOrigin, kubelet_log::KubeletLog},
+    diagnosis::{Diagnosis, LogOrigin, kubelet_log::KubeletLog, unanswered},
     fetched::Question,
     graph::Graph,
     index::Index,
@@ -119,13 +119,14 @@ impl ClusterState {
         // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
-        let card = diagnosis_card(index, diagnosis, &attempts);
+        let card = diagnosis_card(index, graph, diagnosis, now, &attempts);
         let standpoint = Standpoint {
             cluster: name.to_owned(),
             identity: index.identity().cloned(),
             freshness: Some(Freshness {
                 unreachable: index.unreachable().map(|unreachable| unreachable.since),
                 hidden: index.hidden_kinds().into_keys().collect(),
+                unanswered: unanswered(index, diagnosis, now),
             }),
             now: minute,
         };

@@ -50,8 +50,10 @@ pub(super) struct Notification {
 }
 
 impl Notification {
-    /// The notification that a root is stuck.
+    /// The notification that a root is stuck. It holds codes, names and counts: the words of the cluster and of persons, which
+    /// may quote a secret, stay on the page.
     pub(super) fn stuck(card: &DiagnosisCard, cluster: &str, at: Timestamp) -> Self {
+        let card = &card.without_words();
         let diagnosis = &card.diagnosis;
         let sentence = text::cause(diagnosis);
         let (identity, freshness) = (None, None);

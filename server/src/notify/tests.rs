@@ -10,7 +10,11 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 use teardown::{
-    diagnosis::{Cause, Confidence, Diagnosis, Impact},
+    api_problem::ProblemCode,
+    diagnosis::{
+        Cause, Confidence, Diagnosis, Evidence, Impact, LogOrigin, RestOfLog, Source,
+        kubelet_log::{KubeletError, KubeletFact, KubeletStep},
+    },
     message::{ClusterCard, DiagnosisCard, Revision},
     object::ObjectRef,
     observation::{AwayCause, Unreachable},
@@ -85,7 +89,78 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard { diagnosis, contact: vec![], before: vec![], stamp: 0 }
+    DiagnosisCard { diagnosis, contact: vec![], before: vec![], course: vec![], stamp: 0 }
+}
+
+/// A card in which everything that others may have written says `hunter2`.
+fn card_with_words() -> DiagnosisCard {
+    let secret = "postgres://app:hunter2@db/x";
+    let mut card = card("n1", true);
+    let of = card.diagnosis.root.clone();
+    let fact = KubeletFact {
+        pod: secret.into(),
+        name: Some(secret.into()),
+        step: KubeletStep::Unmount,
+        volume: Some(secret.into()),
+        path: Some(secret.into()),
+        error: KubeletError::Busy,
+        said: secret.into(),
+        retry: None,
+    };
+    let by = || LogOrigin::Pasted { by: secret.into() };
+    let rest = RestOfLog { entries: 3, others: vec![secret.into()], is_cut: false };
+    let sources = [
+        (Source::Condition("Ready".into()), format!("Unknown NodeStatusUnknown: {secret}")),
+        (Source::Condition("Odd".into()), secret.to_owned()),
+        (Source::Became("Ready".into()), "Unknown".to_owned()),
+        (Source::Field("status.detachError.message".into()), secret.to_owned()),
+        (Source::Field("spec.taints".into()), "example.com/taint:NoExecute".to_owned()),
+        (Source::Event { by: "kubelet".into(), reason: "FailedKillPod".into() }, secret.to_owned()),
+        (Source::Event { by: secret.into(), reason: secret.into() }, secret.to_owned()),
+        (Source::Hidden(secret.into()), String::new()),
+        (
+            Source::Hidden(ProblemCode::Status { code: 500, said: secret.into() }.into()),
+            String::new(),
+        ),
+        (Source::Unlistable(secret.into()), String::new()),
+        (Source::Kubelet(by(), Box::new(fact)), secret.to_owned()),
+        (Source::NotInLog(by(), Box::new(rest)), String::new()),
+    ];
+    let evidence =
+        sources.map(|(source, said)| Evidence { of: of.clone(), source, said, at: None });
+    card.diagnosis.evidence = evidence.to_vec();
+    card.before = evidence.to_vec();
+    card
+}
+
+#[test]
+fn notification_leaves_without_the_words_of_the_cluster_and_of_persons() {
+    let mut of_driver = card_with_words();
+    of_driver.diagnosis.cause = Cause::DetachFailed {
+        attacher: "disk.example".into(),
+        node: "n1".into(),
+        said: "hunter2".into(),
+    };
+    for card in [card_with_words(), of_driver] {
+        let stuck = Notification::stuck(&card, "test", Timestamp::UNIX_EPOCH);
+        for format in [Format::Json, Format::Slack, Format::Lark] {
+            let body = String::from_utf8(format.body(&stuck)).unwrap();
+            assert!(!body.contains("hunter2"), "{body}");
+            // Codes and names are what a person needs to find the card.
+            for kept in [
+                "n1",
+                "NodeStatusUnknown",
+                "FailedKillPod",
+                "example.com/taint",
+                "cannot be unmounted",
+            ] {
+                assert!(body.contains(kept), "{kept}: {body}");
+            }
+        }
+        let resolved = stuck.resolved(Timestamp::UNIX_EPOCH);
+        let body = String::from_utf8(Format::Json.body(&resolved)).unwrap();
+        assert!(!body.contains("hunter2"), "{body}");
+    }
 }
 
 /// A receiver that answers with these statuses, and then with 200.

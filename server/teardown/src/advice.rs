@@ -36,6 +36,8 @@ pub struct Freshness {
     pub unreachable: Option<Timestamp>,
     /// The resources and group versions that cannot be seen.
     pub hidden: Vec<String>,
+    /// Those of them that the diagnosis is about, and the time since which their watches have had no answer.
+    pub unanswered: Vec<(String, Timestamp)>,
 }
 
 /// Help for a person who acts on a diagnosis, or starts a plan.

@@ -15,6 +15,7 @@ mod before;
 mod case;
 mod cause;
 mod control_plane;
+mod course;
 mod events;
 mod finalizer;
 pub mod kubelet_log;
@@ -23,6 +24,8 @@ mod namespace;
 mod owner;
 mod pod;
 mod storage;
+mod unanswered;
+mod words;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -36,14 +39,17 @@ use self::cause::{Finding, Verdict};
 pub(crate) use self::{
     before::before,
     case::{Case, Serving},
+    course::course,
     events::subjects,
     finalizer::finisher,
     pod::missing_driver,
 };
 pub use self::{
     cause::{Cause, Confidence, Evidence, Link, Source},
+    course::{Due, Upcoming},
     kubelet_log::{LogOrigin, RestOfLog},
     kubelet_report::{KubeletReport, add_reports},
+    unanswered::unanswered,
 };
 use crate::{
     deadlines::Overdue,

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A condition is written `NAME:STATUS:REASON:AGE:MESSAGE` with `_` for each blank of the message, several joined by `;`.
-//! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`.
+//! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`. A Pod stays on an unreachable node for `stays=SECONDS`, or
+//! for ever with any other word.
 //!
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
@@ -406,6 +407,7 @@ impl<'a> Fields<'a> {
                 phase: Phase::named(self.get("phase").unwrap_or("Running")),
                 ready: self.get("ready") != Some("no"),
                 critical: self.is_critical(),
+                stays_unreachable: self.get("stays").unwrap_or("300").parse().ok(),
                 uses: self.uses("spec"),
                 ending: (self.get("deleted").is_some() || self.get("containers").is_some())
                     .then(|| Box::new(self.ending())),

@@ -74,7 +74,7 @@ pub struct Index {
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
     /// Pods that are gone from the API alone, as they were last.
-    unconfirmed: HashMap<Uid, Arc<Object>>,
+    unconfirmed: HashMap<Uid, Departure>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
@@ -407,7 +407,8 @@ impl Index {
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
-            self.unconfirmed.insert(uid.clone(), object.clone());
+            let gone = Departure { object: object.clone(), at: self.now };
+            self.unconfirmed.insert(uid.clone(), gone);
         }
         let name = Name::of(&object);
         if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    diagnosis::{Diagnosis, Evidence},
+    diagnosis::{Diagnosis, Evidence, Upcoming},
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
@@ -437,9 +437,20 @@ pub struct DiagnosisCard {
     /// The changes just before. A page gets it with the advice.
     #[serde(skip)]
     pub before: Vec<Evidence>,
+    /// The acts of the cluster itself while nobody acts. A page gets them with the advice.
+    #[serde(skip)]
+    pub course: Vec<Upcoming>,
     /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads
     /// it again then.
     pub stamp: u32,
+}
+
+impl DiagnosisCard {
+    /// The same without the words of the cluster and of persons: codes, names and counts stay.
+    pub fn without_words(&self) -> Self {
+        let before = self.before.iter().filter_map(Evidence::without_words).collect();
+        Self { diagnosis: self.diagnosis.without_words(), before, ..self.clone() }
+    }
 }
 
 /// One message of a stream.

@@ -9,7 +9,11 @@ mod status;
 mod storage;
 mod uid;
 
-use std::{fmt, num::NonZeroI64, sync::Arc};
+use std::{
+    fmt,
+    num::{NonZeroI64, NonZeroU32},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +24,7 @@ pub use self::{
     reference::{Reference, References},
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
-        Ending, Namespace, Node,
+        Ending, Namespace, Node, OUT_OF_SERVICE,
     },
     storage::{Claim, ClaimRef, Reclaim, Snapshot, SnapshotContent, Volume},
     uid::Uid,
@@ -359,6 +363,9 @@ pub struct Pod {
     pub ready: bool,
     /// Its priority class keeps the cluster running: `system-node-critical` or `system-cluster-critical`.
     pub critical: bool,
+    /// Seconds for which it stays on a node that is unreachable: its toleration of that taint, 1 s at least. None if it stays
+    /// for ever.
+    pub stays_unreachable: Option<NonZeroU32>,
     /// Every name it refers to, its ServiceAccount among them.
     pub uses: Arc<[PodReference]>,
     /// Its status, once it is being deleted or has run to completion.

@@ -203,7 +203,7 @@ impl World<'_> {
         let held = self.diagnoses.iter().filter(is_held);
         held.map(|diagnosis| {
             let attempts = self.attempts.iter().copied();
-            Record::Diagnosis(diagnosis_card(self.index, diagnosis, attempts))
+            Record::Diagnosis(diagnosis_card(self.index, self.graph, diagnosis, self.now, attempts))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Why deletions wait: the cause in one sentence, the harm, what happens if nobody acts, and what not to do.
 
 use teardown::{
+    api_problem::ApiProblem,
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     object::ObjectRef,
 };
@@ -18,6 +19,7 @@ pub const TROUBLE_LEAD: &str =
 pub const NO_TROUBLE: &str = "No deletion is in trouble";
 pub const NO_TROUBLE_MEANS: &str =
     "Everything that is being deleted is within its expected time, as far as Unwind can see.";
+pub const EXPLAINS: &str = "Explains others: solve these first";
 pub const WHY_IT_WAITS: &str = "Why it waits";
 pub const HARM: &str = "Harm now";
 pub const WAITING: &str = "What waits";
@@ -216,66 +218,6 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// The course of things without anybody’s help.
-pub(super) fn if_nobody_acts(cause: &Cause) -> &'static str {
-    match cause {
-        Cause::WithinGrace { .. } => "The node kills the containers when the grace period ends.",
-        Cause::NodeSilent { renews: true, .. } => {
-            "The kubelet lives, so it ends the Pods once it can write their status again."
-        }
-        Cause::NodeSilent { .. } => {
-            "Nothing. If the node comes back, it ends its Pods by itself within seconds, and everything behind them goes."
-        }
-        Cause::NodeMissing { .. } => {
-            "The Pod garbage collector removes the Pod: it looks every 20 s, and waits 40 s after it misses a node."
-        }
-        Cause::ContainersRunning { .. }
-        | Cause::NeverStarted { .. }
-        | Cause::SandboxLeft { .. }
-        | Cause::DevicesLeft { .. } => {
-            "The node keeps trying. The Pod goes as soon as it succeeds."
-        }
-        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
-            "The node tries the unmount again, at most 2 min 2 s after its last try. The Pod goes within seconds of a success."
-        }
-        Cause::PodDirectoryLeft { .. } => "The node looks again every 2 s.",
-        Cause::ClaimInUse { .. } | Cause::ClaimHeldByCompletedPods { .. } => {
-            "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
-        }
-        Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
-        Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } | Cause::BackendLeft { .. } => {
-            "The driver tries again, later each time, up to some minutes apart."
-        }
-        Cause::ApiDown { .. } => {
-            "Nothing, as long as the API is away. Once it answers or its APIService is deleted, the namespace goes within 150 s."
-        }
-        Cause::LooksAgain { .. } => {
-            "The controller looks again by itself: mostly within 150 s, at the latest after some 1000 s. Any change of the namespace, such as an annotation, hurries it."
-        }
-        Cause::WebhookDown { .. }
-        | Cause::WebhookDenies { .. }
-        | Cause::PolicyDenies { .. }
-        | Cause::ConversionDown { .. }
-        | Cause::ContentRefused => {
-            "The controller tries again, later each time. After a repair that can take up to 1000 s."
-        }
-        Cause::NamespaceFinalizer { .. } | Cause::FinisherGone { .. } => {
-            "Nothing. It waits until the program is back, or until a person removes the finalizer."
-        }
-        Cause::FinisherNotReady { .. } => "It goes once the program is ready again.",
-        Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. } | Cause::LoadBalancerLeft => {
-            "The program tries again by its own schedule. Its log says what holds it."
-        }
-        Cause::ManagerSilent => {
-            "Nothing. Once one leads again, it lists everything and goes on within a minute."
-        }
-        Cause::ControllerSilent { .. } => {
-            "The controller looks again by itself if it runs; after a restart within a minute."
-        }
-        Cause::CannotSee { .. } | Cause::Unknown => "That cannot be said.",
-    }
-}
-
 /// The mistake that would make it worse, if there is a likely one.
 pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
     Some(match cause {
@@ -408,6 +350,9 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Became(name) => format!("{of} became {}: {said}", visible(name)),
         Source::NoReadyPod => format!("{of} has no ready Pod"),
         Source::NoEndpoints => format!("{of} has no ready endpoint"),
+        Source::Event { by, reason } if said.is_empty() => {
+            format!("{of}: {} reports {}", visible(by), visible(reason))
+        }
         Source::Event { by, reason } => {
             format!("{of}: {} says {}: {said}", visible(by), visible(reason))
         }
@@ -417,14 +362,20 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Renewed => format!("{of} is renewed while Unwind watches: its holder lives"),
         Source::NotRenewed => format!("{of} has not been renewed while Unwind watched, since"),
         Source::Unlistable(problem) => {
-            format!("{of}: its objects cannot be listed: {}", visible(&api_problem(problem)))
+            format!("{of}: its objects cannot be listed{}", because(problem))
         }
         Source::Hidden(problem) => {
-            format!("Unwind cannot see {of}: {}", visible(&api_problem(problem)))
+            format!("Unwind cannot see {of}{}", because(problem))
         }
         Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
         Source::NotInLog(origin, rest) => not_in_log(origin, rest),
     }
+}
+
+/// The end of a sentence that tells a problem; empty where its words are not told.
+fn because(problem: &ApiProblem) -> String {
+    let why = api_problem(problem);
+    if why.is_empty() { why } else { format!(": {}", visible(&why)) }
 }
 
 /// The object that another waits for: `waits for Pod shop/a, which mounts it`.

@@ -1,7 +1,7 @@
 //! The lines that somebody needs first who was woken by a deletion that waits, and the note for an incident's channel or ticket. Only the
 //! server asks for these: see `teardown::advice`.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use teardown::{
     advice::{Freshness, Line, Standpoint},
     diagnosis::{Diagnosis, Evidence, Waiting},
@@ -10,13 +10,11 @@ use teardown::{
 
 use super::{
     super::{NAMED, absolute, isolated, named, some_of, time_of_day, visible, words},
+    course::if_nobody_acts,
     diagnosis::{
-        EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, if_nobody_acts,
-        objects_wait, waiting,
+        EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, objects_wait, waiting,
     },
-    duration,
-    kubelet::next_try,
-    many,
+    duration, many,
 };
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
@@ -27,7 +25,7 @@ const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
 /// The lines that somebody needs first who was woken by it, in that order.
 pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> {
-    let DiagnosisCard { diagnosis, contact, before, .. } = card;
+    let DiagnosisCard { diagnosis, contact, before, course, .. } = card;
     let cause = &diagnosis.cause;
     let mut lines = Vec::new();
     let mut line = |name: &str, said: Vec<String>, warns| {
@@ -40,13 +38,13 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
         line("First", vec![said], true);
     }
     let fresh = standpoint.freshness.as_ref();
-    let is_old = fresh.is_some_and(|fresh| fresh.unreachable.is_some());
-    let cluster = std::iter::once(seen_by(standpoint)).chain(fresh.map(freshness));
+    let is_old = fresh.is_some_and(|it| it.unreachable.is_some() || !it.unanswered.is_empty());
+    let lag = fresh.and_then(|fresh| lag(fresh, standpoint));
+    let cluster = std::iter::once(seen_by(standpoint)).chain(fresh.map(freshness)).chain(lag);
     line("Cluster", cluster.collect(), is_old);
     let harm = harm(&diagnosis.impact).into_iter().chain(growth(diagnosis, standpoint));
     line(HARM, harm.chain(data(diagnosis)).collect(), false);
-    let alone = std::iter::once(if_nobody_acts(cause).to_owned()).chain(next_try(diagnosis));
-    line(IF_NOBODY_ACTS, alone.collect(), false);
+    line(IF_NOBODY_ACTS, if_nobody_acts(cause, course), false);
     line(DO_NOT, do_not(cause).map(str::to_owned).into_iter().collect(), true);
     line("Just before", before.iter().map(|it| changed(it, diagnosis)).collect(), false);
     let whose =
@@ -75,6 +73,21 @@ fn freshness(freshness: &Freshness) -> String {
         return live;
     }
     format!("{live} Not seen: {}.", words(&freshness.hidden))
+}
+
+/// The kinds of the card whose state is older than the rest, and by how much.
+fn lag(freshness: &Freshness, standpoint: &Standpoint) -> Option<String> {
+    let one = |(resource, since): &(String, Timestamp)| {
+        let seconds = standpoint.now.duration_since(*since).as_secs().max(0);
+        format!("{} for {} (since {})", isolated(resource), duration(seconds), absolute(*since))
+    };
+    let kinds: Vec<String> = freshness.unanswered.iter().map(one).collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "No answer to the watch of {}: of these the card shows the state of then.",
+            some_of(&kinds, NAMED)
+        )
+    })
 }
 
 /// Whether more deletions have joined the first ones lately.

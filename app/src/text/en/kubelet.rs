@@ -1,11 +1,11 @@
 //! The kubelet’s log in sentences. Only the server asks for these: see `teardown::advice`.
 
 use teardown::diagnosis::{
-    Diagnosis, LogOrigin, RestOfLog,
+    LogOrigin, RestOfLog,
     kubelet_log::{KubeletError, KubeletFact, KubeletStep},
 };
 
-use super::super::{absolute, isolated, some_of, visible};
+use super::super::{isolated, some_of, visible};
 
 /// The text above the box.
 pub(super) const LOG_LABEL: &str = "The kubelet’s own lines say which mount or container it is. Run one of these commands, and paste the \
@@ -15,6 +15,7 @@ pub(super) const PASTE_LOG: &str = "Read these lines";
 
 fn from(origin: &LogOrigin) -> String {
     match origin {
+        LogOrigin::Pasted { by } if by.is_empty() => "From pasted lines".to_owned(),
         LogOrigin::Pasted { by } => format!("From lines pasted by {}", isolated(by)),
     }
 }
@@ -49,7 +50,11 @@ pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
     };
     let at =
         fact.path.as_deref().map_or_else(String::new, |path| format!(" Mount: {}.", visible(path)));
-    format!("{}: {step}{why}.{at} The kubelet’s words: {}", from(origin), visible(&fact.said))
+    let said = match &*fact.said {
+        "" => String::new(),
+        said => format!(" The kubelet’s words: {}", visible(said)),
+    };
+    format!("{}: {step}{why}.{at}{said}", from(origin))
 }
 
 /// Lines in which nothing about the Pod is recognised.
@@ -72,13 +77,4 @@ pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
          and directories that are left.{others}{cut}",
         from(origin)
     )
-}
-
-/// The next try of the step that fails, if the kubelet’s log says it.
-pub(super) fn next_try(diagnosis: &Diagnosis) -> Option<String> {
-    let retry = diagnosis.kubelet_facts().filter_map(|fact| fact.retry).max_by_key(|it| it.at)?;
-    Some(format!(
-        "By the log that was read, the node tries next at {}, by its own clock.",
-        absolute(retry.at)
-    ))
 }

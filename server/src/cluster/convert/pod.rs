@@ -1,6 +1,6 @@
 //! Pods and Pod templates: the names that they refer to in their namespace.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use serde::Deserialize;
 use teardown::object::{
@@ -19,6 +19,7 @@ pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
         phase,
         ready: is_ready(&status.conditions),
         critical: spec.is_critical(),
+        stays_unreachable: spec.stays_unreachable(),
         uses: spec.uses("spec", Some(&metadata.name)),
         ending: (metadata.deletion_timestamp.is_some() || phase.is_some_and(Phase::is_over))
             .then(|| Box::new(ending(&spec, &status))),
@@ -72,6 +73,33 @@ pub(super) struct Spec {
     image_pull_secrets: Vec<Named>,
     #[serde(deserialize_with = "or_default")]
     resource_claims: Vec<DeviceClaim>,
+    #[serde(deserialize_with = "or_default")]
+    tolerations: Vec<Toleration>,
+}
+
+/// `v1.Toleration`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Toleration {
+    key: Box<str>,
+    operator: Box<str>,
+    value: Box<str>,
+    effect: Box<str>,
+    toleration_seconds: Option<i64>,
+}
+
+impl Toleration {
+    /// Whether it tolerates the taint `node.kubernetes.io/unreachable:NoExecute`, which has no value
+    /// (`staging/src/k8s.io/api/core/v1/toleration.go`).
+    fn is_of_unreachable(&self) -> bool {
+        matches!(&*self.effect, "" | "NoExecute")
+            && matches!(&*self.key, "" | "node.kubernetes.io/unreachable")
+            && match &*self.operator {
+                "Exists" => true,
+                "" | "Equal" => self.value.is_empty() && !self.key.is_empty(),
+                _ => false,
+            }
+    }
 }
 
 /// `v1.PodResourceClaim`: a claim, or the template of one.
@@ -257,6 +285,17 @@ impl Spec {
     pub(super) fn is_critical(&self) -> bool {
         let class = self.priority_class_name.as_deref();
         matches!(class, Some("system-node-critical" | "system-cluster-critical"))
+    }
+
+    /// Seconds for which the Pod stays on an unreachable node; `None` if for ever. The first toleration that fits counts
+    /// (`pkg/apis/core/v1/helper/helpers.go`). The API server gives a Pod without one 300 s
+    /// (`plugin/pkg/admission/defaulttolerationseconds/admission.go`).
+    fn stays_unreachable(&self) -> Option<NonZeroU32> {
+        let seconds = match self.tolerations.iter().find(|it| it.is_of_unreachable()) {
+            Some(toleration) => u32::try_from(toleration.toleration_seconds?.max(1)),
+            None => Ok(300),
+        };
+        NonZeroU32::new(seconds.unwrap_or(u32::MAX))
     }
 
     /// The CSI drivers whose folder among the kubelet's plugins the spec mounts from the node, whatever the kubelet's own

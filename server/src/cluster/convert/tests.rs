@@ -1,6 +1,6 @@
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
-use teardown::object::{Claim, Facts, Kind, Object, Phase, PodReference, Reclaim};
+use teardown::object::{Claim, Facts, Kind, Object, Phase, Pod, PodReference, Reclaim};
 
 use super::*;
 
@@ -87,7 +87,8 @@ fn absurd_objects_do_no_harm() {
             "creationTimestamp": null}}, "spec": null, "status": null}}"#
     );
     let pod = object(&kind("v1 Pod"), &json, &Interner::default()).unwrap().unwrap();
-    assert_eq!(pod.facts, Facts::Pod(Box::default()));
+    let plain = Pod { stays_unreachable: NonZeroU32::new(300), ..Pod::default() };
+    assert_eq!(pod.facts, Facts::Pod(Box::new(plain)));
     assert_eq!(&*pod.name, "ü/\0\u{202e}");
     for broken in ["", "null", "[]", "{}", r#"{"metadata": 3}"#, r#"{"metadata": {"labels": [1]}}"#]
     {
@@ -156,6 +157,38 @@ fn pod() {
             "Secret debug by spec.ephemeralContainers[0].envFrom[0].secretRef.name",
         ]
     );
+}
+
+#[test]
+fn pod_stays_on_an_unreachable_node_as_it_tolerates() {
+    let stays = |tolerations: &str| {
+        let pod = read(
+            "v1 Pod",
+            &format!(r#""spec": {{"nodeName": "n1", "tolerations": {tolerations}}}"#),
+        );
+        let Facts::Pod(pod) = pod.facts else { panic!("no Pod") };
+        pod.stays_unreachable.map(u32::from)
+    };
+    let unreachable = |rest: &str| {
+        format!(
+            r#"[{{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}}, {{"key": "node.kubernetes.io/unreachable", {rest}}}]"#
+        )
+    };
+    for (tolerations, expected) in [
+        ("null".to_owned(), Some(300)),
+        (
+            unreachable(r#""operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30"#),
+            Some(30),
+        ),
+        (unreachable(r#""operator": "Exists", "tolerationSeconds": -1"#), Some(1)),
+        (unreachable(r#""operator": "Exists", "effect": "NoExecute""#), None),
+        (unreachable(r#""operator": "Exists", "effect": "NoSchedule""#), Some(300)),
+        (unreachable(r#""effect": "NoExecute", "tolerationSeconds": 5"#), Some(5)),
+        (unreachable(r#""value": "x", "tolerationSeconds": 5"#), Some(300)),
+        (r#"[{"operator": "Exists"}]"#.to_owned(), None),
+    ] {
+        assert_eq!(stays(&tolerations), expected, "{tolerations}");
+    }
 }
 
 #[test]

@@ -190,13 +190,13 @@ pub(super) fn not_unmounted<'a>(
     found.push(pod.verdict(cause).with(evidence).into());
 }
 
-/// The Pod's node, if its kubelet reports and the grace period is over.
+/// The Pod's node, if its kubelet reports and the grace period is over. Without condition Ready nobody knows whether it does.
 fn reporting<'a>(
     case: &Case<'a>,
     pod: &Ended<'_>,
 ) -> Option<(&'a Arc<Object>, &'a crate::object::Node)> {
     let is_past = case.now >= pod.deletion.at;
-    case.node(pod.node).filter(|_| is_past && case.silent_node(pod.node).is_none())
+    case.node(pod.node).filter(|(_, node)| is_past && node.ready.is_some() && !node.is_silent())
 }
 
 /// A CSI driver that a Pod needs to unmount the volume of a claim, and that is not registered on its node.

@@ -1,7 +1,10 @@
 use std::fmt::Write;
 
 mod before;
+mod course;
 mod fetched;
+mod metamorphic;
+mod situations;
 
 use super::*;
 use crate::fixture;

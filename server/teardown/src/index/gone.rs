@@ -14,14 +14,11 @@
 
 use std::sync::Arc;
 
-use super::Index;
+use super::{Departure, Index};
 use crate::{
     object::{Container, ContainerState, Facts, Object, Phase, Pod, Uid},
     proof::Proof,
 };
-
-/// The taint by which a person says that a node is off; its Pods are then removed without its kubelet.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 impl Index {
     /// The proof that an object is gone. A list proves it for an object that this process has never seen.
@@ -36,21 +33,21 @@ impl Index {
         self.unconfirmed.contains_key(pod) || !self.tombstones.contains_key(pod) && is_silent()
     }
 
-    /// The Pods of a namespace that mounted a claim and are gone from the API alone.
+    /// The Pods of a namespace that mounted a claim and are gone from the API alone, each with the time at which it went.
     pub fn unconfirmed_users<'a>(
         &'a self,
         namespace: Option<&'a str>,
         claim: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
+    ) -> impl Iterator<Item = &'a Departure> {
         let mounts = move |object: &Object| match &object.facts {
             Facts::Pod(pod) => pod.uses.iter().any(|used| {
                 used.what == crate::object::PodReferenceKind::Claim && &*used.name == claim
             }),
             _ => false,
         };
-        self.unconfirmed
-            .values()
-            .filter(move |pod| pod.namespace.as_deref() == namespace && mounts(pod))
+        self.unconfirmed.values().filter(move |gone| {
+            gone.object.namespace.as_deref() == namespace && mounts(&gone.object)
+        })
     }
 
     /// The node that a volume is attached to.
@@ -89,7 +86,7 @@ impl Index {
     fn is_ended_by_collector(&self, pod: &Pod, node: &str) -> bool {
         let node = self.find("", "Node", None, node);
         let is_out_of_service = node.is_some_and(|node| match &node.facts {
-            Facts::Node(node) => node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE),
+            Facts::Node(node) => node.is_out_of_service(),
             _ => false,
         });
         pod.phase == Some(Phase::Failed) && is_out_of_service

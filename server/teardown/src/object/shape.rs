@@ -51,7 +51,15 @@ impl Facts {
     fn has_shape_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pod(a), Self::Pod(b)) => {
-                let Pod { node, phase: _, ready: _, critical, uses, ending: _ } = &**a;
+                let Pod {
+                    node,
+                    phase: _,
+                    ready: _,
+                    critical,
+                    stays_unreachable: _,
+                    uses,
+                    ending: _,
+                } = &**a;
                 *node == b.node && *critical == b.critical && *uses == b.uses
             }
             (Self::Workload(a), Self::Workload(b)) => {

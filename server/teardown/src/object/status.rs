@@ -40,6 +40,10 @@ pub struct Namespace {
     pub conditions: Box<[Condition]>,
 }
 
+/// The taint by which an administrator says that a node is off for good, so that its Pods are removed and its volumes are
+/// detached at once, without its kubelet (`pkg/controller/podgc/gc_controller.go`, KEP-2268).
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 /// The stored fields of a Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
@@ -60,6 +64,11 @@ impl Node {
     /// Whether condition Ready is True.
     pub fn is_ready(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
+    }
+
+    /// Whether it has the taint [`OUT_OF_SERVICE`].
+    pub fn is_out_of_service(&self) -> bool {
+        self.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE)
     }
 }
 

@@ -371,7 +371,7 @@ impl Attempt {
         let (what, is_off) = match &self.act {
             RemedyAct::OutOfServiceTaint { .. } => {
                 let is_tainted = target.is_some_and(|it| match &it.facts {
-                    Facts::Node(node) => node::is_out_of_service(node),
+                    Facts::Node(node) => node.is_out_of_service(),
                     _ => false,
                 });
                 (SwitchedOff::Node, is_tainted)

@@ -11,16 +11,7 @@ use super::{
     pod::force,
     request::Request,
 };
-use crate::object::{Facts, Node, Object};
-
-/// The taint by which an administrator says that a node is off for good, so that its Pods are removed and its volumes are
-/// detached at once (`pkg/controller/podgc/gc_controller.go`, KEP-2268).
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-
-/// Whether a node has the taint.
-pub(super) fn is_out_of_service(node: &Node) -> bool {
-    node.taints.iter().any(|(key, _)| &**key == OUT_OF_SERVICE)
-}
+use crate::object::{Facts, Node, OUT_OF_SERVICE, Object};
 
 /// Takes the taint off, if it is still at the same place of the list.
 pub(super) fn take_taint_off(object: &Object) -> Option<Request> {
@@ -37,7 +28,7 @@ pub(super) fn silent(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     let Some((object, node)) = case.node(name) else { return Vec::new() };
     let guarded = |remedy| of_silent_node(case, name, remedy);
     let mut found = vec![start(object, node)];
-    if is_out_of_service(node) {
+    if node.is_out_of_service() {
         found.push(Remedy::new(RemedyAct::Wait { reason: WaitReason::PodCollector, until: None }));
     } else {
         found.push(guarded(taint(case, object, node)));

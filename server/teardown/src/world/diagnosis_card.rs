@@ -2,8 +2,11 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use jiff::Timestamp;
+
 use crate::{
-    diagnosis::{Diagnosis, before},
+    diagnosis::{Diagnosis, before, course},
+    graph::Graph,
     index::Index,
     message::DiagnosisCard,
     object::Facts,
@@ -24,20 +27,23 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// The card of a diagnosis.
 pub fn diagnosis_card<'a>(
     index: &Index,
+    graph: &Graph,
     diagnosis: &Diagnosis,
+    now: Timestamp,
     attempts: impl IntoIterator<Item = &'a Attempt>,
 ) -> DiagnosisCard {
     let mut hasher = DefaultHasher::new();
     let contact = contact(index, diagnosis);
     let before = before(index, diagnosis);
-    (&diagnosis.evidence, &contact, &before).hash(&mut hasher);
+    let course = course(index, graph, diagnosis, now);
+    (&diagnosis.evidence, &contact, &before, &course).hash(&mut hasher);
     diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
     for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
         (&attempt.id, attempt.is_open()).hash(&mut hasher);
     }
     // Half of it is enough to tell two states of one card apart.
     let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact, before, stamp }
+    DiagnosisCard { diagnosis: diagnosis.clone(), contact, before, course, stamp }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.

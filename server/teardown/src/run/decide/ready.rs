@@ -164,10 +164,10 @@ impl Run {
         let Some(progress) = self.progress(step.id) else { return Vec::new() };
         let namespace = step.object.namespace.as_deref();
         let seen =
-            index.unconfirmed_users(namespace, &step.object.name).map(|pod| UnconfirmedPod {
-                uid: pod.uid.clone(),
-                pod: pod.reference(),
-                node: match &pod.facts {
+            index.unconfirmed_users(namespace, &step.object.name).map(|gone| UnconfirmedPod {
+                uid: gone.object.uid.clone(),
+                pod: gone.object.reference(),
+                node: match &gone.object.facts {
                     Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
                     _ => None,
                 },

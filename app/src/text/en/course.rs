@@ -1,0 +1,264 @@
+//! The course of things if nobody acts, in sentences. Only the server asks for these: see `teardown::advice`.
+
+use jiff::SignedDuration;
+use teardown::diagnosis::{Cause, Due, Upcoming};
+
+use super::{
+    super::{absolute, isolated, named, names, words},
+    duration, many,
+};
+
+/// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
+pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
+    let mut said: Vec<String> = outlook(cause, course).map(str::to_owned).into_iter().collect();
+    said.extend(course.iter().map(upcoming));
+    if said.is_empty() {
+        said.push("Nothing. No part of the cluster acts on it by itself.".to_owned());
+    }
+    said
+}
+
+/// Whether waiting ends it; `None` where the events say so.
+fn outlook(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
+    let is_out_of_service =
+        course.iter().any(|it| matches!(it, Upcoming::OutOfServiceCollected { .. }));
+    Some(match cause {
+        Cause::NodeSilent { .. } if is_out_of_service => return None,
+        Cause::NodeSilent { renews: true, .. } => {
+            "The kubelet lives, so it ends the Pods once it can write their status again."
+        }
+        Cause::NodeSilent { .. } => {
+            "Nothing ends these Pods. If the node comes back, it ends them by itself within seconds, and everything behind them goes."
+        }
+        Cause::ContainersRunning { .. }
+        | Cause::NeverStarted { .. }
+        | Cause::SandboxLeft { .. }
+        | Cause::DevicesLeft { .. }
+        | Cause::PodDirectoryLeft { .. }
+        | Cause::VolumesMounted { .. }
+        | Cause::ClaimGone { .. }
+        | Cause::DriverMissing { .. } => "The Pod goes within seconds of a success.",
+        Cause::ClaimInUse { .. } | Cause::ClaimHeldByCompletedPods { .. } => {
+            "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
+        }
+        Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
+        Cause::VolumeAttached { .. } if course.is_empty() => {
+            "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."
+        }
+        Cause::ApiDown { .. } => {
+            "Nothing, as long as the API is away. Once it answers or its APIService is deleted, the namespace goes within 150 s."
+        }
+        Cause::LooksAgain { .. } => {
+            "Any change of the namespace, such as an annotation, hurries it."
+        }
+        Cause::WebhookDown { .. }
+        | Cause::WebhookDenies { .. }
+        | Cause::PolicyDenies { .. }
+        | Cause::ConversionDown { .. }
+        | Cause::ContentRefused => {
+            "Nothing, as long as the requests are refused. They are tried again, later each time, up to 1000 s apart."
+        }
+        Cause::NamespaceFinalizer { .. } | Cause::FinisherGone { .. } => {
+            "Nothing. It waits until the program is back, or until a person removes the finalizer."
+        }
+        Cause::FinisherNotReady { .. } => "Nothing. It goes once the program is ready again.",
+        Cause::ManagerSilent => {
+            "Nothing. Once one leads again, it lists everything and goes on within a minute."
+        }
+        Cause::ControllerSilent { .. } => "After a restart it looks within a minute.",
+        Cause::CannotSee { .. } | Cause::Unknown => "That cannot be said.",
+        Cause::WithinGrace { .. }
+        | Cause::NodeMissing { .. }
+        | Cause::DetachFailed { .. }
+        | Cause::VolumeAttached { .. }
+        | Cause::BackendLeft { .. }
+        | Cause::FinisherBusy { .. }
+        | Cause::FinisherUnknown { .. }
+        | Cause::LoadBalancerLeft => return None,
+    })
+}
+
+fn upcoming(upcoming: &Upcoming) -> String {
+    match upcoming {
+        Upcoming::GraceEnds { node, due: Due::Overdue(at) } => format!(
+            "Overdue since {}: the kubelet of {} should have killed the containers at the end of the grace period.",
+            absolute(*at),
+            isolated(node)
+        ),
+        Upcoming::GraceEnds { node, due } => format!(
+            "{}: the kubelet of {} kills the containers that have not stopped.",
+            when(*due, "the grace period"),
+            isolated(node)
+        ),
+        Upcoming::KubeletRetries { node, due: Due::Within(most) } => format!(
+            "The kubelet of {} tries again by itself, at most {} after each failure.",
+            isolated(node),
+            length(*most)
+        ),
+        Upcoming::KubeletRetries { node, due: Due::By(at) } => format!(
+            "By the log that was read, the kubelet of {} tries next at {}, by the node’s own clock.",
+            isolated(node),
+            absolute(*at)
+        ),
+        Upcoming::KubeletRetries { node, due: Due::Overdue(at) } => format!(
+            "By the log that was read, the kubelet of {} was to try again at {}. Newer lines say how that ended.",
+            isolated(node),
+            absolute(*at)
+        ),
+        Upcoming::KubeletWaits { node } => format!(
+            "The kubelet of {} waits for an operation that has no answer, and begins no other. No retry is scheduled.",
+            isolated(node)
+        ),
+        Upcoming::Eviction { node, pods, due } => {
+            let late = matches!(due, Due::Overdue(_));
+            let does = if late { "should have deleted" } else { "deletes" };
+            format!(
+                "{}: the taint-eviction-controller {does} {} on node {}: {}. They then wait for the node too.",
+                when(*due, "the node was found silent"),
+                many(pods.len(), "Pod", "Pods"),
+                isolated(node),
+                names(pods)
+            )
+        }
+        Upcoming::OrphansCollected { node, due } => format!(
+            "{}: the Pod garbage collector {} the Pods of node {}.",
+            when(*due, "the Node was removed"),
+            if matches!(due, Due::Overdue(_)) { "should have removed" } else { "removes" },
+            isolated(node)
+        ),
+        Upcoming::OutOfServiceCollected { node, .. } => format!(
+            "The Pod garbage collector removes the terminating Pods of node {}, which is out of service, at its next look: it looks every 20 s.",
+            isolated(node)
+        ),
+        Upcoming::ForcedDetach { node, volumes, at_once: true, .. } => format!(
+            "The attach-detach controller detaches {} from node {}, which is out of service, as soon as no Pod there wants it.",
+            words(volumes),
+            isolated(node)
+        ),
+        Upcoming::ForcedDetach { node, volumes, due, .. } => format!(
+            "{}: the attach-detach controller {} {} from node {} by force, unless the node is ready by then or --disable-force-detach-on-timeout is set.",
+            when(*due, "no Pod there wants the volume any more"),
+            if matches!(due, Due::Overdue(_)) { "should have detached" } else { "detaches" },
+            words(volumes),
+            isolated(node)
+        ),
+        Upcoming::ControllerLooks { controller, due: Due::Within(most) } => format!(
+            "The {} looks again at most {} after its last look.",
+            isolated(controller),
+            length(*most)
+        ),
+        Upcoming::ControllerLooks { controller, due: Due::By(at) } => {
+            format!("The {} looks again by {}.", isolated(controller), absolute(*at))
+        }
+        Upcoming::ControllerLooks { controller, due: Due::Overdue(at) } => format!(
+            "Overdue since {}: the {} should have looked again.",
+            absolute(*at),
+            isolated(controller)
+        ),
+        Upcoming::NoManager => {
+            "No kube-controller-manager leads, so nothing of what its controllers would do happens."
+                .to_owned()
+        }
+        Upcoming::DriverRetries { driver, due } => format!(
+            "The driver {} tries again, later each time, by its defaults at most {} apart.",
+            isolated(driver),
+            match due {
+                Due::Within(most) => length(*most),
+                Due::By(at) | Due::Overdue(at) => absolute(*at),
+            }
+        ),
+        Upcoming::ProgramRetries { programs } => match programs.as_slice() {
+            [program] => format!(
+                "{} tries again by a schedule of its own. Its log says what holds it.",
+                named(program)
+            ),
+            some => format!(
+                "The one of these that clears it tries again by a schedule of its own: {}.",
+                names(some)
+            ),
+        },
+    }
+}
+
+/// The time of an event. `start` is the moment from which a wait is counted that was not seen.
+fn when(due: Due, start: &str) -> String {
+    match due {
+        Due::By(at) => format!("At {}", absolute(at)),
+        Due::Overdue(at) => format!("Overdue since {}", absolute(at)),
+        Due::Within(wait) => format!("{} after {start}", length(wait)),
+    }
+}
+
+fn length(wait: SignedDuration) -> String {
+    match wait.as_secs() {
+        seconds if seconds >= 60 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => duration(seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use teardown::object::ObjectRef;
+
+    use super::*;
+
+    const NOON: i64 = 1_764_072_000;
+
+    fn all(due: Due) -> Vec<Upcoming> {
+        let node = || "n1".into();
+        let pod = ObjectRef {
+            group: "".into(),
+            kind: "Pod".into(),
+            namespace: Some("shop".into()),
+            name: "web".into(),
+        };
+        vec![
+            Upcoming::GraceEnds { node: node(), due },
+            Upcoming::KubeletRetries { node: node(), due },
+            Upcoming::Eviction { node: node(), pods: vec![pod], due },
+            Upcoming::OrphansCollected { node: node(), due },
+            Upcoming::ForcedDetach {
+                node: node(),
+                volumes: vec!["pv-1".into()],
+                at_once: false,
+                due,
+            },
+            Upcoming::ControllerLooks { controller: "namespace-controller".into(), due },
+        ]
+    }
+
+    #[test]
+    fn past_time_is_never_promised() {
+        let at = Timestamp::from_second(NOON).unwrap();
+        for event in all(Due::Overdue(at)) {
+            let said = upcoming(&event);
+            assert!(said.contains("2025-11-25 12:00:00 UTC"), "{said}");
+            let is_told_as_past = ["should have", "was to try"].iter().any(|it| said.contains(it));
+            assert!(is_told_as_past && !said.starts_with("At "), "{said}");
+        }
+        for event in all(Due::By(at)) {
+            let said = upcoming(&event);
+            assert!(said.contains("2025-11-25 12:00:00 UTC"), "{said}");
+            assert!(!said.contains("should have") && !said.contains("Overdue"), "{said}");
+        }
+    }
+
+    #[test]
+    fn wait_without_a_start_tells_the_start_in_words() {
+        let said: Vec<String> =
+            all(Due::Within(SignedDuration::from_secs(360))).iter().map(upcoming).collect();
+        assert!(said[2].starts_with("6 min after the node was found silent: "), "{said:?}");
+        assert!(said[4].starts_with("6 min after no Pod there wants the volume any more: "));
+        assert!(said[4].contains("pv-1 from node n1 by force"), "{said:?}");
+    }
+
+    #[test]
+    fn every_cause_says_something() {
+        let said = if_nobody_acts(&Cause::VolumeBound { claim: None }, &[]);
+        assert_eq!(said, ["Nothing, as long as the claim exists."]);
+        let silent = Cause::LoadBalancerLeft;
+        let said = if_nobody_acts(&silent, &[]);
+        assert_eq!(said, ["Nothing. No part of the cluster acts on it by itself."]);
+    }
+}
