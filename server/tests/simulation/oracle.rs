@@ -362,7 +362,6 @@ fn unit_of_teardown(journal: &JournalRecords, object: &Value) -> String {
     if is_own { own } else { UNIT.to_owned() }
 }
 
-/// The UIDs of all steps of the plans of all runs.
 /// Whether a request suspends a Kustomization that a run's plan says it suspends.
 fn suspends_a_parent(entry: &Entry, evidence: &Evidence) -> bool {
     let plans = evidence.journal.runs.iter();
@@ -379,6 +378,7 @@ fn suspends_a_parent(entry: &Entry, evidence: &Evidence) -> bool {
         })
 }
 
+/// The UIDs of all steps of the plans of all runs.
 fn planned_uids(journal: &JournalRecords) -> BTreeSet<String> {
     let plans = journal.runs.iter().filter_map(|(_, plan)| journal.plans.get(plan));
     let steps = plans.flat_map(|plan| list(plan, "/steps"));

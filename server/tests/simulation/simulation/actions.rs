@@ -8,7 +8,6 @@ use teardown::{
     run::{RunCommand, RunId, StepProblem},
     unit::UnitId,
     unknown_reason::UnknownReason,
-    unknown_reason::UnknownReason,
 };
 use tokio::time::{Instant, timeout};
 

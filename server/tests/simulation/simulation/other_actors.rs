@@ -9,6 +9,7 @@ use sandbox::{
     store::Key,
 };
 use serde_json::{Value, json};
+use teardown::object::ObjectRef;
 
 use super::Simulation;
 use crate::{
