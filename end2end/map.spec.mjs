@@ -135,11 +135,15 @@ for (const incident of ['S1', 'S2', 'S3', 'S4']) {
 			await page.getByRole('button', { name: new RegExp(`^${incident}:`) }).click();
 			// Objects go until the incident holds the remaining ones.
 			await expect.poll(async () => (await cards(page)).length, { timeout: 60_000 }).not.toBe(before);
-			await page.waitForTimeout(15_000);
+			await expect(page.locator('details.diagnosis').first()).toBeVisible({ timeout: 90_000 });
 			const again = await page.context().newPage();
-			await again.goto(page.url());
-			await expect(again.getByText('Live', { exact: true })).toBeVisible();
-			await expect.poll(async () => [await cards(page), await cards(again)].map(String).reduce((a, b) => (a === b ? 'equal' : `${a}\n${b}`))).toBe('equal');
+			const compare = async () => {
+				await again.goto(page.url());
+				await expect(again.getByText('Live', { exact: true })).toBeVisible();
+				const [open, loaded] = [String(await cards(page)), String(await cards(again))];
+				return open === loaded ? 'equal' : `${open}\n${loaded}`;
+			};
+			await expect.poll(compare, { timeout: 60_000 }).toBe('equal');
 		} finally {
 			await unwind.stop();
 		}

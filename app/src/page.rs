@@ -120,7 +120,9 @@ fn load_advice(known: KnownAdvice, id: String) {
     }
     leptos::task::spawn_local(async move {
         loop {
-            match command::read_advice(&id).await {
+            let answer = command::read_advice(&id).await;
+            match answer {
+                _ if !known.is_wanted(&id) => {}
                 Ok(read) => known.put(id.clone(), read),
                 Err(refusal) => known.fail(&id, refusal.what),
             }

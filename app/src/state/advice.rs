@@ -13,6 +13,8 @@ pub struct KnownAdvice {
     reading: StoredValue<Vec<String>>,
     /// Those of them that have changed meanwhile.
     again: StoredValue<Vec<String>>,
+    /// The diagnoses whose advice was asked for and is not forgotten.
+    wanted: StoredValue<Vec<String>>,
 }
 
 impl KnownAdvice {
@@ -20,7 +22,13 @@ impl KnownAdvice {
     pub fn new(advice: Vec<(String, Advice)>) -> Self {
         let empty = || StoredValue::new(Vec::new());
         let fresh = StoredValue::new(advice.iter().map(|(id, _)| id.clone()).collect());
-        Self { known: RwSignal::new(advice), fresh, reading: empty(), again: empty() }
+        Self {
+            known: RwSignal::new(advice),
+            fresh,
+            reading: empty(),
+            again: empty(),
+            wanted: empty(),
+        }
     }
 
     /// The advice about a diagnosis, once it is known.
@@ -57,11 +65,26 @@ impl KnownAdvice {
     /// Begins to read. `false` if it is being read already: then it is read once more, because a card may change faster than
     /// it can be read.
     pub fn begin(self, diagnosis: &str) -> bool {
+        take(self.wanted, diagnosis);
+        self.wanted.update_value(|wanted| wanted.push(diagnosis.to_owned()));
         let is_read = self.reading.with_value(|reading| reading.iter().any(|id| id == diagnosis));
         let list = if is_read { self.again } else { self.reading };
         take(list, diagnosis);
         list.update_value(|list| list.push(diagnosis.to_owned()));
         !is_read
+    }
+
+    /// Whether an answer still has a reader.
+    pub fn is_wanted(self, diagnosis: &str) -> bool {
+        self.wanted.with_value(|wanted| wanted.iter().any(|id| id == diagnosis))
+    }
+
+    /// Forgets the advice about a diagnosis that is no longer shown. There are new ones for as long as the page is open.
+    pub fn forget(self, diagnosis: &str) {
+        take(self.wanted, diagnosis);
+        if self.known.with_untracked(|known| find(known, diagnosis).is_some()) {
+            self.known.update(|known| known.retain(|(id, _)| id != diagnosis));
+        }
     }
 
     /// Ends the reading. `true` if it is to be read once more.

@@ -89,7 +89,8 @@ fn row(
 ) -> AnyView {
     let place = address::card_of(&id);
     let known = adviser.known;
-    let (of_card, loaded) = (id.clone(), id.clone());
+    let (of_card, loaded, shown) = (id.clone(), id.clone(), id.clone());
+    on_cleanup(move || known.forget(&shown));
     let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
         scene.read(|records| match records.get(&Key::Diagnosis(id.clone())) {

@@ -15,9 +15,8 @@ pub fn preflight(
 ) -> AnyView {
     let heading = view! {
         <h2>{text::PREFLIGHT}</h2>
-        <p class="lead">
-            {found.confidence.clone()} " " <Guarded label=text::CHECK_AGAIN busy act=check class="small"/>
-        </p>
+        <p class="lead">{found.confidence.clone()}</p>
+        <Guarded label=text::CHECK_AGAIN busy act=check class="small"/>
     };
     list(heading.into_any(), &found.ways, opened, None)
 }
