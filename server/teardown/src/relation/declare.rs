@@ -27,24 +27,11 @@ pub(super) fn declares(found: &mut EdgeCollector<'_>, index: &Index) {
     }
 }
 
-/// The parent that an object's marks name. Argo CD names an application of another namespace than its own `NAMESPACE_NAME`
-/// (<https://argo-cd.readthedocs.io/en/stable/operator-manual/app-any-namespace/>).
+/// The parent that an object's marks name, if it exists.
 pub(crate) fn parent_of<'a>(parent: &DeclaringParent, index: &'a Index) -> Option<&'a Object> {
     let resource = format!("{}.{}", parent.plural, parent.group);
-    let is_it = |object: &&Object| match &parent.namespace {
-        Some(namespace) => {
-            object.namespace.as_ref() == Some(namespace) && *object.name == *parent.name
-        }
-        None => {
-            let namespace = object.namespace.as_deref().unwrap_or_default();
-            *object.name == *parent.name
-                || parent
-                    .name
-                    .strip_prefix(namespace)
-                    .and_then(|rest| rest.strip_prefix('_'))
-                    .is_some_and(|name| *name == *object.name)
-        }
-    };
     let objects = index.of_resource(&resource).map(|object| &**object);
-    objects.filter(is_it).min_by(|a, b| a.uid.cmp(&b.uid))
+    objects
+        .filter(|object| parent.is(object.namespace.as_deref(), &object.name))
+        .min_by(|a, b| a.uid.cmp(&b.uid))
 }

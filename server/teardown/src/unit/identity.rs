@@ -38,6 +38,21 @@ pub(crate) struct DeclaringParent {
     pub(crate) field: &'static str,
 }
 
+impl DeclaringParent {
+    /// Whether an object of its kind with this name is meant. Argo CD names an application of another namespace than its own
+    /// `NAMESPACE_NAME` (<https://argo-cd.readthedocs.io/en/stable/operator-manual/app-any-namespace/>).
+    pub(crate) fn is(&self, namespace: Option<&str>, name: &str) -> bool {
+        match &self.namespace {
+            Some(own) => namespace == Some(&**own) && *name == *self.name,
+            None => {
+                let namespace = namespace.unwrap_or_default();
+                let rest = self.name.strip_prefix(namespace).and_then(|it| it.strip_prefix('_'));
+                *name == *self.name || rest == Some(name)
+            }
+        }
+    }
+}
+
 /// The objects by which Argo CD or Flux declares an object, according to its marks.
 pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = DeclaringParent> {
     let application = argo_cd_application(object).map(|name| DeclaringParent {

@@ -12,8 +12,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Progress, ReconcileContext, Run, RunEvent, Stage, Step};
 use crate::{
-    action::Action, object::Facts, relation::parent_of, suspension::suspend,
-    unit::declaring_parents, unknown_reason::UnknownReason,
+    action::Action,
+    index::Index,
+    object::Facts,
+    relation::parent_of,
+    suspension::suspend,
+    unit::{DeclaringParent, declaring_parents},
+    unknown_reason::UnknownReason,
 };
 
 /// The time within which the watch shows what the API server has accepted.
@@ -62,8 +67,14 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let ReconcileContext { index, now, .. } = *context;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
-        let parents = declaring_parents(object).filter_map(|named| parent_of(&named, index));
-        for parent in parents.filter(|it| it.deletion.is_none() && it.uid != step.uid) {
+        for named in declaring_parents(object) {
+            let Some(parent) = parent_of(&named, index) else {
+                self.check_parent_gone(&named, index)?;
+                continue;
+            };
+            if parent.deletion.is_some() || parent.uid == step.uid {
+                continue;
+            }
             let Facts::Parent(facts) = &parent.facts else { continue };
             let planned = self.step_of(&parent.uid).and_then(|id| self.progress(id));
             let suspension = planned.and_then(|progress| progress.suspension.as_ref());
@@ -86,6 +97,26 @@ impl Run {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a parent that cannot be found is gone, if the plan has it: it may be hidden.
+    fn check_parent_gone(
+        &self,
+        named: &DeclaringParent,
+        index: &Index,
+    ) -> Result<(), UnknownReason> {
+        let mut left =
+            self.steps().filter(|(step, progress)| step.suspends && progress.stage != Stage::Gone);
+        let is_it = |step: &Step| {
+            step.kind.is(named.group, named.kind)
+                && named.is(step.object.namespace.as_deref(), &step.object.name)
+        };
+        match left.find(|(step, _)| is_it(step)) {
+            Some((step, _)) => {
+                index.check_visible(&step.kind.resource(), step.object.namespace.as_deref())
+            }
+            None => Ok(()),
+        }
     }
 
     /// The times at which a run stops waiting for the watch, and for the end of a reconciliation.

@@ -114,6 +114,17 @@ fn objects_of_an_active_parent_outside_the_plan_wait_until_a_person_suspends_it(
 }
 
 #[test]
+fn nothing_that_a_hidden_parent_of_the_plan_declares_goes() {
+    let mut scenario = Scenario::of(SHOP);
+    // A server that starts again finds the kind hidden.
+    let shown: Vec<&str> = SHOP.lines().filter(|line| !line.contains("shop/web of=shop")).collect();
+    scenario.index = fixture::index(&shown.join("\n"));
+    scenario.hidden("kustomizations.kustomize.toolkit.fluxcd.io");
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/free"]);
+    assert!(matches!(problem(&scenario, MAP), Some(UnknownReason::Hidden { .. })));
+}
+
+#[test]
 fn refused_suspension_is_retried_and_nothing_goes_meanwhile() {
     let mut scenario = Scenario::of(SHOP);
     scenario.reconcile();
