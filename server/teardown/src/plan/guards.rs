@@ -37,7 +37,8 @@ pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Ve
     edges
 }
 
-/// Everything that goes after a configuration, by any chain of edges.
+/// Everything that goes after a configuration, by any chain of edges that hold: a hint, and the order of a declaring parent, are
+/// the first to be given up.
 fn goes_after<'a>(
     configuration: &'a Object,
     graph: &'a Graph,
@@ -46,7 +47,10 @@ fn goes_after<'a>(
     let mut after = BTreeSet::from([&configuration.uid]);
     let mut open = vec![&configuration.uid];
     while let Some(uid) = open.pop() {
-        for (first, then, _) in graph.around(uid).filter_map(Edge::ordered) {
+        let holds =
+            |edge: &&Edge| edge.strength != Strength::Hint && edge.kind != EdgeKind::Declares;
+        let edges = graph.around(uid).filter(holds);
+        for (first, then, _) in edges.filter_map(Edge::ordered) {
             if first == uid && going.contains(then) && after.insert(then) {
                 open.push(then);
             }
