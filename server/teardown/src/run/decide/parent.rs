@@ -69,7 +69,7 @@ impl Run {
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
         for named in declaring_parents(object) {
             let Some(parent) = parent_of(&named, index) else {
-                self.check_parent_gone(&named, index)?;
+                self.check_would_be_seen(&named, index)?;
                 continue;
             };
             if parent.deletion.is_some() || parent.uid == step.uid {
@@ -99,24 +99,17 @@ impl Run {
         Ok(true)
     }
 
-    /// Whether a parent that cannot be found is gone, if the plan has it: it may be hidden.
-    fn check_parent_gone(
+    /// Whether a parent that cannot be found would be seen. A kind that was hidden when the plan was made is named in the plan.
+    fn check_would_be_seen(
         &self,
-        named: &DeclaringParent,
+        parent: &DeclaringParent,
         index: &Index,
     ) -> Result<(), UnknownReason> {
-        let mut left =
-            self.steps().filter(|(step, progress)| step.suspends && progress.stage != Stage::Gone);
-        let is_it = |step: &Step| {
-            step.kind.is(named.group, named.kind)
-                && named.is(step.object.namespace.as_deref(), &step.object.name)
-        };
-        match left.find(|(step, _)| is_it(step)) {
-            Some((step, _)) => {
-                index.check_visible(&step.kind.resource(), step.object.namespace.as_deref())
-            }
-            None => Ok(()),
+        let resource = format!("{}.{}", parent.plural, parent.group);
+        if self.plan.hidden.contains(&resource) {
+            return Ok(());
         }
+        index.check_visible(&resource, parent.namespace.as_deref())
     }
 
     /// The times at which a run stops waiting for the watch, and for the end of a reconciliation.

@@ -114,7 +114,7 @@ fn objects_of_an_active_parent_outside_the_plan_wait_until_a_person_suspends_it(
 }
 
 #[test]
-fn nothing_that_a_hidden_parent_of_the_plan_declares_goes() {
+fn nothing_that_a_parent_declares_goes_if_it_was_seen_when_the_plan_was_made_and_is_hidden_now() {
     let mut scenario = Scenario::of(SHOP);
     // A server that starts again finds the kind hidden.
     let shown: Vec<&str> = SHOP.lines().filter(|line| !line.contains("shop/web of=shop")).collect();
