@@ -128,6 +128,7 @@ fn edge_kinds() -> Vec<EdgeKind> {
         EdgeKind::Attaches => EdgeKind::Attaches,
         EdgeKind::Provisions => EdgeKind::Provisions,
         EdgeKind::Controls => EdgeKind::Controls,
+        EdgeKind::Declares => EdgeKind::Declares,
     }
 }
 
@@ -225,6 +226,7 @@ fn plan() -> Plan {
         holds_storage: true,
         node: Some(text("node")),
         named: Some(UnitId::new(text("unit"))),
+        suspends: true,
     });
     let kept = |reason| Kept { uid: Uid::new("kept"), object: object("kept"), reason };
     let fates = every! { Fate:

@@ -73,6 +73,7 @@ fn cluster(cause: AwayCause) -> ClusterCard {
         unreachable: Some(Unreachable { since: at(), cause, message: "refused".into() }),
         demo: Some(Demo { speed: 10, switches: switches.collect() }),
         switched_off: 2,
+        journal: 1,
     }
 }
 
@@ -217,6 +218,7 @@ fn unknown_reasons() -> Vec<UnknownReason> {
         UnknownReason::PodsUnconfirmed { .. } => UnknownReason::PodsUnconfirmed { pods },
         UnknownReason::StillAttached { .. } => UnknownReason::StillAttached { volume: text("pv"), node: text("node") },
         UnknownReason::GivenAway { .. } => UnknownReason::GivenAway { to: Some(text("unit")) },
+        UnknownReason::ParentActive { .. } => UnknownReason::ParentActive { parent: object("web") },
         UnknownReason::InUse { .. } => UnknownReason::InUse { by: node() },
         UnknownReason::WouldCollect { .. } => UnknownReason::WouldCollect { it: object("dependent") },
         UnknownReason::WouldDestroyData { .. } => UnknownReason::WouldDestroyData { volume: node() },
@@ -284,6 +286,7 @@ fn events() -> Vec<FeedEntry> {
         FeedEvent::Paused { .. } => FeedEvent::Paused { by: by.clone() },
         FeedEvent::Resumed { .. } => FeedEvent::Resumed { by: by.clone() },
         FeedEvent::Stopping { .. } => FeedEvent::Stopping { by: by.clone() },
+        FeedEvent::Suspended { .. } => FeedEvent::Suspended { step: id, object: object("a") },
         FeedEvent::Requested { .. } => FeedEvent::Requested { step: id, object: object("a") },
         FeedEvent::Terminating { .. } => FeedEvent::Terminating { step: id, object: node() },
         FeedEvent::Gone { .. } => FeedEvent::Gone { step: id, object: object("a"), unconfirmed: true },
@@ -337,7 +340,7 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             without_endpoints: vec![object("service")],
         },
     };
-    DiagnosisCard { diagnosis, contact: vec![], before: vec![], stamp: 7 }
+    DiagnosisCard { diagnosis, contact: vec![], before: vec![], course: vec![], stamp: 7 }
 }
 
 fn diagnoses() -> Vec<DiagnosisCard> {

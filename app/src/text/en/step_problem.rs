@@ -49,7 +49,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
                 "It no longer carries the mark of the unit, so it is not deleted.".to_owned()
             }
             UnknownReason::ParentActive { .. } => {
-                "Its GitOps parent is active and would make it again, so it waits.".to_owned()
+                "Its parent is active and would make it again, so it waits.".to_owned()
             }
             UnknownReason::InUse { .. } => "An object that is not in the plan uses it, so it waits.".to_owned(),
             UnknownReason::WouldCollect { .. } => {
