@@ -5,7 +5,7 @@ use teardown::{advice::SWITCHED_OFF, message::Topic};
 
 use crate::{
     text,
-    view::{banner, diagnosis::by_reach, empty, remedy::RemedyDialog, way::list},
+    view::{banner, diagnosis::diagnoses, empty, remedy::RemedyDialog, way::list},
 };
 
 /// The page.
@@ -38,7 +38,11 @@ pub fn Trouble() -> impl IntoView {
             empty::empty("state-gone", text::NO_TROUBLE, text::NO_TROUBLE_MEANS, empty::to_units())
                 .into_any()
         }
-        (true, true) => by_reach(scene, adviser),
+        (true, true) => view! {
+            <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
+            {diagnoses(scene, None, true, adviser)}
+        }
+        .into_any(),
     };
     view! {
         <div class="page">

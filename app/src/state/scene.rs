@@ -320,11 +320,6 @@ of_kind!(
     diagnoses, Diagnosis, DiagnosisCard
 );
 
-/// The number of diagnoses that explain others. They are the first ones by harm.
-pub fn explaining(records: &Records) -> usize {
-    diagnoses(records).filter(|card| card.diagnosis.cause.explains_others()).count()
-}
-
 /// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects.
 pub fn diagnoses_by_harm(records: &Records) -> Vec<String> {
     // Each sort of the standard library costs a page about a kilobyte; few cards are put in their places without.

@@ -29,46 +29,6 @@ use crate::{
 /// The cards, the worst first. `open` shows the first one whole from the start.
 pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool, adviser: Adviser) -> AnyView {
     let ids = Memo::new(move |_| scene.read(scene::diagnoses_by_harm));
-    list(scene, ids, address, open, adviser)
-}
-
-/// The cards under two headings: first those that explain others.
-pub fn by_reach(scene: Scene, adviser: Adviser) -> AnyView {
-    let ids = Memo::new(move |_| scene.read(scene::diagnoses_by_harm));
-    let count = Memo::new(move |_| scene.read(scene::explaining));
-    let part = move |is_first: bool| {
-        let part = Memo::new(move |_| {
-            ids.with(|ids| {
-                let (first, rest) = ids.split_at(count.get().min(ids.len()));
-                if is_first { first.to_vec() } else { rest.to_vec() }
-            })
-        });
-        let open = is_first || count.get_untracked() == 0;
-        list(scene, part, None, open, adviser)
-    };
-    let explains = Memo::new(move |_| count.get() > 0);
-    let first = move || {
-        let section = || view! { <section><h2>{text::EXPLAINS}</h2> {part(true)}</section> };
-        explains.get().then(|| section().into_any())
-    };
-    let is_alone = move || !explains.get() || ids.with(Vec::len) == count.get();
-    view! {
-        {move || first()}
-        <section>
-            <h2 class:visually-hidden=is_alone>{text::WHY_IT_WAITS}</h2>
-            {part(false)}
-        </section>
-    }
-    .into_any()
-}
-
-fn list(
-    scene: Scene,
-    ids: Memo<Vec<String>>,
-    address: Option<Address>,
-    open: bool,
-    adviser: Adviser,
-) -> AnyView {
     view! {
         <ul class="diagnosis-list">
             {rows(ids, String::clone, move |id| {

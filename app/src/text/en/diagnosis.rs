@@ -19,7 +19,6 @@ pub const TROUBLE_LEAD: &str =
 pub const NO_TROUBLE: &str = "No deletion is in trouble";
 pub const NO_TROUBLE_MEANS: &str =
     "Everything that is being deleted is within its expected time, as far as Unwind can see.";
-pub const EXPLAINS: &str = "Explains others: solve these first";
 pub const WHY_IT_WAITS: &str = "Why it waits";
 pub const HARM: &str = "Harm now";
 pub const WAITING: &str = "What waits";
