@@ -23,10 +23,12 @@
 //! - A skipped object stays: its owner is then deleted with `Orphan`, and a volume is skipped with its claim.
 //! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
 //!   may have reached the API server, so its object is read first.
+//! - Parents that declare planned objects are suspended, and some objects that came back go with their namespace
+//!   (`decide/parent.rs`, `decide/came_back.rs`).
 //! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
-//! - Pods and late objects are checked again before every DELETE. An older object that is changed after the start, so that it
-//!   needs what the plan takes, is found only for claims, volumes, custom resources, definitions and namespaces, which are
-//!   read just before their DELETE.
+//! - Pods, late objects and the unit that the object itself names are checked again before every DELETE. An older object that is
+//!   changed after the start, so that it needs what the plan takes, is found only for claims, volumes, custom resources,
+//!   definitions and namespaces, which are read just before their DELETE.
 //! - A claim waits until its volume is attached to no node and its Pods have ended, as their kubelet reported. Where nobody
 //!   did, a person may take that on.
 
