@@ -34,6 +34,19 @@ pub(super) enum UnreadableRun {
     /// Its events are those of another plan.
     #[error("its records do not fit its plan")]
     OtherPlan(#[from] ReplayError),
+    /// It can be read again, and a person has released it meanwhile.
+    #[error("it was released while it could not be read")]
+    Released,
+}
+
+impl UnreadableRun {
+    /// The error of a disk that fails: nothing is known of the run's records.
+    pub(super) fn of_disk(self) -> Result<JournalError, Self> {
+        match self {
+            Self::Journal(error @ JournalError::Store(_)) => Ok(error),
+            other => Err(other),
+        }
+    }
 }
 
 /// A run, and the number of its events in the journal.
@@ -122,6 +135,11 @@ impl ActiveRun {
     /// The request for an action of the run.
     pub(super) fn call(&self, action: Action) -> CallRequest {
         CallRequest { run: self.run.id.clone(), action, recall: self.recall.clone() }
+    }
+
+    /// Recalls the calls that are queued: another value takes the run's place.
+    pub(super) fn recall_calls(&self) {
+        self.recall.cancel();
     }
 
     /// Events as the journal stores them.

@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{
     CallRequest, HubError, Refusal, Start, TakenOn,
-    active_run::{ActiveRun, Entry},
+    active_run::{ActiveRun, Entry, UnreadableRun},
     attempts::Attempts,
     cluster_state::ClusterState,
     journal_status::{Failing, JournalStatus},
@@ -69,6 +69,8 @@ impl Runs {
         let mut attempts = Attempts::open(&mut writer, now)?;
         let journal = writer.journal();
         let (mut by_id, mut unreadable) = (BTreeMap::new(), UnreadableRuns::default());
+        let released: BTreeSet<String> =
+            journal.releases()?.into_iter().map(|(run, _)| run).collect();
         for (id, head) in journal.runs()? {
             let head = match head {
                 Ok(head) => head,
@@ -78,11 +80,18 @@ impl Runs {
                 }
             };
             match ActiveRun::replay(journal, &head) {
+                // Others may work on its objects since.
+                Ok(active) if active.is_recovering && released.contains(id.as_str()) => {
+                    unreadable.add(journal, id, Some(head), &UnreadableRun::Released, now);
+                }
                 Ok(active) => {
                     attempts.follow(&active.run, &active.cluster);
                     by_id.insert(id, active);
                 }
-                Err(error) => unreadable.add(journal, id, Some(head), &error, now),
+                Err(error) => match error.of_disk() {
+                    Ok(error) => return Err(error.into()),
+                    Err(error) => unreadable.add(journal, id, Some(head), &error, now),
+                },
             }
         }
         unreadable.read_releases(journal)?;
@@ -390,12 +399,17 @@ impl Runs {
         let Some(keep) = self.keep.filter(|_| is_due) else { return };
         self.clean_up = now.checked_add(CLEAN_UP).ok();
         let Ok(before) = now.checked_sub(keep) else { return };
-        // A parent that it suspended is named until somebody puts it back.
-        let is_off = |active: &ActiveRun| {
-            active.run.suspensions().any(|it| it.switched_off(cluster.index()).is_some())
+        // A parent that it suspended is named until somebody puts it back. Whether that is still so on another cluster, nobody
+        // knows.
+        let here = cluster.id();
+        let may_be_off = |active: &ActiveRun| {
+            active
+                .run
+                .suspensions()
+                .any(|it| !active.cluster.is(&here) || it.switched_off(cluster.index()).is_some())
         };
         let is_old = |active: &&ActiveRun| {
-            active.run.ended().is_some_and(|ended| ended < before) && !is_off(active)
+            active.run.ended().is_some_and(|ended| ended < before) && !may_be_off(active)
         };
         let (old, kept): (Vec<_>, Vec<_>) = self.by_id.values().partition(is_old);
         let is_needed = |plan: &PlanId| {
@@ -426,34 +440,54 @@ impl Runs {
         self.changed = true;
         let (journal, now) = (self.writer.journal(), cluster.now());
         let open = self.by_id.iter().filter(|(_, active)| !active.run.state().is_ended());
-        let mut changes = vec![];
+        let (mut changes, mut unreadable_heads) = (vec![], vec![]);
         for (run, active) in open {
             if let Some(change) = active.changed_in(journal).transpose() {
                 changes.push((run.clone(), active.head(), change));
             }
         }
         let mut refused = vec![];
-        for (run, by) in mem::take(&mut self.refused) {
-            match journal.head(&run) {
-                Ok(None) => {}
-                Ok(Some(head)) => {
-                    changes.push((run.clone(), head.clone(), ActiveRun::replay(journal, &head)));
-                    refused.push((run, by));
+        for (run, by) in &self.refused {
+            let head = match journal.head(run) {
+                Ok(None) => continue,
+                Ok(Some(head)) => head,
+                Err(error) => {
+                    unreadable_heads.push((run.clone(), error.into()));
+                    continue;
                 }
-                Err(error) => self.unreadable.add(journal, run, None, &error.into(), now),
-            }
+            };
+            changes.push((run.clone(), head.clone(), ActiveRun::replay(journal, &head)));
+            refused.push((run.clone(), by.clone()));
         }
+        let (mut changed, mut unreadable) = (vec![], vec![]);
         for (run, head, change) in changes {
             match change {
-                Ok(active) => {
-                    self.attempts.follow(&active.run, &active.cluster);
-                    self.by_id.insert(run, active);
-                }
-                Err(error) => {
-                    self.by_id.remove(&run);
-                    self.unreadable.add(journal, run, Some(head), &error, now);
-                }
+                Ok(active) => changed.push((run, active)),
+                Err(error) => unreadable.push((run, Some(head), error)),
             }
+        }
+        unreadable.extend(unreadable_heads.into_iter().map(|(run, error)| (run, None, error)));
+        let mut damaged = vec![];
+        for (run, head, error) in unreadable {
+            match error.of_disk() {
+                // It fails again. Everything stays as it is until it can be read.
+                Ok(error) => {
+                    self.writer.fail(now, &error);
+                    return Ok(());
+                }
+                Err(error) => damaged.push((run, head, error)),
+            }
+        }
+        self.refused.clear();
+        for (run, active) in changed {
+            self.attempts.follow(&active.run, &active.cluster);
+            if let Some(before) = self.by_id.insert(run, active) {
+                before.recall_calls();
+            }
+        }
+        for (run, head, error) in damaged {
+            self.by_id.remove(&run);
+            self.unreadable.add(self.writer.journal(), run, head, &error, now);
         }
         // Its person was told that it does not start.
         for (run, by) in refused {

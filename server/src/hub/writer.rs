@@ -92,7 +92,8 @@ impl Writer {
         }
     }
 
-    fn fail(&mut self, now: Timestamp, error: &JournalError) -> Failing {
+    /// Notes that the journal fails, and when it is tried again.
+    pub(super) fn fail(&mut self, now: Timestamp, error: &JournalError) -> Failing {
         self.failures += 1;
         let why = chain(error);
         tracing::error!(error = why, "the journal cannot be written, so no call is sent");

@@ -162,7 +162,7 @@ pub struct Step {
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<UnitId>,
-    /// It declares other objects of the plan and would make them again, so it is suspended before the first of them goes.
+    /// It declares other objects and would make them again, or prune them all when it goes, so it is suspended first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspends: bool,
 }
@@ -414,10 +414,7 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
-        suspends: matches!(object.facts, Facts::Parent(_))
-            && graph
-                .to(&object.uid)
-                .any(|edge| edge.kind == EdgeKind::Declares && numbers.contains_key(&edge.from)),
+        suspends: matches!(object.facts, Facts::Parent(_)),
     }
 }
 

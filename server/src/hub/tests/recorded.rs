@@ -220,7 +220,7 @@ const SHELVES: [(&str, Shelf); 4] = [
 ];
 
 /// The content of the disk as a recording.
-fn written(disk: &Disk) -> String {
+pub(super) fn written(disk: &Disk) -> String {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let mut lines = String::new();
     for (word, shelf) in SHELVES {
@@ -240,21 +240,21 @@ fn written(disk: &Disk) -> String {
 fn disk_of(recording: &str) -> Disk {
     let mut disk = Disk::default();
     for line in recording.lines() {
-        let [of, name, bytes] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
-            panic!("{line}")
-        };
-        let bytes = bytes.as_bytes().to_vec();
-        let shelf = SHELVES.iter().find(|(word, _)| *word == of).map(|(_, shelf)| *shelf);
-        let put = match (shelf, of.strip_prefix("record-of-")) {
-            (Some(shelf), _) => Put::Named { shelf, name: name.into(), bytes },
-            (None, Some(run)) => {
-                Put::Record { run: run.into(), number: name.parse().unwrap(), bytes }
-            }
-            (None, None) => panic!("{line}"),
-        };
-        disk.write(&[put]).unwrap();
+        disk.write(&[put_of(line)]).unwrap();
     }
     disk
+}
+
+/// The write of a line.
+pub(super) fn put_of(line: &str) -> Put {
+    let [of, name, bytes] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let bytes = bytes.as_bytes().to_vec();
+    let shelf = SHELVES.iter().find(|(word, _)| *word == of).map(|(_, shelf)| *shelf);
+    match (shelf, of.strip_prefix("record-of-")) {
+        (Some(shelf), _) => Put::Named { shelf, name: name.into(), bytes },
+        (None, Some(run)) => Put::Record { run: run.into(), number: name.parse().unwrap(), bytes },
+        (None, None) => panic!("{line}"),
+    }
 }
 
 /// Everything that a person sees of the runs and the attempts of a journal.

@@ -155,6 +155,11 @@ impl Due {
     fn at(at: Timestamp, now: Timestamp) -> Self {
         if now < at { Self::By(at) } else { Self::Overdue(at) }
     }
+
+    /// A span after a time that the cluster wrote, which may be any.
+    fn after(start: Timestamp, span: SignedDuration, now: Timestamp) -> Self {
+        start.checked_add(span).map_or(Self::Within(span), |at| Self::at(at, now))
+    }
 }
 
 /// The acts of the cluster itself about the deletions of a diagnosis.
@@ -208,7 +213,7 @@ pub(crate) fn course(
                 .index
                 .departures()
                 .rfind(|it| matches!(it.object.facts, Facts::Node(_)) && *it.object.name == **node);
-            let due = gone.map_or(Due::Within(ORPHAN), |gone| Due::at(gone.at + ORPHAN, now));
+            let due = gone.map_or(Due::Within(ORPHAN), |gone| Due::after(gone.at, ORPHAN, now));
             found.push(Upcoming::OrphansCollected { node: node.clone(), due });
             found.extend(case.detached_by_force(node));
         }
@@ -235,7 +240,7 @@ pub(crate) fn course(
             let due = case
                 .repaired(&diagnosis.root)
                 .map_or(Due::Within(DISCOVERY + NAMESPACE_BACK_OFF), |at| {
-                    Due::at(at + DISCOVERY + NAMESPACE_BACK_OFF, now)
+                    Due::after(at, DISCOVERY + NAMESPACE_BACK_OFF, now)
                 });
             found.push(looks(controller, due));
         }
@@ -349,7 +354,7 @@ impl Case<'_> {
             let Some(stays) = pod(other).and_then(|pod| pod.stays_unreachable) else { continue };
             if other.deletion.is_none() && is_asked(other) {
                 let stays = SignedDuration::from_secs(stays.get().into());
-                let due = since.map_or(Due::Within(stays), |at| Due::at(at + stays, self.now));
+                let due = since.map_or(Due::Within(stays), |at| Due::after(at, stays, self.now));
                 by_due.entry(due).or_default().push(other.reference());
             }
         }
@@ -379,7 +384,7 @@ impl Case<'_> {
                 let unwanted = self.unwanted_since(volume, node);
                 let due = match unwanted {
                     _ if at_once => Due::Within(SignedDuration::ZERO),
-                    Some(at) => Due::at(at + FORCED_DETACH, self.now),
+                    Some(at) => Due::after(at, FORCED_DETACH, self.now),
                     None => Due::Within(FORCED_DETACH),
                 };
                 by_due.entry(due).or_default().push(volume.clone());

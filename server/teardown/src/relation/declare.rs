@@ -2,7 +2,7 @@
 //!
 //! # Decisions
 //! - A parent goes last. Its own deletion may prune everything that it declares, in no order and claims included; once nothing
-//!   of that is left, it prunes nothing. While it exists, a run keeps it suspended (`run/decide/parent.rs`).
+//!   of that is left, it prunes nothing. A run suspends it first (`run/decide/parent.rs`).
 //! - The order yields: a parent may live in the namespace that it declares.
 
 use super::{DeletionPhase, EdgeCollector, EdgeKind, Precedence, Strength};

@@ -1,4 +1,4 @@
-//! Keeps the parents of a plan suspended, from before the first object that they declare goes until they go themselves.
+//! Suspends the parents of a plan before the first object that they declare goes.
 //!
 //! # Decisions
 //! - A parent outside the plan is not touched. While it is active, what it declares waits: it would come back, a claim without
@@ -8,19 +8,23 @@
 //! - A reconciliation that was under way when the parent was suspended still applies its objects, so the run waits for its end,
 //!   but not for ever: Flux may wait for the health of what it applied.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Progress, ReconcileContext, Run, RunEvent, Stage, Step};
 use crate::{
     action::Action,
     index::Index,
-    object::Facts,
+    object::{Facts, Object},
     relation::parent_of,
     suspension::suspend,
     unit::{DeclaringParent, declaring_parents},
     unknown_reason::UnknownReason,
 };
 
+/// The finalizer by which Argo CD deletes what an Application declares; it may have a suffix.
+const ARGO_CD_PRUNES: &str = "resources-finalizer.argocd.argoproj.io";
 /// The time within which the watch shows what the API server has accepted.
 const WATCH_LAG: SignedDuration = SignedDuration::from_secs(10);
 /// The longest time for which a run waits for the end of a reconciliation.
@@ -38,15 +42,18 @@ impl Run {
         let Some(Facts::Parent(parent)) = object else { return false };
         let Some(active) = &parent.active else { return false };
         match progress.suspension.as_ref().and_then(|suspension| suspension.since) {
-            None => {
-                let (id, kind, object) = (step.id, step.kind.clone(), step.object.clone());
-                let patch = suspend(&kind, &step.uid, active);
-                let decision = &mut context.decision;
-                decision
-                    .events
-                    .push(RunEvent::SuspendStarted { step: id, was: active.to_string() });
-                decision.actions.push(Action::Suspend { step: id, kind, object, patch });
-            }
+            None => match self.check_parents_suspended(step, context) {
+                Ok(true) => {
+                    let (id, kind, object) = (step.id, step.kind.clone(), step.object.clone());
+                    let (patch, was) = (suspend(&kind, &step.uid, active), active.to_string());
+                    let decision = &mut context.decision;
+                    decision.events.push(RunEvent::SuspendStarted { step: id, was });
+                    decision.actions.push(Action::Suspend { step: id, kind, object, patch });
+                }
+                // Its own parent would make it active again.
+                Ok(false) => {}
+                Err(reason) => context.note_unknown(step, progress, reason),
+            },
             Some(since) if context.now < later(since, WATCH_LAG) => {}
             Some(_) => {
                 let parent = step.object.clone();
@@ -97,6 +104,45 @@ impl Run {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the deletion of a parent prunes nothing any more. A suspended Kustomization or HelmRelease prunes nothing, but an
+    /// Application with Argo CD's finalizer deletes whatever it declares, suspended or not
+    /// (<https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/>).
+    ///
+    /// An Application whose claim a person skipped stays, because the claim would go with it.
+    pub(super) fn check_nothing_pruned(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let index = context.index;
+        let prunes = |object: &Arc<Object>| {
+            object.kind.is("argoproj.io", "Application")
+                && object.finalizers.iter().any(|it| it.starts_with(ARGO_CD_PRUNES))
+        };
+        if !step.suspends || !index.get(&step.uid).is_some_and(prunes) {
+            return Ok(true);
+        }
+        // A namespace of the plan that the Application lives in waits for it.
+        let waits_for_it = |object: &Object| {
+            self.step_of(&object.uid).and_then(|id| self.plan.step(id)).is_some_and(|other| {
+                let is_left = self.progress(other.id).is_some_and(|it| !it.is_settled());
+                is_left && other.after.iter().any(|blocker| blocker.step == step.id)
+            })
+        };
+        let declares = |object: &&Arc<Object>| {
+            object.uid != step.uid
+                && declaring_parents(object).any(|named| {
+                    step.kind.is(named.group, named.kind)
+                        && named.is(step.object.namespace.as_deref(), &step.object.name)
+                })
+                && !waits_for_it(object)
+        };
+        match index.objects().filter(declares).map(|object| object.reference()).min() {
+            Some(it) => Err(UnknownReason::WouldCollect { it }),
+            None => Ok(true),
+        }
     }
 
     /// Whether a parent that cannot be found would be seen. A kind that was hidden when the plan was made is named in the plan.

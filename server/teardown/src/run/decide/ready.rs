@@ -24,7 +24,7 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Run::check_parents_suspended,
     Run::check_pods_confirmed,
     Run::check_blockers_gone,
@@ -32,6 +32,7 @@ const CHECKS: [Check; 10] = [
     Run::check_workloads_have_no_pods,
     Run::check_still_in_unit,
     Run::check_storage_released,
+    Run::check_nothing_pruned,
     Run::check_unused,
     Run::check_kind_empty,
     Run::check_namespace_empty,

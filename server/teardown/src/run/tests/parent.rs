@@ -199,3 +199,34 @@ fn only_an_application_of_argo_cd_that_was_as_it_is_known_is_suspended() {
         )
     );
 }
+
+#[test]
+fn application_of_argo_cd_stays_while_something_that_it_would_prune_is_there() {
+    let application = "Application.argoproj.io shop/web of=shop state=suspended \
+                       finalizers=resources-finalizer.argocd.argoproj.io";
+    let mut scenario =
+        Scenario::of(&format!("ns shop of=shop\n{application}\ncm shop/a of=shop argocd=web"));
+    scenario.applied("cm other/late argocd=web");
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    scenario.gone("cm shop/a");
+    assert!(scenario.reconcile().is_empty());
+    let it = fixture::object("cm other/late").reference();
+    let step = "Application.argoproj.io:shop/web";
+    assert_eq!(problem(&scenario, step), Some(UnknownReason::WouldCollect { it }));
+    scenario.gone("cm other/late argocd=web");
+    assert_eq!(scenario.reconcile(), ["DELETE Application shop/web"]);
+}
+
+#[test]
+fn parent_of_a_parent_is_suspended_first() {
+    let child = "Kustomization.kustomize.toolkit.fluxcd.io shop/child of=shop \
+                 labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop";
+    let mut scenario = Scenario::of(&format!("{SHOP}\n{child}"));
+    assert_eq!(
+        scenario.reconcile(),
+        ["DELETE ConfigMap shop/free", "PATCH Kustomization shop/web",]
+    );
+    scenario.answer(KUSTOMIZATION, Outcome::Suspended);
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "PATCH Kustomization shop/child"]);
+}
