@@ -53,8 +53,8 @@ fn controller_manager_addresses_most_controllers() {
     let all = test.controllers.iter().count();
     assert_eq!(
         off(&test),
-        all - 7,
-        "all but scheduler, kubelets, drivers, operators and a part of the API server"
+        all - 8,
+        "all but scheduler, kubelets, drivers, operators, GitOps and a part of the API server"
     );
     test.create([deployment("web", 1, &[])]);
     test.delete("namespaces//shop", Background);
