@@ -26,7 +26,6 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use self::following::Units;
-pub(crate) use self::identity::{DeclaringParent, declaring_parents};
 use crate::{
     graph::Graph,
     index::Index,

@@ -5,10 +5,10 @@ use super::{
     subject::Subject,
 };
 use crate::{
+    declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::{Facts, Object},
     relation::parent_of,
-    unit::{DeclaringParent, declaring_parents},
 };
 
 /// A parent that exists, is active and stays is a refusal. One that cannot be seen may be in another cluster, as Argo CD often is.

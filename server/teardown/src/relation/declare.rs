@@ -7,9 +7,9 @@
 
 use super::{DeletionPhase, EdgeCollector, EdgeKind, Precedence, Strength};
 use crate::{
+    declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::Object,
-    unit::{DeclaringParent, declaring_parents},
 };
 
 pub(super) fn declares(found: &mut EdgeCollector<'_>, index: &Index) {

@@ -15,11 +15,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Progress, ReconcileContext, Run, RunEvent, Stage, Step};
 use crate::{
     action::Action,
+    declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::{Facts, Object},
     relation::parent_of,
     suspension::suspend,
-    unit::{DeclaringParent, declaring_parents},
     unknown_reason::UnknownReason,
 };
 
