@@ -23,7 +23,7 @@ use crate::{
 const WIDE: i32 = WIDTH as i32;
 const HIGH: i32 = HEIGHT as i32;
 /// Characters a card has room for.
-const NAME: usize = 21;
+const NAME: usize = 20;
 const KIND: usize = 14;
 /// Characters in the larger type of a distant view.
 const FAR_NAME: usize = 15;
