@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
 use serde_json::{Value, json};
+use server::hub::Start;
 use teardown::{
     message::{Message, Record, Topic},
-    plan::Choices,
+    plan::{Choices, Plan},
     remedy::{PutBack, SwitchedOff},
     run::{RunCommand, RunId, RunState},
     unknown_reason::UnknownReason,
@@ -105,6 +106,28 @@ fn suspend(server: &Server, namespace: &str, suspend: bool) {
 }
 
 impl Server {
+    /// Starts a run of a plan.
+    async fn run(&self, plan: &Plan) -> RunId {
+        let start = Start {
+            plan: plan.id.clone(),
+            hash: plan.hash.clone(),
+            confirm: plan.unit.as_str().to_owned(),
+            by: "Li".into(),
+        };
+        self.hub.start(start).await.unwrap().unwrap()
+    }
+
+    /// Lets time pass until something is so.
+    async fn until(&self, what: &str, is_so: impl Fn(&ControlPlane) -> bool) {
+        for _ in 0..3_000 {
+            if self.sandbox.with(|world| is_so(world)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never: {what}");
+    }
+
     /// The changes that the server asked for, in order.
     fn changes(&self) -> Vec<String> {
         let told = |entry: &sandbox::log::Entry| {

@@ -72,7 +72,6 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                 holds_storage: false,
                 node: None,
                 named: None,
-                suspends: false,
             }
         })
         .collect()

@@ -226,7 +226,6 @@ fn plan() -> Plan {
         holds_storage: true,
         node: Some(text("node")),
         named: Some(UnitId::new(text("unit"))),
-        suspends: true,
     });
     let kept = |reason| Kept { uid: Uid::new("kept"), object: object("kept"), reason };
     let fates = every! { Fate:

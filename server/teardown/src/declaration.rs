@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::object::Object;
+use crate::object::{Kind, Object};
 
 const ARGO_CD: &str = "argocd.argoproj.io/instance";
 const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/name";
@@ -60,6 +60,13 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name, field })
     });
     application.into_iter().chain(of_flux)
+}
+
+/// Whether objects of this kind declare others.
+pub(crate) fn is_parent(kind: &Kind) -> bool {
+    kind.is("argoproj.io", "Application")
+        || kind.is("kustomize.toolkit.fluxcd.io", "Kustomization")
+        || kind.is("helm.toolkit.fluxcd.io", "HelmRelease")
 }
 
 /// The value of a label, unless it is empty.

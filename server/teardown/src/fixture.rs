@@ -19,10 +19,14 @@
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
+mod kind;
+
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 
+use self::kind::KINDS;
+pub use self::kind::kind;
 use crate::{
     graph::Graph,
     index::Index,
@@ -39,106 +43,9 @@ use crate::{
     selector::Selector,
 };
 
-/// Short word, group, kind, plural, whether the kind is namespaced.
-const KINDS: &[(&str, &str, &str, &str, bool)] = &[
-    ("ns", "", "Namespace", "namespaces", false),
-    ("node", "", "Node", "nodes", false),
-    ("pod", "", "Pod", "pods", true),
-    ("pvc", "", "PersistentVolumeClaim", "persistentvolumeclaims", true),
-    ("pv", "", "PersistentVolume", "persistentvolumes", false),
-    ("cm", "", "ConfigMap", "configmaps", true),
-    ("secret", "", "Secret", "secrets", true),
-    ("sa", "", "ServiceAccount", "serviceaccounts", true),
-    ("svc", "", "Service", "services", true),
-    ("endpoints", "discovery.k8s.io", "EndpointSlice", "endpointslices", true),
-    ("deploy", "apps", "Deployment", "deployments", true),
-    ("rs", "apps", "ReplicaSet", "replicasets", true),
-    ("sts", "apps", "StatefulSet", "statefulsets", true),
-    ("ds", "apps", "DaemonSet", "daemonsets", true),
-    ("job", "batch", "Job", "jobs", true),
-    ("cronjob", "batch", "CronJob", "cronjobs", true),
-    ("ing", "networking.k8s.io", "Ingress", "ingresses", true),
-    ("ingclass", "networking.k8s.io", "IngressClass", "ingressclasses", false),
-    ("netpol", "networking.k8s.io", "NetworkPolicy", "networkpolicies", true),
-    ("hpa", "autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true),
-    ("pdb", "policy", "PodDisruptionBudget", "poddisruptionbudgets", true),
-    ("role", "rbac.authorization.k8s.io", "Role", "roles", true),
-    ("clusterrole", "rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false),
-    ("rb", "rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true),
-    ("crb", "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false),
-    (
-        "webhook",
-        "admissionregistration.k8s.io",
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        false,
-    ),
-    ("apiservice", "apiregistration.k8s.io", "APIService", "apiservices", false),
-    ("crd", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false),
-    ("attachment", "storage.k8s.io", "VolumeAttachment", "volumeattachments", false),
-    ("snapshot", "snapshot.storage.k8s.io", "VolumeSnapshot", "volumesnapshots", true),
-    (
-        "content",
-        "snapshot.storage.k8s.io",
-        "VolumeSnapshotContent",
-        "volumesnapshotcontents",
-        false,
-    ),
-    ("csinode", "storage.k8s.io", "CSINode", "csinodes", false),
-    ("csidriver", "storage.k8s.io", "CSIDriver", "csidrivers", false),
-    ("class", "storage.k8s.io", "StorageClass", "storageclasses", false),
-    ("vac", "storage.k8s.io", "VolumeAttributesClass", "volumeattributesclasses", false),
-    ("snapclass", "snapshot.storage.k8s.io", "VolumeSnapshotClass", "volumesnapshotclasses", false),
-    ("priority", "scheduling.k8s.io", "PriorityClass", "priorityclasses", false),
-    ("runtime", "node.k8s.io", "RuntimeClass", "runtimeclasses", false),
-    ("devices", "resource.k8s.io", "ResourceClaim", "resourceclaims", true),
-    ("template", "resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", true),
-    ("gateway", "gateway.networking.k8s.io", "Gateway", "gateways", true),
-    ("gwclass", "gateway.networking.k8s.io", "GatewayClass", "gatewayclasses", false),
-    ("route", "gateway.networking.k8s.io", "HTTPRoute", "httproutes", true),
-    (
-        "policy",
-        "admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicy",
-        "validatingadmissionpolicies",
-        false,
-    ),
-    (
-        "policybinding",
-        "admissionregistration.k8s.io",
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        false,
-    ),
-];
-
 /// The time at which fixtures are read.
 pub fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap_or_default()
-}
-
-/// The kind for a short word.
-pub fn kind(word: &str) -> Arc<Kind> {
-    let known = KINDS.iter().find(|(short, ..)| *short == word);
-    Arc::new(match known {
-        Some((_, group, kind, plural, namespaced)) => Kind {
-            group: (*group).into(),
-            kind: (*kind).into(),
-            version: "v1".into(),
-            plural: (*plural).into(),
-            namespaced: *namespaced,
-        },
-        None => {
-            let (kind, group) = word.split_once('.').unwrap_or((word, "example.com"));
-            Kind {
-                group: group.into(),
-                kind: kind.into(),
-                version: "v1".into(),
-                plural: format!("{}s", kind.to_lowercase()).into(),
-                namespaced: true,
-            }
-        }
-    })
 }
 
 /// The UID of a fixture's object: `kind:namespace/name`.

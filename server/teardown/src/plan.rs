@@ -40,6 +40,7 @@ pub use self::{
 };
 pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 use crate::{
+    declaration::is_parent,
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
@@ -162,12 +163,15 @@ pub struct Step {
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<UnitId>,
-    /// It declares other objects and would make them again, or prune them all when it goes, so it is suspended first.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub suspends: bool,
 }
 
 impl Step {
+    /// Whether the object declares others and would make them again, or prune them all when it goes, so that it is suspended
+    /// first.
+    pub fn is_parent(&self) -> bool {
+        is_parent(&self.kind)
+    }
+
     /// Whether the object is read just before its DELETE, which then carries the version that was read: claims, volumes,
     /// custom resources, definitions and namespaces, because much goes with each of them.
     pub fn is_read_first(&self) -> bool {
@@ -414,7 +418,6 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
-        suspends: matches!(object.facts, Facts::Parent(_)),
     }
 }
 

@@ -371,7 +371,7 @@ fn suspends_a_parent(entry: &Entry, evidence: &Evidence) -> bool {
         && entry.key.as_ref().is_some_and(|key| {
             &*key.plural == "kustomizations"
                 && steps.any(|step| {
-                    step["suspends"] == true
+                    text(step, "/kind/kind") == "Kustomization"
                         && text(step, "/object/name") == &*key.name
                         && text(step, "/object/namespace") == &*key.namespace
                 })

@@ -1,5 +1,4 @@
 //! A whole server against the sandbox under paused time.
-#![allow(dead_code, reason = "each test file uses another part of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::{sync::Arc, time::Duration};
@@ -11,12 +10,11 @@ use sandbox::{
 use server::{
     chance::Chance,
     cluster::Cluster,
-    hub::{self, Hub, HubHandle, Refusal, Start},
+    hub::{self, Hub, HubHandle, Refusal},
     journal::Journal,
 };
 use teardown::{
     plan::{Choices, Plan},
-    run::RunId,
     unit::UnitId,
 };
 use tokio::{sync::mpsc, task::JoinSet};
@@ -69,28 +67,6 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         panic!("the cluster is never listed");
-    }
-
-    /// Starts a run of a plan.
-    pub(crate) async fn run(&self, plan: &Plan) -> RunId {
-        let start = Start {
-            plan: plan.id.clone(),
-            hash: plan.hash.clone(),
-            confirm: plan.unit.as_str().to_owned(),
-            by: "Li".into(),
-        };
-        self.hub.start(start).await.unwrap().unwrap()
-    }
-
-    /// Lets time pass until something is so.
-    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&ControlPlane) -> bool) {
-        for _ in 0..3_000 {
-            if self.sandbox.with(|world| is_so(world)) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("never: {what}");
     }
 }
 

@@ -438,7 +438,7 @@ impl Run {
         if self.state != RunState::Running {
             return;
         }
-        if step.suspends && self.suspend_first(step, progress, context) {
+        if step.is_parent() && self.suspend_first(step, progress, context) {
             return;
         }
         let free = self.check_ready(step, context);

@@ -126,6 +126,11 @@ impl Progress {
         matches!(self.stage, Stage::Gone | Stage::Skipped)
     }
 
+    /// The time when the API server accepted the suspension of a parent.
+    pub(super) fn suspended(&self) -> Option<Timestamp> {
+        self.suspension.as_ref()?.since
+    }
+
     /// The stage it has reached, or had reached when it was skipped.
     pub(super) fn furthest_stage(&self) -> Stage {
         self.skip.as_ref().map_or(self.stage, |skip| skip.at)

@@ -41,7 +41,7 @@ impl Run {
         let object = context.index.get(&step.uid).map(|object| &object.facts);
         let Some(Facts::Parent(parent)) = object else { return false };
         let Some(active) = &parent.active else { return false };
-        match progress.suspension.as_ref().and_then(|suspension| suspension.since) {
+        match progress.suspended() {
             None => match self.check_parents_suspended(step, context) {
                 Ok(true) => {
                     let (id, kind, object) = (step.id, step.kind.clone(), step.object.clone());
@@ -84,8 +84,7 @@ impl Run {
             }
             let Facts::Parent(facts) = &parent.facts else { continue };
             let planned = self.step_of(&parent.uid).and_then(|id| self.progress(id));
-            let suspension = planned.and_then(|progress| progress.suspension.as_ref());
-            let since = suspension.and_then(|suspension| suspension.since);
+            let since = planned.and_then(Progress::suspended);
             if facts.active.is_some() {
                 let will_be_suspended = planned.is_some_and(|progress| {
                     progress.stage != Stage::Skipped
@@ -96,10 +95,7 @@ impl Run {
                 }
                 return Err(UnknownReason::ParentActive { parent: parent.reference() });
             }
-            if facts.applying
-                && planned.is_some()
-                && now < later(since.unwrap_or(self.started), APPLYING)
-            {
+            if planned.is_some_and(|it| facts.applying && now < self.applied_by(it)) {
                 return Ok(false);
             }
         }
@@ -121,7 +117,7 @@ impl Run {
             object.kind.is("argoproj.io", "Application")
                 && object.finalizers.iter().any(|it| it.starts_with(ARGO_CD_PRUNES))
         };
-        if !step.suspends || !index.get(&step.uid).is_some_and(prunes) {
+        if !index.get(&step.uid).is_some_and(prunes) {
             return Ok(true);
         }
         // A namespace of the plan that the Application lives in waits for it.
@@ -164,12 +160,17 @@ impl Run {
         step: &Step,
         progress: &Progress,
     ) -> [Option<Timestamp>; 2] {
-        if !step.suspends {
+        if !step.is_parent() {
             return [None, None];
         }
-        let since = progress.suspension.as_ref().and_then(|suspension| suspension.since);
-        let applied = later(since.unwrap_or(self.started), APPLYING);
-        [since.map(|since| later(since, WATCH_LAG)), Some(applied)]
+        let seen = progress.suspended().map(|since| later(since, WATCH_LAG));
+        [seen, Some(self.applied_by(progress))]
+    }
+
+    /// The time at which a run stops waiting for a reconciliation of a parent. An answer may have been lost, so it counts from
+    /// the request.
+    fn applied_by(&self, parent: &Progress) -> Timestamp {
+        later(parent.suspension.as_ref().map_or(self.started, |it| it.asked), APPLYING)
     }
 }
 
