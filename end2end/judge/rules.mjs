@@ -7,6 +7,7 @@ import { definition, finisher, guarded } from './rules/extensions.mjs';
 import {
 	bystander,
 	collateral,
+	declared,
 	grants,
 	isProtected,
 	namespaceWithContent,
@@ -54,6 +55,7 @@ export const orderRules = {
 	'webhook-backend': webhookBackend,
 	'pods-behind-service': podsBehindService,
 	'made-from-template': madeFromTemplate,
+	declared,
 	bystander,
 	protected: isProtected,
 	're-created': recreated,

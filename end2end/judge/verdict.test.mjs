@@ -440,6 +440,35 @@ test('guarded: what the webhook is not asked about, and what its own Pods need, 
 	assert.deepEqual(deleting([...there, waiting], hook({ operations: ['UPDATE'] })), ['guarded']);
 });
 
+test('declared: an active parent counts, one that is suspended, going, or of another namespace does not', () => {
+	const marks = (/** @type {string} */ tool) => ({
+		[`${tool}.toolkit.fluxcd.io/namespace`]: 'ns',
+		[`${tool}.toolkit.fluxcd.io/name`]: 'app',
+	});
+	const byFlux = make('ConfigMap', 'settings', { labels: { ...unitLabels, ...marks('kustomize') } });
+	const byHelm = make('ConfigMap', 'settings', { labels: { ...unitLabels, ...marks('helm') } });
+	const plain = make('ConfigMap', 'settings');
+	const byArgoCd = (/** @type {string} */ name) => ({
+		...plain,
+		metadata: {
+			...plain.metadata,
+			annotations: { 'argocd.argoproj.io/tracking-id': `${name}:/ConfigMap:ns/settings` },
+		},
+	});
+	const application = (/** @type {any} */ automated) => make('Application', 'app', { spec: { syncPolicy: { automated } } });
+	const flux = (spec = {}, namespace = 'ns') => make('Kustomization', 'app', { namespace, spec });
+	const going = { ...flux(), metadata: { ...flux().metadata, deletionTimestamp: 'now' } };
+	assert.deepEqual(deleting([flux()], byFlux), ['declared']);
+	assert.deepEqual(deleting([make('HelmRelease', 'app', { spec: {} })], byHelm), ['declared']);
+	assert.deepEqual(deleting([application({})], byArgoCd('app')), ['declared']);
+	assert.deepEqual(deleting([application({})], byArgoCd('ns_app')), ['declared']);
+	assert.deepEqual(deleting([application(undefined)], byArgoCd('app')), []);
+	assert.deepEqual(deleting([flux({ suspend: true })], byFlux), []);
+	assert.deepEqual(deleting([going], byFlux), []);
+	assert.deepEqual(deleting([flux({}, 'elsewhere')], byFlux), []);
+	assert.deepEqual(deleting([flux()], plain), []);
+});
+
 test('finisher: its controller and its own Pod count, another finalizer and another workload do not', () => {
 	const finalizer = 'queue.example/topic';
 	const more = { finishers: { [finalizer]: { kind: 'Deployment', namespace: 'ns', name: 'operator' } } };

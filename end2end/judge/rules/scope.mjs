@@ -2,7 +2,15 @@
  * What may go at all, and what takes other objects with it.
  */
 import { controllerOf, madeByCluster, titleOf } from '../cluster-state.mjs';
-import { garbageCollector, isByActor, namespaceController, whereActorDeletes, whereDeleted } from './rule.mjs';
+import {
+	garbageCollector,
+	isByActor,
+	namespaceController,
+	there,
+	whereActorDeletes,
+	whereDeleted,
+	whereTeardownDeletes,
+} from './rule.mjs';
 
 /** @typedef {import('./rule.mjs').KubeObject} KubeObject */
 /** @typedef {import('./rule.mjs').OrderRule} OrderRule */
@@ -49,6 +57,30 @@ export const recreated = ({ event, object }, facts) => {
 	});
 	if (sibling) return `made after ${titleOf(sibling)} had been deleted by ${requestOf(sibling)?.user}`;
 };
+
+/**
+ * A GitOps parent makes what it declares again, so it is suspended or on its way out first. Flux marks objects with labels; Argo CD
+ * with an annotation that begins with the application's name, or, outside Argo CD's own namespace, with NAMESPACE_NAME.
+ */
+export const declared = whereTeardownDeletes(({ object, state }) => {
+	const { uid, labels = {}, annotations = {} } = object.metadata;
+	const byFlux = [
+		{ kind: 'Kustomization', group: 'kustomize.toolkit.fluxcd.io' },
+		{ kind: 'HelmRelease', group: 'helm.toolkit.fluxcd.io' },
+	].map(({ kind, group }) => state.find(kind, labels[`${group}/namespace`], labels[`${group}/name`]));
+	const application = annotations['argocd.argoproj.io/tracking-id']?.split(':')[0];
+	const byArgoCd = state
+		.all('Application')
+		.find(({ metadata: { namespace, name } }) => [name, `${namespace}_${name}`].includes(application));
+	const active = [...byFlux, byArgoCd].find(
+		(parent) =>
+			parent &&
+			parent.metadata.uid !== uid &&
+			!parent.metadata.deletionTimestamp &&
+			(parent.kind === 'Application' ? parent.spec?.syncPolicy?.automated : !parent.spec?.suspend),
+	);
+	return there(active, 'is active and would make it again');
+});
 
 /** Controllers that delete Pods whose node is gone. A teardown does not cause that. */
 const nodeControllers = new Set(
