@@ -38,7 +38,8 @@ const speed = 10;
 export async function sandbox(log) {
 	const dir = await mkdtemp(join(tmpdir(), 'unwind-conformance-'));
 	const [file, faults] = [join(dir, 'kubeconfig'), join(dir, 'faults')];
-	await writeFile(faults, webhookFaults);
+	// A real control plane has no Flux.
+	await writeFile(faults, `${webhookFaults}\nat 0s controller kustomize-controller off\n`);
 	const args = [
 		'--kubeconfig',
 		file,
