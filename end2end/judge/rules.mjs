@@ -3,7 +3,7 @@
  * request rules look at the audit log; end rules look at the remaining objects.
  */
 import { hasName, nameOf, titleOf } from './cluster-state.mjs';
-import { definition, finisher, guarded } from './rules/extensions.mjs';
+import { definition, finisher, guarded, named } from './rules/extensions.mjs';
 import {
 	bystander,
 	collateral,
@@ -43,6 +43,7 @@ export const orderRules = {
 	retained,
 	'used-by-pods': usedByPods,
 	'secret-in-use': secretInUse,
+	named,
 	'account-rights': accountRights,
 	role,
 	selector,

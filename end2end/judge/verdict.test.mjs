@@ -469,6 +469,27 @@ test('declared: an active parent counts, one that is suspended, going, or of ano
 	assert.deepEqual(deleting([flux()], plain), []);
 });
 
+test('named: any field that names the kind counts, another name, kind, namespace and built-in object do not', () => {
+	const secret = make('Secret', 'keys');
+	const custom = (/** @type {any} */ spec, namespace = 'ns', apiVersion = 'queue.example/v1') => ({
+		...make('Broker', 'main', { namespace, spec }),
+		apiVersion,
+	});
+	for (const spec of [
+		{ storage: [{ credentialsSecret: 'keys' }] },
+		{ secretRef: { name: 'keys' } },
+		{ backup: { kind: 'Secret', name: 'keys' } },
+	])
+		assert.deepEqual(deleting([custom(spec)], secret), ['named'], JSON.stringify(spec));
+	for (const other of [
+		custom({ secretName: 'others' }),
+		custom({ configMapName: 'keys' }),
+		custom({ secretName: 'keys' }, 'elsewhere'),
+		custom({ secretName: 'keys' }, 'ns', 'apps/v1'),
+	])
+		assert.deepEqual(deleting([other], secret), []);
+});
+
 test('finisher: its controller and its own Pod count, another finalizer and another workload do not', () => {
 	const finalizer = 'queue.example/topic';
 	const more = { finishers: { [finalizer]: { kind: 'Deployment', namespace: 'ns', name: 'operator' } } };

@@ -228,7 +228,7 @@ pub fn Confirm(
     view! {
         <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=closed>
             <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
-            <p>{text::confirm_lead(plan.steps.len())}</p>
+            <p>{text::confirm_lead(plan.deletions())}</p>
             {namespaces}
             <p><strong>{place}</strong> " " {move || expected()}</p>
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>

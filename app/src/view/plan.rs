@@ -50,7 +50,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         .steps
         .is_empty()
         .then(|| view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }.into_any());
-    let all = plan.steps.len() + plan.kept.len() + plan.left_to_cluster.len();
+    let all = plan.deletions() + plan.kept.len() + plan.left_to_cluster.len();
     let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
     let namespaces: Vec<String> =
         namespaces.map(|step| text::isolated(&step.object.name)).collect();
@@ -91,7 +91,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
     });
     view! {
         <div class="totals">
-            {total(plan.steps.len().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
+            {total(plan.deletions().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
             {total(plan.kept.len().to_string(), text::WILL_KEEP, text::of_objects(all), "")}
             {total(plan.left_to_cluster.len().to_string(), text::WILL_LEAVE, text::of_objects(all), "")}
             {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "total-destroyed" } else { "" })}

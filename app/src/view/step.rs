@@ -42,7 +42,7 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> AnyView {
             <div class="step-name">{object_name_short(&step.object)}</div>
             <p class="step-place">
                 <bdi class="step-namespace">{text::visible(&namespace)}</bdi>
-                <span class="step-deed">{text::action(step.action)}</span>
+                <span class="step-deed">{text::action(step)}</span>
             </p>
             {since}
             {reasons}

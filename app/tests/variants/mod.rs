@@ -178,6 +178,7 @@ fn plan() -> Plan {
     let mut actions = every! { StepAction:
         StepAction::Delete { .. } => StepAction::Delete { propagation: Propagation::Background },
         StepAction::Await => StepAction::Await,
+        StepAction::Suspend => StepAction::Suspend,
     };
     actions.extend(propagations.into_iter().map(|propagation| StepAction::Delete { propagation }));
     let operators = every! { Operator:

@@ -20,6 +20,32 @@ export const definition = whereTeardownDeletes(({ object: { kind, spec }, state 
 	);
 });
 
+/**
+ * Whether a value has a field, at any depth, that names an object of this kind: `credentialsSecret`, `secretName`, `configMapRef`.
+ * @param {any} value @param {string} kind @param {string} name @returns {boolean}
+ */
+function names(value, kind, name) {
+	if (!value || typeof value !== 'object') return false;
+	if (value.kind === kind && value.name === name) return true;
+	const isOfKind = (/** @type {string} */ field) => new RegExp(`${kind}s?(Name|Ref)?$`, 'i').test(field);
+	return Object.entries(value).some(
+		([field, inner]) =>
+			(isOfKind(field) && [inner, inner?.name].includes(name)) || names(inner, kind, name),
+	);
+}
+
+/** A ConfigMap or Secret goes after the custom resources whose specs name it. */
+export const named = whereTeardownDeletes(({ object: { kind, metadata }, state }) => {
+	if (kind !== 'ConfigMap' && kind !== 'Secret') return;
+	return there(
+		state
+			.contentOf(metadata.namespace)
+			.filter((it) => groupOf(it).includes('.') && !groupOf(it).endsWith('.k8s.io'))
+			.find((it) => names(it.spec, kind, metadata.name)),
+		'names it',
+	);
+});
+
 /** An object, its controller, and so on. @param {KubeObject} object @param {ClusterState} state */
 function withControllers(object, state) {
 	/** @type {KubeObject[]} */

@@ -7,7 +7,9 @@
 
 mod access;
 mod annotations;
+mod custom;
 mod extension;
+mod names;
 mod network;
 mod parent;
 mod pod;

@@ -11,6 +11,8 @@
 //! - A load balancer of the unit goes first even if it selects Pods of another application: the Service is the unit's.
 //! - A workload that clears finalizers goes after the objects that have them, and so does an owner of it. Edges that are
 //!   only inferred yield where they would close a cycle; the plan names those that it gave up.
+//! - A parent that stays because it declares something that stays is suspended by a step of its own, and is left so: active,
+//!   it would make again what goes. A parent that a person left out, or that others' objects need, is not touched.
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
@@ -128,6 +130,11 @@ impl Plan {
         self.hidden.iter().any(|resource| resource == "persistentvolumeclaims")
     }
 
+    /// The number of objects that go.
+    pub fn deletions(&self) -> usize {
+        self.steps.iter().filter(|step| step.action != StepAction::Suspend).count()
+    }
+
     /// The number of waves in which it is shown.
     pub fn waves(&self) -> u32 {
         self.steps.iter().map(|step| step.wave).max().unwrap_or_default()
@@ -193,6 +200,8 @@ pub enum StepAction {
         /// `propagationPolicy`, always explicit.
         propagation: Propagation,
     },
+    /// A PATCH that suspends a parent, which stays.
+    Suspend,
     /// No call: its controller removes the object once every step in front of it is finished, and the run waits for
     /// that.
     Await,
@@ -291,14 +300,16 @@ pub fn plan(
     }
     let guards = guards::guards(index, graph, &going);
     let order = Ordered::of(index, graph, &guards, &going)?;
-    let numbers: HashMap<&Uid, StepId> =
-        (0u32..).zip(&order.sequence).map(|(number, uid)| (*uid, StepId(number))).collect();
-    let steps: Vec<Step> = order
-        .sequence
-        .iter()
-        .filter_map(|uid| index.get(uid))
-        .map(|object| step(object, index, graph, &order, &numbers))
+    let suspended: Vec<&Object> = kept::suspended(index, graph, &kept, &going);
+    let numbers: HashMap<&Uid, StepId> = (0u32..)
+        .skip(suspended.len())
+        .zip(&order.sequence)
+        .map(|(number, uid)| (*uid, StepId(number)))
         .collect();
+    let suspensions = (0u32..).zip(&suspended).map(|(number, it)| suspension(StepId(number), it));
+    let deletions = order.sequence.iter().filter_map(|uid| index.get(uid));
+    let deletions = deletions.map(|object| step(object, index, graph, &order, &numbers));
+    let steps: Vec<Step> = suspensions.chain(deletions).collect();
     let data = data::fates(index, graph, unit, &kept);
     let named = |is_one: &dyn Fn(&Object) -> bool| {
         let objects = going.iter().filter_map(|uid| index.get(uid));
@@ -417,6 +428,24 @@ fn step(
             Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
             _ => None,
         },
+        named: named_unit(object),
+    }
+}
+
+/// The step of a parent that stays.
+fn suspension(id: StepId, object: &Object) -> Step {
+    Step {
+        id,
+        uid: object.uid.clone(),
+        object: object.reference(),
+        kind: (*object.kind).clone(),
+        action: StepAction::Suspend,
+        wave: 1,
+        after: Vec::new(),
+        finalizers: Vec::new(),
+        pods: None,
+        holds_storage: false,
+        node: None,
         named: named_unit(object),
     }
 }

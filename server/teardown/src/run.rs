@@ -274,7 +274,9 @@ impl Run {
             | Stage::Terminating
             | Stage::Gone
             | Stage::CameBack => true,
-            Stage::Waiting | Stage::Calling(_) | Stage::Skipped => progress.effect_unknown,
+            Stage::Waiting | Stage::Calling(_) | Stage::Suspended | Stage::Skipped => {
+                progress.effect_unknown
+            }
         })
     }
 
@@ -300,6 +302,7 @@ impl Run {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
         match (&progress.stage, &progress.problem) {
             (Stage::Gone, _) => State::Gone,
+            (Stage::Suspended, _) => State::Kept,
             (Stage::Skipped, _) => State::Skipped,
             (Stage::CameBack, _) => State::CameBack,
             (Stage::Waiting, Some(StepProblem::Refused { .. })) => State::Refused,
@@ -410,6 +413,7 @@ impl Run {
             RunEvent::CallStarted { step, .. }
             | RunEvent::SuspendStarted { step, .. }
             | RunEvent::Suspended { step }
+            | RunEvent::StaysSuspended { step }
             | RunEvent::Accepted { step }
             | RunEvent::Postponed { step, .. }
             | RunEvent::RefusedAgain { step, .. }
@@ -449,6 +453,7 @@ impl Run {
             }
             RunEvent::CallStarted { .. }
             | RunEvent::SuspendStarted { .. }
+            | RunEvent::StaysSuspended { .. }
             | RunEvent::Accepted { .. }
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }
@@ -501,6 +506,7 @@ impl Run {
                 Stage::Requested => &mut requested,
                 Stage::Terminating if was_requested => &mut requested,
                 Stage::Terminating => &mut already_terminating,
+                Stage::Suspended => continue,
                 Stage::Waiting | Stage::Calling(_) | Stage::Skipped => {
                     if progress.effect_unknown {
                         &mut effect_unknown

@@ -57,7 +57,8 @@ pub struct WaitingTally {
 }
 
 /// The states in which a step of a run that is not over can be.
-pub const STEP_STATES: [State; 10] = [
+pub const STEP_STATES: [State; 11] = [
+    State::Kept,
     State::Waiting,
     State::Requested,
     State::Terminating,

@@ -325,7 +325,7 @@ impl World<'_> {
             started: run.started(),
             ended: run.ended(),
             counts,
-            total: run.plan.steps.len(),
+            total: run.plan.deletions(),
             kept: run.plan.kept.len(),
             left_to_cluster: run.plan.left_to_cluster.len(),
             recovered: run.recovered(),

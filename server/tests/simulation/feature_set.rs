@@ -228,6 +228,7 @@ mod tests {
         Widget Finishes Deployment by metadata.finalizers[]
         CustomResourceDefinition Converts Service by spec.conversion.webhook.clientConfig.service
         CustomResourceDefinition Converts Pod by spec.conversion.webhook.clientConfig.service
+        Report Refers ConfigMap by spec.sources[].settingsConfigMap
         VolumeSnapshot Snapshots PersistentVolumeClaim by spec.source.persistentVolumeClaimName
         HTTPRoute Routes Service by spec.rules[].backendRefs[]
         ScaledObject Scales Deployment by spec.scaleTargetRef
@@ -246,10 +247,7 @@ mod tests {
             // An object can name its owner only by a UID, which an application that is generated does not have.
             // Guards are edges of a plan alone. Attachments are on no page, because the cluster makes and removes them. No
             // class that is generated has a controller.
-            if matches!(
-                kind,
-                EdgeKind::Refers | EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls
-            ) {
+            if matches!(kind, EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls) {
                 continue;
             }
             let part = format!(" {kind:?} ");

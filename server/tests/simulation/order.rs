@@ -30,7 +30,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 24] = [
+const RULES: [Rule; 25] = [
     owner,
     claim,
     attached,
@@ -40,6 +40,7 @@ const RULES: [Rule; 24] = [
     retained,
     used_by_pods,
     secret_in_use,
+    named,
     account_rights,
     role,
     selector,
@@ -322,6 +323,19 @@ fn secret_in_use(case: &Case<'_>) -> Option<String> {
         ingresses.find(|it| list(it, "/spec/tls").iter().any(|tls| is_it(tls, "secretName")))
     });
     Some(format!("{} refers to it", title(user?)))
+}
+
+/// A ConfigMap goes after the custom resources whose specs name it.
+fn named(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) != "ConfigMap" {
+        return None;
+    }
+    let mut reports = case.state.within("Report", namespace(case.object));
+    let report = reports.find(|report| {
+        let mut sources = list(report, "/spec/sources").iter();
+        is_relevant(case, report) && sources.any(|it| it["settingsConfigMap"] == name(case.object))
+    });
+    Some(format!("{} names it", title(report?)))
 }
 
 /// A binding goes after the Pods that have its rights.

@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, DataFate, Difference, Fate, GivenUp, Propagation, StepAction},
+    plan::{Blocker, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction},
     relation::DeletionPhase,
 };
 
@@ -101,13 +101,15 @@ pub fn plan_hidden(kinds: &[String]) -> String {
 }
 
 /// The exception to a plain DELETE.
-pub fn action(action: StepAction) -> Option<&'static str> {
-    match action {
+pub fn action(step: &Step) -> Option<&'static str> {
+    match step.action {
+        StepAction::Delete { .. } if step.is_parent() => Some("is suspended first"),
         StepAction::Delete { propagation: Propagation::Background } => None,
         StepAction::Delete { propagation: Propagation::Orphan } => {
             Some("its dependents stay at first")
         }
         StepAction::Await => Some("removed by its controller"),
+        StepAction::Suspend => Some("is suspended, and stays"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies, and custom resources of
-//! widespread projects. For each there is a table of the fields that name something; all other fields are skipped.
+//! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies and custom resources. Of
+//! widespread projects there is a table of the fields that name something; of all other custom resources, [`custom`] guesses.
 
 use std::sync::Arc;
 
@@ -7,12 +7,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use teardown::object::{Facts, Kind, Reference, References};
 
-use super::{Meta, Unreadable, or_default};
-
-/// The most names that are kept of one object.
-const MOST: usize = 64;
-/// The longest text that can be a name in the API (`validation.DNS1123SubdomainMaxLength`).
-const LONGEST: usize = 253;
+use super::{
+    Meta, Unreadable, custom,
+    names::{MOST, Names, group_of, is_name},
+    or_default,
+};
 
 /// The way in which a field names something.
 #[derive(Clone, Copy, Debug)]
@@ -68,17 +67,9 @@ const ISSUER: &[Field] = &[
     ("ca.secretName", Form::Name, "", "Secret"),
     ("acme.privateKeySecretRef", Form::Object, "", "Secret"),
 ];
-/// The fields by which any managed resource of Crossplane names something. Its own group stands for an empty one.
-const MANAGED: &[Field] = &[
-    ("providerConfigRef", Form::Object, OWN, "ProviderConfig"),
-    ("writeConnectionSecretToRef", Form::Object, "", "Secret"),
-];
 const CLASS: &[Field] = &[];
 
-/// Stands for the group of the object itself.
-const OWN: &str = "=";
-
-/// The fields of a kind that name something; none if only its metadata is used.
+/// The fields of a kind that name something, if there is a table of them.
 fn fields(kind: &Kind) -> Option<&'static [Field]> {
     Some(match (&*kind.group, &*kind.kind) {
         ("storage.k8s.io", "StorageClass" | "VolumeAttributesClass")
@@ -142,28 +133,22 @@ fn fields(kind: &Kind) -> Option<&'static [Field]> {
             ("to", Form::Object, "", "Service"),
             ("alternateBackends[]", Form::Object, "", "Service"),
         ],
-        (group, _) if group.ends_with(".crossplane.io") || group.ends_with(".upbound.io") => {
-            MANAGED
-        }
         _ => return None,
     })
 }
 
 /// Whether the names that an object of this kind refers to are read.
 pub(super) fn is_read(kind: &Kind) -> bool {
-    fields(kind).is_some()
+    fields(kind).is_some() || kind.is_an_operators()
 }
 
 /// Reads an object of which only the references matter.
 pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Named { metadata, spec, provisioner, driver, driver_name } = serde_json::from_str(json)?;
-    let mut found = Found { kind, names: Vec::new() };
-    for (path, form, group, target) in fields(kind).unwrap_or_default() {
-        let steps: Vec<&str> = path.split('.').collect();
-        found.visit(&spec, &steps, "spec", &mut |found, value, field| {
-            found.add(*form, group, target, value, field);
-        });
-    }
+    let names = match fields(kind) {
+        Some(fields) => listed(fields, &spec),
+        None => custom::names(kind, &spec),
+    };
     let text = |name: &str| spec.get(name).and_then(Value::as_str).filter(|it| is_name(it));
     let controller = match (&*kind.group, &*kind.kind) {
         ("networking.k8s.io", "IngressClass") => text("controller"),
@@ -172,8 +157,10 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
     };
     let driver = provisioner.or(driver).or(driver_name).filter(|it| is_name(it));
     let references =
-        References { names: found.names.into(), controller: controller.map(Arc::from), driver };
-    Ok((metadata, Facts::References(Box::new(references))))
+        References { names: names.into_list(), controller: controller.map(Arc::from), driver };
+    let is_empty = references == References::default();
+    let facts = if is_empty { Facts::None } else { Facts::References(Box::new(references)) };
+    Ok((metadata, facts))
 }
 
 /// An object with its spec as it is, and the fields outside of a spec by which classes name their driver.
@@ -191,83 +178,65 @@ struct Named {
     driver_name: Option<Arc<str>>,
 }
 
-/// The references found so far.
-struct Found<'a> {
-    kind: &'a Kind,
-    names: Vec<Reference>,
+/// The names in the fields of a table.
+fn listed(fields: &[Field], spec: &Value) -> Names {
+    let mut names = Names::default();
+    for (path, form, group, target) in fields {
+        let steps: Vec<&str> = path.split('.').collect();
+        visit(spec, &steps, "spec", &mut |value, field| {
+            add(&mut names, *form, (group, target), value, field);
+        });
+    }
+    names
 }
 
-impl Found<'_> {
-    /// Calls a function for every value at a path, with the field. `[]` stands for every entry of a list.
-    fn visit(
-        &mut self,
-        value: &Value,
-        steps: &[&str],
-        field: &str,
-        act: &mut impl FnMut(&mut Self, &Value, &str),
-    ) {
-        let Some((step, rest)) = steps.split_first() else { return act(self, value, field) };
-        match step.strip_suffix("[]") {
-            Some(name) => {
-                let list = value.get(name).and_then(Value::as_array);
-                for (i, entry) in list.into_iter().flatten().enumerate().take(MOST) {
-                    self.visit(entry, rest, &format!("{field}.{name}[{i}]"), act);
-                }
-            }
-            None => {
-                if let Some(value) = value.get(*step) {
-                    self.visit(value, rest, &format!("{field}.{step}"), act);
-                }
+/// Calls a function for every value at a path, with the field. `[]` stands for every entry of a list.
+fn visit(value: &Value, steps: &[&str], field: &str, act: &mut impl FnMut(&Value, &str)) {
+    let Some((step, rest)) = steps.split_first() else { return act(value, field) };
+    match step.strip_suffix("[]") {
+        Some(name) => {
+            let list = value.get(name).and_then(Value::as_array);
+            for (i, entry) in list.into_iter().flatten().enumerate().take(MOST) {
+                visit(entry, rest, &format!("{field}.{name}[{i}]"), act);
             }
         }
-    }
-
-    fn add(&mut self, form: Form, group: &str, kind: &str, value: &Value, field: &str) {
-        let text = || value.as_str();
-        let part = |name: &str| value.get(name).and_then(Value::as_str);
-        let group = if group == OWN { &self.kind.group } else { group };
-        let (namespace, name) = match form {
-            Form::Name => (None, text()),
-            Form::Path => match text().and_then(|text| text.split_once('/')) {
-                Some((namespace, name)) => (Some(namespace), Some(name)),
-                None => (None, text()),
-            },
-            Form::Host => host(text().unwrap_or_default()),
-            Form::Object => (part("namespace").filter(|it| !it.is_empty()), part("name")),
-            Form::Kind => (None, Some("")),
-        };
-        let said = part("apiGroup").or_else(|| part("group")).or_else(|| {
-            let api = part("apiVersion")?;
-            Some(api.split_once('/').map_or("", |(group, _)| group))
-        });
-        let (group, kind) = match form {
-            Form::Object | Form::Kind => (said.unwrap_or(group), part("kind").unwrap_or(kind)),
-            Form::Name | Form::Path | Form::Host => (group, kind),
-        };
-        let is_whole = |text: &str| is_name(text) || matches!(form, Form::Kind) && text.is_empty();
-        let Some(name) = name.filter(|it| is_whole(it)) else { return };
-        let is_sane = [Some(group), Some(kind), namespace]
-            .into_iter()
-            .flatten()
-            .all(|text| text.len() <= LONGEST);
-        let is_known = self.names.iter().any(|it| {
-            (&*it.group, &*it.kind, it.namespace.as_deref(), &*it.name)
-                == (group, kind, namespace, name)
-        });
-        if is_sane && !is_known && self.names.len() < MOST {
-            self.names.push(Reference {
-                group: group.into(),
-                kind: kind.into(),
-                namespace: namespace.map(Arc::from),
-                name: name.into(),
-                field: field.into(),
-            });
+        None => {
+            if let Some(value) = value.get(*step) {
+                visit(value, rest, &format!("{field}.{step}"), act);
+            }
         }
     }
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= LONGEST
+fn add(names: &mut Names, form: Form, (group, kind): (&str, &str), value: &Value, field: &str) {
+    let text = || value.as_str();
+    let part = |name: &str| value.get(name).and_then(Value::as_str);
+    let (namespace, name) = match form {
+        Form::Name => (None, text()),
+        Form::Path => match text().and_then(|text| text.split_once('/')) {
+            Some((namespace, name)) => (Some(namespace), Some(name)),
+            None => (None, text()),
+        },
+        Form::Host => host(text().unwrap_or_default()),
+        Form::Object => (part("namespace").filter(|it| !it.is_empty()), part("name")),
+        Form::Kind => (None, Some("")),
+    };
+    let (group, kind) = match form {
+        Form::Object | Form::Kind => {
+            (group_of(value).unwrap_or(group), part("kind").unwrap_or(kind))
+        }
+        Form::Name | Form::Path | Form::Host => (group, kind),
+    };
+    let is_whole = |text: &str| is_name(text) || matches!(form, Form::Kind) && text.is_empty();
+    if let Some(name) = name.filter(|it| is_whole(it)) {
+        names.push(Reference {
+            group: group.into(),
+            kind: kind.into(),
+            namespace: namespace.map(Arc::from),
+            name: name.into(),
+            field: field.into(),
+        });
+    }
 }
 
 /// The namespace and the name of the Service that a host stands for

@@ -73,8 +73,8 @@ fn secrets_and_config_maps_are_requested_as_metadata_only() {
         assert_eq!(media_type(&kind(of)), METADATA);
         assert_eq!(list_media_type(&kind(of)), METADATA_LIST);
     }
-    assert!(media_type(&kind("example.com/v1 Widget")).starts_with(METADATA));
-    assert!(list_media_type(&kind("example.com/v1 Widget")).starts_with(METADATA_LIST));
+    assert!(media_type(&kind("apps/v1 ControllerRevision")).starts_with(METADATA));
+    assert!(list_media_type(&kind("apps/v1 ControllerRevision")).starts_with(METADATA_LIST));
     assert_eq!(media_type(&kind("v1 Pod")), "application/json");
 }
 

@@ -379,6 +379,39 @@ fn keep_needed_objects(
     }
 }
 
+/// The parents that stay because they declare something that stays, and would make again what goes: one that declares an object
+/// of the plan, and one that declares such a parent, whose suspension it would revert.
+pub(super) fn suspended<'a>(
+    index: &'a Index,
+    graph: &Graph,
+    kept: &BTreeMap<Uid, KeptReason>,
+    going: &BTreeSet<&Uid>,
+) -> Vec<&'a Object> {
+    let declares_what_stays = |reason: &KeptReason| {
+        matches!(reason, KeptReason::NeededBy { edge: EdgeKind::Declares, .. })
+    };
+    let parents = kept.iter().filter(|(_, reason)| declares_what_stays(reason));
+    let mut left: Vec<&Object> = parents.filter_map(|(uid, _)| Some(&**index.get(uid)?)).collect();
+    let mut suspended: Vec<&Object> = Vec::new();
+    loop {
+        let reverts = |parent: &Object| {
+            graph.to(&parent.uid).any(|edge| {
+                let is_suspended = suspended.iter().any(|it| it.uid == edge.from);
+                edge.kind == EdgeKind::Declares && (is_suspended || going.contains(&edge.from))
+            })
+        };
+        let (found, rest): (Vec<&Object>, Vec<&Object>) =
+            left.into_iter().partition(|parent| reverts(parent));
+        if found.is_empty() {
+            break;
+        }
+        left = rest;
+        suspended.extend(found);
+    }
+    suspended.sort_by_key(|parent| parent.reference());
+    suspended
+}
+
 /// Keeps the webhook configurations that guard what stays. Returns whether there are any.
 fn keep_guards_of_kept_objects(
     index: &Index,

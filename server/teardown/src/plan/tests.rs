@@ -2,6 +2,7 @@ mod choices;
 mod data;
 mod finishers;
 mod hidden;
+mod parents;
 mod storage;
 mod unclaimed;
 
@@ -84,6 +85,7 @@ fn text(plan: &Plan) -> String {
             StepAction::Delete { propagation: Propagation::Background } => "",
             StepAction::Delete { propagation: Propagation::Orphan } => " orphan",
             StepAction::Await => " await",
+            StepAction::Suspend => " suspend",
         };
         let after = after.into_iter().collect::<Vec<_>>().join(" ");
         lines.push(

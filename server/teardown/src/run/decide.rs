@@ -295,7 +295,9 @@ impl Run {
         match step.action {
             StepAction::Delete { propagation: Propagation::Orphan } => Propagation::Orphan,
             StepAction::Delete { .. } if owns_skipped_object() => Propagation::Orphan,
-            StepAction::Delete { .. } | StepAction::Await => Propagation::Background,
+            StepAction::Delete { .. } | StepAction::Await | StepAction::Suspend => {
+                Propagation::Background
+            }
         }
     }
 
@@ -365,7 +367,7 @@ impl Run {
             None => context.index.named(&step.object),
         };
         match (progress.stage, again) {
-            (Stage::Skipped, _) | (Stage::Gone, None) => return,
+            (Stage::Skipped | Stage::Suspended, _) | (Stage::Gone, None) => return,
             // The object stays as long as one that re-creates or needs it.
             (Stage::CameBack, Some(_)) => {
                 if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
@@ -440,6 +442,9 @@ impl Run {
         }
         if step.is_parent() && self.suspend_first(step, progress, context) {
             return;
+        }
+        if step.action == StepAction::Suspend {
+            return context.decision.events.push(RunEvent::StaysSuspended { step: step.id });
         }
         let free = self.check_ready(step, context);
         if free.is_ok()

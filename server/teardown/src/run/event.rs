@@ -57,6 +57,11 @@ pub enum RunEvent {
         /// The step.
         step: StepId,
     },
+    /// A parent that stays was seen suspended.
+    StaysSuspended {
+        /// The step.
+        step: StepId,
+    },
     /// The DELETE was accepted.
     Accepted {
         /// The step.
@@ -196,6 +201,7 @@ impl RunEvent {
             Self::CallStarted { step, .. }
             | Self::SuspendStarted { step, .. }
             | Self::Suspended { step }
+            | Self::StaysSuspended { step }
             | Self::Accepted { step }
             | Self::Postponed { step, .. }
             | Self::RefusedAgain { step, .. }

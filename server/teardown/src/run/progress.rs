@@ -25,6 +25,8 @@ pub enum Stage {
     Terminating,
     /// Proven gone.
     Gone,
+    /// A parent that is suspended, and stays.
+    Suspended,
     /// Gone, and the name belongs to another object now.
     CameBack,
     /// Skipped by a person.
@@ -123,7 +125,7 @@ impl Progress {
 
     /// Whether the run is finished with this step.
     pub fn is_settled(&self) -> bool {
-        matches!(self.stage, Stage::Gone | Stage::Skipped)
+        matches!(self.stage, Stage::Gone | Stage::Suspended | Stage::Skipped)
     }
 
     /// The time when the API server accepted the suspension of a parent.
@@ -153,6 +155,7 @@ impl Progress {
             Stage::Requested
             | Stage::Terminating
             | Stage::Gone
+            | Stage::Suspended
             | Stage::CameBack
             | Stage::Skipped => false,
         }
@@ -258,6 +261,10 @@ impl Progress {
                 self.gone = Some(at);
                 self.proof = Some(*proof);
                 self.unconfirmed = *unconfirmed;
+                self.calm();
+            }
+            RunEvent::StaysSuspended { .. } => {
+                self.stage = Stage::Suspended;
                 self.calm();
             }
             RunEvent::CameBack { uid, .. } => {

@@ -27,8 +27,9 @@ pub(super) const KUSTOMIZATION: Project = Project {
     spec: |path| json!({"path": path, "prune": false}),
 };
 
-/// Volume snapshots, Gateway API, KEDA, Argo CD and Flux. What the last two name in their specs makes no edge.
-const PROJECTS: [Project; 5] = [
+/// Volume snapshots, Gateway API, KEDA, a project that nobody knows, Argo CD and Flux. What the last two name in their specs makes
+/// no edge.
+const PROJECTS: [Project; 6] = [
     Project {
         group: "snapshot.storage.k8s.io",
         version: "v1",
@@ -60,6 +61,14 @@ const PROJECTS: [Project; 5] = [
         plural: "applications",
         about: "Deployment",
         spec: |deployment| json!({"project": "default", "source": {"path": deployment}}),
+    },
+    Project {
+        group: "reports.example",
+        version: "v1",
+        kind: "Report",
+        plural: "reports",
+        about: "ConfigMap",
+        spec: |settings| json!({"sources": [{"settingsConfigMap": settings}]}),
     },
     KUSTOMIZATION,
 ];

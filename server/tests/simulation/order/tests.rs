@@ -526,6 +526,18 @@ fn webhook_configuration_stays_while_an_object_that_it_guards_is_there() {
 }
 
 #[test]
+fn map_stays_while_a_custom_resource_names_it() {
+    let map = made("ConfigMap", "a", "c", json!({}));
+    let report = |within, settings| {
+        made("Report", within, "r", json!({"spec": {"sources": [{"settingsConfigMap": settings}]}}))
+    };
+    check(map.clone(), report("a", "c"), "Report a/r names it");
+    for other in [report("a", "d"), report("b", "c")] {
+        assert!(plainly(&State::of([map.clone(), other]), &map).is_empty());
+    }
+}
+
+#[test]
 fn declared_object_stays_while_its_kustomization_is_active() {
     let marks = json!({
         "kustomize.toolkit.fluxcd.io/name": "k", "kustomize.toolkit.fluxcd.io/namespace": "a",

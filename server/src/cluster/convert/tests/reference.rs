@@ -16,8 +16,11 @@ fn names(of: &str, spec: &str) -> Vec<String> {
 }
 
 fn references(of: &str, rest: &str) -> References {
-    let Facts::References(references) = read(of, rest).facts else { panic!("no references") };
-    *references
+    match read(of, rest).facts {
+        Facts::References(references) => *references,
+        Facts::None => References::default(),
+        _ => panic!("no references"),
+    }
 }
 
 #[test]
@@ -127,6 +130,7 @@ fn custom_resources_of_widespread_projects() {
             r#"{"providerConfigRef": {"name": "main"}, "writeConnectionSecretToRef": {"name": "c", "namespace": "ops"}}"#,
             vec![
                 "ProviderConfig.s3.aws.upbound.io main by spec.providerConfigRef",
+                "Config.s3.aws.upbound.io main by spec.providerConfigRef",
                 "Secret ops/c by spec.writeConnectionSecretToRef",
             ],
         ),
@@ -185,7 +189,8 @@ fn odd_specs_name_nothing() {
 fn kinds_with_references_are_requested_whole_and_others_are_not() {
     assert_eq!(media_type(&kind("cert-manager.io/v1 Certificate")), "application/json");
     assert_eq!(media_type(&kind("snapshot.storage.k8s.io/v1 VolumeSnapshot")), "application/json");
-    assert!(media_type(&kind("example.com/v1 Certificate")).starts_with(METADATA));
+    assert_eq!(media_type(&kind("example.com/v1 Widget")), "application/json");
+    assert!(media_type(&kind("metrics.k8s.io/v1beta1 PodMetrics")).starts_with(METADATA));
     assert!(media_type(&kind("storage.k8s.io/v1 CSIDriver")).starts_with(METADATA));
 }
 
@@ -253,4 +258,83 @@ fn pods_name_their_classes_and_workloads_their_drivers() {
     let set = read("apps/v1 DaemonSet", &format!(r#""spec": {{"template": {{"spec": {spec}}}}}"#));
     let Facts::Workload(set) = set.facts else { panic!() };
     assert_eq!(*set.drivers, ["disk.csi.example".into()]);
+}
+
+#[test]
+fn custom_resource_of_an_unknown_kind_names_what_it_needs() {
+    for (spec, expected) in [
+        (
+            r#"{"sourceTopicRef": {"name": "orders"}, "size": 3}"#,
+            vec![
+                "SourceTopic.example.com orders by spec.sourceTopicRef",
+                "Topic.example.com orders by spec.sourceTopicRef",
+            ],
+        ),
+        (r#"{"brokerName": "main"}"#, vec!["Broker.example.com main by spec.brokerName"]),
+        (
+            r#"{"forProvider": {"vpcIdRef": {"name": "net"}, "vpcId": "vpc-123"}}"#,
+            vec![
+                "Vpc.example.com net by spec.forProvider.vpcIdRef",
+                "VPC.example.com net by spec.forProvider.vpcIdRef",
+            ],
+        ),
+        (
+            r#"{"brokerRefs": [{"name": "a", "namespace": "ops"}, {"name": "b"}], "topicNames": ["c", 7]}"#,
+            vec![
+                "Broker.example.com ops/a by spec.brokerRefs[0]",
+                "Broker.example.com b by spec.brokerRefs[1]",
+                "Topic.example.com c by spec.topicNames[0]",
+            ],
+        ),
+        (
+            r#"{"target": {"apiVersion": "other.example/v1", "kind": "Pool", "name": "p"},
+                "workload": {"kind": "StatefulSet", "name": "db"}, "sink": {"kind": "Sink", "name": "s"},
+                "backup": {"kind": "Secret", "name": "k"}}"#,
+            vec![
+                "Secret k by spec.backup",
+                "Sink.example.com s by spec.sink",
+                "Pool.other.example p by spec.target",
+                "StatefulSet.apps db by spec.workload",
+            ],
+        ),
+        (
+            r#"{"credentialsSecret": {"name": "a"}, "existingSecret": "b", "tls": {"secretName": "c"},
+                "imagePullSecrets": [{"name": "d"}], "serviceAccountName": "e", "configMap": "f",
+                "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "g", "key": "k"}}}],
+                "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "h"}}], "serviceName": "i"}"#,
+            vec![
+                "ConfigMap f by spec.configMap",
+                "Secret a by spec.credentialsSecret",
+                "Secret g by spec.env[0].valueFrom.secretKeyRef",
+                "Secret b by spec.existingSecret",
+                "Secret d by spec.imagePullSecrets[0]",
+                "ServiceAccount e by spec.serviceAccountName",
+                "Service i by spec.serviceName",
+                "Secret c by spec.tls.secretName",
+                "PersistentVolumeClaim h by spec.volumes[0].persistentVolumeClaim.claimName",
+            ],
+        ),
+        (
+            r#"{"name": "x", "names": ["y"], "ref": "z", "claimRef": {"kind": "Claim", "name": "c"},
+                "displayname": "d", "topicRef": {"namespace": "ops"}, "brokerName": "", "secret": {"key": "k"}}"#,
+            vec![],
+        ),
+    ] {
+        assert_eq!(names("example.com/v1 Widget", spec), expected, "{spec}");
+    }
+}
+
+#[test]
+fn huge_spec_of_a_custom_resource_is_read_in_part() {
+    let deep = |levels: usize| {
+        format!(r#"{}"topicName": "t"{}"#, r#"{"a": "#.repeat(levels) + "{", "}".repeat(levels + 1))
+    };
+    assert_eq!(names("example.com/v1 Widget", &deep(3)).len(), 1);
+    assert_eq!(names("example.com/v1 Widget", &deep(40)), [""; 0]);
+    let wide = |values: usize| format!(r#"{{"a": [{}0], "topicName": "t"}}"#, "0,".repeat(values));
+    assert_eq!(names("example.com/v1 Widget", &wide(100)).len(), 1);
+    assert_eq!(names("example.com/v1 Widget", &wide(20_000)), [""; 0]);
+    let many: Vec<String> = (0..500).map(|i| format!(r#"{{"topicName": "t{i}"}}"#)).collect();
+    let many = format!(r#"{{"list": [{}]}}"#, many.join(","));
+    assert_eq!(names("example.com/v1 Widget", &many).len(), 64);
 }

@@ -230,3 +230,26 @@ fn parent_of_a_parent_is_suspended_first() {
     scenario.applied(&parent("suspended"));
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "PATCH Kustomization shop/child"]);
 }
+
+const KEEPS: &str = "
+    ns shop of=shop
+    Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop
+    crd kustomizations.kustomize.toolkit.fluxcd.io defines=Kustomization.kustomize.toolkit.fluxcd.io
+    cm shop/a of=shop labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+    cm shop/stays of=shop keep=yes labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+";
+
+#[test]
+fn parent_of_something_that_stays_is_suspended_and_stays_so() {
+    let mut scenario = Scenario::of(KEEPS);
+    assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
+    scenario.answer(KUSTOMIZATION, Outcome::Suspended);
+    assert!(scenario.reconcile().is_empty(), "the watch has not shown it yet");
+    scenario.applied(&parent("suspended"));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Suspended);
+    scenario.gone("cm shop/a");
+    scenario.reconcile();
+    assert_eq!(scenario.run.state(), RunState::Finished);
+    assert_eq!(scenario.run.suspensions().count(), 1, "it is shown until it is put back");
+}

@@ -1,5 +1,4 @@
 //! A whole server against the sandbox under paused time.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,11 +9,12 @@ use sandbox::{
 use server::{
     chance::Chance,
     cluster::Cluster,
-    hub::{self, Hub, HubHandle, Refusal},
+    hub::{self, Hub, HubHandle, Refusal, Start},
     journal::Journal,
 };
 use teardown::{
     plan::{Choices, Plan},
+    run::RunId,
     unit::UnitId,
 };
 use tokio::{sync::mpsc, task::JoinSet};
@@ -53,6 +53,40 @@ impl Server {
             cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
         });
         Self { hub: handle, sandbox, _tasks: tasks }
+    }
+
+    /// Starts a run of a plan.
+    pub(crate) async fn run(&self, plan: &Plan) -> RunId {
+        let start = Start {
+            plan: plan.id.clone(),
+            hash: plan.hash.clone(),
+            confirm: plan.unit.as_str().to_owned(),
+            by: "Li".into(),
+        };
+        self.hub.start(start).await.unwrap().unwrap()
+    }
+
+    /// Lets time pass until something is so.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&ControlPlane) -> bool) {
+        for _ in 0..3_000 {
+            if self.sandbox.with(|world| is_so(world)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never: {what}");
+    }
+
+    /// The changes that the server asked for, in order.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let told = |entry: &sandbox::log::Entry| {
+            let key = entry.key.as_ref()?;
+            let is_change =
+                matches!(entry.verb.as_str(), "delete" | "patch") && entry.actor == "li";
+            (is_change && entry.effect && !entry.dry_run)
+                .then(|| format!("{} {}/{}", entry.verb, key.plural, key.name))
+        };
+        self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(told).collect())
     }
 
     /// The plan of a unit, once every kind is listed.

@@ -1,22 +1,19 @@
 //! Applications that a Kustomization of Flux declares, torn down by a whole server against the sandbox under paused time. The
 //! request log of the sandbox says what was sent.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod whole_server;
 
 use std::time::Duration;
 
 use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
 use serde_json::{Value, json};
-use server::hub::Start;
 use teardown::{
     message::{Message, Record, Topic},
-    plan::{Choices, Plan},
+    plan::{Choice, Choices},
     remedy::{PutBack, SwitchedOff},
     run::{RunCommand, RunId, RunState},
     unknown_reason::UnknownReason,
 };
-use whole_server::{Server, create};
+
+use super::setup::{Server, create};
 
 const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 
@@ -106,40 +103,6 @@ fn suspend(server: &Server, namespace: &str, suspend: bool) {
 }
 
 impl Server {
-    /// Starts a run of a plan.
-    async fn run(&self, plan: &Plan) -> RunId {
-        let start = Start {
-            plan: plan.id.clone(),
-            hash: plan.hash.clone(),
-            confirm: plan.unit.as_str().to_owned(),
-            by: "Li".into(),
-        };
-        self.hub.start(start).await.unwrap().unwrap()
-    }
-
-    /// Lets time pass until something is so.
-    async fn until(&self, what: &str, is_so: impl Fn(&ControlPlane) -> bool) {
-        for _ in 0..3_000 {
-            if self.sandbox.with(|world| is_so(world)) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("never: {what}");
-    }
-
-    /// The changes that the server asked for, in order.
-    fn changes(&self) -> Vec<String> {
-        let told = |entry: &sandbox::log::Entry| {
-            let key = entry.key.as_ref()?;
-            let is_change =
-                matches!(entry.verb.as_str(), "delete" | "patch") && entry.actor == "li";
-            (is_change && entry.effect && !entry.dry_run)
-                .then(|| format!("{} {}/{}", entry.verb, key.plural, key.name))
-        };
-        self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(told).collect())
-    }
-
     async fn state(&self, run: &RunId) -> RunState {
         let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
         let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
@@ -237,6 +200,24 @@ async fn objects_of_a_parent_outside_wait_until_a_person_suspends_it() {
     suspend(&server, "flux", true);
     server.until("the namespace is gone", |world| !has(world, "", "namespaces", "", "shop")).await;
     assert!(server.sandbox.with(|world| has_parent(world, "flux")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn parent_of_data_that_is_kept_stays_suspended() {
+    let server = Server::start(li(), |world| shop(world, "shop", &json!({"prune": true})));
+    let plan = server.plan("shop", [Choice::KeepData].into_iter().collect()).await;
+    let run = server.run(&plan).await;
+    server.until("the map is gone", |world| !has_map(world, "settings")).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(server.state(&run).await, RunState::Finished);
+    assert!(server.sandbox.with(|world| {
+        let claim = has(world, "", "persistentvolumeclaims", "shop", "data");
+        claim && is_suspended(world, "shop") && !has_map(world, "settings")
+    }));
+    let changes = server.changes();
+    assert_eq!(changes[..1], ["patch kustomizations/web"], "{changes:?}");
+    let off = server.hub.switched_off().await.unwrap();
+    assert!(matches!(&off[..], [PutBack { what: SwitchedOff::Parent, .. }]), "{off:?}");
 }
 
 #[tokio::test(start_paused = true)]

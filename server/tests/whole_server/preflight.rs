@@ -1,8 +1,5 @@
 //! Preflights of a whole server against the sandbox under paused time: what is predicted, and what is asked. The request log
 //! of the sandbox says what was asked.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod whole_server;
 
 use std::time::Duration;
 
@@ -20,7 +17,8 @@ use teardown::{
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
-use whole_server::{Server, create};
+
+use super::setup::{Server, create};
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";

@@ -1,0 +1,7 @@
+//! A whole server against the sandbox under paused time. The request log of the sandbox says what was sent.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod custom_resources;
+mod parents;
+mod preflight;
+mod setup;
