@@ -30,12 +30,13 @@ async function pods(unwind, namespace) {
 const isReady = ({ status }) => status.conditions?.some((/** @type {any} */ { type, status }) => type === 'Ready' && status === 'True');
 
 test('S3: empty namespace goes once the dead API is removed, or repaired', async ({ visit }) => {
-	await story(visit, 's3', async ({ page, bar }) => {
+	await story(visit, 's3', async ({ page, bar, picture }) => {
 		const down = /^The API metrics\.k8s\.io\/v1beta1 does not answer/;
 		await start(bar, /^S3:/);
 		let card = await cardOf(page, down);
 		await expect(card.getByText(/condition NamespaceDeletionDiscoveryFailure is True/)).toBeVisible();
 		await expect(card.getByText(/condition Available is False MissingEndpoints/)).toBeVisible();
+		await picture(card);
 		const force = await wayOf(card, 'Finish Namespace s3 without its controller');
 		await expect(force).toContainText('Not now: metrics.k8s.io/v1beta1 cannot be listed');
 		await expect(force.getByRole('button', { name: ask })).toHaveCount(0);
@@ -71,10 +72,11 @@ test('S3: empty namespace goes once the dead API is removed, or repaired', async
 });
 
 test('S5: Pods of a machine that is off go by the taint, and the taint is taken off', async ({ visit }) => {
-	await story(visit, 's5', async ({ page, unwind, bar }) => {
+	await story(visit, 's5', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S5:/);
 		const card = await cardOf(page, /^Node node-a stopped reporting, so nobody confirms that its Pods ended\.$/);
 		await expect(card.getByText(/Deployment s5\/singleton, StatefulSet s5\/ledger start no replacement/)).toBeVisible();
+		await picture(card);
 		const titles = card.locator('.way-title');
 		await expect(titles).toHaveText([
 			/^Bring node node-a back/,
@@ -102,11 +104,12 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 });
 
 test('S5, cut off: the same card for a node that lives, and it ends by itself', async ({ visit }) => {
-	await story(visit, 's5-cut-off', async ({ page, unwind, bar }) => {
+	await story(visit, 's5-cut-off', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S5, cut off:/);
 		const card = await cardOf(page, /^Node node-b stopped reporting, so nobody confirms that its Pod ended\.$/);
 		// Its replacement waits for the disk.
 		await expect(card.getByText(/Deployment s5-cut-off\/writer starts no replacement until its Pod is gone/)).toBeVisible();
+		await picture(card);
 		// Nobody has checked, so nothing by force can be confirmed.
 		const taint = await choose(card, 'Mark node node-b as out of service');
 		await expect(taint).toContainText('A broken network looks the same from here');
@@ -121,11 +124,12 @@ test('S5, cut off: the same card for a node that lives, and it ends by itself', 
 });
 
 test('S4: owner goes before its child, and the operator finishes the rest', async ({ visit }) => {
-	await story(visit, 's4', async ({ page, bar }) => {
+	await story(visit, 's4', async ({ page, bar, picture }) => {
 		await start(bar, /^S4:/);
 		const card = await cardOf(page, /^The finalizer queue\.example\/topic is left, and what probably cleared it was deleted: Deployment s4\/queue-operator/);
 		const chain = card.locator('.diagnosis-chain');
 		await expect(chain).toContainText('waits for Topic s4/audit, which it owns');
+		await picture(card);
 		await confirm(await choose(card, /^Delete ConfigMap s4\/tenant again/));
 		await expect(chain).not.toContainText('which it owns');
 		await repair(bar, 'Uninstall s4/queue-operator');
@@ -134,10 +138,11 @@ test('S4: owner goes before its child, and the operator finishes the rest', asyn
 });
 
 test('S4, forced: namespace that was emptied by hand is created again and deleted', async ({ visit }) => {
-	await story(visit, 's4-forced', async ({ page, unwind, bar }) => {
+	await story(visit, 's4-forced', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S4, forced:/);
 		const card = await cardOf(page, /^The finalizer mail\.example\/mailbox is left/);
 		await expect(card.getByText('Objects in a namespace that does not exist cannot be changed')).toBeVisible();
+		await picture(card);
 		await expect(card.locator('.way-title').first()).toHaveText('Create namespace s4-forced again and delete it');
 		const removal = await wayOf(card, 'Remove the finalizer mail.example/mailbox');
 		await expect(removal).toContainText('Not now: its namespace does not exist');
@@ -153,9 +158,10 @@ test('S4, forced: namespace that was emptied by hand is created again and delete
 });
 
 test('S2: busy mount is named, and the Pod goes once it is free', async ({ visit }) => {
-	await story(visit, 's2', async ({ page, unwind, bar }) => {
+	await story(visit, 's2', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S2:/);
 		const card = await cardOf(page, /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/);
+		await picture(card);
 		await expect(await wayOf(card, 'Wait')).toContainText('at most 2 min 2 s after its last try');
 		const free = await wayOf(card, /^End what holds the mount on node/);
 		await expect(free).toContainText('Volume s2-archive of claim archive is still mounted');
@@ -171,7 +177,7 @@ test('S2: busy mount is named, and the Pod goes once it is free', async ({ visit
 });
 
 test('S1: three mounts end in their own ways, and the twin is taken down without a hang', async ({ visit }) => {
-	await story(visit, 's1', async ({ page, bar }) => {
+	await story(visit, 's1', async ({ page, bar, picture }) => {
 		await start(bar, /^S1:/);
 		const gone = (/** @type {string} */ claim) =>
 			page.locator('details.diagnosis').filter({ has: page.getByText(new RegExp(`has not unmounted the Pod’s volumes, and claim ${claim} was deleted before the Pod`)) });
@@ -179,6 +185,7 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 		await expect(gone('orders')).toHaveCount(1);
 		await expect(gone('tools')).toHaveCount(1);
 		const card = await cardOf(page, /claim tools was deleted before the Pod/);
+		await picture(card);
 		await expect(await wayOf(card, 'Bring back the storage behind the mount')).toContainText('Do not delete the directories of the Pod by hand');
 		await expect(await wayOf(card, /^End what holds the mount/)).toContainText('Volume s1-tools of claim tools is still mounted');
 		await expect(await wayOf(card, /^Restart node/)).toBeVisible();

@@ -2,8 +2,12 @@
  * The steps of a story: a world of the sandbox is opened with remedies, its incident is started from the bar, and the page is
  * read and used as a person would. Used by the specs of the stories, of trouble and of remedies.
  */
+import { fileURLToPath } from 'node:url';
 import { Unwind } from './unwind.mjs';
 import { expect, signIn } from './fixtures.mjs';
+
+/** The most of a card that a picture of it shows, in pixels. */
+const tallest = 900;
 
 /** The button of a way out that Unwind can do. */
 export const ask = 'Have Unwind do it…';
@@ -11,17 +15,38 @@ export const ask = 'Have Unwind do it…';
 /**
  * Lives one story on the page of all trouble, at ten times the speed.
  * @param {(options?: object) => Promise<import('@playwright/test').Page>} visit @param {string} world
- * @param {(scene: {page: import('@playwright/test').Page, unwind: Unwind, bar: import('@playwright/test').Locator}) => Promise<void>} live
+ * @param {(scene: Scene) => Promise<void>} live
+ *
+ * @typedef {object} Scene
+ * @property {import('@playwright/test').Page} page
+ * @property {Unwind} unwind
+ * @property {import('@playwright/test').Locator} bar
+ * @property {(card: import('@playwright/test').Locator) => Promise<void>} picture takes the story's picture anew, where the
+ *   variable PICTURES is set
  */
 export async function story(visit, world, live) {
 	const unwind = await Unwind.before(['--sandbox', world, '--allow-remedies']);
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		await live({ page, unwind, bar: await openTrouble(page) });
+		const picture = async (/** @type {import('@playwright/test').Locator} */ card) => {
+			if (process.env.PICTURES) await take(card, world);
+		};
+		await live({ page, unwind, bar: await openTrouble(page), picture });
 	} finally {
 		await unwind.stop();
 	}
+}
+
+/** Takes the picture of a card for the README of the worlds. @param {import('@playwright/test').Locator} card @param {string} world */
+async function take(card, world) {
+	const file = new URL(`../server/sandbox/src/world/pictures/${world}.png`, import.meta.url);
+	const box = await card.evaluate((element) => {
+		const { x, y, width, height } = element.getBoundingClientRect();
+		return { x: x + scrollX, y: y + scrollY, width, height };
+	});
+	const clip = { ...box, height: Math.min(box.height, tallest) };
+	await card.page().screenshot({ path: fileURLToPath(file), fullPage: true, clip });
 }
 
 /** The page of all trouble, with the sandbox's bar open and the time at ten times the speed. @param {import('@playwright/test').Page} page */

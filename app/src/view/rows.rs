@@ -55,7 +55,7 @@ struct RowOwners {
 
 impl RowOwners {
     /// The most rows of one generation.
-    const MOST: usize = 500;
+    const MOST: usize = 32;
 
     fn of(list: Owner) -> Self {
         Self { generation: list.child(), list, rows: 0 }

@@ -1,0 +1,146 @@
+/**
+ * A page that is open for a day: an hour's worth of changes passes in a minute, and the second half of it leaves nothing behind.
+ */
+import { launchOptions } from './browser.mjs';
+import { expect, signIn, test } from './fixtures.mjs';
+
+// A trace keeps what the page showed, in the page; and the compilers of V8 fill the heap with code for as long as some is new.
+const { args, ...rest } = await launchOptions();
+test.use({ trace: 'off', launchOptions: { ...rest, args: [...args, '--js-flags=--no-opt --no-maglev --no-sparkplug'] } });
+
+/** One change each second for an hour. */
+const hour = 3_600;
+
+/** The growth that the second half may have. */
+const allowed = 1.01;
+
+const namespace = 'bystander';
+const labels = { 'app.kubernetes.io/part-of': namespace };
+const merge = { 'content-type': 'application/merge-patch+json' };
+
+/** @param {string} plural @param {string} [name] */
+const path = (plural, name) => `/api/v1/namespaces/${namespace}/${plural}${name ? `/${name}` : ''}`;
+
+/** The objects of one tide: settings, claims, and Pods that use both. @param {string} tide @param {string} node */
+function objects(tide, node) {
+	const named = (/** @type {string} */ kind, /** @type {number} */ number, /** @type {object} */ rest) => ({
+		apiVersion: 'v1',
+		kind,
+		metadata: { name: `${tide}-${number}`, namespace, labels },
+		...rest,
+	});
+	const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+	const pod = (/** @type {number} */ number) => ({
+		nodeName: node,
+		containers: [{ name: 'main', image: 'main' }],
+		volumes: [
+			{ name: 'settings', configMap: { name: `${tide}-${number}` } },
+			{ name: 'data', persistentVolumeClaim: { claimName: `${tide}-${number % 2}` } },
+		],
+	});
+	return {
+		configmaps: [...Array(10).keys()].map((number) => named('ConfigMap', number, { data: { a: 'b' } })),
+		persistentvolumeclaims: [0, 1].map((number) => named('PersistentVolumeClaim', number, { spec: claim })),
+		pods: [...Array(5).keys()].map((number) => named('Pod', number, { spec: pod(number) })),
+	};
+}
+
+/** Remembers the memory of the page's module. @param {import('@playwright/test').Page} page */
+const rememberMemory = (page) =>
+	page.addInitScript(() => {
+		const instantiate = WebAssembly.instantiateStreaming;
+		WebAssembly.instantiateStreaming = async (...given) => {
+			const made = await instantiate(...given);
+			Object.assign(window, { moduleMemory: made.instance.exports.memory });
+			return made;
+		};
+	});
+
+/** The memory of a page after a collection, and the numbers of its nodes and listeners. @param {import('@playwright/test').Page} page */
+async function measure(page) {
+	const session = await page.context().newCDPSession(page);
+	await session.send('Performance.enable');
+	for (let time = 0; time < 3; time++) await session.send('HeapProfiler.collectGarbage');
+	const { usedSize: heap } = await session.send('Runtime.getHeapUsage');
+	const { metrics } = await session.send('Performance.getMetrics');
+	const metric = (/** @type {string} */ wanted) => metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN;
+	// @ts-expect-error: set by `rememberMemory`
+	const wasm = await page.evaluate(() => window.moduleMemory.buffer.byteLength / 65_536);
+	await session.detach();
+	return { wasm, heap, nodes: metric('Nodes'), listeners: metric('JSEventListeners') };
+}
+
+test('page that is open for an hour of changes keeps its size', async ({ cluster, unwind, visit }) => {
+	test.setTimeout(300_000);
+	const ask = async (/** @type {string} */ method, /** @type {string} */ path, /** @type {unknown} */ body, /** @type {Record<string, string>} */ headers) => {
+		const answer = await cluster.request('admin', method, path, body, headers);
+		expect(answer.status, `${method} ${path}`).toBeLessThan(300);
+		return answer.body;
+	};
+	const node = (await ask('GET', '/api/v1/nodes')).items[0].metadata.name;
+	const revision = async () => Number((await ask('GET', path('configmaps'))).metadata.resourceVersion);
+
+	const first = await visit();
+	await signIn(first, unwind.link);
+	const open = async (/** @type {string} */ address) => {
+		const page = await visit();
+		await page.context().addCookies(await first.context().cookies());
+		await rememberMemory(page);
+		await page.goto(`${unwind.origin}${address}`);
+		await expect(page.getByText('Live', { exact: true })).toBeVisible();
+		return page;
+	};
+	const list = await open(`/u/${namespace}?view=list`);
+	const trouble = await open('/trouble');
+	const pages = { list, trouble, map: await open(`/u/${namespace}?view=map`), units: await open('/') };
+
+	const row = pages.units.getByRole('row').filter({ has: pages.units.getByRole('link', { name: namespace, exact: true }) });
+	const count = row.locator('[data-label=Objects]');
+	const whole = await count.innerText();
+
+
+	const live = async () => Object.fromEntries((await list.evaluate(async () => (await import(document.querySelector('link[rel=modulepreload]').href)).live())).split(' ').map((x) => x.split(':').map(Number)));
+	let n = 0;
+	const variants = {
+		maps: async (/** @type {string} */ name) => {
+			const { configmaps } = objects(name, node);
+			await cluster.apply(configmaps);
+			await expect(list.getByRole('link', { name: `ConfigMap ${name}-9` })).toBeVisible();
+			for (const { metadata } of configmaps) await ask('DELETE', path('configmaps', metadata.name));
+			await expect(list.locator('main')).not.toContainText(name);
+		},
+		one: async (/** @type {string} */ name) => {
+			const { configmaps: [map] } = objects(name, node);
+			await cluster.apply([map]);
+			await expect(list.getByRole('link', { name: `ConfigMap ${name}-0` })).toBeVisible();
+			await ask('DELETE', path('configmaps', map.metadata.name));
+			await expect(list.locator('main')).not.toContainText(name);
+		},
+		pods: async (/** @type {string} */ name) => {
+			const { configmaps, persistentvolumeclaims, pods } = objects(name, node);
+			await cluster.apply([...configmaps, ...persistentvolumeclaims, ...pods]);
+			await expect(list.getByRole('link', { name: `Pod ${name}-4` })).toBeVisible();
+			for (const { metadata } of pods) await ask('DELETE', path('pods', metadata.name), { gracePeriodSeconds: 0 });
+			for (const { metadata } of persistentvolumeclaims) await ask('DELETE', path('persistentvolumeclaims', metadata.name));
+			for (const { metadata } of configmaps) await ask('DELETE', path('configmaps', metadata.name));
+			await expect(list.locator('main')).not.toContainText(name);
+		},
+		diagnosis: async (/** @type {string} */ name) => {
+			const { configmaps, persistentvolumeclaims, pods } = objects(name, node);
+			await cluster.apply([...configmaps, ...persistentvolumeclaims, ...pods]);
+			await expect(list.getByRole('link', { name: `Pod ${name}-4` })).toBeVisible();
+			for (const { metadata } of persistentvolumeclaims) await ask('DELETE', path('persistentvolumeclaims', metadata.name));
+			await expect(trouble.locator('details.diagnosis').first()).toBeVisible();
+			for (const { metadata } of pods) await ask('DELETE', path('pods', metadata.name), { gracePeriodSeconds: 0 });
+			for (const { metadata } of configmaps) await ask('DELETE', path('configmaps', metadata.name));
+			await expect(list.locator('main')).not.toContainText(name);
+		},
+	};
+	for (const [what, act] of Object.entries(variants)) {
+		for (let i = 0; i < 5; i++) await act(`w${n++}`);
+		const a = await live();
+		for (let i = 0; i < 12; i++) await act(`w${n++}`);
+		const b = await live();
+		console.log(what, Object.keys(a).filter((k) => b[k] !== a[k]).map((k) => `${k}: ${((b[k] - a[k]) / 12).toFixed(2)}`).join('  '));
+	}
+});
