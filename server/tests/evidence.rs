@@ -2,7 +2,7 @@
 //! the advice, and what is asked. The request log of the sandbox says what was asked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use app::text;
 use jiff::Timestamp;
@@ -26,6 +26,7 @@ use teardown::{
     diagnosis::Confidence,
     message::{DiagnosisCard, Message, Record, Topic},
     remedy::{Holds, NeedCode},
+    wanted::Wanted,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -60,7 +61,7 @@ impl Server {
         let sandbox = Sandbox::of(world);
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
         let (out, calls) = mpsc::channel(hub::CALLS);
-        let (want, wanted) = watch::channel(BTreeSet::new());
+        let (want, wanted) = watch::channel(Wanted::default());
         let chance = Chance::seeded(1);
         let cluster = Cluster::served_by(sandbox.speaking_as(Some(admin)), "sandbox")
             .repeatable(chance.clone())

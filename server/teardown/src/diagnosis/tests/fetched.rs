@@ -30,6 +30,12 @@ fn first(index: &Index) -> String {
     lines.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
+/// What is asked of the API server.
+fn asked(index: &Index, graph: &Graph) -> std::collections::BTreeSet<Question> {
+    let diagnoses = diagnose(index, graph, fixture::now());
+    crate::wanted::wanted(index, graph, &diagnoses, fixture::now()).questions
+}
+
 const SILENT: &str = "
     node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
     pod shop/a node=n1 deleted=400 grace=30 containers=web:running
@@ -232,7 +238,7 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
     let questions = |text: &str| {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
-        crate::wanted::wanted(&index, &graph, &diagnose(&index, &graph, fixture::now()))
+        asked(&index, &graph)
     };
     assert!(questions("node n1\npod shop/a node=n1 containers=web:running").is_empty());
     let pods: String = (0..100)
@@ -264,7 +270,7 @@ fn pod_that_waits_for_the_volume_of_one_that_hangs_is_asked_about_too() {
         "{told}"
     );
     let graph = Graph::of(&index);
-    let asked = crate::wanted::wanted(&index, &graph, &diagnose(&index, &graph, fixture::now()));
+    let asked = asked(&index, &graph);
     assert!(asked.contains(&events_of("pod shop/c")) && !asked.contains(&events_of("pod shop/d")));
 }
 
