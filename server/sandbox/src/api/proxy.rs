@@ -132,3 +132,148 @@ fn time_of(entry: &str, now: Timestamp) -> Option<Timestamp> {
     };
     of_year(this).filter(|time| *time <= now).or_else(|| of_year(this - 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Actor;
+
+    const ENTRIES: [&str; 3] = [
+        "E1231 23:59:58.000001   30004 a.go:1] about one\nOutput: of one",
+        "E0101 00:00:01.000001   30004 a.go:1] about two",
+        "E0101 00:00:03.000001   30004 a.go:1] about one again",
+    ];
+
+    /// The answer about `node-a`, whose kubelet has these entries.
+    fn asked(actor: Actor, path: &str, accept: &str, fault: Option<NodeFault>) -> (u16, String) {
+        let now: Timestamp = "2027-01-01T00:01:00Z".parse().unwrap();
+        let mut cluster = Cluster::new(now, 1);
+        for name in ["node-a", "node-b"] {
+            let node = json!({"metadata": {"name": name}});
+            cluster.create(&Actor::admin(), "", "nodes", "", node).unwrap();
+        }
+        cluster.faults.set_node("node-a", fault);
+        let mut kubelets = NodeFaults::default();
+        kubelets.kubelets.insert("node-a".into());
+        for entry in ENTRIES {
+            kubelets.log("node-a", entry.to_owned());
+        }
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", accept.parse().unwrap());
+        let request = Request {
+            method: Method::GET,
+            path: format!("/api/v1/nodes/{path}"),
+            query: super::super::query::Query::parse(query),
+            headers,
+            body: bytes::Bytes::new(),
+            actor,
+            time: now,
+        };
+        let reply = super::super::answer(&mut cluster, &kubelets, &request, None);
+        let text = match &reply.content {
+            Content::Text(text) => text.clone(),
+            Content::Json(status) => status["message"].as_str().unwrap().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        (reply.code.as_u16(), text)
+    }
+
+    fn lines(query: &str) -> String {
+        let path = format!("node-a/proxy/logs/?query=kubelet{query}");
+        asked(Actor::admin(), &path, "*/*", None).1
+    }
+
+    #[test]
+    fn lines_are_those_of_a_journal() {
+        let [one, output, two, again] = [
+            "Dec 31 23:59:58.000001 node-a kubelet[30004]: E1231 23:59:58.000001   30004 a.go:1] about one\n",
+            "Dec 31 23:59:58.000001 node-a kubelet[30004]: Output: of one\n",
+            "Jan 01 00:00:01.000001 node-a kubelet[30004]: E0101 00:00:01.000001   30004 a.go:1] about two\n",
+            "Jan 01 00:00:03.000001 node-a kubelet[30004]: E0101 00:00:03.000001   30004 a.go:1] about one again\n",
+        ];
+        assert_eq!(lines(""), [one, output, two, again].concat());
+        assert_eq!(lines("&tailLines=2"), [two, again].concat());
+        assert_eq!(lines("&sinceTime=2027-01-01T00:00:02Z"), again);
+        assert_eq!(lines("&pattern=of%20one%7Ct%5Cwo"), [output, two].concat());
+        assert_eq!(lines("&pattern=one&tailLines=2"), [again, output].concat(), "newest first");
+        assert_eq!(lines("&pattern=three"), "-- No entries --\n");
+    }
+
+    #[test]
+    fn refusals_are_those_of_a_real_control_plane() {
+        let clerk = Actor { name: "clerk".into(), ..Actor::default() };
+        let logs = "node-a/proxy/logs/?query=kubelet";
+        let admin = Actor::admin;
+        let gone = (
+            503,
+            "error trying to reach service: dial tcp 192.0.2.254:10250: connect: no route to host",
+        );
+        let cases = [
+            (
+                clerk,
+                logs,
+                "*/*",
+                None,
+                (
+                    403,
+                    "nodes \"node-a\" is forbidden: User \"clerk\" cannot get resource \"nodes/proxy\" in API group \"\" at the cluster scope",
+                ),
+            ),
+            (
+                admin(),
+                "node-x/proxy/logs/?query=kubelet",
+                "*/*",
+                None,
+                (404, "nodes \"node-x\" not found"),
+            ),
+            (admin(), "node-b/proxy/logs/?query=kubelet", "*/*", None, gone),
+            (admin(), logs, "*/*", Some(NodeFault::Silent), gone),
+            (admin(), "node-a/proxy/pods", "*/*", None, (404, "404 page not found\n")),
+            (
+                admin(),
+                logs,
+                "text/plain",
+                None,
+                (406, "406: Not Acceptable\n\nAvailable representations: "),
+            ),
+            (
+                admin(),
+                "node-a/proxy/logs/?query=kubelet&tailLines=many",
+                "*/*",
+                None,
+                (
+                    400,
+                    "tailLines: Invalid value: \"many\": strconv.Atoi: parsing \"many\": invalid syntax\n",
+                ),
+            ),
+            (
+                admin(),
+                "node-a/proxy/logs/?query=kubelet&tailLines=100001",
+                "*/*",
+                None,
+                (
+                    406,
+                    "tailLines: Invalid value: 100001: must be between 0 and 100000, inclusive\n",
+                ),
+            ),
+            (
+                admin(),
+                "node-a/proxy/logs/?query=kubelet&sinceTime=yesterday",
+                "*/*",
+                None,
+                (400, "sinceTime: Invalid value: \"yesterday\": invalid time format\n"),
+            ),
+        ];
+        for (actor, path, accept, fault, (code, said)) in cases {
+            assert_eq!(
+                asked(actor, path, accept, fault),
+                (code, said.to_owned()),
+                "{path} {accept}"
+            );
+        }
+    }
+}

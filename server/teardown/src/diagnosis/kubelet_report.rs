@@ -259,6 +259,29 @@ mod tests {
     }
 
     #[test]
+    fn log_that_cannot_be_read_is_evidence_and_changes_no_verdict() {
+        let mut diagnosis = diagnosed(MOUNTED, recorded!("busy"), &uid(recorded!("busy")));
+        assert_eq!(diagnosis.confidence, Confidence::Confirmed);
+        let before = diagnosis.clone();
+        let problem = LogProblem::Unreachable { said: "no route to host".into() };
+        let unread = UnreadLog { problem: problem.clone(), at: fixture::now() };
+        let told = |diagnosis: &mut Diagnosis, pod: &str| {
+            let unread = BTreeMap::from([(Uid::new(pod), unread.clone())]);
+            add_unread(std::slice::from_mut(diagnosis), &unread);
+        };
+        told(&mut diagnosis, "another");
+        assert_eq!(diagnosis, before);
+        told(&mut diagnosis, UID);
+        let first = diagnosis.evidence.remove(0);
+        assert_eq!(first.source, Source::LogUnread(Box::new(problem)));
+        assert_eq!((&*first.of.kind, &*first.of.name), ("Node", "n1"));
+        assert_eq!(diagnosis, before, "what the log said before stays");
+        let bare = first.without_words().unwrap();
+        let no_words = LogProblem::Unreachable { said: String::new() };
+        assert_eq!(bare.source, Source::LogUnread(Box::new(no_words)));
+    }
+
+    #[test]
     fn only_a_cause_on_a_node_that_reports_has_a_pod_of_a_kubelet() {
         let index = fixture::index(
             "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
