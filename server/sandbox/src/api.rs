@@ -282,13 +282,13 @@ fn route(
         return review::answer(cluster, request, &kind, namespace, verb);
     }
     let key = Key::new(group, plural, namespace, name);
-    if group.is_empty() && plural == "nodes" && subresource == "proxy" && verb == Verb::Get {
-        return proxy::answer(cluster, kubelets, request, &key);
-    }
     if let Some(object) = cluster.get(&key) {
         cluster.check_readable(&kind, object)?;
     }
     if !subresource.is_empty() {
+        if subresource == "proxy" && verb == Verb::Get && kind.subresource(subresource).is_some() {
+            return proxy::answer(cluster, kubelets, request, &key);
+        }
         return of_subresource(cluster, request, verb, &kind, &key, subresource);
     }
     if !kind.has(verb.name())
@@ -383,6 +383,8 @@ fn of_subresource(
         ("eviction", _) => write::evict(cluster, request, key),
         ("binding", _) => write::bind(cluster, request, key),
         ("token", _) => review::token(cluster, request, key),
+        // Nothing behind a proxy is changed.
+        ("proxy", _) => Err(Status::method_refused()),
         ("log", _) => {
             let pod = cluster.get(key).ok_or_else(found)?;
             // A Pod without a node has no logs.

@@ -30,7 +30,7 @@ fn first(index: &Index) -> String {
     lines.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// What is asked of the API server.
+/// The questions to the API server.
 fn asked(index: &Index, graph: &Graph) -> std::collections::BTreeSet<Question> {
     let diagnoses = diagnose(index, graph, fixture::now());
     crate::wanted::wanted(index, graph, &diagnoses, fixture::now()).questions
