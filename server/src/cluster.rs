@@ -319,6 +319,13 @@ mod tests {
         task.await.unwrap().unwrap();
     }
 
+    #[tokio::test]
+    async fn missing_kubeconfig_for_kubelets_is_an_error_with_its_path() {
+        let access = Access { kubeconfig: Some("/nowhere/logs.yaml".into()), context: None };
+        let error = cluster().reading_kubelet_logs_as(access).await.err().unwrap();
+        assert_eq!(error.to_string(), "kubeconfig /nowhere/logs.yaml does not exist");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn service_in_this_process_answers_like_an_api_server() {
         let service = tower::service_fn(async |request: Request<RequestBody>| {
