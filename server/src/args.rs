@@ -64,6 +64,16 @@ pub struct Args {
     #[arg(long, conflicts_with = "read_only")]
     pub allow_remedies: bool,
 
+    /// Also read the kubelets' logs about Pods that wait. It needs `get` on `nodes/proxy`, and whoever holds credentials with that
+    /// right can run commands in every container of the cluster. Kubelets answer only with `enableSystemLogQuery`
+    #[arg(long)]
+    pub kubelet_logs: bool,
+
+    /// Kubeconfig file of the same cluster whose current context reads the kubelets' logs, so that no other credentials need
+    /// that right
+    #[arg(long, value_name = "FILE", requires = "kubelet_logs", conflicts_with = "sandbox")]
+    pub kubelet_kubeconfig: Option<PathBuf>,
+
     /// Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listener)]
     pub metrics_address: Option<SocketAddr>,
@@ -312,6 +322,12 @@ mod tests {
               --allow-remedies
                   Persons with the right to force may have Unwind carry out remedies, such as removing a finalizer
 
+              --kubelet-logs
+                  Also read the kubelets' logs about Pods that wait. It needs `get` on `nodes/proxy`, and whoever holds credentials with that right can run commands in every container of the cluster. Kubelets answer only with `enableSystemLogQuery`
+
+              --kubelet-kubeconfig <FILE>
+                  Kubeconfig file of the same cluster whose current context reads the kubelets' logs, so that no other credentials need that right
+
               --metrics-address <ADDRESS:PORT>
                   Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1
 
@@ -370,6 +386,20 @@ mod tests {
         }
         for text in ["", ":9464", "127.0.0.1", "localhost:9464", "99999", "0x10", "::1:port"] {
             assert!(address(text).unwrap_err().contains("use 9464"), "{text}");
+        }
+    }
+
+    #[test]
+    fn kubeconfig_for_kubelets_needs_their_logs_and_a_real_cluster() {
+        let args = parse("unwind --kubelet-logs --kubelet-kubeconfig logs.yaml").unwrap();
+        assert_eq!(args.kubelet_kubeconfig, Some("logs.yaml".into()));
+        assert!(!parse("unwind").unwrap().kubelet_logs);
+        for (words, named) in [
+            ("unwind --kubelet-kubeconfig logs.yaml", "--kubelet-logs"),
+            ("unwind --sandbox --kubelet-logs --kubelet-kubeconfig logs.yaml", "--sandbox"),
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains(named), "{error}");
         }
     }
 

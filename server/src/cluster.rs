@@ -5,6 +5,7 @@
 //!            ┌─ health: does the API server answer?
 //! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
 //!            ├─ fetch: leases, Events, endpoints, while asked for ─► report ─► Incoming::Observed
+//!            ├─ kubelet_log: lines of kubelets' logs, if asked for and allowed ──► Incoming::KubeletAnswered
 //!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
 //!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
@@ -25,6 +26,7 @@ mod fake;
 mod fetch;
 mod health;
 mod interner;
+mod kubelet_log;
 mod kinds;
 mod namespaces;
 mod preflight;
@@ -35,17 +37,14 @@ mod status;
 mod text;
 mod watch;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use kube::Client;
-use teardown::{fetched::Question, observation::Observation};
+use teardown::{observation::Observation, wanted::Wanted};
 use tokio::{
     sync::{Notify, Semaphore, mpsc, watch as channel},
     task::JoinSet,
@@ -81,7 +80,9 @@ pub struct Cluster {
     chance: Chance,
     remedies: Option<mpsc::Receiver<RemedyCall>>,
     preflights: Option<mpsc::Receiver<PreflightRequest>>,
-    wanted: Option<channel::Receiver<BTreeSet<Question>>>,
+    /// The client for kubelets; `None` if they are not asked.
+    kubelets: Option<ApiClient>,
+    wanted: Option<channel::Receiver<Wanted>>,
 }
 
 /// The reason why [`Cluster::run`] ended without being asked to.
@@ -127,8 +128,16 @@ impl Cluster {
     }
 
     fn of(client: ApiClient, name: String, own_namespace: Option<Arc<str>>) -> Self {
-        let chance = Chance::default();
-        Self { client, name, own_namespace, chance, remedies: None, preflights: None, wanted: None }
+        Self {
+            client,
+            name,
+            own_namespace,
+            chance: Chance::default(),
+            remedies: None,
+            preflights: None,
+            kubelets: None,
+            wanted: None,
+        }
     }
 
     /// Also sends the remedies that persons have confirmed.
@@ -144,8 +153,24 @@ impl Cluster {
 
     /// Asks what diagnoses want to know while it runs.
     #[must_use]
-    pub fn fetching(self, wanted: channel::Receiver<BTreeSet<Question>>) -> Self {
+    pub fn fetching(self, wanted: channel::Receiver<Wanted>) -> Self {
         Self { wanted: Some(wanted), ..self }
+    }
+
+    /// Also asks kubelets for their logs, with the same credentials.
+    #[must_use]
+    pub fn reading_kubelet_logs(self) -> Self {
+        Self { kubelets: Some(self.client.clone()), ..self }
+    }
+
+    /// Also asks kubelets for their logs, with credentials of their own.
+    ///
+    /// # Errors
+    /// Returns a [`ConnectError`] if the configuration is missing or cannot be used.
+    pub async fn reading_kubelet_logs_as(self, access: Access) -> Result<Self, ConnectError> {
+        let Connection { client, .. } = connect::connect(&access).await?;
+        let kubelets = ApiClient::new(client, self.metrics());
+        Ok(Self { kubelets: Some(kubelets), ..self })
     }
 
     /// Draws the jitter of all waits from `chance`, so that a simulation run can be repeated.
@@ -182,6 +207,10 @@ impl Cluster {
         }
         let health_check =
             HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());
+        let querying = self
+            .kubelets
+            .zip(self.wanted.clone())
+            .map(|(client, wanted)| kubelet_log::query_kubelets(client, mailbox.clone(), wanted));
         let fetching = self.wanted.map(|wanted| {
             fetch::fetch(self.client.clone(), report.clone(), self.chance.clone(), wanted)
         });
@@ -221,6 +250,11 @@ impl Cluster {
         if let Some(fetching) = fetching {
             watching.spawn(async move {
                 fetching.await.map_or(RunError::HubGone, |()| RunError::Ended("fetching evidence"))
+            });
+        }
+        if let Some(querying) = querying {
+            watching.spawn(async move {
+                querying.await.map_or(RunError::HubGone, |()| RunError::Ended("asking kubelets"))
             });
         }
         if let Some(requests) = self.preflights {
@@ -283,6 +317,13 @@ mod tests {
         assert!(matches!(incoming.recv().await, Some(Incoming::Observed(_))));
         drain.cancel();
         task.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn missing_kubeconfig_for_kubelets_is_an_error_with_its_path() {
+        let access = Access { kubeconfig: Some("/nowhere/logs.yaml".into()), context: None };
+        let error = cluster().reading_kubelet_logs_as(access).await.err().unwrap();
+        assert_eq!(error.to_string(), "kubeconfig /nowhere/logs.yaml does not exist");
     }
 
     #[tokio::test(start_paused = true)]

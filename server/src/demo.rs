@@ -98,9 +98,9 @@ impl DemoCluster {
         })
     }
 
-    /// The cluster to serve.
+    /// The cluster to serve. Its kubelets are asked for their logs: no credentials of anybody are at risk.
     pub fn cluster(&self) -> Cluster {
-        Cluster::served_by(self.sandbox.clone(), NAME)
+        Cluster::served_by(self.sandbox.clone(), NAME).reading_kubelet_logs()
     }
 
     /// Listens for kubectl on a free port of this machine, and writes a kubeconfig for it.

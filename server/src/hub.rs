@@ -25,14 +25,14 @@ mod refusal;
 mod set_aside;
 mod writer;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    fetched::Question,
     plan::{Choices, Plan, PlanId},
     run::RunId,
     unit::UnitId,
+    wanted::Wanted,
 };
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -93,7 +93,7 @@ pub struct Hub {
     preflights: Preflights,
     runs: Runs,
     topics: Topics,
-    wanted: Option<watch::Sender<BTreeSet<Question>>>,
+    wanted: Option<watch::Sender<Wanted>>,
     /// Says whether the journal can be written.
     writable: Option<watch::Sender<bool>>,
 }
@@ -151,7 +151,7 @@ impl Hub {
 
     /// Says through `wanted` what diagnoses want to know beyond the watches.
     #[must_use]
-    pub fn wanting(mut self, wanted: watch::Sender<BTreeSet<Question>>) -> Self {
+    pub fn wanting(mut self, wanted: watch::Sender<Wanted>) -> Self {
         self.wanted = Some(wanted);
         self
     }
@@ -306,6 +306,10 @@ impl Hub {
                 let kept = self.cluster.keep_kubelet_log(&diagnosis, &log, &by);
                 self.topics.mark_stale();
                 send_reply(reply, kept.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
+            }
+            Incoming::KubeletAnswered { pods, answer } => {
+                self.cluster.keep_queried_log(&pods, &answer);
+                self.topics.mark_stale();
             }
             Incoming::ReadRemedies { diagnosis, reply } => {
                 let attempts = self.runs.attempts();

@@ -14,11 +14,11 @@ pub mod journal;
 pub mod demo;
 pub mod shutdown;
 
-use std::{collections::BTreeSet, io::IsTerminal, sync::Arc};
+use std::{io::IsTerminal, sync::Arc};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use teardown::right::Right;
+use teardown::{right::Right, wanted::Wanted};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -58,6 +58,8 @@ async fn start(args: Args) -> anyhow::Result<()> {
         keep_runs,
         read_only,
         allow_remedies,
+        kubelet_logs,
+        kubelet_kubeconfig,
         metrics_address,
         notify_url,
         notify_format,
@@ -81,6 +83,17 @@ async fn start(args: Args) -> anyhow::Result<()> {
             let state = args::state_dir(state)?;
             let journal = Journal::open(&state.join("journal.redb"))?;
             let cluster = connect(Access { kubeconfig, context }).await?;
+            let cluster = match (kubelet_logs, kubelet_kubeconfig) {
+                (false, _) => cluster,
+                (true, None) => cluster.reading_kubelet_logs(),
+                (true, Some(path)) => {
+                    let access = Access { kubeconfig: Some(path), context: None };
+                    cluster
+                        .reading_kubelet_logs_as(access)
+                        .await
+                        .context("the file of --kubelet-kubeconfig cannot be used")?
+                }
+            };
             (state, journal, cluster, None)
         }
         Some(world) => {
@@ -114,7 +127,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (out, calls) = mpsc::channel(hub::CALLS);
     let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
-    let (want, wanted) = watch::channel(BTreeSet::new());
+    let (want, wanted) = watch::channel(Wanted::default());
     let cluster = cluster.answering(preflights).fetching(wanted);
     let (report, writable) = watch::channel(true);
     let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)

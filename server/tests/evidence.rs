@@ -2,7 +2,7 @@
 //! the advice, and what is asked. The request log of the sandbox says what was asked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use app::text;
 use jiff::Timestamp;
@@ -18,14 +18,17 @@ use serde_json::json;
 use server::{
     chance::Chance,
     cluster::Cluster,
+    demo::DemoCluster,
     hub::{self, Hub, HubHandle, Remedies},
     journal::Journal,
 };
 use teardown::{
     advice::Advice,
-    diagnosis::Confidence,
+    demo::{DemoCommand, DemoFault},
+    diagnosis::{Confidence, Source},
     message::{DiagnosisCard, Message, Record, Topic},
     remedy::{Holds, NeedCode},
+    wanted::Wanted,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -40,40 +43,95 @@ struct Server {
     _tasks: JoinSet<()>,
 }
 
+/// A cluster that is set up.
+struct Simulated {
+    now: Timestamp,
+    sandbox: Sandbox,
+}
+
+impl Simulated {
+    fn serve(self, adjust: impl FnOnce(Cluster) -> Cluster) -> Server {
+        let Self { now, sandbox } = self;
+        let cluster = Cluster::served_by(sandbox.speaking_as(Some(Actor::admin())), "sandbox");
+        let (hub, tasks) = serve(adjust(cluster), now);
+        Server { hub, sandbox, _tasks: tasks }
+    }
+}
+
+/// A hub whose clock begins at this time, with its cluster.
+fn serve(cluster: Cluster, now: Timestamp) -> (HubHandle, JoinSet<()>) {
+    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+    let (out, calls) = mpsc::channel(hub::CALLS);
+    let (want, wanted) = watch::channel(Wanted::default());
+    let chance = Chance::seeded(1);
+    let cluster = cluster.repeatable(chance.clone()).fetching(wanted);
+    let hub = Hub::open("sandbox".into(), inbox, out, Journal::in_memory()).unwrap();
+    let hub = hub.repeatable(now, chance).unwrap().wanting(want);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
+    let handle = HubHandle::new(mailbox.clone());
+    tasks.spawn(async move {
+        cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
+    });
+    (handle, tasks)
+}
+
+/// The cards of the page of trouble, which a reader looks at each second, once they are as awaited.
+async fn cards_of(
+    hub: &HubHandle,
+    is_awaited: impl Fn(&[DiagnosisCard]) -> bool,
+) -> Vec<DiagnosisCard> {
+    let mut cards = Vec::new();
+    for _ in 0..400 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let message = hub.query(Topic::Trouble).await.unwrap().unwrap();
+        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
+        let card = |record: Record| match record {
+            Record::Diagnosis(card) => Some(card),
+            _ => None,
+        };
+        cards = records.into_iter().filter_map(card).collect();
+        if is_awaited(&cards) {
+            return cards;
+        }
+    }
+    panic!("it never is: {cards:?}");
+}
+
 impl Server {
     /// A server whose cluster has one Pod, which runs on node-a.
     fn start() -> Self {
+        Self::with(|world| {
+            let admin = Actor::admin();
+            let shop = json!({"metadata": {"name": "shop"}});
+            world.cluster.create(&admin, "", "namespaces", "", shop).unwrap();
+            world.run_until_idle();
+            let pod = json!({
+                "metadata": {"name": "a"},
+                "spec": {"nodeName": "node-a", "terminationGracePeriodSeconds": 5,
+                    "containers": [{"name": "web", "image": "registry.example/web:1"}]},
+            });
+            world.cluster.create(&admin, "", "pods", "shop", pod).unwrap();
+        })
+        .serve(|cluster| cluster)
+    }
+
+    /// A server whose cluster is this world with its faults.
+    fn start_world(name: &str, adjust: impl FnOnce(Cluster) -> Cluster) -> Self {
+        Self::with(|world| {
+            let (objects, faults) = sandbox::world::text(name).unwrap();
+            sandbox::world::load(world, objects, faults).unwrap();
+        })
+        .serve(adjust)
+    }
+
+    fn with(set_up: impl FnOnce(&mut ControlPlane)) -> Simulated {
         let now: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         let mut world = ControlPlane::new(now, 1, Timing::default());
-        let admin = Actor::admin();
         world.run_until_idle();
-        let shop = json!({"metadata": {"name": "shop"}});
-        world.cluster.create(&admin, "", "namespaces", "", shop).unwrap();
+        set_up(&mut world);
         world.run_until_idle();
-        let pod = json!({
-            "metadata": {"name": "a"},
-            "spec": {"nodeName": "node-a", "terminationGracePeriodSeconds": 5,
-                "containers": [{"name": "web", "image": "registry.example/web:1"}]},
-        });
-        world.cluster.create(&admin, "", "pods", "shop", pod).unwrap();
-        world.run_until_idle();
-        let sandbox = Sandbox::of(world);
-        let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
-        let (out, calls) = mpsc::channel(hub::CALLS);
-        let (want, wanted) = watch::channel(BTreeSet::new());
-        let chance = Chance::seeded(1);
-        let cluster = Cluster::served_by(sandbox.speaking_as(Some(admin)), "sandbox")
-            .repeatable(chance.clone())
-            .fetching(wanted);
-        let hub = Hub::open("sandbox".into(), inbox, out, Journal::in_memory()).unwrap();
-        let hub = hub.repeatable(now, chance).unwrap().wanting(want);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
-        let handle = HubHandle::new(mailbox.clone());
-        tasks.spawn(async move {
-            cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
-        });
-        Self { hub: handle, sandbox, _tasks: tasks }
+        Simulated { now, sandbox: Sandbox::of(world) }
     }
 
     fn delete_pod(&self) {
@@ -87,23 +145,8 @@ impl Server {
         self.sandbox.with(|world| world.cluster.faults.set_node("node-a", fault));
     }
 
-    /// The cards of the page of trouble, which a reader looks at each second, once they are as awaited.
     async fn cards(&self, is_awaited: impl Fn(&[DiagnosisCard]) -> bool) -> Vec<DiagnosisCard> {
-        let mut cards = Vec::new();
-        for _ in 0..400 {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let message = self.hub.query(Topic::Trouble).await.unwrap().unwrap();
-            let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
-            let card = |record: Record| match record {
-                Record::Diagnosis(card) => Some(card),
-                _ => None,
-            };
-            cards = records.into_iter().filter_map(card).collect();
-            if is_awaited(&cards) {
-                return cards;
-            }
-        }
-        panic!("it never is: {cards:?}");
+        cards_of(&self.hub, is_awaited).await
     }
 
     async fn remedies(&self, id: &str) -> Remedies {
@@ -114,6 +157,16 @@ impl Server {
         let Remedies { standpoint, card, remedies, attempts, are_allowed } =
             self.remedies(id).await;
         text::advice(&card, &remedies, &attempts, &standpoint, are_allowed)
+    }
+
+    /// The times of the requests to kubelets, each with its node and status code.
+    fn queries(&self) -> Vec<(Timestamp, String, u16)> {
+        let is_query = |entry: &&sandbox::log::Entry| entry.subresource == "proxy";
+        let query = |entry: &sandbox::log::Entry| {
+            (entry.time, entry.key.as_ref().unwrap().name.to_string(), entry.code)
+        };
+        self.sandbox
+            .with(|world| world.cluster.log.entries().iter().filter(is_query).map(query).collect())
     }
 
     /// The number of requests for this resource.
@@ -182,4 +235,104 @@ async fn nobody_asks_while_nobody_looks() {
     assert!(leases > 0);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(server.asked("leases"), leases);
+}
+
+fn is_mounted(card: &&DiagnosisCard) -> bool {
+    card.diagnosis.cause.name() == "volumesMounted"
+}
+
+fn is_confirmed(cards: &[DiagnosisCard]) -> bool {
+    let mut mounted = cards.iter().filter(is_mounted);
+    mounted.any(|it| it.diagnosis.confidence == Confidence::Confirmed)
+}
+
+fn facts(advice: &Advice) -> Vec<&str> {
+    advice.evidence.iter().map(|fact| &*fact.text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn kubelet_that_is_asked_names_the_mount_and_the_next_try_without_anybody_pasting() {
+    let server = Server::start_world("s2", Cluster::reading_kubelet_logs);
+    let cards = server.cards(is_confirmed).await;
+    let card = cards.iter().find(is_mounted).unwrap();
+    let advice = server.advice(&card.diagnosis.id).await;
+    let facts = facts(&advice);
+    let read = facts.iter().find(|fact| fact.starts_with("From the node’s log: ")).unwrap();
+    for part in ["cannot be unmounted", "still uses it", "/var/lib/kubelet/pods/", "busy"] {
+        assert!(read.contains(part), "{part}: {read}");
+    }
+    assert_eq!(advice.confidence, "Confirmed: the kubelet’s log says so.");
+    let first: Vec<String> = advice.first.iter().flat_map(|line| line.said.clone()).collect();
+    assert!(
+        first.iter().any(|said| said.contains("By the log that was read, the kubelet of")),
+        "{first:?}"
+    );
+
+    // A reader that looks each second causes one request a minute, and one that leaves none.
+    for _ in 0..300 {
+        server.cards(|cards| !cards.is_empty()).await;
+    }
+    let queries = server.queries();
+    assert!(queries.len() >= 5, "{queries:?}");
+    for (one, next) in queries.iter().zip(&queries[1..]) {
+        let nodes = (&one.1, &next.1);
+        assert!(nodes.0 == nodes.1 && one.2 == 200, "one node holds the Pod: {queries:?}");
+        assert!(next.0.duration_since(one.0).as_secs() >= 60, "{queries:?}");
+    }
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let asked = server.queries().len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(server.queries().len(), asked, "nobody looks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_kubelet_is_asked_unless_the_owner_of_the_cluster_chose_so() {
+    let server = Server::start_world("s2", |cluster| cluster);
+    let cards = server.cards(|cards| cards.iter().any(|it| is_mounted(&it))).await;
+    for _ in 0..180 {
+        server.cards(|cards| !cards.is_empty()).await;
+    }
+    assert_eq!(server.queries(), []);
+    let advice = server.advice(&cards.iter().find(is_mounted).unwrap().diagnosis.id).await;
+    assert!(advice.confidence.starts_with("Inferred"), "{}", advice.confidence);
+    let facts = facts(&advice);
+    assert!(!facts.iter().any(|fact| fact.contains("log")), "{facts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_query_is_told_and_its_end_too() {
+    let server = Server::start_world("s2", Cluster::reading_kubelet_logs);
+    let set = |script: &str| {
+        server.sandbox.with(|world| {
+            let faults = world.parse_faults(script).unwrap();
+            world.cluster.faults.extend(faults);
+        });
+    };
+    set("on get nodes/proxy until=300s -> 403");
+    let unread = |cards: &[DiagnosisCard]| {
+        let evidence = cards.iter().filter(is_mounted).flat_map(|it| &it.diagnosis.evidence);
+        evidence.filter(|it| matches!(it.source, Source::LogUnread(_))).count()
+    };
+    let cards = server.cards(|cards| unread(cards) == 1).await;
+    let id = cards.iter().find(is_mounted).unwrap().diagnosis.id.clone();
+    let advice = server.advice(&id).await;
+    let facts = facts(&advice);
+    let told = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
+    assert!(
+        told.starts_with("The kubelet’s log on node ")
+            && told.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
+        "{told}"
+    );
+    assert!(advice.confidence.starts_with("Inferred"), "{}", advice.confidence);
+    let cards = server.cards(is_confirmed).await;
+    assert_eq!(unread(&cards), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn demo_reads_the_logs_of_its_kubelets() {
+    let demo = DemoCluster::open(Some("s2")).unwrap();
+    let (hub, _tasks) = serve(demo.cluster(), Timestamp::now());
+    let incident = DemoCommand::TurnOn { what: DemoFault::Incident, subject: "s2".into() };
+    demo.play(&incident).unwrap();
+    cards_of(&hub, is_confirmed).await;
 }

@@ -81,7 +81,7 @@ const lacks = (why, ...resources) =>
 const everything = 'create,delete,deletecollection,get,list,patch,update,watch';
 const proxied = 'create,delete,get,patch,update';
 const statuses = 'it is deprecated and cannot be deleted';
-const relayed = 'it is a proxy to a machine or a Pod, and the sandbox has neither';
+const relayed = 'it is a proxy to a Pod, and the sandbox has no programs in its Pods';
 const resized = 'no controller of the sandbox resizes a running Pod';
 
 /** By the group. @type {Record<string, import('../suite.mjs').IntendedDifference[]>} */
@@ -120,7 +120,6 @@ export default [
 				...lacks(statuses, 'componentstatuses ComponentStatus componentstatus false get,list cs'),
 				...lacks(
 					relayed,
-					`nodes/proxy NodeProxyOptions  false ${proxied}`,
 					`pods/proxy PodProxyOptions  true ${proxied}`,
 					`services/proxy ServiceProxyOptions  true ${proxied}`,
 				),
@@ -207,7 +206,6 @@ export default [
 				...lacks(statuses, 'componentstatuses ComponentStatus componentstatus Cluster get,list cs'),
 				...lacks(
 					relayed,
-					`nodes/proxy NodeProxyOptions ${proxied}`,
 					`pods/proxy PodProxyOptions ${proxied}`,
 					`services/proxy ServiceProxyOptions ${proxied}`,
 				),

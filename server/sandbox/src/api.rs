@@ -12,6 +12,7 @@ mod list;
 mod page;
 mod openapi;
 mod protobuf;
+mod proxy;
 mod query;
 mod request;
 mod review;
@@ -38,6 +39,7 @@ use self::{
 };
 use crate::{
     cluster::Cluster,
+    controller::node_faults::NodeFaults,
     fault::{Action, Injection, RequestInfo},
     kind::Kind,
     log, object,
@@ -157,8 +159,13 @@ pub(crate) fn inject_faults(cluster: &mut Cluster, request: &Request) -> Injecti
     faults.inject(&info, now, rng)
 }
 
-/// Handles a request, unless a fault answers it, and records it in the log.
-pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Action>) -> Reply {
+/// Handles a request, unless a fault answers it, and records it in the log. `kubelets` answer behind the proxy of their nodes.
+pub(crate) fn answer(
+    cluster: &mut Cluster,
+    kubelets: &NodeFaults,
+    request: &Request,
+    fault: Option<&Action>,
+) -> Reply {
     let before = cluster.store.revision();
     let target = Target::parse(&request.path);
     let verb = Verb::of(request, &target);
@@ -172,7 +179,7 @@ pub(crate) fn answer(cluster: &mut Cluster, request: &Request, fault: Option<&Ac
         let answered = impersonate::actor(cluster, &request, verb, &target).and_then(|as_actor| {
             actor = as_actor;
             authorize::check(cluster, &actor, verb, &target, &request.query)?;
-            route(cluster, &Request { actor: actor.clone(), ..request }, verb, &target)
+            route(cluster, kubelets, &Request { actor: actor.clone(), ..request }, verb, &target)
         });
         answered.unwrap_or_else(Reply::from)
     });
@@ -250,6 +257,7 @@ fn stale(request: &Request, fault: Option<&Action>, revision: u64) -> query::Que
 
 fn route(
     cluster: &mut Cluster,
+    kubelets: &NodeFaults,
     request: &Request,
     verb: Verb,
     target: &Target,
@@ -278,6 +286,9 @@ fn route(
         cluster.check_readable(&kind, object)?;
     }
     if !subresource.is_empty() {
+        if subresource == "proxy" && verb == Verb::Get && kind.subresource(subresource).is_some() {
+            return proxy::answer(cluster, kubelets, request, &key);
+        }
         return of_subresource(cluster, request, verb, &kind, &key, subresource);
     }
     if !kind.has(verb.name())
@@ -372,6 +383,8 @@ fn of_subresource(
         ("eviction", _) => write::evict(cluster, request, key),
         ("binding", _) => write::bind(cluster, request, key),
         ("token", _) => review::token(cluster, request, key),
+        // Nothing behind a proxy is changed.
+        ("proxy", _) => Err(Status::method_refused()),
         ("log", _) => {
             let pod = cluster.get(key).ok_or_else(found)?;
             // A Pod without a node has no logs.

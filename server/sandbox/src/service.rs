@@ -155,8 +155,9 @@ impl Sandbox {
             let mut control_plane = self.shared.lock();
             let now = control_plane.cluster.now();
             let request = Request { time: now, ..request };
-            let reply =
-                api::answer(&mut control_plane.cluster, &request, injection.action.as_ref());
+            let ControlPlane { cluster, controllers, .. } = &mut *control_plane;
+            let kubelets = &controllers.node_faults;
+            let reply = api::answer(cluster, kubelets, &request, injection.action.as_ref());
             let revision = control_plane.cluster.store.revision();
             drop(control_plane);
             self.shared.tell(revision);

@@ -52,6 +52,8 @@ pub(super) enum Reply {
     Answer(u16, String),
     /// As [`Reply::Answer`], with a `Retry-After`.
     Later(u16, &'static str, String),
+    /// As [`Reply::Answer`], with a `Content-Type`.
+    Typed(u16, &'static str, String),
     /// As [`Reply::Answer`], with a `Date`.
     Dated(&'static str, String),
     /// The connection breaks.
@@ -88,6 +90,9 @@ pub(super) fn client(
                 Reply::Answer(code, body) => (code, None, Body::from(body)),
                 Reply::Later(code, after, body) => {
                     (code, Some(("retry-after", after)), Body::from(body))
+                }
+                Reply::Typed(code, media_type, body) => {
+                    (code, Some(("content-type", media_type)), Body::from(body))
                 }
                 Reply::Dated(date, body) => (200, Some(("date", date)), Body::from(body)),
                 Reply::Broken => {

@@ -6,11 +6,7 @@
 //!   again after 20 s, so that two looks at a lease are far enough apart to see it move.
 //! - A question that fails is asked again later each time. One that is throttled stops all others for as long.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::Method;
 use jiff::Timestamp;
@@ -21,6 +17,7 @@ use teardown::{
     fetched::{Answer, Event, Lease, MANAGER, NODE_LEASES, Question},
     object::{ObjectRef, Uid},
     observation::Observation,
+    wanted::Wanted,
 };
 use tokio::{
     sync::watch,
@@ -57,11 +54,11 @@ pub(super) async fn fetch(
     client: ApiClient,
     report: Report,
     chance: Chance,
-    mut wanted: watch::Receiver<BTreeSet<Question>>,
+    mut wanted: watch::Receiver<Wanted>,
 ) -> Result<(), HubGone> {
     let mut asked: BTreeMap<Question, Asked> = BTreeMap::new();
     loop {
-        let now = wanted.borrow_and_update().clone();
+        let now = wanted.borrow_and_update().questions.clone();
         let gone: Vec<Question> =
             asked.keys().filter(|question| !now.contains(*question)).cloned().collect();
         for question in gone {

@@ -57,6 +57,8 @@ pub(super) struct Answer {
     pub(super) retry_after: Option<Duration>,
     /// `Date`: the time of the API server's clock.
     pub(super) date: Option<Timestamp>,
+    /// `Content-Type` in lower case without its parameters; empty if there is none.
+    pub(super) media_type: String,
     /// The complete body.
     pub(super) body: Bytes,
 }
@@ -143,10 +145,21 @@ pub(super) async fn ask(
     request: Request<Body>,
     deadline: Duration,
 ) -> Result<Answer, Failure> {
+    ask_at_most(client, request, deadline, LARGEST).await
+}
+
+/// The same with a limit on the body in bytes.
+pub(super) async fn ask_at_most(
+    client: &ApiClient,
+    request: Request<Body>,
+    deadline: Duration,
+    largest: usize,
+) -> Result<Answer, Failure> {
     let call = client.metrics.begin(verb(&request));
-    let answer = timeout(deadline, async { read(send(&client.client, request).await?).await })
-        .await
-        .unwrap_or(Err(Failure::Silence(deadline)));
+    let answer =
+        timeout(deadline, async { read(send(&client.client, request).await?, largest).await })
+            .await
+            .unwrap_or(Err(Failure::Silence(deadline)));
     call.end(answer.as_ref().map_or_else(outcome, |answer| CallOutcome::Answered(answer.code)));
     answer
 }
@@ -186,7 +199,7 @@ pub(super) async fn open(
         if response.status().is_success() {
             Ok(Ok(Lines { body: response.into_body(), buffer: BytesMut::new(), searched: 0 }))
         } else {
-            read(response).await.map(Err)
+            read(response, LARGEST).await.map(Err)
         }
     })
     .await
@@ -209,7 +222,7 @@ async fn send(client: &Client, request: Request<Body>) -> Result<Response<Body>,
     })
 }
 
-async fn read(response: Response<Body>) -> Result<Answer, Failure> {
+async fn read(response: Response<Body>, largest: usize) -> Result<Answer, Failure> {
     let code = response.status().as_u16();
     let retry_after = response
         .headers()
@@ -223,14 +236,20 @@ async fn read(response: Response<Body>) -> Result<Answer, Failure> {
         .get(header::DATE)
         .and_then(|value| rfc2822::parse(value.to_str().ok()?).ok())
         .map(|date| date.timestamp());
-    let body = Limited::new(response.into_body(), LARGEST).collect().await.map_err(|error| {
+    let media_type = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok()?.split(';').next())
+        .map(|value| value.trim().to_ascii_lowercase())
+        .unwrap_or_default();
+    let body = Limited::new(response.into_body(), largest).collect().await.map_err(|error| {
         if error.is::<http_body_util::LengthLimitError>() {
             Failure::TooLarge
         } else {
             Failure::Connection(bounded(&error.to_string()))
         }
     })?;
-    Ok(Answer { code, retry_after, date, body: body.to_bytes() })
+    Ok(Answer { code, retry_after, date, media_type, body: body.to_bytes() })
 }
 
 /// The lines of an answer that does not end by itself, which is a watch.

@@ -39,6 +39,11 @@ impl Status {
         serde_json::from_slice::<Self>(body).ok().filter(|status| status.kind == "Status")
     }
 
+    /// Whether it is about a Node.
+    pub(super) fn is_of_node(&self) -> bool {
+        self.details.as_ref().is_some_and(|details| details.kind == "nodes")
+    }
+
     /// Whether an admission webhook or policy denied the request. Its code says nothing about the object.
     /// The prefixes are fixed in `k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` and in
     /// `…/plugin/policy/validating/plugin.go`.

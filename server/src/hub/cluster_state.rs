@@ -1,21 +1,21 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
     derived::Derived,
-    diagnosis::{Diagnosis, LogOrigin, kubelet_log::KubeletLog, unanswered},
-    fetched::Question,
+    diagnosis::{Diagnosis, LogOrigin, LogProblem, kubelet_log::KubeletLog, unanswered},
     graph::Graph,
     index::Index,
     message::Record,
+    object::Uid,
     observation::Observation,
     remedy::{Attempt, PutBack, Remedy, put_backs, remedies},
     run::Run,
     unit::{Unit, UnitId},
-    wanted::wanted,
+    wanted::{Wanted, wanted},
     world::{UnitCards, World, diagnosis_card},
 };
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ pub(super) struct ClusterState {
     derived: Derived,
     cards: UnitCards,
     /// The questions of the diagnoses to the cluster.
-    wanted: BTreeSet<Question>,
+    wanted: Wanted,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_logs: KubeletLogs,
@@ -59,7 +59,7 @@ impl ClusterState {
             index: Index::default(),
             derived: Derived::default(),
             cards: UnitCards::default(),
-            wanted: BTreeSet::new(),
+            wanted: Wanted::default(),
             read: None,
             kubelet_logs: KubeletLogs::default(),
         }
@@ -148,6 +148,22 @@ impl ClusterState {
         Some(())
     }
 
+    /// Keeps the answer of a kubelet to a query about these Pods.
+    pub(super) fn keep_queried_log(
+        &mut self,
+        pods: &[Uid],
+        answer: &Result<KubeletLog, LogProblem>,
+    ) {
+        let now = self.clock.now();
+        for pod in pods {
+            match answer {
+                Ok(log) => self.kubelet_logs.keep(log, pod, LogOrigin::Queried, now),
+                Err(problem) => self.kubelet_logs.keep_problem(problem, pod, now),
+            }
+        }
+        self.derived.diagnose_again();
+    }
+
     /// A diagnosis with its ways out at this moment; `None` if there is none of this id.
     pub(super) fn ways_out(&mut self, diagnosis: &str) -> Option<(Diagnosis, Vec<Remedy>)> {
         let Current { index, graph, diagnoses, now, .. } = self.current();
@@ -156,10 +172,10 @@ impl ClusterState {
     }
 
     /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
-    pub(super) fn wanted(&mut self) -> &BTreeSet<Question> {
+    pub(super) fn wanted(&mut self) -> &Wanted {
         let now = self.clock.now();
         if self.read.is_none_or(|at| now.duration_since(at) > ASKED_FOR) {
-            self.wanted.clear();
+            self.wanted = Wanted::default();
         }
         &self.wanted
     }
@@ -184,7 +200,8 @@ impl ClusterState {
         let now = self.clock.now();
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_logs.add_to(self.derived.diagnoses_mut());
-            self.wanted = wanted(&self.index, self.derived.graph(), self.derived.diagnoses());
+            let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
+            self.wanted = wanted(&self.index, graph, diagnoses, now);
         }
     }
 

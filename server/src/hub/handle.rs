@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     advice::Standpoint,
-    diagnosis::kubelet_log::KubeletLog,
+    diagnosis::{LogProblem, kubelet_log::KubeletLog},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::{Object, Uid},
     observation::Observation,
@@ -125,6 +125,13 @@ pub enum Incoming {
         by: String,
         /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
+    },
+    /// A kubelet was asked for its log.
+    KubeletAnswered {
+        /// The Pods that it was asked about.
+        pods: Vec<Uid>,
+        /// The facts of its log.
+        answer: Result<KubeletLog, LogProblem>,
     },
     /// A person has confirmed a remedy.
     Remedy {

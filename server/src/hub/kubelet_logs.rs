@@ -1,14 +1,18 @@
-//! Logs of kubelets about Pods that wait, as far as somebody gave them.
+//! Logs of kubelets about Pods that wait, as far as somebody gave them or the kubelets answered.
 //!
 //! # Decisions
 //! - They are kept in memory only, while the Pod waits: they are evidence of a moment, and may hold names that belong in no
-//!   journal. A later log of a Pod takes the place of an earlier one.
+//!   journal. A later log of a Pod takes the place of an earlier one, unless it says less.
+//! - What a log said stays while the next query fails: it is shown with its time, and the problem beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use teardown::{
-    diagnosis::{Diagnosis, KubeletReport, LogOrigin, add_reports, kubelet_log::KubeletLog},
+    diagnosis::{
+        Diagnosis, KubeletReport, LogOrigin, LogProblem, UnreadLog, add_reports, add_unread,
+        kubelet_log::KubeletLog,
+    },
     object::Uid,
 };
 
@@ -17,29 +21,49 @@ const PODS: usize = 64;
 
 /// The logs, by the UID of the Pod.
 #[derive(Default)]
-pub(super) struct KubeletLogs(BTreeMap<Uid, KubeletReport>);
+pub(super) struct KubeletLogs {
+    reports: BTreeMap<Uid, KubeletReport>,
+    /// The logs whose last query failed; of at most as many Pods as are asked about at one time.
+    unread: BTreeMap<Uid, UnreadLog>,
+}
 
 impl KubeletLogs {
     /// Keeps the part of a log that is about this Pod.
     pub(super) fn keep(&mut self, log: &KubeletLog, pod: &Uid, origin: LogOrigin, now: Timestamp) {
-        if self.0.len() >= PODS && !self.0.contains_key(pod) {
-            let oldest = self.0.iter().min_by_key(|(_, report)| report.at);
-            if let Some(oldest) = oldest.map(|(pod, _)| pod.clone()) {
-                self.0.remove(&oldest);
-            }
+        if origin == LogOrigin::Queried {
+            self.unread.remove(pod);
         }
-        self.0.insert(pod.clone(), KubeletReport::of(log, pod, origin, now));
+        let report = KubeletReport::of(log, pod, origin, now);
+        match self.reports.get(pod) {
+            Some(older) if !report.replaces(older) => return,
+            Some(_) => {}
+            None if self.reports.len() >= PODS => {
+                let oldest = self.reports.iter().min_by_key(|(_, report)| report.at);
+                if let Some(oldest) = oldest.map(|(pod, _)| pod.clone()) {
+                    self.reports.remove(&oldest);
+                }
+            }
+            None => {}
+        }
+        self.reports.insert(pod.clone(), report);
+    }
+
+    /// Keeps the reason why the log about this Pod cannot be read.
+    pub(super) fn keep_problem(&mut self, problem: &LogProblem, pod: &Uid, now: Timestamp) {
+        self.unread.insert(pod.clone(), UnreadLog { problem: problem.clone(), at: now });
     }
 
     /// Adds them to the diagnoses, and drops those of Pods that do not wait any more.
     pub(super) fn add_to(&mut self, diagnoses: &mut [Diagnosis]) {
-        if self.0.is_empty() {
+        if self.reports.is_empty() && self.unread.is_empty() {
             return;
         }
         let waiting: BTreeSet<Uid> =
             diagnoses.iter().flat_map(|it| &it.waiting).map(|held| held.uid.clone()).collect();
-        self.0.retain(|pod, _| waiting.contains(pod));
-        add_reports(diagnoses, &self.0);
+        self.reports.retain(|pod, _| waiting.contains(pod));
+        self.unread.retain(|pod, _| waiting.contains(pod));
+        add_unread(diagnoses, &self.unread);
+        add_reports(diagnoses, &self.reports);
     }
 }
 
@@ -62,9 +86,9 @@ mod tests {
             let by = LogOrigin::Pasted { by: "Li".into() };
             logs.keep(&log, &pod(number), by, at(1000 + number as i64));
         }
-        assert_eq!(logs.0.len(), PODS);
-        assert!(!logs.0.contains_key(&pod(0)));
-        assert!(logs.0.contains_key(&pod(PODS)));
+        assert_eq!(logs.reports.len(), PODS);
+        assert!(!logs.reports.contains_key(&pod(0)));
+        assert!(logs.reports.contains_key(&pod(PODS)));
     }
 
     #[test]
@@ -73,6 +97,35 @@ mod tests {
         let by = LogOrigin::Pasted { by: "Li".into() };
         logs.keep(&kubelet_log::read(""), &Uid::new("gone"), by, at(1000));
         logs.add_to(&mut []);
-        assert!(logs.0.is_empty());
+        assert!(logs.reports.is_empty());
+    }
+
+    #[test]
+    fn answer_without_a_fact_does_not_replace_pasted_lines_that_have_one() {
+        const BUSY: &str = include_str!("../../sandbox/recordings/kubelet/busy/log.txt");
+        let (busy, nothing) = (kubelet_log::read(BUSY), kubelet_log::read("-- No entries --"));
+        let pod = Uid::new("113e414d-52b9-4eb7-a1ec-20089ddb2e36");
+        let pasted = || LogOrigin::Pasted { by: "Li".into() };
+        let mut logs = KubeletLogs::default();
+        let mut keep = |log, origin, second| {
+            logs.keep(log, &pod, origin, at(second));
+            logs.reports[&pod].at
+        };
+        assert_eq!(keep(&nothing, LogOrigin::Queried, 1), at(1));
+        assert_eq!(keep(&busy, pasted(), 2), at(2));
+        assert_eq!(keep(&nothing, LogOrigin::Queried, 3), at(2), "the lines say more");
+        assert_eq!(keep(&busy, LogOrigin::Queried, 4), at(4));
+        assert_eq!(keep(&nothing, LogOrigin::Queried, 5), at(5), "the step does not fail any more");
+    }
+
+    #[test]
+    fn problem_ends_with_the_next_answer() {
+        let (mut logs, pod) = (KubeletLogs::default(), Uid::new("a"));
+        logs.keep_problem(&LogProblem::QueryOff, &pod, at(1));
+        let by = LogOrigin::Pasted { by: "Li".into() };
+        logs.keep(&kubelet_log::read(""), &pod, by, at(2));
+        assert_eq!(logs.unread[&pod].problem, LogProblem::QueryOff);
+        logs.keep(&kubelet_log::read(""), &pod, LogOrigin::Queried, at(3));
+        assert!(logs.unread.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use teardown::{
     api_problem::ProblemCode,
     diagnosis::{
-        Cause, Confidence, Diagnosis, Evidence, Impact, LogOrigin, RestOfLog, Source,
+        Cause, Confidence, Diagnosis, Evidence, Impact, LogOrigin, LogProblem, RestOfLog, Source,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
     message::{ClusterCard, DiagnosisCard, Revision},
@@ -125,6 +125,11 @@ fn card_with_words() -> DiagnosisCard {
         (Source::Unlistable(secret.into()), String::new()),
         (Source::Kubelet(by(), Box::new(fact)), secret.to_owned()),
         (Source::NotInLog(by(), Box::new(rest)), String::new()),
+        (
+            Source::LogUnread(Box::new(LogProblem::QueryRefused { said: secret.into() })),
+            String::new(),
+        ),
+        (Source::LogUnread(Box::new(LogProblem::Other(secret.into()))), String::new()),
     ];
     let evidence =
         sources.map(|(source, said)| Evidence { of: of.clone(), source, said, at: None });

@@ -7,8 +7,8 @@
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
 //! - Where a kind that would tell is hidden, the diagnosis says so, and never that there is no cause.
-//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until somebody
-//!   gives that log (`kubelet_log`, `kubelet_report`).
+//! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until that
+//!   log is read or pasted (`kubelet_log`, `kubelet_report`).
 
 mod admission;
 mod before;
@@ -47,8 +47,8 @@ pub(crate) use self::{
 pub use self::{
     cause::{Cause, Confidence, Evidence, Link, Source},
     course::{Due, Upcoming},
-    kubelet_log::{LogOrigin, RestOfLog},
-    kubelet_report::{KubeletReport, add_reports},
+    kubelet_log::{LogOrigin, LogProblem, RestOfLog},
+    kubelet_report::{KubeletReport, UnreadLog, add_reports, add_unread},
     unanswered::unanswered,
 };
 use crate::{

@@ -37,6 +37,17 @@ pub enum Question {
     },
 }
 
+/// A question to a kubelet: the lines of its log about Pods that it works on. A node is asked for all its Pods at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogQuery {
+    /// The node.
+    pub node: Arc<str>,
+    /// The Pods.
+    pub pods: Vec<Uid>,
+    /// The time before which lines say nothing.
+    pub since: Timestamp,
+}
+
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {

@@ -2,11 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::{
     diagnosis::{Cause, Diagnosis, subjects},
-    fetched::Question,
+    fetched::{LogQuery, Question},
     graph::Graph,
-    index::Index,
+    index::{Index, Renewal},
     object::Facts,
 };
 
@@ -15,8 +17,28 @@ const EVENTS: usize = 12;
 /// The most Services whose endpoints are asked for at one time.
 const ENDPOINTS: usize = 6;
 
+/// The most nodes whose kubelets are asked for their logs at one time.
+const KUBELETS: usize = 6;
+/// The most Pods that one query is about.
+const PODS: usize = 8;
+/// The least time of a log that is asked for. A kubelet tells of a step that fails at least every 2m3s.
+const REACH: SignedDuration = SignedDuration::from_hours(1);
+
+/// The questions that diagnoses have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Those to the API server.
+    pub questions: BTreeSet<Question>,
+    /// Those to kubelets, at most one for each node. Whether kubelets are asked at all is the cluster's owner's choice.
+    pub logs: BTreeSet<LogQuery>,
+}
+
 /// The questions of these diagnoses, which are in the order of their harm. There are none while no deletion is in trouble.
-pub fn wanted(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<Question> {
+pub fn wanted(index: &Index, graph: &Graph, diagnoses: &[Diagnosis], now: Timestamp) -> Wanted {
+    Wanted { questions: questions(index, graph, diagnoses), logs: logs(index, diagnoses, now) }
+}
+
+fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<Question> {
     let mut wanted = BTreeSet::new();
     if diagnoses.is_empty() {
         return wanted;
@@ -32,6 +54,34 @@ pub fn wanted(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet
     }
     wanted.append(&mut objects);
     wanted
+}
+
+/// The queries to the kubelets that work on Pods that wait. A node whose lease stands still has no kubelet that answers.
+///
+/// A query begins with the first deletion, and at least one whole hour before the current one, so that it stays the same for
+/// an hour and a node never searches the log of days.
+fn logs(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<LogQuery> {
+    let hour = now.as_second() - now.as_second().rem_euclid(3600);
+    let earliest = Timestamp::from_second(hour - REACH.as_secs()).unwrap_or(Timestamp::MIN);
+    let mut queries: Vec<LogQuery> = Vec::new();
+    for diagnosis in diagnoses {
+        let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
+        if matches!(index.node_renewal(node), Renewal::Still(_)) {
+            continue;
+        }
+        let deleted = diagnosis.waiting.iter().find(|held| held.uid == *pod).map(|held| held.since);
+        let since = deleted.unwrap_or(earliest).max(earliest);
+        if let Some(query) = queries.iter_mut().find(|query| query.node == *node) {
+            if query.pods.len() < PODS && !query.pods.contains(pod) {
+                query.pods.push(pod.clone());
+                query.since = query.since.min(since);
+            }
+        } else if queries.len() < KUBELETS {
+            queries.push(LogQuery { node: node.clone(), pods: vec![pod.clone()], since });
+        }
+    }
+    queries.iter_mut().for_each(|query| query.pods.sort());
+    queries.into_iter().collect()
 }
 
 /// The Services of a webhook or an aggregated API that does not answer.

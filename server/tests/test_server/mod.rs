@@ -155,6 +155,7 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("remedies of {diagnosis}"));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
+                Incoming::KubeletAnswered { .. } => receive("a kubelet's answer".to_owned()),
                 Incoming::KubeletLog { diagnosis, by, reply, .. } => {
                     receive(format!("kubelet log for {diagnosis} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));

@@ -9,7 +9,7 @@ use teardown::{
 use super::{
     super::{absolute, isolated, named, names, time_of_day, visible, words},
     api_problem::api_problem,
-    kubelet::{kubelet_fact, not_in_log},
+    kubelet::{kubelet_fact, log_unread, not_in_log},
     many,
 };
 
@@ -368,6 +368,7 @@ pub(super) fn fact(fact: &Evidence) -> String {
         }
         Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
         Source::NotInLog(origin, rest) => not_in_log(origin, rest),
+        Source::LogUnread(problem) => log_unread(&fact.of.name, problem),
     }
 }
 

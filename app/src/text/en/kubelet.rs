@@ -1,11 +1,14 @@
 //! The kubelet’s log in sentences. Only the server asks for these: see `teardown::advice`.
 
 use teardown::diagnosis::{
-    LogOrigin, RestOfLog,
+    LogOrigin, LogProblem, RestOfLog,
     kubelet_log::{KubeletError, KubeletFact, KubeletStep},
 };
 
-use super::super::{isolated, some_of, visible};
+use super::{
+    super::{isolated, some_of, visible},
+    api_problem::api_problem,
+};
 
 /// The text above the box.
 pub(super) const LOG_LABEL: &str = "The kubelet’s own lines say which mount or container it is. Run one of these commands, and paste the \
@@ -17,6 +20,7 @@ fn from(origin: &LogOrigin) -> String {
     match origin {
         LogOrigin::Pasted { by } if by.is_empty() => "From pasted lines".to_owned(),
         LogOrigin::Pasted { by } => format!("From lines pasted by {}", isolated(by)),
+        LogOrigin::Queried => "From the node’s log".to_owned(),
     }
 }
 
@@ -77,4 +81,44 @@ pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
          and directories that are left.{others}{cut}",
         from(origin)
     )
+}
+
+/// Why the log of a node cannot be read, and what would change that.
+pub(super) fn log_unread(node: &str, problem: &LogProblem) -> String {
+    let why = match problem {
+        LogProblem::Forbidden => {
+            "Unwind’s credentials lack the right to get nodes/proxy.".to_owned()
+        }
+        LogProblem::HandlerOff => {
+            "the kubelet serves no logs (enableSystemLogHandler is false).".to_owned()
+        }
+        LogProblem::QueryOff => {
+            "the kubelet answers no queries of logs. Its owner can set enableSystemLogQuery, and before Kubernetes 1.36 also the \
+             feature gate NodeLogQuery."
+                .to_owned()
+        }
+        LogProblem::QueryRefused { said } => {
+            format!("the kubelet refuses the query{}", quoted(said))
+        }
+        LogProblem::NoJournal => "the kubelet’s log is not in the journal of the node.".to_owned(),
+        LogProblem::NoAddress => {
+            "the API server connects to no address that the Node has.".to_owned()
+        }
+        LogProblem::Unreachable { said } => format!(
+            "the API server does not reach the kubelet, though the node may still report{}",
+            quoted(said)
+        ),
+        LogProblem::Silent { seconds } => format!(
+            "no answer within {seconds} s. The kubelet may hang, or the node may be out of reach."
+        ),
+        LogProblem::NoNode => "the API server knows no such node.".to_owned(),
+        LogProblem::Other(problem) => api_problem(problem),
+    };
+    let why = if why.is_empty() { String::new() } else { format!(": {}", visible(&why)) };
+    format!("The kubelet’s log on node {} cannot be read{why}", isolated(node))
+}
+
+/// The words of somebody at the end of a sentence.
+fn quoted(said: &str) -> String {
+    if said.is_empty() { ".".to_owned() } else { format!(": {said}") }
 }

@@ -85,6 +85,8 @@ impl Target {
             [plural] => (*plural, "", ""),
             [plural, name] => (*plural, *name, ""),
             [plural, name, subresource] => (*plural, *name, *subresource),
+            // Everything below a proxy is the path at its target.
+            [plural, name, "proxy", ..] => (*plural, *name, "proxy"),
             // A deeper path still belongs to its group: it is a subresource that no kind has.
             [plural, name, deeper @ ..] if !deeper.is_empty() => {
                 let deeper = deeper.join("/");
@@ -207,6 +209,7 @@ mod tests {
         check("/api/v1/namespaces/shop/finalize", "|v1||namespaces|shop|finalize");
         check("/api/v1/namespaces/shop/pods/a/eviction", "|v1|shop|pods|a|eviction");
         check("/apis/apps/v1/namespaces/shop/deployments/web", "apps|v1|shop|deployments|web|");
+        check("/api/v1/nodes/a/proxy/logs/", "|v1||nodes|a|proxy");
         check("/apis/apps/v1", "/apis/apps/v1");
         check("/api/v1/namespaces/a%2Fb/pods", "|v1|a|b|pods|");
         check("/api/v1/%ff", "/api/v1/%ff");

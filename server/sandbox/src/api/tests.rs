@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Content, Reply, Request, answer, query::Query};
 use crate::{
     cluster::{Actor, Cluster},
+    controller::node_faults::NodeFaults,
     kind::Kinds,
     patch::Patch,
     store::Key,
@@ -57,7 +58,7 @@ fn ask(
         actor: Actor::admin(),
         time: cluster.now(),
     };
-    answer(cluster, &request, None)
+    answer(cluster, &NodeFaults::default(), &request, None)
 }
 
 const JSON: &str = "application/json";

@@ -11,7 +11,7 @@ use super::{Dependents, Kind, Subresource};
 /// only verbs of the kind, `/name` for subresources.
 const TABLE: &str = "
 v1 Namespace namespaces ns - /status /finalize
-v1 Node nodes no - /status
+v1 Node nodes no - /status /proxy
 v1 PersistentVolume persistentvolumes pv - /status
 v1 Pod pods po + * /status /log /eviction /binding /ephemeralcontainers /exec /attach /portforward
 v1 Service services svc * /status
@@ -145,6 +145,7 @@ pub(super) fn subresource(of: &Kind, name: &str) -> Subresource {
         "exec" => ("", "v1", "PodExecOptions", &["create", "get"]),
         "attach" => ("", "v1", "PodAttachOptions", &["create", "get"]),
         "portforward" => ("", "v1", "PodPortForwardOptions", &["create", "get"]),
+        "proxy" => ("", "v1", "NodeProxyOptions", &["create", "delete", "get", "patch", "update"]),
         _ => (&*of.group, &*of.version, &*of.kind, &["get", "patch", "update"]),
     };
     Subresource {

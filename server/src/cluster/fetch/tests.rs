@@ -6,7 +6,7 @@ use crate::cluster::fake::{self, Log, Reply, Seen, now, words};
 
 /// The task with its channels.
 struct Fetcher {
-    want: watch::Sender<BTreeSet<Question>>,
+    want: watch::Sender<Wanted>,
     told: mpsc::Receiver<Observation>,
     log: Log,
     task: JoinHandle<Result<(), HubGone>>,
@@ -19,7 +19,7 @@ impl Fetcher {
     ) -> Self {
         let (client, log) = fake::client(answer);
         let (report, told) = Report::channel();
-        let (want, wanted) = watch::channel(wanted.into_iter().collect());
+        let (want, wanted) = watch::channel(questions(wanted));
         let task = tokio::spawn(fetch(client, report, Chance::default(), wanted));
         Self { want, told, log, task }
     }
@@ -36,6 +36,10 @@ impl Fetcher {
     fn paths(&self) -> Vec<String> {
         self.log.lock().unwrap().iter().map(|seen| seen.path.clone()).collect()
     }
+}
+
+fn questions(asked: impl IntoIterator<Item = Question>) -> Wanted {
+    Wanted { questions: asked.into_iter().collect(), ..Wanted::default() }
 }
 
 fn pod() -> Question {
@@ -73,9 +77,9 @@ async fn nothing_is_asked_while_nothing_is_wanted() {
     let mut fetcher = Fetcher::start([], |_| now(404, ""));
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(fetcher.paths().is_empty());
-    fetcher.want.send([Question::ManagerLease].into()).unwrap();
+    fetcher.want.send(questions([Question::ManagerLease])).unwrap();
     assert_eq!(fetcher.next().await, "Leases([])");
-    fetcher.want.send([].into()).unwrap();
+    fetcher.want.send(questions([])).unwrap();
     assert_eq!(fetcher.next().await, "Some(Unasked(ManagerLease))");
     let asked = fetcher.paths().len();
     tokio::time::sleep(Duration::from_secs(600)).await;

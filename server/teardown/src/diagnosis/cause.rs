@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatCause;
-use super::kubelet_log::{KubeletFact, LogOrigin, RestOfLog};
+use super::kubelet_log::{KubeletFact, LogOrigin, LogProblem, RestOfLog};
 use crate::{
     api_problem::ApiProblem,
     object::{Object, ObjectRef},
@@ -424,6 +424,8 @@ pub enum Source {
     Kubelet(LogOrigin, Box<KubeletFact>),
     /// The kubelet's log says nothing about the Pod that is understood.
     NotInLog(LogOrigin, Box<RestOfLog>),
+    /// The kubelet's log cannot be read.
+    LogUnread(Box<LogProblem>),
 }
 
 impl Evidence {

@@ -7,6 +7,8 @@
 //! - A Pod is known by its UID alone, because a StatefulSet gives the next Pod the same name.
 //! - A message of the kubelet is in English in every locale; those of the programs that it runs, such as `umount`, are not.
 //!   So the step is recognised by the kubelet's words, and an error of which the words are not known is quoted.
+//! - `journalctl` prints the newest line first where it filters by a pattern and limits the lines, which is how a kubelet runs it
+//!   for a query (`pkg/kubelet/kubelet_server_journal_linux.go`). Such a text is turned round, line by line.
 //! - An unmount that was begun, has no answer, and is waited for in vain is `Waiting`: a mount whose server is dead.
 //!
 //! The words are those of `pkg/volume/util/operationexecutor/operation_generator.go`,
@@ -15,13 +17,17 @@
 mod entry;
 mod fact;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::{entry::entries, fact::Said};
+use self::{
+    entry::{entries, is_newest_first},
+    fact::Said,
+};
+use crate::api_problem::ApiProblem;
 
-/// The most bytes of a log that are read, its end: the newest entries are there.
+/// The most bytes of a log that are read, those of the newest entries.
 pub const LONGEST_LOG: usize = 256 * 1024;
 /// The longest entry, in bytes.
 const LONGEST_ENTRY: usize = 16 * 1024;
@@ -127,6 +133,42 @@ pub enum LogOrigin {
         /// The person's name.
         by: Arc<str>,
     },
+    /// The kubelet was asked for them, through the API server.
+    Queried,
+}
+
+/// The reason why a kubelet's log cannot be read through the API server. The words in it are bounded and without line breaks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogProblem {
+    /// The credentials lack the right to `get` `nodes/proxy`.
+    Forbidden,
+    /// The kubelet serves no logs: `enableSystemLogHandler` is false.
+    HandlerOff,
+    /// The kubelet answers no queries of logs: `enableSystemLogQuery` is false, which is the default.
+    QueryOff,
+    /// The kubelet refuses the query.
+    QueryRefused {
+        /// The kubelet's words.
+        said: String,
+    },
+    /// The kubelet's log is not in the journal of its node.
+    NoJournal,
+    /// The API server connects to no address that the Node has.
+    NoAddress,
+    /// The API server does not reach the kubelet.
+    Unreachable {
+        /// The API server's words.
+        said: String,
+    },
+    /// No answer in time: the API server waits for a kubelet without a limit of its own.
+    Silent {
+        /// The timeout.
+        seconds: u64,
+    },
+    /// The API server knows no Node of this name.
+    NoNode,
+    /// Another one.
+    Other(ApiProblem),
 }
 
 /// The extent of a log in which nothing about a Pod was recognised.
@@ -143,9 +185,15 @@ pub struct RestOfLog {
 /// Reads a log: lines of `journalctl`, of a file or of the API server's proxy, in klog's text or JSON format.
 pub fn read(text: &str) -> KubeletLog {
     let is_cut = text.len() > LONGEST_LOG;
-    let text = text.get(text.ceil_char_boundary(text.len().saturating_sub(LONGEST_LOG))..);
+    let newest = if is_newest_first(text) {
+        let newest = text.get(..text.floor_char_boundary(LONGEST_LOG)).unwrap_or_default();
+        Cow::Owned(newest.lines().rev().collect::<Vec<_>>().join("\n"))
+    } else {
+        let newest = text.get(text.ceil_char_boundary(text.len().saturating_sub(LONGEST_LOG))..);
+        Cow::Borrowed(newest.unwrap_or_default())
+    };
     let mut log = KubeletLog { is_cut, ..KubeletLog::default() };
-    for entry in entries(text.unwrap_or_default()) {
+    for entry in entries(&newest) {
         log.entries += 1;
         match fact::said(&entry) {
             Some(Said::Failed(fact)) => log.keep(fact),

@@ -3,6 +3,7 @@
 //! # Decisions
 //! - A log confirms a cause only where it says that the very step fails for which the cause stands. Anything else it says of
 //!   the Pod is shown, and the cause stays inferred: nothing in a log turns a diagnosis to another root.
+//! - A log that cannot be read is told with the reason: a person learns what to switch on, or that the node is out of reach.
 //! - Lines that say nothing of the Pod are evidence too: a person who pasted them learns for which words they were searched.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -11,7 +12,9 @@ use jiff::Timestamp;
 
 use super::{
     Cause, Confidence, Diagnosis, EVIDENCE, Evidence, Source,
-    kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, RestOfLog},
+    kubelet_log::{
+        KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, LogProblem, RestOfLog,
+    },
 };
 use crate::object::{ObjectRef, Uid};
 
@@ -50,6 +53,22 @@ impl KubeletReport {
         let rest = RestOfLog { entries: log.entries, others, is_cut: log.is_cut };
         Self { origin, at, facts, rest }
     }
+
+    /// Whether it says more than this one about the Pod, or is as much worth and newer. A query asks for a limited time and number
+    /// of lines, so an answer without a fact does not outweigh lines with one that a person found.
+    pub fn replaces(&self, older: &Self) -> bool {
+        let is_pasted = |report: &Self| matches!(report.origin, LogOrigin::Pasted { .. });
+        !self.facts.is_empty() || older.facts.is_empty() || is_pasted(self) || !is_pasted(older)
+    }
+}
+
+/// A kubelet's log that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadLog {
+    /// The reason.
+    pub problem: LogProblem,
+    /// The time of the last try.
+    pub at: Timestamp,
 }
 
 impl Diagnosis {
@@ -76,6 +95,23 @@ impl Diagnosis {
             Source::Kubelet(_, fact) => Some(&**fact),
             _ => None,
         })
+    }
+}
+
+/// Adds why logs cannot be read, by the UID of the Pod, in front of the evidence of each diagnosis.
+pub fn add_unread(diagnoses: &mut [Diagnosis], unread: &BTreeMap<Uid, UnreadLog>) {
+    for diagnosis in diagnoses {
+        let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
+        let Some(UnreadLog { problem, at }) = unread.get(pod) else { continue };
+        let of = ObjectRef {
+            group: "".into(),
+            kind: "Node".into(),
+            namespace: None,
+            name: node.clone(),
+        };
+        let source = Source::LogUnread(Box::new(problem.clone()));
+        diagnosis.evidence.insert(0, Evidence { of, source, said: String::new(), at: Some(*at) });
+        diagnosis.evidence.truncate(EVIDENCE);
     }
 }
 
@@ -220,6 +256,29 @@ mod tests {
         };
         assert_eq!(rest.others, [uid(recorded!("busy"))]);
         assert!(rest.entries > 20);
+    }
+
+    #[test]
+    fn log_that_cannot_be_read_is_evidence_and_changes_no_verdict() {
+        let mut diagnosis = diagnosed(MOUNTED, recorded!("busy"), &uid(recorded!("busy")));
+        assert_eq!(diagnosis.confidence, Confidence::Confirmed);
+        let before = diagnosis.clone();
+        let problem = LogProblem::Unreachable { said: "no route to host".into() };
+        let unread = UnreadLog { problem: problem.clone(), at: fixture::now() };
+        let told = |diagnosis: &mut Diagnosis, pod: &str| {
+            let unread = BTreeMap::from([(Uid::new(pod), unread.clone())]);
+            add_unread(std::slice::from_mut(diagnosis), &unread);
+        };
+        told(&mut diagnosis, "another");
+        assert_eq!(diagnosis, before);
+        told(&mut diagnosis, UID);
+        let first = diagnosis.evidence.remove(0);
+        assert_eq!(first.source, Source::LogUnread(Box::new(problem)));
+        assert_eq!((&*first.of.kind, &*first.of.name), ("Node", "n1"));
+        assert_eq!(diagnosis, before, "what the log said before stays");
+        let bare = first.without_words().unwrap();
+        let no_words = LogProblem::Unreachable { said: String::new() };
+        assert_eq!(bare.source, Source::LogUnread(Box::new(no_words)));
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn told(index: &Index) -> String {
                 Source::Unlistable(_) => "unlistable".to_owned(),
                 Source::Hidden(_) => "hidden".to_owned(),
                 Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
+                Source::LogUnread(problem) => format!("log unread: {problem:?}"),
                 Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
             writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();

@@ -10,7 +10,7 @@
 use super::{
     Diagnosis,
     cause::{Cause, Evidence, Source},
-    kubelet_log::{KubeletFact, LogOrigin},
+    kubelet_log::{KubeletFact, LogOrigin, LogProblem},
 };
 use crate::api_problem::{ApiProblem, ProblemCode};
 
@@ -62,6 +62,9 @@ impl Evidence {
                 (Source::Kubelet(by, Box::new(fact)), String::new())
             }
             Source::NotInLog(..) => return None,
+            Source::LogUnread(problem) => {
+                (Source::LogUnread(Box::new(without_quotation(problem))), String::new())
+            }
             Source::Field(_)
             | Source::Absent
             | Source::Deleted
@@ -109,6 +112,22 @@ fn without(problem: &ApiProblem) -> ApiProblem {
         },
     };
     if quotes { ApiProblem::Quoted(String::new()) } else { problem.clone() }
+}
+
+/// The same problem with a kubelet's log, with an empty quotation where it quotes somebody.
+fn without_quotation(problem: &LogProblem) -> LogProblem {
+    match problem {
+        LogProblem::QueryRefused { .. } => LogProblem::QueryRefused { said: String::new() },
+        LogProblem::Unreachable { .. } => LogProblem::Unreachable { said: String::new() },
+        LogProblem::Other(problem) => LogProblem::Other(without(problem)),
+        LogProblem::Forbidden
+        | LogProblem::HandlerOff
+        | LogProblem::QueryOff
+        | LogProblem::NoJournal
+        | LogProblem::NoAddress
+        | LogProblem::Silent { .. }
+        | LogProblem::NoNode => problem.clone(),
+    }
 }
 
 /// A word as Kubernetes writes reasons and the names of its components.

@@ -47,6 +47,36 @@ pub(super) fn entries(text: &str) -> impl Iterator<Item = Entry> {
     })
 }
 
+/// The most lines by whose times the order of a text is recognised.
+const LINES: usize = 200;
+
+/// Whether the text has the newest line first: whether the times of its entries go down more often than up. One step against the
+/// order may be the turn of the year, which klog does not write. Of a single entry, the first line comes last.
+pub(super) fn is_newest_first(text: &str) -> bool {
+    let lines = text.lines().map(|line| time_of(body(line.get(..PREFIX).unwrap_or(line))));
+    let lines: Vec<Option<&str>> = lines.take(LINES).collect();
+    let times: Vec<&str> = lines.iter().copied().flatten().collect();
+    if times.len() == 1 {
+        return lines.len() > 1 && lines.last().is_some_and(Option::is_some);
+    }
+    let (mut up, mut down) = (0, 0);
+    for (one, next) in times.iter().zip(times.iter().skip(1)) {
+        up += usize::from(one < next);
+        down += usize::from(one > next);
+    }
+    down > up
+}
+
+/// The time in the header of klog, as it is written: `1125 02:38:27.448531`, or the seconds of `{"ts":1795574558959.2722,…`.
+fn time_of(body: &str) -> Option<&str> {
+    if let Some(rest) = body.strip_prefix("{\"ts\":") {
+        return rest.split_once([',', '.']).map(|(seconds, _)| seconds);
+    }
+    let time = body.strip_prefix(['I', 'W', 'E', 'F'])?.get(..20)?;
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, ' ' | ':' | '.');
+    time.chars().all(is_part).then_some(time)
+}
+
 /// The first line of an entry.
 enum Start {
     Json(Entry),

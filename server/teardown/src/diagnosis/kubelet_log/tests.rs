@@ -206,6 +206,45 @@ fn end_of_a_long_log_counts() {
     assert_eq!(log.facts, read(recording("leftover")).facts);
 }
 
+/// The lines as a journal has them, and the same with the newest first.
+fn both_orders(text: &str) -> [String; 2] {
+    let prefixed = |line: &str| format!("Nov 25 02:40:36.780404 n1 kubelet[30004]: {line}");
+    let lines: Vec<String> = text.lines().map(prefixed).collect();
+    let newest_first: Vec<String> = lines.iter().rev().cloned().collect();
+    [lines.join("\n"), newest_first.join("\n")]
+}
+
+#[test]
+fn lines_with_the_newest_first_say_the_same() {
+    for (name, text, json) in RECORDED {
+        for text in [text, json] {
+            let [oldest_first, newest_first] = both_orders(text);
+            assert_eq!(read(&oldest_first), read(text), "{name}");
+            assert_eq!(read(&newest_first), read(text), "{name}");
+        }
+    }
+    // A single entry of several lines, and a log over the turn of the year.
+    let busy = recording("busy");
+    let last = &busy[busy.rfind("E1125").unwrap()..];
+    let last: String = last.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let [oldest_first, newest_first] = both_orders(&last);
+    assert_eq!(read(&newest_first), read(&oldest_first));
+    assert_eq!(read(&newest_first).facts[0].error, KubeletError::Busy);
+    let turned = format!("{}{busy}", busy.replace("1125 02:", "1231 23:"));
+    let [oldest_first, newest_first] = both_orders(&turned);
+    assert_eq!(read(&newest_first), read(&oldest_first));
+    assert_eq!(read(&newest_first).facts, read(busy).facts);
+}
+
+#[test]
+fn beginning_of_a_long_log_counts_where_the_newest_line_is_first() {
+    let noise = "I1125 01:38:26.376874   30004 kubelet.go:1] nothing\n".repeat(6000);
+    let [_, text] = both_orders(&format!("{noise}{}", recording("leftover")));
+    let log = read(&text);
+    assert!(log.is_cut);
+    assert_eq!(log.facts, read(recording("leftover")).facts);
+}
+
 #[test]
 fn number_of_facts_is_bounded() {
     let entry = |number: usize| {

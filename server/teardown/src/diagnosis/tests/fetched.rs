@@ -30,6 +30,12 @@ fn first(index: &Index) -> String {
     lines.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
+/// The questions to the API server.
+fn asked(index: &Index, graph: &Graph) -> std::collections::BTreeSet<Question> {
+    let diagnoses = diagnose(index, graph, fixture::now());
+    crate::wanted::wanted(index, graph, &diagnoses, fixture::now()).questions
+}
+
 const SILENT: &str = "
     node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
     pod shop/a node=n1 deleted=400 grace=30 containers=web:running
@@ -232,7 +238,7 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
     let questions = |text: &str| {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
-        crate::wanted::wanted(&index, &graph, &diagnose(&index, &graph, fixture::now()))
+        asked(&index, &graph)
     };
     assert!(questions("node n1\npod shop/a node=n1 containers=web:running").is_empty());
     let pods: String = (0..100)
@@ -242,6 +248,67 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
     assert!(asked.contains(&Question::NodeLeases));
     let events = asked.iter().filter(|it| matches!(it, Question::Events { .. })).count();
     assert_eq!(events, 12);
+}
+
+/// The queries to kubelets: node, Pods, and the minutes since their beginning.
+fn queries(index: &Index) -> Vec<String> {
+    let graph = Graph::of(index);
+    let diagnoses = diagnose(index, &graph, fixture::now());
+    let logs = crate::wanted::wanted(index, &graph, &diagnoses, fixture::now()).logs;
+    let line = |query: &crate::fetched::LogQuery| {
+        let pods: Vec<String> = query.pods.iter().map(ToString::to_string).collect();
+        let since = fixture::now().duration_since(query.since).as_mins();
+        format!("{}: {} since {since} min", query.node, pods.join(" "))
+    };
+    logs.iter().map(line).collect()
+}
+
+#[test]
+fn kubelets_that_live_are_asked_about_the_pods_that_they_hold_and_no_others() {
+    let asked = |text: &str| queries(&fixture::index(text));
+    assert_eq!(asked("node n1\npod shop/a node=n1 containers=web:running"), [""; 0]);
+    // The kubelet holds the containers, the volumes, the directory.
+    for held in ["containers=web:running", "phase=Failed containers=web:terminated"] {
+        let pod = format!("pod shop/a node=n1 deleted=400 grace=30 {held}");
+        assert_eq!(asked(&format!("node n1\n{pod}")), ["n1: pod:shop/a since 6 min"], "{held}");
+        assert_eq!(asked(&format!("{SILENT}\n{pod}")), [""; 0], "the node is silent");
+        assert_eq!(asked(&pod), [""; 0], "the node does not exist");
+    }
+    // Its lease says that it lives, or that it does not, whatever condition Ready says.
+    let mut index = fixture::index(REPORTING);
+    assert_eq!(queries(&index), ["n1: pod:shop/a since 6 min"]);
+    look(&mut index, Question::NodeLeases, "n1", "a", 60);
+    look(&mut index, Question::NodeLeases, "n1", "b", 50);
+    assert_eq!(queries(&index), ["n1: pod:shop/a since 6 min"]);
+    look(&mut index, Question::NodeLeases, "n1", "b", 5);
+    assert_eq!(queries(&index), [""; 0]);
+    // Others hold it: the grace period, a finalizer, an owner.
+    for (why, other) in [
+        ("grace", "pod shop/a node=n1 deleted=-100 grace=600 containers=web:running"),
+        ("finalizer", "pod shop/a node=n1 deleted=400 grace=0 finalizers=example.com/x"),
+        ("claim", "pvc shop/a deleted=400 finalizers=kubernetes.io/pvc-protection"),
+    ] {
+        assert_eq!(asked(&format!("node n1\n{other}")), [""; 0], "{why}");
+    }
+}
+
+#[test]
+fn a_node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
+    let asked = |text: &str| queries(&fixture::index(text));
+    let pod = |name: &str, node: &str, deleted: u32| {
+        format!("pod shop/{name} node={node} deleted={deleted} grace=30 containers=web:running\n")
+    };
+    let two = format!("node n1\n{}{}", pod("b", "n1", 400), pod("a", "n1", 900));
+    assert_eq!(asked(&two), ["n1: pod:shop/a pod:shop/b since 15 min"]);
+    let days = asked(&format!("node n1\n{}", pod("a", "n1", 300_000)));
+    let minutes: i64 = days[0].split(' ').rev().nth(1).unwrap().parse().unwrap();
+    assert!((60..=120).contains(&minutes), "{days:?}");
+    let pods: String = (0..30).map(|number| pod(&format!("p{number}"), "n1", 400)).collect();
+    assert_eq!(asked(&format!("node n1\n{pods}"))[0].matches("pod:").count(), 8);
+    let nodes: String = (0..30)
+        .map(|it| format!("node m{it}\n{}", pod(&format!("p{it}"), &format!("m{it}"), 400)))
+        .collect();
+    assert_eq!(asked(&nodes).len(), 6);
 }
 
 #[test]
@@ -264,7 +331,7 @@ fn pod_that_waits_for_the_volume_of_one_that_hangs_is_asked_about_too() {
         "{told}"
     );
     let graph = Graph::of(&index);
-    let asked = crate::wanted::wanted(&index, &graph, &diagnose(&index, &graph, fixture::now()));
+    let asked = asked(&index, &graph);
     assert!(asked.contains(&events_of("pod shop/c")) && !asked.contains(&events_of("pod shop/d")));
 }
 
