@@ -3,6 +3,8 @@
 use leptos::prelude::*;
 use teardown::advice::Advice;
 
+use super::subscription;
+
 /// Advice by the id of its diagnosis or plan.
 #[derive(Clone, Copy)]
 pub struct KnownAdvice {
@@ -33,6 +35,7 @@ impl KnownAdvice {
 
     /// The advice about a diagnosis, once it is known.
     pub fn of(self, diagnosis: &str) -> Option<Advice> {
+        subscription::end_with_owner();
         self.known.with(|known| find(known, diagnosis).cloned())
     }
 

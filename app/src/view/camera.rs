@@ -54,10 +54,19 @@ impl Camera {
 
     /// Once alive: measures, follows the selection, and keeps the scale in the address.
     pub(super) fn watch(self, address: Address) {
+        // A tab that nobody sees draws no frame, and would keep what waits for one.
+        let waits = StoredValue::new(false);
         Effect::new(move |_| {
             self.zoom.track();
             self.drawing.track();
-            request_animation_frame(move || self.moved());
+            if !waits.get_value() {
+                waits.set_value(true);
+                request_animation_frame(move || {
+                    if waits.try_set_value(false).is_none() {
+                        self.moved();
+                    }
+                });
+            }
         });
         Effect::new(move |_| {
             let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());

@@ -55,7 +55,13 @@ pub(crate) fn trouble() -> PageSeed {
     };
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
-    let shown = DiagnosisCard { diagnosis, contact, before: vec![], course: vec![], stamp: 0 };
+    let shown = DiagnosisCard {
+        diagnosis: diagnosis.into(),
+        contact,
+        before: vec![],
+        course: vec![],
+        stamp: 0,
+    };
     let line = |name: &str, said: &str, warns| Line {
         name: name.to_owned(),
         said: vec![said.to_owned()],

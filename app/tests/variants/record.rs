@@ -1,5 +1,7 @@
 //! The records of a view and their keys.
 
+use std::sync::Arc;
+
 use teardown::{
     demo::{Demo, FaultSwitch},
     diagnosis::{Cause, Confidence, Diagnosis, Impact, Waiting},
@@ -340,7 +342,13 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             without_endpoints: vec![object("service")],
         },
     };
-    DiagnosisCard { diagnosis, contact: vec![], before: vec![], course: vec![], stamp: 7 }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis),
+        contact: vec![],
+        before: vec![],
+        course: vec![],
+        stamp: 7,
+    }
 }
 
 fn diagnoses() -> Vec<DiagnosisCard> {

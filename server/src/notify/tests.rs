@@ -89,7 +89,13 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard { diagnosis, contact: vec![], before: vec![], course: vec![], stamp: 0 }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis),
+        contact: vec![],
+        before: vec![],
+        course: vec![],
+        stamp: 0,
+    }
 }
 
 /// A card in which everything that others may have written says `hunter2`.
@@ -133,7 +139,7 @@ fn card_with_words() -> DiagnosisCard {
     ];
     let evidence =
         sources.map(|(source, said)| Evidence { of: of.clone(), source, said, at: None });
-    card.diagnosis.evidence = evidence.to_vec();
+    Arc::make_mut(&mut card.diagnosis).evidence = evidence.to_vec();
     card.before = evidence.to_vec();
     card
 }
@@ -141,7 +147,7 @@ fn card_with_words() -> DiagnosisCard {
 #[test]
 fn notification_leaves_without_the_words_of_the_cluster_and_of_persons() {
     let mut of_driver = card_with_words();
-    of_driver.diagnosis.cause = Cause::DetachFailed {
+    Arc::make_mut(&mut of_driver.diagnosis).cause = Cause::DetachFailed {
         attacher: "disk.example".into(),
         node: "n1".into(),
         said: "hunter2".into(),

@@ -1,6 +1,8 @@
 //! The messages that a browser receives, and the records in them. A snapshot has all records of a topic, and a delta those
 //! that were put or removed since the revision before. [`fold`](crate::fold) makes and applies them.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -429,8 +431,8 @@ pub struct StepCard {
 /// The reason why deletions wait, as a card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiagnosisCard {
-    /// The diagnosis.
-    pub diagnosis: Diagnosis,
+    /// The diagnosis; shared, so that a page needs no code to copy one.
+    pub diagnosis: Arc<Diagnosis>,
     /// Labels that say whose the root is and where it runs, as names and values. A page gets them with the advice.
     #[serde(skip)]
     pub contact: Vec<(String, String)>,
@@ -449,7 +451,7 @@ impl DiagnosisCard {
     /// The same without the words of the cluster and of persons: codes, names and counts stay.
     pub fn without_words(&self) -> Self {
         let before = self.before.iter().filter_map(Evidence::without_words).collect();
-        Self { diagnosis: self.diagnosis.without_words(), before, ..self.clone() }
+        Self { diagnosis: Arc::new(self.diagnosis.without_words()), before, ..self.clone() }
     }
 }
 

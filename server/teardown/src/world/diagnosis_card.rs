@@ -1,6 +1,9 @@
 //! The card of a diagnosis: whom to call, and a number that changes with everything that its advice says.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -43,7 +46,7 @@ pub fn diagnosis_card<'a>(
     }
     // Half of it is enough to tell two states of one card apart.
     let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: diagnosis.clone(), contact, before, course, stamp }
+    DiagnosisCard { diagnosis: Arc::new(diagnosis.clone()), contact, before, course, stamp }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.
