@@ -104,12 +104,11 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 });
 
 test('S5, cut off: the same card for a node that lives, and it ends by itself', async ({ visit }) => {
-	await story(visit, 's5-cut-off', async ({ page, unwind, bar, picture }) => {
+	await story(visit, 's5-cut-off', async ({ page, unwind, bar }) => {
 		await start(bar, /^S5, cut off:/);
 		const card = await cardOf(page, /^Node node-b stopped reporting, so nobody confirms that its Pod ended\.$/);
 		// Its replacement waits for the disk.
 		await expect(card.getByText(/Deployment s5-cut-off\/writer starts no replacement until its Pod is gone/)).toBeVisible();
-		await picture(card);
 		// Nobody has checked, so nothing by force can be confirmed.
 		const taint = await choose(card, 'Mark node node-b as out of service');
 		await expect(taint).toContainText('A broken network looks the same from here');
@@ -138,11 +137,10 @@ test('S4: owner goes before its child, and the operator finishes the rest', asyn
 });
 
 test('S4, forced: namespace that was emptied by hand is created again and deleted', async ({ visit }) => {
-	await story(visit, 's4-forced', async ({ page, unwind, bar, picture }) => {
+	await story(visit, 's4-forced', async ({ page, unwind, bar }) => {
 		await start(bar, /^S4, forced:/);
 		const card = await cardOf(page, /^The finalizer mail\.example\/mailbox is left/);
 		await expect(card.getByText('Objects in a namespace that does not exist cannot be changed')).toBeVisible();
-		await picture(card);
 		await expect(card.locator('.way-title').first()).toHaveText('Create namespace s4-forced again and delete it');
 		const removal = await wayOf(card, 'Remove the finalizer mail.example/mailbox');
 		await expect(removal).toContainText('Not now: its namespace does not exist');

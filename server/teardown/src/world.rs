@@ -273,7 +273,8 @@ impl World<'_> {
         let finalizing =
             || self.index.get(&step.uid).is_some_and(|object| !object.finalizers.is_empty());
         let state = run.shown(step);
-        let is_open = !matches!(state, State::Gone | State::Skipped | State::CameBack);
+        let is_open =
+            !matches!(state, State::Gone | State::Kept | State::Skipped | State::CameBack);
         if run.state().is_ended() && is_open {
             let namespace = step.object.namespace.as_deref();
             return match self.index.presence(&step.kind, namespace, &step.uid) {

@@ -378,9 +378,14 @@ fn suspends_a_parent(entry: &Entry, evidence: &Evidence) -> bool {
         })
 }
 
-/// The UIDs of all steps of the plans of all runs.
+/// The UIDs of all objects that the plans of all runs delete.
 fn planned_uids(journal: &JournalRecords) -> BTreeSet<String> {
     let plans = journal.runs.iter().filter_map(|(_, plan)| journal.plans.get(plan));
-    let steps = plans.flat_map(|plan| list(plan, "/steps"));
+    let steps = plans.flat_map(|plan| list(plan, "/steps")).filter(|step| !stays(step));
     steps.map(|step| text(step, "/uid").to_owned()).collect()
+}
+
+/// Whether a step leaves its object there: a parent that is only suspended.
+fn stays(step: &Value) -> bool {
+    step["action"] == "suspend"
 }

@@ -9,7 +9,7 @@ use sandbox::{
 };
 use serde_json::Value;
 
-use super::{Evidence, USER, Violation, commands};
+use super::{Evidence, USER, Violation, commands, stays};
 use crate::{
     disk::{Commit, event_name},
     end_page::EndPage,
@@ -123,7 +123,7 @@ impl<'a> RunEnd<'a> {
 
     /// When the last of its objects was gone and its name was free.
     fn last_gone(&self, revision: u64) -> Option<u64> {
-        let left_out = |step: &&Value| self.skipped.contains(&step["id"].as_u64());
+        let left_out = |step: &&Value| stays(step) || self.skipped.contains(&step["id"].as_u64());
         let steps = self.steps().iter().filter(|step| !left_out(step));
         let mut gone = steps.map(|step| {
             let mut events = self.names.get(uid_of(step))?.iter().rev();
@@ -157,7 +157,8 @@ impl<'a> RunEnd<'a> {
             }
         }
         let (counted, total) = (&card["counts"]["Gone"], &card["total"]);
-        if counted.as_u64().unwrap_or_default() != gone || *total != self.steps().len() {
+        let deletions = self.steps().iter().filter(|step| !stays(step)).count();
+        if counted.as_u64().unwrap_or_default() != gone || *total != deletions {
             false_claims
                 .push(format!("its page counts {counted} gone of {total}, and shows {gone}"));
         }
@@ -174,6 +175,7 @@ impl<'a> RunEnd<'a> {
         match state {
             "Gone" | "CameBack" => happened.any(|event| event.change == Change::Deleted),
             "Skipped" => self.skipped.contains(&step["id"].as_u64()),
+            "Kept" => stays(step) && happened.any(|event| event.object["spec"]["suspend"] == true),
             _ if end == "finished" => false,
             "Present" | "Refused" => !self.is_deleted_by_it(uid, revision),
             "Requested" | "Terminating" | "Finalizing" => happened.any(|event| {

@@ -285,6 +285,14 @@ fn overlapping_calls_of_two_instances_are_a_violation() {
     history.check("I6");
 }
 
+#[test]
+fn deletion_of_a_parent_that_was_to_be_suspended_and_stay_is_a_violation() {
+    let mut history = well();
+    let step = json!({"id": 0, "uid": "a", "action": "suspend"});
+    history.evidence.journal.plans.insert("p".into(), json!({"steps": [step], "kept": []}));
+    history.check("I2");
+}
+
 /// A run of one step that nothing starts, and that lasts this long.
 fn idle(over: u64) -> History {
     let mut history = History::new(&["a"]);
