@@ -5,8 +5,28 @@ use std::sync::Arc;
 use crate::object::{Kind, Object};
 
 const ARGO_CD: &str = "argocd.argoproj.io/instance";
-const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/name";
-const HELM_RELEASE: &str = "helm.toolkit.fluxcd.io/name";
+
+/// The labels by which Flux marks what a controller of it applied: the parent's namespace and name.
+#[derive(Clone, Copy)]
+pub(crate) struct FluxMarks {
+    namespace: &'static str,
+    name: &'static str,
+}
+
+/// The labels of the kustomize-controller and of the helm-controller.
+pub(crate) const FLUX: [FluxMarks; 2] = [
+    FluxMarks {
+        namespace: "kustomize.toolkit.fluxcd.io/namespace",
+        name: "kustomize.toolkit.fluxcd.io/name",
+    },
+    FluxMarks {
+        namespace: "helm.toolkit.fluxcd.io/namespace",
+        name: "helm.toolkit.fluxcd.io/name",
+    },
+];
+/// The kinds and plurals of the parents with these labels.
+const FLUX_KINDS: [(&str, &str); 2] =
+    [("Kustomization", "kustomizations"), ("HelmRelease", "helmreleases")];
 
 /// An object that declares others, as the others name it, and makes them again while it exists: of Argo CD or of Flux.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +70,9 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         name,
         field: ARGO_CD,
     });
-    let of_flux = [
-        ("kustomize", KUSTOMIZATION, "Kustomization", "kustomizations"),
-        ("helm", HELM_RELEASE, "HelmRelease", "helmreleases"),
-    ];
-    let of_flux = of_flux.into_iter().filter_map(|(tool, field, kind, plural)| {
-        let (namespace, name) = flux_owner(object, tool)?;
+    let of_flux = FLUX.into_iter().zip(FLUX_KINDS).filter_map(|(marks, (kind, plural))| {
+        let (namespace, name) = flux_owner(object, marks)?;
+        let field = marks.name;
         let group = field.strip_suffix("/name").unwrap_or_default();
         Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name, field })
     });
@@ -81,7 +98,6 @@ pub(crate) fn argo_cd_application(object: &Object) -> Option<Arc<str>> {
 }
 
 /// The namespace and the name of the Kustomization or HelmRelease of Flux that an object belongs to.
-pub(crate) fn flux_owner(object: &Object, tool: &str) -> Option<(Arc<str>, Arc<str>)> {
-    let field = |field: &str| label(object, &format!("{tool}.toolkit.fluxcd.io/{field}"));
-    Some((field("namespace")?, field("name")?))
+pub(crate) fn flux_owner(object: &Object, marks: FluxMarks) -> Option<(Arc<str>, Arc<str>)> {
+    Some((label(object, marks.namespace)?, label(object, marks.name)?))
 }

@@ -120,9 +120,12 @@ fn changed(change: &Evidence, diagnosis: &Diagnosis) -> String {
     let said = fact(change);
     let Some(at) = change.at else { return said };
     let seconds = at.duration_since(diagnosis.since).as_secs();
-    let side = if seconds < 0 { "before" } else { "after" };
-    let apart = duration(seconds.saturating_abs());
-    format!("{said} at {}, {apart} {side} the first deletion that waits", time_of_day(at))
+    let apart = match seconds {
+        0 => "in the same second as".to_owned(),
+        ..0 => format!("{} before", duration(seconds.saturating_abs())),
+        _ => format!("{} after", duration(seconds)),
+    };
+    format!("{said} at {}, {apart} the first deletion that waits", time_of_day(at))
 }
 
 /// A text in Markdown that means nothing but itself: the cluster’s words may hold marks of it.

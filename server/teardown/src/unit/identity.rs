@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::{
-    declaration::{argo_cd_application, flux_owner, label},
+    declaration::{FLUX, argo_cd_application, flux_owner, label},
     labels::PART_OF,
     object::Object,
 };
@@ -33,7 +33,7 @@ pub(super) fn installed_with(object: &Object) -> Option<Arc<str>> {
     };
     let argo_cd = || Some(format!("argocd:{}", argo_cd_application(object)?));
     let flux = || {
-        let owner = ["kustomize", "helm"].iter().find_map(|tool| flux_owner(object, tool));
+        let owner = FLUX.into_iter().find_map(|marks| flux_owner(object, marks));
         owner.map(|(namespace, name)| format!("flux:{namespace}/{name}"))
     };
     let kapp = || Some(format!("kapp:{}", label(object, "kapp.k14s.io/app")?));
