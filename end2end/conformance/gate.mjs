@@ -16,7 +16,7 @@ const suite = /^end2end\/conformance\/(?!gate)[^/.]+\.mjs$|^end2end\/cluster\/(g
 /** The files of cases that a part of the sandbox answers. @type {[RegExp, string[]][]} */
 const answeredBy = [
 	[/^api\/(authorize|escalation|impersonate|review)/, ['access']],
-	[/^api\/(discovery|openapi)/, ['discovery']],
+	[/^api\/(discovery|openapi|proxy)/, ['discovery']],
 	[/^api\/(columns|list|page|encode|protobuf)/, ['reading']],
 	[/^(api\/watch|watch_cache|store)/, ['watching']],
 	[/^api\/(body|query|request|strict)/, ['input']],

@@ -479,6 +479,8 @@ test('named: any field that names the kind counts, another name, kind, namespace
 		{ storage: [{ credentialsSecret: 'keys' }] },
 		{ secretRef: { name: 'keys' } },
 		{ backup: { kind: 'Secret', name: 'keys' } },
+		{ imagePullSecrets: [{ name: 'keys' }] },
+		{ secretNames: ['other', 'keys'] },
 	])
 		assert.deepEqual(deleting([custom(spec)], secret), ['named'], JSON.stringify(spec));
 	for (const other of [

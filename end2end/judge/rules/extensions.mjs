@@ -22,16 +22,15 @@ export const definition = whereTeardownDeletes(({ object: { kind, spec }, state 
 
 /**
  * Whether a value has a field, at any depth, that names an object of this kind: `credentialsSecret`, `secretName`, `configMapRef`.
- * @param {any} value @param {string} kind @param {string} name @returns {boolean}
+ * @param {any} value @param {string} kind @param {string} name @param {string} [field] @returns {boolean}
  */
-function names(value, kind, name) {
+function names(value, kind, name, field = '') {
+	if (Array.isArray(value)) return value.some((entry) => names(entry, kind, name, field));
+	const isOfKind = new RegExp(`${kind}s?(Name|Ref)?s?$`, 'i').test(field);
+	if (isOfKind && [value, value?.name].includes(name)) return true;
 	if (!value || typeof value !== 'object') return false;
 	if (value.kind === kind && value.name === name) return true;
-	const isOfKind = (/** @type {string} */ field) => new RegExp(`${kind}s?(Name|Ref)?$`, 'i').test(field);
-	return Object.entries(value).some(
-		([field, inner]) =>
-			(isOfKind(field) && [inner, inner?.name].includes(name)) || names(inner, kind, name),
-	);
+	return Object.entries(value).some(([inner, part]) => names(part, kind, name, inner));
 }
 
 /** A ConfigMap or Secret goes after the custom resources whose specs name it. */

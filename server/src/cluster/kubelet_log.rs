@@ -83,7 +83,7 @@ pub(super) async fn query_kubelets(
             (Ok(_), _) => 0,
             (Err(_), before) => before.map_or(0, |it| it.failures).saturating_add(1),
         };
-        let wait = (AGAIN * failures.saturating_add(1)).max(later.unwrap_or_default()).min(LATEST);
+        let wait = (AGAIN * failures.saturating_add(1)).min(LATEST).max(later.unwrap_or_default());
         asked.insert(query.node.clone(), Asked { due: Instant::now() + wait, failures });
         let answered = Incoming::KubeletAnswered { pods: query.pods.clone(), answer };
         mailbox.send(answered).await.map_err(|_| HubGone)?;

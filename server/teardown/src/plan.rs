@@ -12,7 +12,8 @@
 //! - A workload that clears finalizers goes after the objects that have them, and so does an owner of it. Edges that are
 //!   only inferred yield where they would close a cycle; the plan names those that it gave up.
 //! - A parent that stays because it declares something that stays is suspended by a step of its own, and is left so: active,
-//!   it would make again what goes. A parent that a person left out, or that others' objects need, is not touched.
+//!   it would make again what goes. A parent is not touched that stays for another reason: a person left it or its namespace out,
+//!   nobody declared it part of the unit, or it declares objects of others.
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 

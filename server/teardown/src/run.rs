@@ -501,13 +501,15 @@ impl Run {
             [0; 5];
         for (step, progress) in self.steps() {
             let was_requested = progress.requested.is_some() || taken.contains(&step.id);
+            if step.action == StepAction::Suspend {
+                continue;
+            }
             *match progress.furthest_stage() {
                 Stage::Gone | Stage::CameBack => &mut gone,
                 Stage::Requested => &mut requested,
                 Stage::Terminating if was_requested => &mut requested,
                 Stage::Terminating => &mut already_terminating,
-                Stage::Suspended => continue,
-                Stage::Waiting | Stage::Calling(_) | Stage::Skipped => {
+                Stage::Waiting | Stage::Calling(_) | Stage::Suspended | Stage::Skipped => {
                     if progress.effect_unknown {
                         &mut effect_unknown
                     } else if taken.contains(&step.id) {

@@ -4,7 +4,8 @@
 //! - A field names something if it ends in `Ref`, `Reference` or `Name`, or in a kind that Pods use, such as
 //!   `credentialsSecret`; and so does an object with a `kind` and a `name`. What is left of the field is the kind:
 //!   `sourceTopicRef` names a SourceTopic or a Topic of the object's own group. A name that fits nothing in the cluster is no
-//!   edge, so a wrong guess costs a lookup.
+//!   edge. A guess that fits by chance puts an object later, or keeps it for an object of others.
+//! - A spec that cannot be read names nothing. One odd object must not hide its whole kind.
 //! - The binding of a claim, `claimRef`, names what the object is for, not what it needs: it goes after that.
 //! - The specs are read by the watch and not by a task when a plan is made: what was read then could have changed at the start,
 //!   and the map would not show why an object goes first. Only the names are kept. The price is that whole custom resources
@@ -40,6 +41,8 @@ const CORE: [(&str, &str); 7] = [
 const ABBREVIATION: usize = 3;
 /// The fields by which an object names what it is bound to.
 const BINDINGS: [&str; 1] = ["claimRef"];
+/// The longest path of a field that is kept, in bytes.
+const LONGEST: usize = 256;
 
 /// The names in a spec, in the order of its fields.
 pub(super) fn names(kind: &Kind, spec: &Value) -> Names {
@@ -86,8 +89,12 @@ impl Search<'_> {
         }
     }
 
+    /// Searches a part of a value, unless its path is none that a person could read.
     fn inside(&mut self, step: &str, search: impl FnOnce(&mut Self)) {
         let length = self.field.len();
+        if length + step.len() > LONGEST || !step.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return;
+        }
         self.field.push_str(step);
         search(self);
         self.field.truncate(length);
@@ -96,7 +103,7 @@ impl Search<'_> {
     /// Whether an object is a reference. If so, it is kept.
     fn object(&mut self, key: &str, value: &Value) -> bool {
         let part = |name: &str| value.get(name).and_then(Value::as_str).filter(|it| is_name(it));
-        let Some(name) = part("name") else { return false };
+        let Some(name) = part("name").filter(|it| is_object_name(it)) else { return false };
         let namespace = part("namespace");
         let Some(kind) = part("kind") else { return self.named(key, name, namespace) };
         let group = group_of(value).unwrap_or_else(|| self.usual_group(kind)).to_owned();
@@ -110,6 +117,9 @@ impl Search<'_> {
             "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => "apps",
             "Job" | "CronJob" => "batch",
             "Pod" | "Namespace" | "Node" | "PersistentVolume" => "",
+            "StorageClass" => "storage.k8s.io",
+            "Ingress" | "IngressClass" => "networking.k8s.io",
+            "PriorityClass" => "scheduling.k8s.io",
             _ if CORE.iter().any(|(_, core)| *core == kind) => "",
             _ => &self.kind.group,
         }
@@ -117,7 +127,7 @@ impl Search<'_> {
 
     /// Keeps the name, if a field of this name names something. Returns whether it does.
     fn named(&mut self, key: &str, name: &str, namespace: Option<&str>) -> bool {
-        if !is_name(name) {
+        if !is_object_name(name) {
             return false;
         }
         let (stem, is_reference) = stem(key);
@@ -130,8 +140,8 @@ impl Search<'_> {
         if !is_reference || stem.is_empty() {
             return false;
         }
-        let group = self.kind.group.clone();
         for kind in kinds(stem) {
+            let group = self.usual_group(&kind).to_owned();
             self.push(&group, &kind, namespace, name);
         }
         true
@@ -146,6 +156,14 @@ impl Search<'_> {
             field: self.field.as_str().into(),
         });
     }
+}
+
+/// Whether a text has only what the names of most objects may have (`validation.IsDNS1123Subdomain`), so that few other values
+/// are taken for names.
+fn is_object_name(text: &str) -> bool {
+    let may_be =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    is_name(text) && text.bytes().all(may_be)
 }
 
 /// A field without the ending of a reference, and whether it had one.

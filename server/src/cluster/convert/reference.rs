@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use teardown::object::{Facts, Kind, Reference, References};
 
 use super::{
     Meta, Unreadable, custom,
     names::{MOST, Names, group_of, is_name},
-    or_default,
 };
 
 /// The way in which a field names something.
@@ -145,9 +144,18 @@ pub(super) fn is_read(kind: &Kind) -> bool {
 /// Reads an object of which only the references matter.
 pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Named { metadata, spec, provisioner, driver, driver_name } = serde_json::from_str(json)?;
-    let names = match fields(kind) {
-        Some(fields) => listed(fields, &spec),
-        None => custom::names(kind, &spec),
+    let spec = spec.map_or("null", RawValue::get);
+    let (spec, names) = match fields(kind) {
+        Some(fields) => {
+            let spec = serde_json::from_str(spec)?;
+            let names = listed(fields, &spec);
+            (spec, names)
+        }
+        None => {
+            let spec = serde_json::from_str(spec).unwrap_or_default();
+            let names = custom::names(kind, &spec);
+            (spec, names)
+        }
     };
     let text = |name: &str| spec.get(name).and_then(Value::as_str).filter(|it| is_name(it));
     let controller = match (&*kind.group, &*kind.kind) {
@@ -155,7 +163,10 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         (GATEWAY, "GatewayClass") => text("controllerName"),
         _ => None,
     };
-    let driver = provisioner.or(driver).or(driver_name).filter(|it| is_name(it));
+    let driver = [provisioner, driver, driver_name]
+        .into_iter()
+        .flatten()
+        .find_map(|it| serde_json::from_str::<Arc<str>>(it.get()).ok().filter(|it| is_name(it)));
     let references =
         References { names: names.into_list(), controller: controller.map(Arc::from), driver };
     let is_empty = references == References::default();
@@ -163,19 +174,19 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
     Ok((metadata, facts))
 }
 
-/// An object with its spec as it is, and the fields outside of a spec by which classes name their driver.
+/// An object with its spec as it was sent, and the fields outside of a spec by which classes name their driver.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct Named<'a> {
     metadata: Meta,
-    #[serde(default, deserialize_with = "or_default")]
-    spec: Value,
-    #[serde(default)]
-    provisioner: Option<Arc<str>>,
-    #[serde(default)]
-    driver: Option<Arc<str>>,
-    #[serde(default)]
-    driver_name: Option<Arc<str>>,
+    #[serde(borrow, default)]
+    spec: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    provisioner: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    driver: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    driver_name: Option<&'a RawValue>,
 }
 
 /// The names in the fields of a table.

@@ -387,10 +387,13 @@ pub(super) fn suspended<'a>(
     kept: &BTreeMap<Uid, KeptReason>,
     going: &BTreeSet<&Uid>,
 ) -> Vec<&'a Object> {
-    let declares_what_stays = |reason: &KeptReason| {
-        matches!(reason, KeptReason::NeededBy { edge: EdgeKind::Declares, .. })
+    let declares_what_stays = |uid: &Uid| {
+        graph.to(uid).any(|edge| edge.kind == EdgeKind::Declares && kept.contains_key(&edge.from))
     };
-    let parents = kept.iter().filter(|(_, reason)| declares_what_stays(reason));
+    // Of several reasons the one of an object outside the unit is recorded, so that here nobody else needs the parent.
+    let parents = kept.iter().filter(|(uid, reason)| {
+        matches!(reason, KeptReason::NeededBy { .. }) && declares_what_stays(uid)
+    });
     let mut left: Vec<&Object> = parents.filter_map(|(uid, _)| Some(&**index.get(uid)?)).collect();
     let mut suspended: Vec<&Object> = Vec::new();
     loop {

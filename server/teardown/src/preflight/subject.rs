@@ -37,10 +37,11 @@ impl<'a> Subject<'a> {
         self.case.index
     }
 
-    /// The steps whose objects exist, with the objects.
+    /// The steps whose objects exist and go, with the objects.
     pub(super) fn objects(&self) -> impl Iterator<Item = (&'a Step, &'a Arc<Object>)> + use<'a> {
         let index = self.case.index;
-        self.plan.steps.iter().filter_map(move |step| Some((step, index.get(&step.uid)?)))
+        let going = self.plan.steps.iter().filter(|step| step.action != StepAction::Suspend);
+        going.filter_map(move |step| Some((step, index.get(&step.uid)?)))
     }
 
     /// The objects that the run deletes by a call of its own.

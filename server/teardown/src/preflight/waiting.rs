@@ -10,7 +10,7 @@ use crate::object::Uid;
 
 /// The diagnoses that concern objects of the plan.
 pub(super) fn already_deleted(subject: &Subject<'_>, notes: &mut Notes) {
-    let planned: HashSet<&Uid> = subject.plan.steps.iter().map(|step| &step.uid).collect();
+    let planned: HashSet<&Uid> = subject.objects().map(|(step, _)| &step.uid).collect();
     for diagnosis in subject.diagnoses {
         let ends_by_itself = diagnosis.cause.may_pass() && !diagnosis.stuck;
         let severity = if ends_by_itself { Severity::Warning } else { Severity::Refusal };

@@ -364,6 +364,8 @@ impl Run {
         // A name belongs to one object, so that nothing else has it while this object is there.
         let again = match context.index.get(&step.uid) {
             Some(_) => None,
+            // A parent that stays need not go, so that it cannot come back.
+            None if step.action == StepAction::Suspend => None,
             None => context.index.named(&step.object),
         };
         match (progress.stage, again) {

@@ -315,6 +315,14 @@ fn custom_resource_of_an_unknown_kind_names_what_it_needs() {
             ],
         ),
         (
+            r#"{"deploymentName": "web", "storageClassName": "fast", "clientSecret": "S3cr3t/Value="}"#,
+            vec![
+                "Deployment.apps web by spec.deploymentName",
+                "StorageClass.storage.k8s.io fast by spec.storageClassName",
+                "Class.example.com fast by spec.storageClassName",
+            ],
+        ),
+        (
             r#"{"name": "x", "names": ["y"], "ref": "z", "claimRef": {"kind": "Claim", "name": "c"},
                 "displayname": "d", "topicRef": {"namespace": "ops"}, "brokerName": "", "secret": {"key": "k"}}"#,
             vec![],
@@ -331,6 +339,12 @@ fn huge_spec_of_a_custom_resource_is_read_in_part() {
     };
     assert_eq!(names("example.com/v1 Widget", &deep(3)).len(), 1);
     assert_eq!(names("example.com/v1 Widget", &deep(40)), [""; 0]);
+    assert_eq!(names("example.com/v1 Widget", &deep(200)), [""; 0], "its kind stays readable");
+    let driver = read("example.com/v1 Widget", r#""driver": {"a": 1}, "provisioner": [7]"#);
+    assert_eq!(driver.facts, Facts::None);
+    let key = |key: &str| format!(r#"{{"{key}": {{"topicName": "t"}}}}"#);
+    assert_eq!(names("example.com/v1 Widget", &key(&"k".repeat(300))), [""; 0]);
+    assert_eq!(names("example.com/v1 Widget", &key("a\\u202e")), [""; 0]);
     let wide = |values: usize| format!(r#"{{"a": [{}0], "topicName": "t"}}"#, "0,".repeat(values));
     assert_eq!(names("example.com/v1 Widget", &wide(100)).len(), 1);
     assert_eq!(names("example.com/v1 Widget", &wide(20_000)), [""; 0]);

@@ -87,7 +87,7 @@ impl Run {
             let since = planned.and_then(Progress::suspended);
             if facts.active.is_some() {
                 let will_be_suspended = planned.is_some_and(|progress| {
-                    progress.stage != Stage::Skipped
+                    !matches!(progress.stage, Stage::Skipped | Stage::Suspended)
                         && since.is_none_or(|since| now < later(since, WATCH_LAG))
                 });
                 if will_be_suspended {

@@ -253,3 +253,31 @@ fn parent_of_something_that_stays_is_suspended_and_stays_so() {
     assert_eq!(scenario.run.state(), RunState::Finished);
     assert_eq!(scenario.run.suspensions().count(), 1, "it is shown until it is put back");
 }
+
+#[test]
+fn parent_that_stays_and_becomes_active_again_holds_its_objects_and_says_so() {
+    let suspended = KEEPS.replace("web of=shop\n", "web of=shop state=suspended\n");
+    let hold = "cm:shop/held";
+    let held = format!(
+        "{suspended}\n cm shop/held of=shop labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop\n \
+         pod shop/user of=shop uses=config:held"
+    );
+    let mut scenario = Scenario::of(&held);
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "DELETE Pod shop/user"]);
+    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Suspended);
+    assert_eq!(scenario.run.suspensions().count(), 0, "somebody else suspended it");
+    scenario.applied(&parent("active"));
+    scenario.reconcile();
+    assert!(matches!(problem(&scenario, hold), Some(UnknownReason::ParentActive { .. })));
+}
+
+#[test]
+fn parent_that_stays_and_that_somebody_replaces_holds_no_run_up() {
+    let mut scenario = Scenario::of(KEEPS);
+    scenario.reconcile();
+    scenario.gone("Kustomization.kustomize.toolkit.fluxcd.io shop/web");
+    scenario
+        .applied("Kustomization.kustomize.toolkit.fluxcd.io shop/web uid=other state=suspended");
+    scenario.reconcile();
+    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Gone);
+}
