@@ -296,6 +296,9 @@ impl Cluster {
 mod tests {
     use std::time::Duration;
 
+    use jiff::Timestamp;
+    use teardown::{fetched::LogQuery, object::Uid};
+
     use super::*;
     use crate::cluster::fake::now;
 
@@ -324,6 +327,28 @@ mod tests {
         let access = Access { kubeconfig: Some("/nowhere/logs.yaml".into()), context: None };
         let error = cluster().reading_kubelet_logs_as(access).await.err().unwrap();
         assert_eq!(error.to_string(), "kubeconfig /nowhere/logs.yaml does not exist");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kubelets_are_asked_with_their_own_credentials_and_by_nobody_else() {
+        let answer = |_| now(404, "");
+        let ((own, asked_by_own), (kubelets, asked_of_kubelets)) =
+            (fake::client(answer), fake::client(answer));
+        let node: Arc<str> = "node-a".into();
+        let query = LogQuery { node, pods: vec![Uid::new("u")], since: Timestamp::UNIX_EPOCH };
+        let wanted = Wanted { logs: [query].into(), ..Wanted::default() };
+        let (_wants, wanted) = channel::channel(wanted);
+        let cluster = Cluster::of(own, "fake".into(), None);
+        let cluster = Cluster { kubelets: Some(kubelets), wanted: Some(wanted), ..cluster };
+        let (mailbox, mut incoming) = mpsc::channel(4);
+        let (_orders, receiver) = mpsc::channel(4);
+        let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
+        while !matches!(incoming.recv().await, Some(Incoming::KubeletAnswered { .. })) {}
+        task.abort();
+        let is_of_kubelets = |seen: &fake::Seen| seen.path.contains("/proxy/");
+        assert!(asked_of_kubelets.lock().unwrap().iter().all(is_of_kubelets));
+        assert!(!asked_of_kubelets.lock().unwrap().is_empty());
+        assert!(!asked_by_own.lock().unwrap().iter().any(is_of_kubelets));
     }
 
     #[tokio::test(start_paused = true)]
