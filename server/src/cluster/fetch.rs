@@ -21,10 +21,11 @@ use teardown::{
 };
 use tokio::{
     sync::watch,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep},
 };
 
 use super::{
+    asked::{Asked, until},
     backoff::backoff,
     report::{HubGone, Report},
     request::{self, ApiClient, segment},
@@ -94,19 +95,6 @@ pub(super) async fn fetch(
         let answer = answer.map_err(|unanswered| unanswered.problem);
         report.tell(Observation::Fetched { question, answer }).await?;
         sleep(pause).await;
-    }
-}
-
-/// When a question is due, and how often in a row it has failed.
-struct Asked {
-    due: Instant,
-    failures: u32,
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }
 

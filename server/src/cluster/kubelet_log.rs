@@ -27,10 +27,11 @@ use teardown::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep_until},
+    time::Instant,
 };
 
 use super::{
+    asked::{Asked, until},
     report::HubGone,
     request::{self, Answer, ApiClient, Failure, segment},
     status::Status,
@@ -87,19 +88,6 @@ pub(super) async fn query_kubelets(
         asked.insert(query.node.clone(), Asked { due: Instant::now() + wait, failures });
         let answered = Incoming::KubeletAnswered { pods: query.pods.clone(), answer };
         mailbox.send(answered).await.map_err(|_| HubGone)?;
-    }
-}
-
-/// When a node may be asked again, and how often in a row it gave no log.
-struct Asked {
-    due: Instant,
-    failures: u32,
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Custom resources of kinds that Unwind does not know, read by a whole server from the sandbox under paused time.
 
-use std::time::Duration;
-
 use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
 use serde_json::{Value, json};
 use teardown::{
@@ -9,32 +7,14 @@ use teardown::{
     relation::EdgeKind,
 };
 
-use super::setup::{Server, create};
+use super::setup::{Server, create, define};
 
 const GROUP: &str = "queue.example";
 
-fn define(world: &mut ControlPlane, plural: &str, kind: &str) {
-    let definition = json!({
-        "metadata": {"name": format!("{plural}.{GROUP}")},
-        "spec": {
-            "group": GROUP, "scope": "Namespaced",
-            "names": {"plural": plural, "kind": kind, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-            }],
-        },
-    });
-    create(world, "apiextensions.k8s.io", "customresourcedefinitions", "", definition);
-    world.run_until_idle();
-    world.cluster.clock.advance(Duration::from_secs(5));
-    world.run_until_idle();
-}
-
 /// The unit `shop`: a Broker, a Topic that names it, and a Topic that names a Broker of another namespace.
 fn shop(world: &mut ControlPlane) {
-    define(world, "brokers", "Broker");
-    define(world, "topics", "Topic");
+    define(world, GROUP, "brokers", "Broker");
+    define(world, GROUP, "topics", "Topic");
     let of_unit =
         |name: &str| json!({"name": name, "labels": {"app.kubernetes.io/part-of": "shop"}});
     create(world, "", "namespaces", "", json!({"metadata": of_unit("shop")}));

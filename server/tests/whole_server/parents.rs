@@ -13,7 +13,7 @@ use teardown::{
     unknown_reason::UnknownReason,
 };
 
-use super::setup::{Server, create};
+use super::setup::{Server, create, define};
 
 const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 
@@ -26,21 +26,7 @@ fn metadata(name: &str, labels: &Value) -> Value {
 /// The unit `shop`: a namespace with a ConfigMap and a claim that the Kustomization `web` declares, and a ConfigMap that it does
 /// not. The Kustomization is in the unit if its namespace is.
 fn shop(world: &mut ControlPlane, parent: &str, spec: &Value) {
-    let definition = json!({
-        "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
-        "spec": {
-            "group": FLUX, "scope": "Namespaced",
-            "names": {"plural": "kustomizations", "kind": "Kustomization", "singular": "kustomization", "listKind": "KustomizationList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-            }],
-        },
-    });
-    create(world, "apiextensions.k8s.io", "customresourcedefinitions", "", definition);
-    world.run_until_idle();
-    world.cluster.clock.advance(Duration::from_secs(5));
-    world.run_until_idle();
+    define(world, FLUX, "kustomizations", "Kustomization");
     for name in ["shop", "flux"] {
         let of_unit = metadata(name, &json!({}));
         let metadata = if name == "shop" { of_unit } else { json!({"name": name}) };

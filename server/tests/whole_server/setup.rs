@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use sandbox::{
     cluster::Actor, control_plane::ControlPlane, controller::timing::Timing, service::Sandbox,
 };
+use serde_json::json;
 use server::{
     chance::Chance,
     cluster::Cluster,
@@ -113,4 +114,23 @@ pub(crate) fn create(
     object: serde_json::Value,
 ) {
     world.cluster.create(&Actor::admin(), group, plural, namespace, object).unwrap();
+}
+
+/// Defines a namespaced kind with any content, and waits until it is served.
+pub(crate) fn define(world: &mut ControlPlane, group: &str, plural: &str, kind: &str) {
+    let definition = json!({
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    create(world, "apiextensions.k8s.io", "customresourcedefinitions", "", definition);
+    world.run_until_idle();
+    world.cluster.clock.advance(Duration::from_secs(5));
+    world.run_until_idle();
 }

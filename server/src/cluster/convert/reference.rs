@@ -1,6 +1,6 @@
 //! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies and custom resources. Of
 //! widespread projects there is a table of the fields that name something; of all other custom resources, [`custom`] guesses.
-//! What the parents of Flux and Argo CD name is not read: of them only the state matters ([`parent`](super::parent)).
+//! The parents of Flux and Argo CD are read for their state alone ([`parent`](super::parent)): their names make no edge.
 
 use std::sync::Arc;
 
