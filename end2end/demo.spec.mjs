@@ -209,7 +209,7 @@ test('teardown of a healthy application finishes', async ({ visit }) => {
 		await page.getByRole('button', { name: 'Time ×10' }).click();
 		await tearDown(page, 'shop');
 		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
-		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+		await expect(page.getByText('Everything to delete is gone')).toBeVisible();
 	});
 });
 

@@ -46,7 +46,7 @@ async function tearDownThroughKill({ unwind, visit }) {
 	for (const page of [li, wang]) {
 		await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 40_000 });
 		await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
-		await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+		await expect(page.getByText('Everything to delete is gone')).toBeVisible();
 		await expect(page.getByText(/continued after a restart of the server/)).toBeVisible();
 		await expect(page.getByText('The server was restarted; the run continues')).toHaveCount(1);
 		// The live region says the same some seconds later.

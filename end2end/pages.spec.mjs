@@ -192,7 +192,7 @@ test('unit and run without JavaScript are readable', async ({ unwind, visit }) =
 	await expect(page.getByRole('link', { name: /ledger-orderer-0/ }).first()).toBeVisible();
 	await page.goto(run);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
-	await expect(page.getByText('Everything in the plan is gone')).toBeVisible();
+	await expect(page.getByText('Everything to delete is gone')).toBeVisible();
 });
 
 test('open run without JavaScript is readable, and a reload shows its progress', { tag: '@real' }, async ({ cluster, unwind, visit }) => {

@@ -154,7 +154,7 @@ test('paused run sends nothing, and the resumed run finishes', async ({ cluster,
 	await page.getByRole('button', { name: 'Resume' }).click();
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	await expect(page.getByText('Li resumed the run')).toBeVisible();
-	await expect(page.getByText('Everything in the plan is gone', { exact: true })).toBeVisible();
+	await expect(page.getByText('Everything to delete is gone', { exact: true })).toBeVisible();
 });
 
 test('finished run is readable after its unit is gone, after a restart and without JavaScript', async ({
@@ -180,7 +180,7 @@ test('finished run is readable after its unit is gone, after a restart and witho
 		for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S/);
 		expect(lines[0]).toContain(' started the run');
 		expect(lines.filter((line) => line.endsWith(' Deployment bystander/report is gone'))).toHaveLength(1);
-		expect(lines.at(-1)).toContain('Everything in the plan is gone');
+		expect(lines.at(-1)).toContain('Everything to delete is gone');
 	}
 });
 
@@ -256,5 +256,5 @@ refusing('skipping a step first names the steps that are skipped with it', async
 		await expect.poll(() => skipped.count()).toBeGreaterThan(left);
 	}
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
-	await expect(page.getByText(/^Everything in the plan is gone except \d+ objects$/)).toBeVisible();
+	await expect(page.getByText(/^Everything to delete is gone except \d+ objects$/)).toBeVisible();
 });

@@ -295,9 +295,9 @@ impl Hub {
                 let known = self.read_plan(&plan);
                 send_reply(reply, known.map(|_| self.preflights.read(&plan)));
             }
-            Incoming::Answered { plan, attempt, step, answer } => {
+            Incoming::Answered { plan, attempt, question, answer } => {
                 let now = self.cluster.now();
-                self.preflights.answer(&plan, attempt, step, answer, now);
+                self.preflights.answer(&plan, attempt, question, answer, now);
             }
             Incoming::PreflightEnded { plan, attempt, why } => {
                 self.preflights.end(&plan, attempt, why, self.cluster.now());

@@ -20,7 +20,9 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> AnyView {
     let namespace = step.object.namespace.as_deref().unwrap_or_default().to_owned();
     let waits = matches!(step.action, StepAction::Await);
     let reasons = match step.after.as_slice() {
-        [] => view! { <p class="step-reason step-at-once">{text::STARTS_AT_ONCE}</p> }.into_any(),
+        [] => {
+            view! { <p class="step-reason step-at-once">{text::WAITS_FOR_NOTHING}</p> }.into_any()
+        }
         [one] => blocker(plan, one).into_any(),
         [first, rest @ ..] => view! {
             {blocker(plan, first)}

@@ -11,6 +11,7 @@ use serde_json::json;
 use teardown::{
     action::Outcome,
     api_problem::{ApiProblem, ProblemCode},
+    plan::Propagation,
     preflight::{Answer, Question, QuestionKind, Unasked},
 };
 use tokio::{
@@ -90,7 +91,7 @@ async fn ask_all(
             async move {
                 // The semaphore is never closed.
                 let _permit = permits.acquire().await;
-                (question.step, ask(client, &question).await)
+                (question.id, ask(client, &question).await)
             }
         })
         .buffer_unordered(CONCURRENT);
@@ -99,8 +100,8 @@ async fn ask_all(
             Err(_) => break Some(Unasked::Time),
             Ok(None) => break None,
             Ok(Some((_, Reply::Throttled))) => break Some(Unasked::Throttled),
-            Ok(Some((step, Reply::Answer(answer)))) => {
-                let answered = Incoming::Answered { plan: plan.clone(), attempt, step, answer };
+            Ok(Some((question, Reply::Answer(answer)))) => {
+                let answered = Incoming::Answered { plan: plan.clone(), attempt, question, answer };
                 if mailbox.send(answered).await.is_err() {
                     // The process ends.
                     return;
@@ -115,15 +116,16 @@ async fn ask_all(
 }
 
 async fn ask(client: &ApiClient, question: &Question) -> Reply {
-    match question.asks {
-        QuestionKind::DryRun => dry_run(client, question).await,
-        QuestionKind::Review => review(client, question).await,
+    match question.id.asks {
+        QuestionKind::DryRun { propagation } => dry_run(client, question, propagation).await,
+        QuestionKind::MayDelete => review(client, question, "delete").await,
+        QuestionKind::MaySuspend => review(client, question, "patch").await,
     }
 }
 
-async fn dry_run(client: &ApiClient, question: &Question) -> Reply {
-    let Question { kind, object, uid, propagation, .. } = question;
-    let options = DeleteOptions { uid, version: None, propagation: *propagation, dry_run: true };
+async fn dry_run(client: &ApiClient, question: &Question, propagation: Propagation) -> Reply {
+    let Question { kind, object, uid, .. } = question;
+    let options = DeleteOptions { uid, version: None, propagation, dry_run: true };
     let Some(request) = delete(kind, object, &options) else {
         return Reply::Answer(Answer::Unknown { said: ProblemCode::NoPath.into() });
     };
@@ -198,13 +200,13 @@ struct ReviewStatus {
     reason: String,
 }
 
-async fn review(client: &ApiClient, question: &Question) -> Reply {
+async fn review(client: &ApiClient, question: &Question, verb: &str) -> Reply {
     let Question { kind, object, .. } = question;
     let body = json!({
         "kind": "SelfSubjectAccessReview",
         "apiVersion": "authorization.k8s.io/v1",
         "spec": { "resourceAttributes": {
-            "verb": "delete",
+            "verb": verb,
             "group": kind.group,
             "version": kind.version,
             "resource": kind.plural,

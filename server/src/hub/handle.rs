@@ -12,7 +12,7 @@ use teardown::{
     object::{Object, Uid},
     observation::Observation,
     plan::{Choices, Plan, PlanId, StepId},
-    preflight::{Answer, PreflightView, Question, Unasked},
+    preflight::{Answer, PreflightView, Question, QuestionId, Unasked},
     remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy, Request},
     run::{RunCommand, RunId},
     tally::Tally,
@@ -94,8 +94,8 @@ pub enum Incoming {
         plan: PlanId,
         /// The number of the preflight, as in [`PreflightRequest`].
         attempt: u64,
-        /// The step that the question is about.
-        step: StepId,
+        /// The question.
+        question: QuestionId,
         /// The answer.
         answer: Answer,
     },

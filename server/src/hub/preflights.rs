@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use jiff::Timestamp;
 use teardown::{
-    plan::{Plan, PlanId, StepId},
-    preflight::{Answer, Preflight, PreflightView, Unasked, preflight},
+    plan::{Plan, PlanId},
+    preflight::{Answer, Preflight, PreflightView, QuestionId, Unasked, preflight},
 };
 use tokio::sync::mpsc;
 
@@ -83,12 +83,12 @@ impl Preflights {
         &mut self,
         plan: &PlanId,
         attempt: u64,
-        step: StepId,
+        question: QuestionId,
         answer: Answer,
         now: Timestamp,
     ) {
         if let Some(preflight) = self.running(plan, attempt) {
-            preflight.answer(step, answer, now);
+            preflight.answer(question, answer, now);
         }
     }
 

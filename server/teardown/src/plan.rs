@@ -209,7 +209,7 @@ pub enum StepAction {
 }
 
 /// `propagationPolicy` of a DELETE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Propagation {
     /// The owner goes first, its dependents after it.
     Background,

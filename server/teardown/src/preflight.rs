@@ -30,7 +30,7 @@ pub use self::{
     card::{CheckState, NoteCard, PreflightCard},
     note::{Note, NoteCode, Severity, Unasked},
     progress::{Preflight, PreflightView},
-    question::{Question, QuestionKind},
+    question::{Question, QuestionId, QuestionKind},
 };
 use self::{note::Notes, subject::Subject};
 use crate::{diagnosis::Diagnosis, graph::Graph, index::Index, plan::Plan};

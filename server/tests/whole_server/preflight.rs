@@ -261,7 +261,7 @@ async fn preflight_that_runs_is_not_started_again_and_one_that_ended_is() {
     let answered = |request: &PreflightRequest| Incoming::Answered {
         plan: request.plan.clone(),
         attempt: request.attempt,
-        step: request.questions[0].step,
+        question: request.questions[0].id,
         answer: Answer::Accepted,
     };
     mailbox.send(answered(&first)).await.unwrap();

@@ -67,7 +67,7 @@ pub fn hidden_cause(cause: HiddenCause) -> &'static str {
 
 /// The number of things that Unwind switched off.
 pub fn switched_off(count: usize) -> String {
-    format!("{} switched off. Put them back in", many(count, "thing is", "things are"))
+    format!("{} switched off. Put back in", many(count, "thing is", "things are"))
 }
 
 /// The heading of the list of them.

@@ -28,7 +28,7 @@ pub const ORDER_LEAD: &str =
     "Each object goes once everything it waits for is gone. Columns show the earliest turn.";
 pub const GIVEN_UP_TITLE: &str = "Order that is not kept";
 pub const GIVEN_UP_LEAD: &str = "Keeping it as well would make these objects wait for each other. A stronger reason goes the other way.";
-pub const STARTS_AT_ONCE: &str = "Starts at once";
+pub const WAITS_FOR_NOTHING: &str = "Waits for no deletion";
 pub const EXPORT: &str = "Plan as JSON";
 pub const START: &str = "Start teardown…";
 pub const PREFLIGHT: &str = "Checks before the teardown";

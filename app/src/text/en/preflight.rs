@@ -220,6 +220,7 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Nothing, if nobody needs these Pods any more.",
         ),
         NoteCode::MayNotDelete { .. }
+        | NoteCode::MayNotSuspend { .. }
         | NoteCode::Denied { .. }
         | NoteCode::WebhookFails { .. }
         | NoteCode::Refused { .. }
@@ -300,6 +301,14 @@ fn answered(code: &NoteCode) -> (String, String, String) {
                 quoted,
             ),
             "Ask for the right, or leave these objects out.",
+        ),
+        NoteCode::MayNotSuspend { resource, said } => (
+            format!("You may not suspend {}", isolated(resource)),
+            said.as_ref().map_or_else(
+                || "Whatever they declare waits for that: a controller would create it again. The API server refuses the verb patch.".to_owned(),
+                quoted,
+            ),
+            "Ask for the right to patch them, or suspend them by hand.",
         ),
         NoteCode::Denied { webhook: Some(webhook), said } => (
             format!("Webhook {} denies the deletion", isolated(webhook)),

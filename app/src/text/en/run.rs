@@ -184,9 +184,9 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
         }
         FeedEvent::DataChecked { bound, lost, unknown } => data_checked(*bound, lost, unknown),
         FeedEvent::Finished if skipped > 0 => {
-            format!("Everything in the plan is gone except {}", objects(skipped))
+            format!("Everything to delete is gone except {}", objects(skipped))
         }
-        FeedEvent::Finished => "Everything in the plan is gone".to_owned(),
+        FeedEvent::Finished => "Everything to delete is gone".to_owned(),
         FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone } => {
             let mut counts = stop_counts(*untouched, *requested, *gone);
             if *already_terminating > 0 {

@@ -8,6 +8,12 @@ use teardown::{
 use super::*;
 use crate::cluster::fake::{self, Log, Seen, now};
 
+const DRY_RUN: QuestionKind = QuestionKind::DryRun { propagation: Propagation::Orphan };
+
+fn id(number: u32, asks: QuestionKind) -> QuestionId {
+    QuestionId { step: StepId(number), asks }
+}
+
 fn question(number: u32, asks: QuestionKind) -> Question {
     let kind = Kind {
         group: "".into(),
@@ -22,15 +28,14 @@ fn question(number: u32, asks: QuestionKind) -> Question {
         namespace: Some("shop".into()),
         name: format!("a{number}").into(),
     };
-    let (step, uid, propagation) = (StepId(number), Uid::new("u1"), Propagation::Orphan);
-    Question { step, kind, object, uid, propagation, asks }
+    Question { id: id(number, asks), kind, object, uid: Uid::new("u1") }
 }
 
 /// The answers to these questions, the reason why some are missing, and the requests.
 async fn answers(
     questions: Vec<Question>,
     answer: impl Fn(Seen) -> BoxFuture<'static, fake::Reply> + Send + Sync + 'static,
-) -> (Vec<(StepId, Answer)>, Option<Unasked>, Log) {
+) -> (Vec<(QuestionId, Answer)>, Option<Unasked>, Log) {
     let (client, log) = fake::client(answer);
     let (mailbox, mut incoming) = mpsc::channel(1_024);
     let (sender, requests) = mpsc::channel(1);
@@ -40,7 +45,9 @@ async fn answers(
     let mut answers = Vec::new();
     let why = loop {
         match incoming.recv().await.unwrap() {
-            Incoming::Answered { attempt: 7, step, answer, .. } => answers.push((step, answer)),
+            Incoming::Answered { attempt: 7, question, answer, .. } => {
+                answers.push((question, answer));
+            }
             Incoming::PreflightEnded { attempt: 7, why, .. } => break why,
             other => panic!("{other:?}"),
         }
@@ -53,16 +60,15 @@ async fn answer_to(code: u16, message: &str) -> Answer {
     let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message});
     let body = status.to_string();
     let (mut answers, why, _) =
-        answers(vec![question(0, QuestionKind::DryRun)], move |_| now(code, body.clone())).await;
+        answers(vec![question(0, DRY_RUN)], move |_| now(code, body.clone())).await;
     assert_eq!(why, None);
     answers.pop().unwrap().1
 }
 
 #[tokio::test(start_paused = true)]
 async fn dry_run_is_a_delete_that_says_so_twice() {
-    let (answers, why, log) =
-        answers(vec![question(0, QuestionKind::DryRun)], |_| now(200, "{}")).await;
-    assert_eq!((answers, why), (vec![(StepId(0), Answer::Accepted)], None));
+    let (answers, why, log) = answers(vec![question(0, DRY_RUN)], |_| now(200, "{}")).await;
+    assert_eq!((answers, why), (vec![(id(0, DRY_RUN), Answer::Accepted)], None));
     let seen = log.lock().unwrap()[0].clone();
     assert_eq!(
         (seen.method.as_str(), seen.path.as_str()),
@@ -79,22 +85,23 @@ async fn dry_run_is_a_delete_that_says_so_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn access_review_deletes_nothing() {
+async fn access_review_changes_nothing() {
     let said = r#"{"status":{"allowed":false,"reason":"RBAC:\u202e no"}}"#;
-    let (answers, _, log) =
-        answers(vec![question(0, QuestionKind::Review)], move |_| now(201, said)).await;
-    let no = Answer::Forbidden { said: Some("RBAC: no".into()) };
-    assert_eq!(answers, [(StepId(0), no)]);
-    let seen = log.lock().unwrap()[0].clone();
-    assert_eq!(
-        (seen.method.as_str(), seen.path.as_str()),
-        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-    );
-    let body: Value = serde_json::from_str(&seen.body).unwrap();
-    assert_eq!(
-        body["spec"]["resourceAttributes"],
-        json!({"verb": "delete", "group": "", "version": "v1", "resource": "configmaps", "namespace": "shop", "name": "a0"})
-    );
+    for (asks, verb) in [(QuestionKind::MayDelete, "delete"), (QuestionKind::MaySuspend, "patch")] {
+        let (answers, _, log) = answers(vec![question(0, asks)], move |_| now(201, said)).await;
+        let no = Answer::Forbidden { said: Some("RBAC: no".into()) };
+        assert_eq!(answers, [(id(0, asks), no)]);
+        let seen = log.lock().unwrap()[0].clone();
+        assert_eq!(
+            (seen.method.as_str(), seen.path.as_str()),
+            ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+        );
+        let body: Value = serde_json::from_str(&seen.body).unwrap();
+        assert_eq!(
+            body["spec"]["resourceAttributes"],
+            json!({"verb": verb, "group": "", "version": "v1", "resource": "configmaps", "namespace": "shop", "name": "a0"})
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +132,7 @@ async fn each_refusal_is_told_from_an_answer_that_predicts_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn preflight_ends_when_the_api_server_asks_for_fewer_requests() {
-    let questions = (0..40).map(|it| question(it, QuestionKind::DryRun)).collect();
+    let questions = (0..40).map(|it| question(it, DRY_RUN)).collect();
     let (answers, why, log) =
         answers(questions, |seen| now(if seen.path.contains("/a3?") { 429 } else { 200 }, "{}"))
             .await;
@@ -137,7 +144,7 @@ async fn preflight_ends_when_the_api_server_asks_for_fewer_requests() {
 #[tokio::test(start_paused = true)]
 async fn api_server_that_does_not_answer_is_asked_for_thirty_seconds_and_eight_at_a_time() {
     let began = Instant::now();
-    let questions = (0..500).map(|it| question(it, QuestionKind::DryRun)).collect();
+    let questions = (0..500).map(|it| question(it, DRY_RUN)).collect();
     let (answers, why, log) =
         answers(questions, |_| Box::pin(std::future::ready(fake::Reply::Silence))).await;
     let asked = log.lock().unwrap().len();

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{
     note::{Note, NoteCode, Notes, Severity},
-    question::{Question, QuestionKind},
+    question::{Question, QuestionId, QuestionKind},
 };
-use crate::{api_problem::ApiProblem, object::ObjectRef, plan::StepId};
+use crate::{api_problem::ApiProblem, object::ObjectRef};
 
 /// An answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The DELETE would be accepted, or the right to delete exists.
+    /// The DELETE would be accepted, or the right exists.
     Accepted,
-    /// The caller may not delete the object.
+    /// The caller does not have the right.
     Forbidden {
         /// The words of the API server; none if an access review said so without any.
         said: Option<ApiProblem>,
@@ -55,12 +55,13 @@ pub enum Answer {
 pub(super) fn merged(
     of_index: &[Note],
     questions: &[Question],
-    answers: &BTreeMap<StepId, Answer>,
+    answers: &BTreeMap<QuestionId, Answer>,
 ) -> Notes {
-    let answered = || questions.iter().filter_map(|it| Some((it, answers.get(&it.step)?)));
+    let is_dry_run = |it: &Question| matches!(it.id.asks, QuestionKind::DryRun { .. });
+    let answered = || questions.iter().filter_map(|it| Some((it, answers.get(&it.id)?)));
     // A dry run that succeeds has asked every webhook about the DELETE.
     let accepted: HashSet<&ObjectRef> = answered()
-        .filter(|(it, answer)| it.asks == QuestionKind::DryRun && **answer == Answer::Accepted)
+        .filter(|(it, answer)| is_dry_run(it) && **answer == Answer::Accepted)
         .map(|(it, _)| &it.object)
         .collect();
     let mut notes = Notes::default();
@@ -84,11 +85,16 @@ pub(super) fn merged(
     for (question, answer) in answered() {
         let resource = question.kind.resource();
         let (severity, group, code) = match answer {
-            Answer::Accepted if question.asks == QuestionKind::Review => {
+            Answer::Accepted if question.id.asks == QuestionKind::MayDelete => {
                 let code = NoteCode::OnlyReviewed { resource: resource.clone() };
                 (Severity::Info, ("reviewed", resource), code)
             }
             Answer::Accepted => continue,
+            Answer::Forbidden { said } if question.id.asks == QuestionKind::MaySuspend => {
+                let code =
+                    NoteCode::MayNotSuspend { resource: resource.clone(), said: said.clone() };
+                (Severity::Refusal, ("may not suspend", resource), code)
+            }
             Answer::Forbidden { said } => {
                 let code =
                     NoteCode::MayNotDelete { resource: resource.clone(), said: said.clone() };

@@ -150,6 +150,13 @@ pub enum NoteCode {
         /// The words of the API server, if it gave any.
         said: Option<ApiProblem>,
     },
+    /// The API server says that the caller may not patch the objects, so that what they declare waits for ever.
+    MayNotSuspend {
+        /// The resource, as kubectl writes it.
+        resource: String,
+        /// The words of the API server, if it gave any.
+        said: Option<ApiProblem>,
+    },
     /// A webhook denies the DELETE.
     Denied {
         /// The name of the webhook in its configuration; none for a policy.

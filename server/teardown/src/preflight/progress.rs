@@ -1,6 +1,6 @@
 //! A preflight of one plan, from the checks over the index to the last answer of the API server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use super::{
     answer::{Answer, merged},
     card::CheckState,
     note::{Note, NoteCode, Severity, Unasked},
-    question::{Question, questions},
+    question::{Question, QuestionId, questions},
 };
 use crate::{
     index::Index,
@@ -28,7 +28,7 @@ pub struct Preflight {
     questions: Vec<Question>,
     /// The objects that are over the limit.
     over: Vec<ObjectRef>,
-    answers: BTreeMap<StepId, Answer>,
+    answers: BTreeMap<QuestionId, Answer>,
     /// Set once no more answers come: the reason why some are missing, if any are.
     ended: Option<Option<Unasked>>,
     at: Timestamp,
@@ -39,7 +39,7 @@ pub struct Preflight {
 pub struct PreflightView {
     /// Its state.
     pub state: CheckState,
-    /// The number of objects about which the API server has answered.
+    /// The number of objects about which the API server has answered everything.
     pub checked: usize,
     /// The number of objects about which it is asked.
     pub total: usize,
@@ -71,10 +71,10 @@ impl Preflight {
         self.ended.is_none()
     }
 
-    /// Takes the answer to the question about a step.
-    pub fn answer(&mut self, step: StepId, answer: Answer, now: Timestamp) {
-        if self.is_running() && self.questions.iter().any(|it| it.step == step) {
-            self.answers.insert(step, answer);
+    /// Takes the answer to a question.
+    pub fn answer(&mut self, question: QuestionId, answer: Answer, now: Timestamp) {
+        if self.is_running() && self.questions.iter().any(|it| it.id == question) {
+            self.answers.insert(question, answer);
             self.at = now;
         }
     }
@@ -89,17 +89,22 @@ impl Preflight {
 
     /// The preflight as it is shown.
     pub fn view(&self) -> PreflightView {
+        let unanswered = |it: &&Question| !self.answers.contains_key(&it.id);
         let mut notes = merged(&self.of_index, &self.questions, &self.answers);
         let not_asked = |why| NoteCode::NotAsked { why };
         for object in &self.over {
             notes.add(Severity::Info, not_asked(Unasked::Limit), object.clone());
         }
         if let Some(Some(why)) = self.ended {
-            let missing = self.questions.iter().filter(|it| !self.answers.contains_key(&it.step));
-            for question in missing {
+            for question in self.questions.iter().filter(unanswered) {
                 notes.add(Severity::Info, not_asked(why), question.object.clone());
             }
         }
+        let steps = |asked: &mut dyn Iterator<Item = &Question>| -> usize {
+            asked.map(|it| it.id.step).collect::<BTreeSet<StepId>>().len()
+        };
+        let total = steps(&mut self.questions.iter());
+        let open = steps(&mut self.questions.iter().filter(unanswered));
         let mut notes = notes.into_list();
         let refusals = notes.iter().filter(|note| note.severity == Severity::Refusal).count();
         let more = notes.len().saturating_sub(NOTES);
@@ -107,8 +112,8 @@ impl Preflight {
         notes.iter_mut().for_each(|note| note.objects.truncate(NAMED));
         PreflightView {
             state: if self.is_running() { CheckState::Running } else { CheckState::Done },
-            checked: self.answers.len(),
-            total: self.questions.len(),
+            checked: total - open,
+            total,
             at: Some(self.at),
             notes,
             more,

@@ -79,6 +79,7 @@ fn short(code: &NoteCode) -> String {
         NoteCode::DeclaredElsewhere { kind, name } => format!("declared by unseen {kind} {name}"),
         NoteCode::Budgets => "budgets".to_owned(),
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
+        NoteCode::MayNotSuspend { resource, .. } => format!("may not suspend {resource}"),
         NoteCode::Denied { webhook, said } => format!("{webhook:?} denies: {said:?}"),
         NoteCode::WebhookFails { webhook, .. } => format!("{webhook} fails"),
         NoteCode::Refused { said } => format!("refused: {said:?}"),

@@ -209,7 +209,7 @@ pub enum FeedEvent {
         /// Those that cannot be seen.
         unknown: Vec<ObjectRef>,
     },
-    /// Everything in the plan is gone.
+    /// Everything to delete is gone.
     Finished,
     /// The run was stopped.
     Stopped {

@@ -1,8 +1,7 @@
 use super::{fixture, plan_of, preflight_of, told_of};
 use crate::{
     index::Index,
-    plan::StepId,
-    preflight::{Answer, CheckState, Preflight, Unasked},
+    preflight::{Answer, CheckState, Preflight, QuestionId, QuestionKind, Unasked},
 };
 
 const SHOP: &str = "
@@ -14,8 +13,8 @@ const SHOP: &str = "
     webhook gate service=guards/gone guards=configmaps
 ";
 
-fn step_of(preflight: &Preflight, name: &str) -> StepId {
-    preflight.questions().iter().find(|it| *it.object.name == *name).unwrap().step
+fn question_about(preflight: &Preflight, name: &str) -> QuestionId {
+    preflight.questions().iter().find(|it| *it.object.name == *name).unwrap().id
 }
 
 /// The notes of the unit `shop` after these answers, one for each name.
@@ -23,8 +22,8 @@ fn told(answers: &[(&str, Answer)]) -> String {
     let index = fixture::index(SHOP);
     let mut preflight = preflight_of(&index, &plan_of(&index));
     for (name, answer) in answers {
-        let step = step_of(&preflight, name);
-        preflight.answer(step, answer.clone(), fixture::now());
+        let question = question_about(&preflight, name);
+        preflight.answer(question, answer.clone(), fixture::now());
     }
     told_of(&preflight.view())
 }
@@ -94,13 +93,13 @@ fn answer_that_predicts_nothing_is_no_refusal() {
 fn preflight_that_ends_early_names_what_it_did_not_ask() {
     let index = fixture::index(SHOP);
     let mut preflight = preflight_of(&index, &plan_of(&index));
-    let step = step_of(&preflight, "a");
-    preflight.answer(step, Answer::Accepted, fixture::now());
+    let question = question_about(&preflight, "a");
+    preflight.answer(question, Answer::Accepted, fixture::now());
     let view = preflight.view();
     assert_eq!((view.state, view.checked, view.total), (CheckState::Running, 1, 4));
     preflight.end(Some(Unasked::Time), fixture::now());
     // An answer that comes late changes nothing.
-    let late = step_of(&preflight, "b");
+    let late = question_about(&preflight, "b");
     preflight.answer(late, Answer::Old, fixture::now());
     let view = preflight.view();
     assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 1, 4));
@@ -116,4 +115,28 @@ fn plan_without_a_question_is_done_at_once() {
     let plan = crate::plan::Plan { steps: Vec::new(), ..plan_of(&index) };
     let view = preflight_of(&index, &plan).view();
     assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 0, 0));
+}
+
+/// A run that may not suspend the Kustomization waits for ever with what it declares.
+#[test]
+fn right_to_suspend_a_parent_that_is_missing_is_a_refusal_of_its_own() {
+    let index = fixture::index(
+        "cm shop/a of=shop labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+         Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop
+         apiservice v1.
+         apiservice v1.kustomize.toolkit.fluxcd.io",
+    );
+    let mut preflight = preflight_of(&index, &plan_of(&index));
+    let questions: Vec<QuestionId> = preflight.questions().iter().map(|it| it.id).collect();
+    assert_eq!(preflight.view().total, 2, "two questions about one object are one");
+    for question in questions {
+        let answer = match question.asks {
+            QuestionKind::MaySuspend => Answer::Forbidden { said: None },
+            _ => Answer::Accepted,
+        };
+        preflight.answer(question, answer, fixture::now());
+    }
+    let view = preflight.view();
+    assert_eq!((view.checked, view.refusals), (2, 1));
+    insta::assert_snapshot!(told_of(&view), @"Refusal may not suspend kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web");
 }

@@ -14,9 +14,10 @@ fn asked(index: &Index) -> Vec<String> {
     let questions = preflight.questions().iter();
     questions
         .map(|it| {
-            let how = match it.asks {
-                QuestionKind::DryRun => "dry run",
-                QuestionKind::Review => "review",
+            let how = match it.id.asks {
+                QuestionKind::DryRun { .. } => "dry run",
+                QuestionKind::MayDelete => "may delete",
+                QuestionKind::MaySuspend => "may suspend",
             };
             format!("{how} {}", it.object)
         })
@@ -42,7 +43,7 @@ fn dry_run_is_asked_for_only_where_the_api_server_itself_stores_the_objects() {
     insta::assert_debug_snapshot!(asked(&index), @r#"
     [
         "dry run ConfigMap shop/a",
-        "review Metric shop/c",
+        "may delete Metric shop/c",
         "dry run Widget shop/b",
         "dry run Namespace shop",
     ]
@@ -53,7 +54,7 @@ fn dry_run_is_asked_for_only_where_the_api_server_itself_stores_the_objects() {
 #[test]
 fn group_version_without_an_api_service_is_only_reviewed() {
     let index = fixture::index(SHOP);
-    assert!(asked(&index).contains(&"review Metric shop/c".to_owned()));
+    assert!(asked(&index).contains(&"may delete Metric shop/c".to_owned()));
 }
 
 /// Another version of the group may be served by another server.
@@ -65,7 +66,7 @@ fn group_with_an_aggregated_version_is_only_reviewed() {
         apiservice v2.agg.example.com service=kube-system/agg available=Available:True:Passed:60:
     "
     ));
-    assert!(asked(&index).contains(&"review Metric shop/c".to_owned()));
+    assert!(asked(&index).contains(&"may delete Metric shop/c".to_owned()));
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn while_api_services_are_hidden_no_dry_run_is_asked_for() {
     };
     index.apply([hidden], fixture::now());
     let asked = asked(&index);
-    assert!(asked.len() == 4 && asked.iter().all(|it| it.starts_with("review ")), "{asked:?}");
+    assert!(asked.len() == 4 && asked.iter().all(|it| it.starts_with("may delete ")), "{asked:?}");
 }
 
 /// A volume that its controller deletes has no DELETE of the run.
@@ -113,4 +114,19 @@ fn questions_are_bounded_and_each_kind_is_asked_about_first() {
     let view = preflight_of(&index, &plan_of(&index)).view();
     assert_eq!(super::told_of(&view).lines().count(), 1);
     assert_eq!(view.notes[0].total, 602 - MOST);
+}
+
+#[test]
+fn right_to_suspend_is_asked_for_active_parents_alone() {
+    const PARENT: &str = "Kustomization.kustomize.toolkit.fluxcd.io";
+    let index = fixture::index(&format!(
+        "{SHOP}
+        {PARENT} shop/active of=shop
+        {PARENT} shop/off of=shop state=suspended
+        apiservice v1.kustomize.toolkit.fluxcd.io
+    "
+    ));
+    let parents: Vec<String> =
+        asked(&index).into_iter().filter(|it| it.contains("Kustomization")).collect();
+    insta::assert_debug_snapshot!(parents, @"");
 }
