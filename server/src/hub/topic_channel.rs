@@ -1,10 +1,10 @@
-//! The state that the readers of one topic share: the view, the deltas that led to it, and the channel on which they
+//! The state that the readers of one topic share: the publication, the deltas that led to it, and the channel on which they
 //! are sent.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use teardown::{
-    fold::View,
+    fold::Publication,
     message::{Message, Record, Revision},
 };
 use tokio::{sync::broadcast, time::Instant};
@@ -18,9 +18,9 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 /// The most deltas a reader may lag behind before they get a snapshot instead.
 const BEHIND: usize = 256;
 
-/// One topic's view and its readers.
+/// One topic's records and its readers.
 pub(super) struct TopicChannel {
-    view: View,
+    publication: Publication,
     ring: VecDeque<Frame>,
     ring_bytes: usize,
     snapshot: Option<Frame>,
@@ -33,13 +33,13 @@ impl TopicChannel {
     /// that no revision has two meanings.
     pub(super) fn new(start: Revision) -> Self {
         let (readers, _) = broadcast::channel(BEHIND);
-        let (ring, view) = (VecDeque::new(), View::new(start, []));
-        Self { view, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
+        let (ring, publication) = (VecDeque::new(), Publication::new(start));
+        Self { publication, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
     }
 
     /// Replaces the records; readers receive the changes.
     pub(super) fn publish(&mut self, records: Vec<Record>) {
-        let Some(delta) = self.view.advance(records) else { return };
+        let Some(delta) = self.publication.advance(records) else { return };
         let frame = frame(&delta, FrameKind::Delta);
         self.snapshot = None;
         self.ring_bytes += frame.json.len();
@@ -53,7 +53,7 @@ impl TopicChannel {
     }
 
     pub(super) fn message(&self) -> Message {
-        self.view.snapshot()
+        self.publication.snapshot()
     }
 
     /// The messages that bring a reader from `after` up to date, and the channel that continues exactly there.
@@ -67,7 +67,7 @@ impl TopicChannel {
 
     /// The deltas since a revision; `None` if some of them are no longer kept.
     fn missed(&self, after: Revision) -> Option<Vec<Frame>> {
-        let now = self.view.revision();
+        let now = self.publication.revision();
         if after.boot != now.boot || after.count > now.count {
             return None;
         }
@@ -78,8 +78,10 @@ impl TopicChannel {
     }
 
     fn snapshot(&mut self) -> Frame {
-        let view = &self.view;
-        self.snapshot.get_or_insert_with(|| frame(&view.snapshot(), FrameKind::Snapshot)).clone()
+        let publication = &self.publication;
+        self.snapshot
+            .get_or_insert_with(|| frame(&publication.snapshot(), FrameKind::Snapshot))
+            .clone()
     }
 
     /// Whether the topic has a reader now.
@@ -141,7 +143,7 @@ mod tests {
             channel.ring.len()
         );
         let kept = channel.ring.len() as u64;
-        let now = channel.view.revision();
+        let now = channel.publication.revision();
         let back = |missed: u64| Revision { count: now.count - missed, ..now };
         assert_eq!(first(&mut channel, back(0)), []);
         assert_eq!(first(&mut channel, back(2)), [FrameKind::Delta; 2]);

@@ -12,7 +12,7 @@ use teardown::{
     derived::Derived,
     diagnosis::diagnose,
     fixture,
-    fold::View,
+    fold::Publication,
     graph::Graph,
     index::Index,
     interner::Interner,
@@ -178,12 +178,12 @@ fn report(name: &str, taken: Duration) {
 }
 
 /// The messages that readers of a topic get.
-fn publish(view: &mut View, records: Vec<Record>) {
+fn publish(view: &mut Publication, records: Vec<Record>) {
     black_box(view.advance(records).map(|delta| serde_json::to_string(&delta)));
 }
 
-fn view() -> View {
-    View::new(Revision { boot: 1, count: 0 }, [])
+fn view() -> Publication {
+    Publication::new(Revision { boot: 1, count: 0 })
 }
 
 fn running(cluster: &Cluster, unit: &str) -> Run {
@@ -225,7 +225,7 @@ fn publication() {
 
     let unit = UnitId::new("shop-1");
     let mut overview = (cluster, view());
-    let publish_overview = |(cluster, view): &mut (Cluster, View)| {
+    let publish_overview = |(cluster, view): &mut (Cluster, Publication)| {
         cluster.follow();
         publish(view, cluster.overview());
     };
@@ -246,7 +246,7 @@ fn publication() {
     report("    publish the overview after a Pod is gone", taken);
 
     let mut page = (overview.0, view());
-    let publish_page = |(cluster, view): &mut (Cluster, View)| {
+    let publish_page = |(cluster, view): &mut (Cluster, Publication)| {
         cluster.follow();
         publish(view, cluster.world(&[]).unit(&unit).expect("the unit"));
     };
@@ -279,7 +279,7 @@ fn run() {
         &format!("(c) a run of {} steps: the look after an event", state.1.plan.steps.len()),
         taken,
     );
-    let publish_page = |(cluster, run, view): &mut (Cluster, Run, View)| {
+    let publish_page = |(cluster, run, view): &mut (Cluster, Run, Publication)| {
         cluster.follow();
         publish(view, cluster.world(&[run]).run(run));
     };
@@ -356,7 +356,7 @@ fn diagnoses() {
     let taken = median(5, &mut graph, |_, _| {}, |graph| *graph = Graph::of(index));
     report("    all edges of 50,000 objects", taken);
     let mut page = (&mut cluster, view());
-    let publish_trouble = |(cluster, view): &mut (&mut Cluster, View)| {
+    let publish_trouble = |(cluster, view): &mut (&mut Cluster, Publication)| {
         cluster.follow();
         publish(view, cluster.world(&[]).trouble());
     };

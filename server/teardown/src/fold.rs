@@ -1,12 +1,15 @@
-//! Folds messages into the records of a topic. A view is a set of records by key. Server and browser apply messages with
-//! the same function.
+//! Publishes the records of a topic as messages, and folds messages into the records of a reader. A view is a set of records
+//! by key.
 //!
 //! [`View::apply`] handles a delta that arrives twice (ignored), a delta that does not follow (refused, so that the
 //! reader requests a snapshot), a reader who joins late (receives a snapshot), and many changes of one record in one
 //! delta (only the last is sent). The tests below cover these cases.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+mod publication;
 
+use std::collections::BTreeMap;
+
+pub use self::publication::Publication;
 use crate::message::{Key, Message, Record, Revision};
 
 /// A delta does not follow the revision of the view: a message was lost, and a snapshot is needed.
@@ -19,7 +22,7 @@ pub struct Gap {
     pub actual: Revision,
 }
 
-/// The records of a topic at a revision.
+/// The records of a topic at a revision, as a reader has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     revision: Revision,
@@ -46,44 +49,6 @@ impl View {
     /// All records by key.
     pub fn records(&self) -> &BTreeMap<Key, Record> {
         &self.records
-    }
-
-    /// A message with all records, for a reader who has none.
-    pub fn snapshot(&self) -> Message {
-        Message::Snapshot {
-            revision: self.revision,
-            records: self.records.values().cloned().collect(),
-        }
-    }
-
-    /// Replaces the records and returns the changes; `None` if nothing changed, and then the revision stays.
-    pub fn advance(&mut self, records: impl IntoIterator<Item = Record>) -> Option<Message> {
-        let records: BTreeMap<Key, Record> =
-            records.into_iter().map(|record| (record.key(), record)).collect();
-        let (mut put, mut remove) = (Vec::new(), Vec::new());
-        let mut before = self.records.iter().peekable();
-        for (key, record) in &records {
-            let order = loop {
-                match before.peek().map(|(old, _)| old.cmp(&key)) {
-                    Some(Ordering::Less) => {
-                        remove.extend(before.next().map(|(old, _)| old.clone()))
-                    }
-                    order => break order,
-                }
-            };
-            let same = order == Some(Ordering::Equal)
-                && before.next().is_some_and(|(_, before)| before == record);
-            if !same {
-                put.push(record.clone());
-            }
-        }
-        remove.extend(before.map(|(old, _)| old.clone()));
-        if put.is_empty() && remove.is_empty() {
-            return None;
-        }
-        let previous = self.revision;
-        *self = Self { revision: previous.next(), records };
-        Some(Message::Delta { previous, revision: self.revision, put, remove })
     }
 
     /// Applies a message. `Ok(changed)` names the keys that were put or removed.

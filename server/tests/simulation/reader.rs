@@ -1,12 +1,15 @@
 //! Readers of pages: they fold messages as a browser does, over all server instances, and report violations in what
 //! they see.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use server::hub::HubHandle;
 use teardown::{
     fold::View,
-    message::{Message, Revision, Topic},
+    message::{Key, Message, Record, Revision, Topic},
 };
 use tokio::sync::{broadcast::error::RecvError, watch};
 
@@ -46,8 +49,8 @@ impl FoldedPage {
     }
 
     /// The page as it was folded.
-    pub(crate) fn message(&self) -> Option<Message> {
-        self.lock().view.as_ref().map(View::snapshot)
+    pub(crate) fn view(&self) -> Option<View> {
+        self.lock().view.clone()
     }
 
     pub(crate) fn violations(&self) -> Vec<Violation> {
@@ -183,13 +186,13 @@ async fn follow(client: &HttpClient, topic: &Topic, seen: &FoldedPage) {
 }
 
 /// The first differences between a folded page and a new snapshot.
-pub(crate) fn differences(folded: Option<&Message>, fresh: &Message) -> String {
-    let (Some(Message::Snapshot { records: folded, .. }), Message::Snapshot { records, .. }) =
-        (folded, fresh)
-    else {
-        return "nothing was folded".to_owned();
+pub(crate) fn differences(folded: Option<&View>, fresh: &View) -> String {
+    let Some(folded) = folded else { return "nothing was folded".to_owned() };
+    let (folded, fresh) = (folded.records(), fresh.records());
+    let differs = |(key, record): &(&Key, &Record), other: &BTreeMap<Key, Record>| {
+        other.get(key) != Some(record)
     };
-    let new = records.iter().find(|record| !folded.contains(record));
-    let old = folded.iter().find(|record| !records.contains(record));
+    let new = fresh.iter().find(|it| differs(it, folded));
+    let old = folded.iter().find(|it| differs(it, fresh));
     format!("there is {new:?}, and was {old:?}")
 }

@@ -23,7 +23,8 @@ use sandbox::{
 };
 use server::hub::HubHandle;
 use teardown::{
-    message::{Message, Record, Topic},
+    fold::View,
+    message::{Message, Record, Revision, Topic},
     plan::Plan,
     run::RunId,
 };
@@ -491,8 +492,10 @@ impl Simulation {
             let Ok(Ok(fresh)) = looked else { return };
             // A page gets neither evidence nor contact with a diagnosis, so it is compared with what would be sent to it.
             let json = serde_json::to_string(&fresh).expect("a message is JSON");
-            let fresh: Message = serde_json::from_str(&json).expect("it can be read again");
-            let folded = seen.message();
+            let snapshot: Message = serde_json::from_str(&json).expect("it can be read again");
+            let mut fresh = View::new(Revision { boot: 0, count: 0 }, []);
+            fresh.apply(snapshot).expect("a snapshot fits any view");
+            let folded = seen.view();
             if folded.as_ref() == Some(&fresh) {
                 return;
             }

@@ -1,0 +1,72 @@
+//! The records of a topic as the server publishes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::message::{Key, Message, Record, Revision};
+
+/// The records of a topic at a revision, in the order in which the world builds them.
+///
+/// Most publications differ from the one before in a few records and hardly ever in their order. So two of them are compared
+/// side by side, and only the part between their common beginning and their common end by key.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    revision: Revision,
+    records: Vec<Record>,
+}
+
+impl Publication {
+    /// A publication without records.
+    pub fn new(revision: Revision) -> Self {
+        Self { revision, records: Vec::new() }
+    }
+
+    /// Its revision.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// A message with all records, for a reader who has none.
+    pub fn snapshot(&self) -> Message {
+        Message::Snapshot { revision: self.revision, records: self.records.clone() }
+    }
+
+    /// Replaces the records and returns the changes; `None` if nothing changed, and then the revision stays.
+    pub fn advance(&mut self, records: Vec<Record>) -> Option<Message> {
+        let (put, remove) = changes(&self.records, &records);
+        self.records = records;
+        if put.is_empty() && remove.is_empty() {
+            return None;
+        }
+        let previous = self.revision;
+        self.revision = previous.next();
+        Some(Message::Delta { previous, revision: self.revision, put, remove })
+    }
+}
+
+/// The records that are new or changed, and the keys of those that are gone.
+fn changes(before: &[Record], now: &[Record]) -> (Vec<Record>, Vec<Key>) {
+    let mut put = Vec::new();
+    let mut is_same = |(old, new): (&Record, &Record)| {
+        if old == new {
+            return true;
+        }
+        let is_changed = old.key() == new.key();
+        if is_changed {
+            put.push(new.clone());
+        }
+        is_changed
+    };
+    let start = before.iter().zip(now).take_while(|pair| is_same(*pair)).count();
+    let (before, rest) = (&before[start..], &now[start..]);
+    let end = before.iter().rev().zip(rest.iter().rev()).take_while(|pair| is_same(*pair)).count();
+    let (before, rest) = (&before[..before.len() - end], &rest[..rest.len() - end]);
+    let mut left: BTreeMap<Key, &Record> = before.iter().map(|it| (it.key(), it)).collect();
+    put.extend(rest.iter().filter(|it| left.remove(&it.key()) != Some(it)).cloned());
+    let mut remove: Vec<Key> = left.into_keys().collect();
+    if !remove.is_empty() {
+        // Two edges of a plan may have one key, of which only one went.
+        let there: BTreeSet<Key> = now.iter().map(Record::key).collect();
+        remove.retain(|key| !there.contains(key));
+    }
+    (put, remove)
+}
