@@ -31,9 +31,9 @@ pub(super) enum UnreadableRun {
     /// Its plan is missing.
     #[error("its plan {0} is missing")]
     NoPlan(PlanId),
-    /// Its events are those of another plan.
-    #[error("its records do not fit its plan")]
-    OtherPlan(#[from] ReplayError),
+    /// Its events do not fit its plan, or do not fit each other.
+    #[error("its records do not fit together: {0}")]
+    Unfit(#[from] ReplayError),
     /// It can be read again, and a person has released it meanwhile.
     #[error("it was released while it could not be read")]
     Released,

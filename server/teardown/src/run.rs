@@ -37,6 +37,7 @@ mod decide;
 mod event;
 mod feed;
 mod progress;
+mod transition;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -115,10 +116,31 @@ impl RunState {
     }
 }
 
-/// An event of the journal names a step that the plan does not have, so the journal does not belong to the plan.
+/// An event that a run cannot take: its journal is damaged, or belongs to another plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the journal names step {0}, which the plan does not have")]
-pub struct ReplayError(pub StepId);
+pub enum ReplayError {
+    /// It names a step that the plan does not have.
+    #[error("step {0} is not in the plan")]
+    UnknownStep(StepId),
+    /// It cannot follow in the state of the run.
+    #[error("{event} cannot follow in a run that is {state:?}")]
+    ImpossibleForRun {
+        /// The state of the run.
+        state: RunState,
+        /// The name of the event.
+        event: &'static str,
+    },
+    /// It cannot follow in the stage of the step.
+    #[error("{event} cannot follow for step {step}, which is {stage:?}")]
+    ImpossibleForStep {
+        /// The step.
+        step: StepId,
+        /// Its stage.
+        stage: Stage,
+        /// The name of the event.
+        event: &'static str,
+    },
+}
 
 /// One run of a plan.
 #[derive(Clone, Debug)]
@@ -325,13 +347,10 @@ impl Run {
     /// does another try at the same call: the entry of a refusal counts them.
     ///
     /// # Errors
-    /// [`ReplayError`] if the event names a step that the plan does not have.
+    /// [`ReplayError`] if the event names a step that the plan does not have, or cannot follow in the state of the run or the
+    /// stage of the step. The run is then as before.
     pub fn apply(&mut self, at: Timestamp, event: &RunEvent) -> Result<(), ReplayError> {
-        if let Some(step) = event.step()
-            && self.plan.step(step).is_none()
-        {
-            return Err(ReplayError(step));
-        }
+        self.check_possible(event)?;
         let known = event.step().and_then(|step| self.progress(step)?.problem.clone());
         self.take(at, event);
         if let (RunEvent::Accepted { .. }, Some(StepProblem::Refused { message, .. })) =
@@ -354,6 +373,20 @@ impl Run {
                 let number = self.event_log.len() as u64;
                 self.event_log.push(FeedEntry { number, at, event });
             }
+        }
+        Ok(())
+    }
+
+    fn check_possible(&self, event: &RunEvent) -> Result<(), ReplayError> {
+        if !self.state.allows(event) {
+            let (state, event) = (self.state, event.name());
+            return Err(ReplayError::ImpossibleForRun { state, event });
+        }
+        let Some(step) = event.step() else { return Ok(()) };
+        let progress = self.progress(step).ok_or(ReplayError::UnknownStep(step))?;
+        if !progress.allows(event) {
+            let (stage, event) = (progress.stage, event.name());
+            return Err(ReplayError::ImpossibleForStep { step, stage, event });
         }
         Ok(())
     }

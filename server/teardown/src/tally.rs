@@ -190,6 +190,7 @@ mod tests {
         assert_eq!(complete.runs[0], (RunState::Running, 1));
         assert_eq!(complete.steps.values().sum::<usize>(), plan.steps.len());
 
+        run.apply(now, &RunEvent::Stopping { by: "Li".into() }).unwrap();
         run.apply(now, &RunEvent::Stopped).unwrap();
         let complete = tally_of(&index, &[&run], now).complete.unwrap();
         assert_eq!(complete.steps.values().sum::<usize>(), 0);

@@ -195,6 +195,37 @@ pub enum Call {
 }
 
 impl RunEvent {
+    /// Its name in the journal.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "started",
+            Self::Recovered => "recovered",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::Stopping { .. } => "stopping",
+            Self::CallStarted { .. } => "callStarted",
+            Self::SuspendStarted { .. } => "suspendStarted",
+            Self::Suspended { .. } => "suspended",
+            Self::StaysSuspended { .. } => "staysSuspended",
+            Self::Accepted { .. } => "accepted",
+            Self::Postponed { .. } => "postponed",
+            Self::RefusedAgain { .. } => "refusedAgain",
+            Self::NoEffect { .. } => "noEffect",
+            Self::Recalled { .. } => "recalled",
+            Self::BecameUnknown { .. } => "becameUnknown",
+            Self::BecameKnown { .. } => "becameKnown",
+            Self::Terminating { .. } => "terminating",
+            Self::Overdue { .. } => "overdue",
+            Self::Gone { .. } => "gone",
+            Self::TakenOn { .. } => "takenOn",
+            Self::CameBack { .. } => "cameBack",
+            Self::Skipped { .. } => "skipped",
+            Self::DataChecked { .. } => "dataChecked",
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+        }
+    }
+
     /// The step the event is about, where it is about one.
     pub fn step(&self) -> Option<StepId> {
         match self {

@@ -5,6 +5,7 @@ mod late_objects;
 mod storage;
 mod dependents;
 mod stop;
+mod transition;
 mod refusal;
 mod retry;
 mod skip;
