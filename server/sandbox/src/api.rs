@@ -60,6 +60,7 @@ pub(crate) struct Reply {
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(String),
+    Html(String),
     Json(Value),
     Object {
         object: Arc<Value>,
@@ -118,6 +119,7 @@ impl Reply {
     pub(crate) fn bytes(&self) -> (Option<HeaderValue>, Vec<u8>) {
         let (sort, bytes) = match &self.content {
             Content::Text(text) => ("text/plain; charset=utf-8", text.clone().into_bytes()),
+            Content::Html(text) => ("text/html", text.clone().into_bytes()),
             Content::Json(value) => (JSON, encode::value(value)),
             Content::Object { object, view } => (JSON, view.object(object)),
             Content::Page { page, view } => (JSON, view.list(page)),
@@ -224,6 +226,9 @@ fn faulty(
             let message = "too many requests, please try again later";
             Status::too_many_requests(message, retry_after.unwrap_or(0))
         }
+        Action::Code { code: code @ (408 | 502), after } if *after == late => {
+            return Some(of_proxy(*code));
+        }
         // An open watch sends the 410 as an event instead.
         Action::Code { code: 410, .. } if verb == Verb::Watch => return None,
         Action::Code { code, after } if *after == late => match code {
@@ -242,6 +247,15 @@ fn faulty(
         _ => return None,
     };
     Some(status.into())
+}
+
+/// The answer of a proxy that did not get one from the API server, as nginx words it.
+fn of_proxy(code: u16) -> Reply {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY);
+    let html = format!(
+        "<html>\r\n<head><title>{code}</title></head>\r\n<body>\r\n<center><h1>{code}</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
+    );
+    Reply::new(code, Content::Html(html))
 }
 
 /// The query, rewritten to ask for an older revision where a cache would be behind. Only a list with resource version 0

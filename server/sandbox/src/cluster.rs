@@ -35,7 +35,7 @@ pub use delete::{DeleteOptions, Deleted, Propagation};
 
 use crate::{
     clock::Clock,
-    fault::{AdmissionDecision, Faults},
+    fault::{AdmissionDecision, Faults, ServerFault},
     kind::{Kind, Kinds},
     log::Log,
     object,
@@ -123,6 +123,8 @@ pub struct Cluster {
     /// The scripted answers of webhooks: by the name of an admission webhook, and for a conversion webhook by the name
     /// of the definition.
     pub webhook_decisions: BTreeMap<String, AdmissionDecision>,
+    /// The faults of the servers behind APIServices, by the name of the APIService.
+    server_faults: BTreeMap<String, ServerFault>,
     /// The objects whose stored bytes are corrupted.
     pub(crate) corrupted: BTreeSet<Key>,
     /// The encoded lines of watches.
@@ -145,6 +147,7 @@ impl Cluster {
             log: Log::default(),
             toleration: std::time::Duration::from_secs(300),
             webhook_decisions: BTreeMap::new(),
+            server_faults: BTreeMap::new(),
             corrupted: BTreeSet::new(),
             watch_cache: WatchCache::default(),
             impersonators: BTreeSet::new(),
@@ -165,6 +168,7 @@ impl Cluster {
         self.kinds = Kinds::new();
         self.faults = Faults::default();
         self.webhook_decisions.clear();
+        self.server_faults.clear();
         self.corrupted.clear();
         self.impersonators.clear();
         self.boot();

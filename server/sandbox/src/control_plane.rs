@@ -94,6 +94,7 @@ impl ControlPlane {
     pub fn repair(&mut self) {
         self.cluster.faults.repair();
         self.cluster.webhook_decisions.clear();
+        self.cluster.repair_servers();
         self.cluster.corrupted.clear();
         self.cluster.clock.unskew();
         self.controllers.node_faults.repair();
@@ -142,6 +143,9 @@ impl ControlPlane {
             }
             ScheduledFault::Nfs { server, fault: Some(NfsFault::Dead) } => {
                 _ = node_faults.dead_servers.insert(server)
+            }
+            ScheduledFault::Server { api_service, fault } => {
+                cluster.set_server_fault(api_service, fault);
             }
             ScheduledFault::Recreate(key) => {
                 let now = cluster.get(&key).cloned();

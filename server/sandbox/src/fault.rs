@@ -25,8 +25,8 @@ pub enum Action {
     Reset { after: bool },
     /// The request is refused with 429.
     TooMany { retry_after: Option<u32> },
-    /// The request is answered with one of 401, 403, 410, 500, 503, 504. With `after`, it has had its effect. On an
-    /// open watch only 410 has an effect.
+    /// The request is answered with one of 401, 403, 408, 410, 500, 502, 503, 504. With `after`, it has had its effect. On
+    /// an open watch only 410 has an effect. 408 and 502 come from a proxy in front of the API server, as HTML.
     Code { code: u16, after: bool },
     /// A list that may come from a cache is answered from this many changes ago.
     Stale(u64),
@@ -99,6 +99,15 @@ pub enum NfsFault {
     Dead,
 }
 
+/// The fault of the server behind an APIService.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerFault {
+    /// It answers nothing, although the Pods of its Service are ready.
+    Dead,
+    /// It does what a request with `dryRun` asks for.
+    IgnoresDryRun,
+}
+
 /// A fault that is applied to the cluster at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduledFault {
@@ -127,6 +136,11 @@ pub enum ScheduledFault {
     Nfs {
         server: String,
         fault: Option<NfsFault>,
+    },
+    /// The server behind the APIService of this name; `None` repairs it.
+    Server {
+        api_service: String,
+        fault: Option<ServerFault>,
     },
     /// A program outside the cluster creates an object again whenever it is gone.
     Recreate(Key),

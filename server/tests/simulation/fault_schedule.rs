@@ -429,7 +429,7 @@ fn request_fault(rng: &mut Rng, length: u64) -> String {
     ][rng.usize(..8)];
     let (verbs, action) = match rng.u32(..16) {
         0 | 1 => ("delete", "reset after"),
-        2 => ("delete", "504 after"),
+        2 => ("delete", ["504 after", "408 after", "502 after"][rng.usize(..3)]),
         3 => ("delete", "500 after"),
         4 => ("delete", "reset"),
         5 => ("delete,get,list", "429 retry=2"),
@@ -444,7 +444,7 @@ fn request_fault(rng: &mut Rng, length: u64) -> String {
         14 => ("list", "stale 20"),
         _ => (
             "delete,get,list,watch",
-            ["401", "reset", "latency 900ms", "latency 6s"][rng.usize(..4)],
+            ["401", "408", "502", "reset", "latency 900ms", "latency 6s"][rng.usize(..6)],
         ),
     };
     let times = ["", "1x ", "3x "][rng.usize(..3)];

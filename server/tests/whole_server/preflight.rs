@@ -3,7 +3,12 @@
 
 use std::time::Duration;
 
-use sandbox::{cluster::Actor, control_plane::ControlPlane, fault::AdmissionDecision};
+use sandbox::{
+    cluster::Actor,
+    control_plane::ControlPlane,
+    fault::{AdmissionDecision, ServerFault},
+    store::Key,
+};
 use serde_json::{Value, json};
 use server::{
     hub::{self, Hub, HubHandle, Incoming, PreflightRequest, Refusal},
@@ -208,12 +213,17 @@ async fn other_api_server_is_never_asked_for_a_dry_run() {
             shop(world);
             allow_some(world);
             aggregated(world);
+            // It would delete for real.
+            let api = "v1.agg.example.com".to_owned();
+            world.cluster.set_server_fault(api, Some(ServerFault::IgnoresDryRun));
         });
         let view = server.preflight().await;
         assert!(told(&view).contains(&expected.to_owned()), "{view:?}");
         let deletions = server.deletions();
         assert!(deletions.len() >= 4, "{deletions:?}");
         assert!(!deletions.iter().any(|it| it.contains("metrics/")), "{deletions:?}");
+        let key = Key::new("agg.example.com", "metrics", "shop", "m");
+        assert!(server.sandbox.with(|world| world.cluster.get(&key).is_some()));
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Actor, Cluster};
-use crate::{kind::Kind, object, store::Key};
+use crate::{fault::ServerFault, kind::Kind, object, store::Key};
 
 const GROUP: &str = "apiregistration.k8s.io";
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -65,6 +65,27 @@ impl Cluster {
         one.is_some_and(|one| {
             object::text(object::condition(one, "Available"), &["status"]) == "True"
         })
+    }
+
+    /// Breaks the server behind an APIService; `None` repairs it.
+    pub fn set_server_fault(&mut self, api_service: String, fault: Option<ServerFault>) {
+        match fault {
+            Some(fault) => _ = self.server_faults.insert(api_service, fault),
+            None => _ = self.server_faults.remove(&api_service),
+        }
+        self.judge_api_services();
+    }
+
+    /// Repairs the servers behind all APIServices.
+    pub(crate) fn repair_servers(&mut self) {
+        if !std::mem::take(&mut self.server_faults).is_empty() {
+            self.judge_api_services();
+        }
+    }
+
+    /// Whether the server behind an APIService has this fault.
+    pub(super) fn has_server_fault(&self, api_service: &str, fault: ServerFault) -> bool {
+        self.server_faults.get(api_service) == Some(&fault)
     }
 
     /// Updates the `Available` condition of every APIService.
@@ -131,6 +152,20 @@ impl Cluster {
                     "endpointslices for service/{name} in {namespace:?} have no addresses with port name {port_name:?}"
                 ),
             ),
+            None if self.has_server_fault(object::name(one), ServerFault::Dead) => {
+                let address = object::text(found, &["spec", "clusterIP"]);
+                let (group, version) = (
+                    object::text(one, &["spec", "group"]),
+                    object::text(one, &["spec", "version"]),
+                );
+                let url = format!("https://{address}:{port}/apis/{group}/{version}");
+                no(
+                    "FailedDiscoveryCheck",
+                    format!(
+                        "failing or missing response from {url}: Get {url:?}: dial tcp {address}:{port}: connect: connection refused"
+                    ),
+                )
+            }
             None => ("True", "Passed".into(), "all checks passed".into()),
         }
     }

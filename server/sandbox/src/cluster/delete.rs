@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     clock,
+    fault::ServerFault,
     kind::{Dependents, Kind},
     object::{self, FOREGROUND, ORPHAN},
     status::{Cause, Status},
@@ -113,6 +114,7 @@ impl Cluster {
         let existing =
             existing.ok_or_else(|| Status::not_found(&key.group, &key.plural, &key.name))?;
         let mut options = options.clone();
+        options.dry_run &= !self.has_server_fault(&kind.api_service, ServerFault::IgnoresDryRun);
         let write = Write { dry_run: options.dry_run, ..Write::default() };
         self.may_delete(key)?;
         let marked_first = key.is_of("", "namespaces")

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Action, AdmissionDecision, Faults, Matcher, NfsFault, NodeFault, OperatingMode, Rule,
-    ScheduledFault, VolumeFault,
+    ScheduledFault, ServerFault, VolumeFault,
 };
 use crate::{cluster::Propagation, store::Key};
 
@@ -38,6 +38,8 @@ impl Faults {
     /// at 50s nfs nfs.example stale
     /// at 52s nfs nfs.example dead
     /// at 53s volume disk leftover
+    /// at 54s api v1beta1.metrics.k8s.io dead
+    /// at 54s api v1beta1.metrics.k8s.io ignores-dry-run
     /// at 55s node n1 off
     /// at 60s delete persistentvolumeclaims shop/data
     /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
@@ -51,8 +53,8 @@ impl Faults {
     /// ```
     ///
     /// Times count from `now`. `controllers` are the names that a line may give to a controller. Actions are `latency
-    /// TIME`, `reset`, `429`, `401`, `403`, `410`, `500`, `503`, `504`, `stale CHANGES`, `stall`, `truncate`,
-    /// `no-bookmarks`. After `reset` and the codes from 500 on, `after` says that the request has had its effect.
+    /// TIME`, `reset`, `429`, `401`, `403`, `408`, `410`, `500`, `502`, `503`, `504`, `stale CHANGES`, `stall`, `truncate`,
+    /// `no-bookmarks`. After `reset`, `408` and the codes from 500 on, `after` says that the request has had its effect.
     ///
     /// A rule applies to a watch when it is opened, and again whenever it is about to send something: with `latency`,
     /// `reset`, `410`, `stall`, `truncate` and `no-bookmarks`. A watch that stalled stays silent when the rule no
@@ -169,10 +171,10 @@ fn action(words: &[&str]) -> Result<Action, String> {
         ["stall"] => Action::Stall,
         ["truncate"] => Action::Truncate,
         ["no-bookmarks"] => Action::NoBookmarks,
-        [word] if matches!(code(word), Some(401 | 403 | 410 | 500 | 503 | 504)) => {
+        [word] if matches!(code(word), Some(401 | 403 | 408 | 410 | 500 | 502 | 503 | 504)) => {
             Action::Code { code: code(word).unwrap_or(500), after: false }
         }
-        [word, "after"] if matches!(code(word), Some(500 | 503 | 504)) => {
+        [word, "after"] if matches!(code(word), Some(408 | 500 | 502 | 503 | 504)) => {
             Action::Code { code: code(word).unwrap_or(500), after: true }
         }
         _ => return Err(format!("{:?} is no action", words.join(" "))),
@@ -263,6 +265,19 @@ fn scheduled_fault(
                 _ => return Err(format!("an NFS server is stale, dead or repaired, not {how:?}")),
             };
             ScheduledFault::Nfs { server: (*server).into(), fault }
+        }
+        ["api", name, how] => {
+            let fault = match *how {
+                "dead" => Some(ServerFault::Dead),
+                "ignores-dry-run" => Some(ServerFault::IgnoresDryRun),
+                "repaired" => None,
+                _ => {
+                    return Err(format!(
+                        "the server of an API is dead, ignores-dry-run or repaired, not {how:?}"
+                    ));
+                }
+            };
+            ScheduledFault::Server { api_service: (*name).into(), fault }
         }
         ["recreate", resource, name] => ScheduledFault::Recreate(key(resource, name)),
         ["corrupt", resource, name] => ScheduledFault::Corrupt(key(resource, name)),

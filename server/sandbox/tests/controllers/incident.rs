@@ -1,6 +1,7 @@
 //! The five incidents: each until it is stuck, and then with each of its remedies.
 
 use sandbox::cluster::{Actor, DeleteOptions, Propagation::Background, Propagation::Foreground};
+use sandbox::fault::ServerFault;
 use sandbox::object;
 use sandbox::store::Key;
 use serde_json::{Value, json};
@@ -180,6 +181,31 @@ fn s3_an_empty_namespace_waits_for_an_api_nobody_serves() {
         }
         test.until(90, cure, |it| !it.has("namespaces//shop"));
     }
+}
+
+/// The Pods of the server are ready, so that only the discovery check finds that it does not answer.
+#[test]
+fn api_server_that_is_dead_behind_a_ready_endpoint_fails_its_discovery_check() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    test.create(dead_metrics());
+    let mut server = deployment("nobody", 1, &[]);
+    server["metadata"]["namespace"] = json!("kube-system");
+    test.create([server]);
+    let api = "apiregistration.k8s.io/apiservices//v1beta1.metrics.k8s.io";
+    let reason = |test: &TestCluster| {
+        object::text(object::condition(test.at(api), "Available"), &["reason"]).to_owned()
+    };
+    test.until(30, "available", |it| reason(it) == "Passed");
+    test.cluster.set_server_fault("v1beta1.metrics.k8s.io".into(), Some(ServerFault::Dead));
+    assert_eq!(reason(&test), "FailedDiscoveryCheck");
+    test.delete("namespaces//shop", Background);
+    test.run(120);
+    let failure =
+        object::condition(test.at("namespaces//shop"), "NamespaceDeletionDiscoveryFailure");
+    assert_eq!(failure["reason"], "DiscoveryFailed");
+    test.cluster.set_server_fault("v1beta1.metrics.k8s.io".into(), None);
+    test.until(90, "gone", |it| !it.has("namespaces//shop"));
 }
 
 #[test]

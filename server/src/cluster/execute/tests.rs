@@ -198,7 +198,7 @@ async fn status_code_decides_the_outcome() {
         let outcome = answered(delete_action(), code, &status(code, "X", "no", "{}")).await;
         assert_eq!(outcome, Outcome::Refused { code, message: "no".into() });
     }
-    for code in [500, 502, 503, 504] {
+    for code in [408, 500, 502, 503, 504] {
         let outcome = answered(delete_action(), code, "<html>\n<b>bad\u{7} gateway</b>").await;
         assert_eq!(
             outcome,
