@@ -55,7 +55,7 @@ use super::{
     interner::Interner,
     namespaces::Namespaces,
     report::{HubGone, Report},
-    request::{self, ApiClient, Lines},
+    request::{self, ApiClient, Failure, Lines},
 };
 use crate::chance::Chance;
 
@@ -81,6 +81,9 @@ const MAX_EMPTY_WATCHES: u32 = 2;
 const PER_NAMESPACE_AFTER: u32 = 2;
 /// Objects per page, as in client-go's pager.
 const PAGE: usize = 500;
+/// The fewest objects per page. Where pages do not arrive in time, because the objects are large or the line is slow, the next
+/// list has smaller ones.
+const SMALLEST_PAGE: usize = 20;
 /// Failures in a row before a kind is reported as hidden. A single one may be a restart.
 const HIDDEN_AFTER: u32 = 2;
 
@@ -131,6 +134,8 @@ struct Watch {
     defines_kinds: bool,
     /// Whether to list by pages only, because its server does not end streamed lists.
     pages_only: bool,
+    /// Objects per page.
+    page: usize,
     /// Failures in a row.
     failures: u32,
     /// Refusals in a row to list a namespaced kind in the whole cluster.
@@ -164,6 +169,7 @@ impl Watch {
             shared,
             defines_kinds,
             pages_only: false,
+            page: PAGE,
             failures: 0,
             refusals: 0,
             empty_watches: 0,
@@ -351,9 +357,13 @@ impl Watch {
         let mut objects = Vec::new();
         let mut next = String::new();
         loop {
-            let page = request::page(&path, PAGE, &next);
+            let page = request::page(&path, self.page, &next);
             let request = request::get(&page, convert::list_media_type(&self.kind))?;
-            let answer = request::ask(&self.shared.client, request, CALL).await?;
+            let answer = request::ask(&self.shared.client, request, CALL).await;
+            if let Err(Failure::Silence(_) | Failure::TooLarge) = answer {
+                self.page = (self.page / 5).max(SMALLEST_PAGE);
+            }
+            let answer = answer?;
             if !answer.is_success() {
                 return Err(answer.into());
             }

@@ -248,6 +248,20 @@ async fn watch_starts_at_the_resource_version_of_the_last_page() {
     assert_eq!(setup.positions(), ["10"]);
 }
 
+/// Large custom resources over a slow line.
+#[tokio::test(start_paused = true)]
+async fn pages_that_do_not_arrive_in_time_become_smaller() {
+    let lists = vec![Reply::Silence, Reply::Silence, list("10", "", &[object("a", 3)])];
+    let mut setup = setup(pods(), false, lists, vec![]);
+    setup.expect(&["hidden Failing", "listed [a@3]"]).await;
+    let asked = setup.asked();
+    let pages: Vec<&str> = asked[..3].iter().map(String::as_str).collect();
+    assert_eq!(
+        pages,
+        ["/api/v1/pods?limit=500", "/api/v1/pods?limit=100", "/api/v1/pods?limit=20"]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn event_that_arrives_in_pieces_is_read() {
     let (sender, watch) = stream(&[]);
