@@ -28,6 +28,7 @@ test('offline page shows the age of the last message during retries, and catches
 	await expect(page.getByText(/^Reconnecting/)).toBeVisible();
 	await page.clock.runFor(60_000);
 	await expect(page.getByText('Stale', { exact: true })).toBeVisible();
+	await expect(page.getByRole('status').filter({ hasText: 'This page is out of date.' })).toBeAttached();
 	const age = page.getByText(/^data as of/);
 	const since = await age.textContent();
 	await page.clock.runFor(120_000);
@@ -201,6 +202,10 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 		const body = await response.text();
 		await route.fulfill({ response, body: body.replace(/<main .*<\/main>/s, '') });
 	});
+	/** @type {string[]} */
+	const errors = [];
+	page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
 	await page.goto(`${unwind.origin}/`);
 	await expect(stopped).toBeVisible();
+	expect(errors.join('\n')).toMatch(/panicked at \S+\.rs:\d+/);
 });

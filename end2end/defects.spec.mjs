@@ -33,27 +33,46 @@ const smallTexts = (page, least = 12) =>
 		return small;
 	}, least);
 
-test('text is at least 12 pixels high, and a target on a phone at least 44', async ({ unwind, visit }) => {
+/** The targets of the page, or of its open dialog, that a finger misses: lower than 44 px, or a button narrower than that. @param {import('@playwright/test').Page} page */
+const smallTargets = (page) =>
+	page.evaluate(() => {
+		const within = document.querySelector('dialog[open]') ?? document;
+		const targets = 'button, summary, a.button, a.segment, a.chip, nav a, input:not([type=checkbox], [type=radio]), label.tick';
+		return [...within.querySelectorAll(targets)]
+			.filter((it) => it.checkVisibility() && !it.closest('svg, .skip'))
+			.map((it) => ({ it, box: it.getBoundingClientRect() }))
+			.filter(({ it, box }) => box.height < 43.5 || (it.matches('button') && box.width < 43.5))
+			.map(({ it, box }) => `${Math.round(box.width)} × ${Math.round(box.height)}: ${(it.getAttribute('aria-label') ?? it.textContent)?.trim().slice(0, 40)}`);
+	});
+
+test('text is at least 12 pixels high, and a target on a phone at least 44', async ({ cluster, unwind, visit }) => {
+	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
+	await hold(cluster, 'bystander', body.items[0].metadata.name);
 	const page = await visit();
 	await signIn(page, unwind.link);
+	await tearDown(page, 'bystander');
+	const run = new URL(page.url()).pathname;
 	const planned = await page.request.post(`${unwind.origin}/api/plans`, { data: { unit: 'consortium' } });
 	const { id } = await planned.json();
-	for (const path of ['/', '/u/consortium', '/u/consortium?view=list', `/u/consortium/plan/${id}`]) {
+	for (const path of ['/', '/u/consortium', '/u/consortium?view=list', run, '/trouble', `/u/consortium/plan/${id}`]) {
 		for (const width of [1440, 390]) {
 			await page.setViewportSize({ width, height: 844 });
 			await page.goto(unwind.origin + path);
 			await expect(page.getByText('Live', { exact: true })).toBeVisible();
 			expect(await smallTexts(page), `${path} at ${width}`).toEqual([]);
 		}
-		const low = await page.evaluate(() =>
-			[...document.querySelectorAll('button, summary, a.button, a.segment, a.chip, nav a, input:not([type=checkbox])')]
-				.filter((it) => it.checkVisibility() && !it.closest('svg, .skip'))
-				.map((it) => ({ height: it.getBoundingClientRect().height, said: it.textContent?.trim().slice(0, 40) }))
-				.filter(({ height }) => height < 43.5),
-		);
-		expect(low, path).toEqual([]);
+		expect(await smallTargets(page), path).toEqual([]);
 	}
-	expect(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize)).toBe('16px');
+	for (const [name, dialog] of [['Start teardown…', 'the confirmation'], ['Invite another browser', 'the invitation']]) {
+		await page.getByRole('button', { name }).click();
+		await expect(page.getByRole('dialog')).toBeVisible();
+		expect(await smallTexts(page), dialog).toEqual([]);
+		expect(await smallTargets(page), dialog).toEqual([]);
+		await page.keyboard.press('Escape');
+		await expect(page.getByRole('dialog')).toBeHidden();
+	}
+	const sizes = () => [document.documentElement, document.body].map((it) => getComputedStyle(it).fontSize);
+	expect(await page.evaluate(sizes)).toEqual(['16px', '14px']);
 });
 
 test('page on a phone has navigation, the name of the cluster and the age of the data', async ({ visit }) => {
@@ -144,10 +163,15 @@ test('unit that was torn down links its run, and the numbers of that run add up'
 		const number = (/** @type {RegExp} */ what) => Number(what.exec(text)?.[1]);
 		const [all, deleted, kept, left] = [/(\d+) objects/, /(\d+) to delete/, /(\d+) kept/, /(\d+) left to the cluster/].map(number);
 		expect(deleted + kept + left).toBe(all);
-		// A filter shows as many rows as its number says.
-		await page.getByRole('link', { name: 'List', exact: true }).click();
-		await page.getByRole('link', { name: `${left} left to the cluster` }).click();
-		await expect(page.getByRole('row').filter({ has: page.getByRole('link') })).toHaveCount(left);
+		// Map, list and plan have the same numbers.
+		await page.goto(`${unwind.origin}/u/shop?view=map`);
+		await expect(page.locator('.graph-note')).toHaveText(new RegExp(`^${all} objects `));
+		for (const [name, count] of Object.entries({ 'to delete': deleted, kept, 'left to the cluster': left })) {
+			if (!count) continue;
+			await page.goto(`${unwind.origin}/u/shop?view=list`);
+			await page.getByRole('link', { name: `${count} ${name}` }).click();
+			await expect(page.getByRole('row').filter({ has: page.getByRole('link') }), name).toHaveCount(count);
+		}
 		await page.goto(unwind.origin);
 		await tearDown(page, 'shop');
 		await expect(page.getByText(`0 of ${deleted} gone`).or(page.getByText(new RegExp(`of ${deleted} gone`))).first()).toBeVisible();

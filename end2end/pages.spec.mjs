@@ -193,6 +193,14 @@ test('unit and run without JavaScript are readable', async ({ unwind, visit }) =
 	await page.goto(run);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible();
 	await expect(page.getByText('Everything to delete is gone')).toBeVisible();
+	await expect(page.locator('time[data-at]').last()).toBeAttached();
+	for (const time of await page.locator('time[data-at]').all()) await expect(time).toHaveText(/^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+
+	// A live page leaves the date out where it is today's, and says it of another day.
+	const time = first.locator('time[data-at]:not([data-relative])').first();
+	await expect(time).toHaveText(/^\d\d:\d\d:\d\d \S+$/);
+	await time.evaluate((time) => time.setAttribute('data-at', String(Number(time.getAttribute('data-at')) - 48 * 3_600_000)));
+	await expect(time).toHaveText(/20\d\d.* \d\d:\d\d:\d\d \S+$/);
 });
 
 test('open run without JavaScript is readable, and a reload shows its progress', { tag: '@real' }, async ({ cluster, unwind, visit }) => {

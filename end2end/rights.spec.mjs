@@ -33,6 +33,9 @@ test('guest who may only look sees why nothing can be changed, and the server re
 test('invitation gives the right to look unless its maker chooses more, and can be taken back', async ({ unwind, visit }) => {
 	const li = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
 	await signIn(li, unwind.link);
+	const here = `${unwind.origin}/u/consortium?view=list`;
+	await li.goto(here);
+	await expect(li.getByText('Live', { exact: true })).toBeVisible();
 	await li.getByRole('button', { name: 'Invite another browser' }).click();
 	const dialog = li.getByRole('dialog', { name: 'Invite another browser' });
 	await expect(dialog.getByRole('radio', { name: /^Look only/ })).toBeChecked();
@@ -43,7 +46,10 @@ test('invitation gives the right to look unless its maker chooses more, and can 
 	await expect(row).toContainText('Look only, invited by Li · not used yet');
 
 	const wang = await visit();
-	await signIn(wang, await li.evaluate(() => navigator.clipboard.readText()));
+	await wang.goto(await li.evaluate(() => navigator.clipboard.readText()));
+	// The link opens the page that it was made on.
+	await expect(wang).toHaveURL(here);
+	await expect(wang.getByText('Live', { exact: true })).toBeVisible();
 	await expect(wang.getByRole('group').filter({ hasText: 'Read only' })).toBeVisible();
 	const started = performance.now();
 	await row.getByRole('button', { name: 'Take back: Wang, Look only' }).click();
@@ -52,4 +58,13 @@ test('invitation gives the right to look unless its maker chooses more, and can 
 	await expect(wang.getByText('sign in with the link that the server printed')).toBeVisible({ timeout: 5_000 });
 	expect(performance.now() - started).toBeLessThan(5_000);
 	await expect(li.getByText('Live', { exact: true })).toBeVisible();
+});
+
+test('session ends from the page, and its browser is signed out', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.getByRole('button', { name: 'Sign out' }).click();
+	await expect(page.getByText('This browser is not signed in.')).toBeVisible();
+	const asked = await page.request.get(`${unwind.origin}/api/units`);
+	expect(asked.status()).toBe(401);
 });
