@@ -1,5 +1,10 @@
 //! Every sentence the page says. [`en`] is the catalogue; a second language is another file with the same names.
 //! This file holds the texts that are the same in all languages: numbers, durations, and timestamps as the API server writes them.
+//!
+//! # Decisions
+//! - A time that stands alone is a `<time>`, which the browser writes in the reader's zone (`view::moment`). A time inside a
+//!   sentence stays in UTC, with its date: sentences are copied into incident notes and compared with the logs of the cluster,
+//!   and the server makes some of them, which does not know the reader's zone.
 
 pub mod en;
 
@@ -11,11 +16,6 @@ use teardown::object::ObjectRef;
 pub fn absolute(at: Timestamp) -> String {
     let at = TimeZone::UTC.to_datetime(at);
     format!("{} {:.0} UTC", at.date(), at.time())
-}
-
-/// `12:03:41 UTC`.
-pub fn time_of_day(at: Timestamp) -> String {
-    format!("{:.0} UTC", TimeZone::UTC.to_datetime(at).time())
 }
 
 /// `shop/web-1`, or `web-1` where there is no namespace.
@@ -159,9 +159,6 @@ mod tests {
         assert_eq!(ago(3), "just now");
         assert_eq!(ago(86_400 * 11 + 5), "11 d ago");
         let at = "2026-11-21T12:03:41.123Z".parse().unwrap();
-        assert_eq!(
-            (absolute(at), time_of_day(at)),
-            ("2026-11-21 12:03:41 UTC".to_owned(), "12:03:41 UTC".to_owned())
-        );
+        assert_eq!(absolute(at), "2026-11-21 12:03:41 UTC");
     }
 }

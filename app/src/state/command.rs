@@ -4,6 +4,7 @@ use std::{future::Future, pin::Pin};
 
 use gloo_net::http::{Request, RequestBuilder};
 use jiff::Timestamp;
+use leptos::prelude::location;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use teardown::{
     advice::{Advice, WayOffer},
@@ -139,11 +140,12 @@ pub async fn take_on(
     send(&path, &Body { confirm, pods }).await
 }
 
-/// Makes a link that signs another browser in. Without a name it is for the same person.
+/// Makes a link that signs another browser in and opens this page there. Without a name it is for the same person.
 pub async fn session_link(name: &str, right: Right) -> Result<String, Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         name: Option<&'a str>,
+        path: &'a str,
         right: Right,
     }
     #[derive(Deserialize)]
@@ -151,7 +153,8 @@ pub async fn session_link(name: &str, right: Right) -> Result<String, Refusal> {
         url: String,
     }
     let name = Some(name.trim()).filter(|name| !name.is_empty());
-    ask("/api/session/link", &Body { name, right }).await.map(|Made { url }| url)
+    let path = [location().pathname(), location().search()].map(Result::unwrap_or_default).concat();
+    ask("/api/session/link", &Body { name, path: &path, right }).await.map(|Made { url }| url)
 }
 
 /// A link that this session may take back, or the session that it signed in.

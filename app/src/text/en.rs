@@ -112,9 +112,7 @@ pub const STALE: &str = "Stale";
 pub const UNREADABLE: &str = "Cannot read the server’s messages";
 
 /// The age of the data on the page.
-pub fn data_as_of(time: &str) -> String {
-    format!("data as of {time}")
-}
+pub const DATA_AS_OF: &str = "data as of";
 
 /// Announced after a gap.
 pub fn caught_up(objects: usize) -> String {

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::moment::time_of_day;
 use crate::{
     state::connection::{Connection, Link},
     state::live::try_now,
@@ -12,11 +13,6 @@ use crate::{
 #[component]
 pub fn ConnectionPill() -> impl IntoView {
     let connection = expect_context::<Connection>();
-    let time = |since: i64| {
-        jiff::Timestamp::from_second(since)
-            .map(|at| text::data_as_of(&text::time_of_day(at)))
-            .unwrap_or_default()
-    };
     let class = move || match connection.link() {
         Link::Connecting => "pill connecting",
         Link::Live => "pill live",
@@ -33,12 +29,15 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Stale { .. } => text::STALE.to_owned(),
         Link::Unreadable { .. } => text::UNREADABLE.to_owned(),
     };
-    let age = move || match connection.link() {
+    // A memo, so that the time is drawn once and not with every second of the countdown.
+    let since = Memo::new(move |_| match connection.link() {
         Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since } => {
-            time(since)
+            jiff::Timestamp::from_second(since).ok()
         }
-        Link::Connecting | Link::Live | Link::Offline => String::new(),
-    };
+        Link::Connecting | Link::Live | Link::Offline => None,
+    });
+    let age =
+        move || since.get().map(|at| view! { {text::DATA_AS_OF} " " {time_of_day(at)} }.into_any());
     // A memo wakes only when the sentence differs, so each is announced once.
     let announced = Memo::new(move |_| match connection.link() {
         Link::Offline => text::OFFLINE_SAID,

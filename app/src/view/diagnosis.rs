@@ -100,14 +100,19 @@ fn row(
 fn summary(diagnosis: &Diagnosis) -> AnyView {
     let (symbol, class) =
         if diagnosis.stuck { ("state-stuck", "state-stuck") } else { ("state-slow", "state-slow") };
-    let harm = (!diagnosis.impact.is_none())
-        .then(|| view! { <span class="diagnosis-harm">{text::HARM}</span> }.into_any());
+    let marks = [
+        (diagnosis.cause.explains_others(), text::SOLVE_FIRST),
+        (!diagnosis.impact.is_none(), text::HARM),
+    ];
+    let marks = marks.map(|(holds, mark)| {
+        holds.then(|| view! { <span class="diagnosis-harm">{mark}</span> " " }.into_any())
+    });
     view! {
         <span class=format!("diagnosis-head {class}")>
             {icon(symbol)}
             <span class="diagnosis-cause">{text::cause(diagnosis)}</span>
             <span class="diagnosis-facts">
-                {harm} <span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
+                {marks.collect_view()}<span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
             </span>
         </span>
     }

@@ -16,10 +16,10 @@ pub fn moment(at: Timestamp) -> AnyView {
     .into_any()
 }
 
-/// The time of day, with the date where the day is not today.
+/// The moment in full; in a live page the time of day, with the date where the day is not today.
 pub fn time_of_day(at: Timestamp) -> AnyView {
     view! {
-        <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond()>{text::time_of_day(at)}</time>
+        <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond()>{text::absolute(at)}</time>
     }
     .into_any()
 }

@@ -7,7 +7,7 @@ use teardown::{
 };
 
 use super::{
-    super::{absolute, isolated, named, names, time_of_day, visible, words},
+    super::{absolute, isolated, named, names, visible, words},
     api_problem::api_problem,
     kubelet::{kubelet_fact, log_unread, not_in_log},
     many,
@@ -21,6 +21,8 @@ pub const NO_TROUBLE_MEANS: &str =
     "Everything that is being deleted is within its expected time, as far as Unwind can see.";
 pub const WHY_IT_WAITS: &str = "Why it waits";
 pub const HARM: &str = "Harm now";
+/// Marks a cause that may be behind others.
+pub const SOLVE_FIRST: &str = "Solve first";
 pub const WAITING: &str = "What waits";
 pub const EVIDENCE: &str = "Evidence";
 pub const WAYS_OUT: &str = "Ways out, the least harmful first";
@@ -49,7 +51,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     match &diagnosis.cause {
         Cause::WithinGrace { until, pre_stop } => {
             let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
-            format!("The Pod has until {} to stop{hook}.", time_of_day(*until))
+            format!("The Pod has until {} to stop{hook}.", absolute(*until))
         }
         Cause::NodeSilent { node, silent, renews, .. } => {
             let alive = if *renews { " Its lease is renewed: its kubelet lives." } else { "" };

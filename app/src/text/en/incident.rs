@@ -9,7 +9,7 @@ use teardown::{
 };
 
 use super::{
-    super::{NAMED, absolute, isolated, named, some_of, time_of_day, visible, words},
+    super::{NAMED, absolute, isolated, named, some_of, visible, words},
     course::if_nobody_acts,
     diagnosis::{
         EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, objects_wait, waiting,
@@ -125,7 +125,7 @@ fn changed(change: &Evidence, diagnosis: &Diagnosis) -> String {
         ..0 => format!("{} before", duration(seconds.saturating_abs())),
         _ => format!("{} after", duration(seconds)),
     };
-    format!("{said} at {}, {apart} the first deletion that waits", time_of_day(at))
+    format!("{said} at {}, {apart} the first deletion that waits", absolute(at))
 }
 
 /// A text in Markdown that means nothing but itself: the cluster’s words may hold marks of it.

@@ -13,7 +13,7 @@ use teardown::{
 };
 
 use super::{
-    super::{isolated, named, names, time_of_day},
+    super::{absolute, isolated, named, names},
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
@@ -95,7 +95,7 @@ fn drawn(note: &NoteCard) -> Way {
 }
 
 fn progress(view: &PreflightView) -> String {
-    let at = view.at.map_or_else(String::new, |at| format!(" at {}", time_of_day(at)));
+    let at = view.at.map_or_else(String::new, |at| format!(" at {}", absolute(at)));
     match view.state {
         CheckState::NotRun => "Not checked yet.".to_owned(),
         CheckState::Running | CheckState::Done => {

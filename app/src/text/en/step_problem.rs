@@ -6,7 +6,7 @@ use teardown::{
 };
 
 use super::{
-    super::{NAMED, absolute, isolated, named, some_of, time_of_day, visible},
+    super::{NAMED, absolute, isolated, named, some_of, visible},
     api_problem, many,
 };
 
@@ -23,7 +23,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
             if let Some(Refusals { count, since, next }) = refusals
                 && *count > 1
             {
-                let (since, next) = (absolute(*since), time_of_day(*next));
+                let (since, next) = (absolute(*since), absolute(*next));
                 said += &format!(" {count} times since {since}, next try at {next}.");
             }
             said

@@ -2,7 +2,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use teardown::{
     object::{Kind, ObjectRef, Uid},
-    plan::{PlanId, Propagation, StepId},
+    plan::{PlanId, StepId},
+    preflight::QuestionId,
 };
 
 use super::*;
