@@ -398,7 +398,7 @@ mod tests {
         let card = preflight(&view(NoteCode::Budgets, Severity::Info));
         assert_eq!(
             card.advice.confidence,
-            "Checked 40 of 120 objects at 03:12:07 UTC: 1 piece of information so far…"
+            "Checked 40 of 120 objects at 2026-11-21 03:12:07 UTC: 1 piece of information so far…"
         );
         assert_eq!(
             (&*card.advice.expected, card.notes.len(), card.notes[0].more),

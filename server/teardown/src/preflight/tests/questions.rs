@@ -128,5 +128,11 @@ fn right_to_suspend_is_asked_for_active_parents_alone() {
     ));
     let parents: Vec<String> =
         asked(&index).into_iter().filter(|it| it.contains("Kustomization")).collect();
-    insta::assert_debug_snapshot!(parents, @"");
+    insta::assert_debug_snapshot!(parents, @r#"
+    [
+        "dry run Kustomization shop/active",
+        "may suspend Kustomization shop/active",
+        "dry run Kustomization shop/off",
+    ]
+    "#);
 }

@@ -39,8 +39,11 @@ impl Run {
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
             return Decision::default();
         };
+        let call = action.call();
         // The watch was faster than the answer, or the answer belongs to a call before a restart.
-        let Stage::Calling(call) = progress.stage else { return Decision::default() };
+        if progress.stage != Stage::Calling(call) {
+            return Decision::default();
+        }
         let postpone = |after: SignedDuration, effect_unknown: bool, problem: StepProblem| {
             let until = now.checked_add(after).unwrap_or(now);
             Decision::event(RunEvent::Postponed { step: id, until, effect_unknown, problem })

@@ -211,8 +211,10 @@ fn refusals_of_an_earlier_journal_are_counted() {
     let text = r#"{"event":"postponed","step":0,"until":"2027-01-15T09:00:20Z","effect_unknown":false,"problem":{"refused":{"code":403,"message":{"quoted":"no"}}}}"#;
     let mut scenario = Scenario::of("cm shop/a of=shop");
     let event: RunEvent = serde_json::from_str(text).unwrap();
-    scenario.record(&event);
-    scenario.record(&event);
+    for _ in 0..2 {
+        scenario.record(&RunEvent::CallStarted { step: StepId(0), call: Call::Delete });
+        scenario.record(&event);
+    }
     assert_eq!(scenario.refusals("cm:shop/a").count, 2);
     assert_eq!(scenario.problems().len(), 1);
     assert_eq!(serde_json::to_string(&event).unwrap(), text);
