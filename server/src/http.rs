@@ -125,7 +125,7 @@
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
-//! # Playing
+//! # The demo
 //! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `demo` with what can be
 //! broken. Each of these answers 204; in front of a real cluster there is no such address, 404.
 //! ```sh
@@ -269,9 +269,9 @@ impl AppState {
         Self { journal: Some(writable), ..self }
     }
 
-    /// Handlers that also play with what takes the place of a cluster.
+    /// Handlers that also run the commands of the demo.
     #[must_use]
-    pub fn playing(self, demo: Option<DemoCluster>) -> Self {
+    pub fn with_demo(self, demo: Option<DemoCluster>) -> Self {
         Self { demo, ..self }
     }
 

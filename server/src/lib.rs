@@ -149,7 +149,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         asides.spawn(demo.tell(mailbox.clone()));
     }
     let handle = HubHandle::new(mailbox.clone());
-    let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).playing(demo);
+    let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).with_demo(demo);
     let notifier = match notified {
         Some(address) => {
             let (name, now) = (cluster.name(), Timestamp::now());

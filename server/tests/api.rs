@@ -1,4 +1,4 @@
-//! The API and the pages, asked through the whole router; the hub is played.
+//! The API and the pages, asked through the whole router; the hub is a stand-in.
 
 mod test_server;
 

@@ -110,7 +110,7 @@ async fn every_line_of_the_documentation_works() {
     assert!(lines.len() >= 14, "{}", lines.len());
     let (mut cookie, mut link) = (String::new(), String::new());
     for curl in &lines {
-        // Its examples stand for what the played hub has.
+        // Its examples stand for what the stand-in hub has.
         let real = |text: &str| {
             text.replace("TOKEN", &server.token)
                 .replace("k3f9", "r1")

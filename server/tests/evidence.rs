@@ -333,6 +333,6 @@ async fn demo_reads_the_logs_of_its_kubelets() {
     let demo = DemoCluster::open(Some("s2")).unwrap();
     let (hub, _tasks) = serve(demo.cluster(), Timestamp::now());
     let incident = DemoCommand::TurnOn { what: DemoFault::Incident, subject: "s2".into() };
-    demo.play(&incident).unwrap();
+    demo.run_command(&incident).unwrap();
     cards_of(&hub, is_confirmed).await;
 }

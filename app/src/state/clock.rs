@@ -95,11 +95,11 @@ pub fn start() {
     });
 }
 
-/// Lets the clock run as fast as the game's time does.
-pub fn keep_pace(game: Memo<Option<Demo>>) {
+/// Lets the clock run as fast as the simulated cluster’s time does.
+pub fn keep_pace(demo: Memo<Option<Demo>>) {
     let clock = expect_context::<Clock>();
     Effect::new(move || {
-        clock.set_pace(game.with(|game| game.as_ref().map_or(1, |game| game.speed)));
+        clock.set_pace(demo.with(|demo| demo.as_ref().map_or(1, |demo| demo.speed)));
     });
 }
 

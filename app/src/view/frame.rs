@@ -51,7 +51,7 @@ pub fn Frame(
     /// Makes, lists and takes back the links that sign other browsers in.
     invite: fn(InviteCommand, Invitations),
     /// Operates the fault switches of a simulated cluster.
-    play: fn(DemoCommand),
+    run_command: fn(DemoCommand),
     /// Ends the session of this browser.
     sign_out: fn(),
     /// The page.
@@ -72,9 +72,9 @@ pub fn Frame(
         }
         path
     });
-    let game =
+    let simulation =
         Memo::new(move |_| badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
-    clock::keep_pace(game);
+    clock::keep_pace(simulation);
     keep_focus();
     let crumbs = move || {
         crumbs(&path.get())
@@ -154,7 +154,7 @@ pub fn Frame(
                     <Keys/>
                     <ThemeButton/>
                 </header>
-                {demo(game, play)}
+                {demo(simulation, run_command)}
                 {move || connection.is_outdated().then(banner::outdated)}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">

@@ -83,7 +83,7 @@ pub(super) fn api() -> Vec<Route> {
         post("/runs/{run}/steps/{step}/skip", Act, runs::skip),
         post("/runs/{run}/steps/{step}/take-on", Act, runs::take_on),
         get("/events", Look, events::follow),
-        post("/demo", Act, demo::play),
+        post("/demo", Act, demo::run_command),
         post("/session/link", Look, session::link),
         get("/session/links", Look, session::links),
         post("/session/links/{link}/end", Look, session::take_back),

@@ -1,4 +1,4 @@
-//! Tests of the notifier with a hub and a receiver that the test plays. Time is paused.
+//! Tests of the notifier with a hub and a receiver that the test simulates. Time is paused.
 
 use std::{
     collections::VecDeque,

@@ -69,7 +69,7 @@ const FORBIDDEN_IN_PAGE: [(&str, &[&str]); 6] = [
 
 /// Names that make a request or leave the page; a view gets callbacks instead.
 const REQUESTS: [&str; 6] =
-    ["spawn_local", "EventSource", "gloo_net", "command::play", "live::follow", "set_href"];
+    ["spawn_local", "EventSource", "gloo_net", "command::run_demo_command", "live::follow", "set_href"];
 
 /// Crates that `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
 const IMPURE: [&str; 12] = [
