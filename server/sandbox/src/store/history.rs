@@ -170,7 +170,7 @@ mod tests {
         let numbers = json!([at, -0.0, 0.1 + 0.2, f64::MAX, i64::MIN, u64::MAX]);
         json!({
             "metadata": {"name": *key.name, "uid": at.to_string()},
-            "deed": {"numbers": numbers, "text": "\u{0}\"\u{1f4a5}", "none": null, "empty": [{}, []]},
+            "spec": {"numbers": numbers, "text": "\u{0}\"\u{1f4a5}", "none": null, "empty": [{}, []]},
         })
     }
 
@@ -184,17 +184,17 @@ mod tests {
             let mut told = vec![];
             let mut states = vec![vec![]];
             let mut forgotten = 0;
-            for (name, deed) in steps {
+            for (name, action) in steps {
                 let key = Key::new("", "pods", "shop", &format!("web-{name}"));
                 let object = object(told.len(), &key);
                 match store.get(&key) {
-                    _ if deed == 0 => {
+                    _ if action == 0 => {
                         forgotten = forgotten.max(told.len() / 3);
                         store.compact(1 + forgotten as u64);
                         continue;
                     }
                     None => store.create(&key, object),
-                    Some(_) if deed < 10 => store.remove(&key).unwrap_or_default(),
+                    Some(_) if action < 10 => store.remove(&key).unwrap_or_default(),
                     Some(_) => store.replace(&key, object),
                 };
                 told.extend(store.since(store.revision() - 1).unwrap().map(|one| one.event()));
