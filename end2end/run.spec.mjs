@@ -78,9 +78,9 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 	await toTheLastSecond();
 	expect(sent).toEqual([]);
 	let answer = () => {};
-	const patience = new Promise((resolve) => (answer = () => resolve(undefined)));
+	const answered = new Promise((resolve) => (answer = () => resolve(undefined)));
 	await page.route('**/api/runs', async (route) => {
-		await patience;
+		await answered;
 		await route.continue();
 	});
 	await expect(async () => {

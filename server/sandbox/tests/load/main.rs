@@ -19,7 +19,7 @@ use crowd::{OBJECTS, cluster, create, resident, running, told, watches};
 const LIMIT: usize = 200 << 20;
 
 /// The time by the sandbox's clock within which all Pods run.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A watch with the number of its events.
 struct Watcher {
@@ -65,7 +65,7 @@ async fn five_thousand_objects_under_fifty_watches() {
             watchers.iter_mut().for_each(Watcher::catch_up);
         }
     };
-    timeout(PATIENCE, run).await.unwrap();
+    timeout(TIMEOUT, run).await.unwrap();
     watchers.iter_mut().for_each(Watcher::catch_up);
     let told = watchers[0].modified;
     // Each Pod changes at least twice: it is bound, and then it runs.
