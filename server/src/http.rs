@@ -35,7 +35,7 @@
 //! curl -b jar -H "$J" -X POST $U/api/session/links/5c1f9e07a2b4d680/end                           # 204
 //! ```
 //! `session/link` makes a link for another browser. Without `name` it is for the same person; the record of what another
-//! person does says who invited them. Without `right` it gives the right to look; no link gives more than its maker has.
+//! person does says who invited them. Without `right` it gives the right to look; no link gives more than its inviter has.
 //! Without `path`, a path of this server with its query, the link opens `/`.
 //!
 //! `session/links` has the links that the session may take back: those that it made and those that its guests made; for a

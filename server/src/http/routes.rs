@@ -221,10 +221,10 @@ mod tests {
         }
 
         /// The cookie of a new session with this right, made by another session.
-        async fn session(&self, maker: &str, right: Right) -> String {
+        async fn session(&self, inviter: &str, right: Right) -> String {
             let body = format!(r#"{{"right":"{right}"}}"#);
             let path = "/api/session/link";
-            let (status, _, text) = self.ask(&Method::POST, path, maker, body).await;
+            let (status, _, text) = self.ask(&Method::POST, path, inviter, body).await;
             assert_eq!(status, StatusCode::CREATED, "{text}");
             let link: serde_json::Value = serde_json::from_str(&text).unwrap();
             self.sign_in(link["url"].as_str().unwrap().split_once("#k=").unwrap().1).await
@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
         let server = Server::new(Right::Force);
-        let maker = server.sign_in(&server.token).await;
+        let inviter = server.sign_in(&server.token).await;
         assert!(server.table.len() >= 30, "{}", server.table.len());
         for (method, path, needs) in &server.table {
             let known = [("{unit}", "shop"), ("{run}", "r1"), ("{plan}", "p1"), ("{step}", "7")];
@@ -244,7 +244,7 @@ mod tests {
             for has in sessions {
                 // A new one each time, because some routes end it.
                 let cookie = match has {
-                    Some(right) => server.session(&maker, right).await,
+                    Some(right) => server.session(&inviter, right).await,
                     None => String::new(),
                 };
                 let (status, _, text) = server.ask(method, &real, &cookie, "{}".to_owned()).await;
