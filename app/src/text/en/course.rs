@@ -10,7 +10,7 @@ use super::{
 
 /// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
 pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
-    let mut said: Vec<String> = outlook(cause, course).map(str::to_owned).into_iter().collect();
+    let mut said: Vec<String> = expectation(cause, course).map(str::to_owned).into_iter().collect();
     said.extend(course.iter().map(upcoming));
     if said.is_empty() {
         said.push("Nothing. No part of the cluster acts on it by itself.".to_owned());
@@ -19,7 +19,7 @@ pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> 
 }
 
 /// Whether waiting ends it; `None` where the events say so.
-fn outlook(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
+fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
     let is_out_of_service =
         course.iter().any(|it| matches!(it, Upcoming::OutOfServiceCollected { .. }));
     Some(match cause {

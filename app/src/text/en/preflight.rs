@@ -17,7 +17,7 @@ use super::{
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
-    step_problem::in_doubt,
+    step_problem::unknown_reason,
 };
 
 const LOOK_AGAIN: &str = "Repair it, then check again.";
@@ -166,7 +166,7 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Repair the server behind it. If nobody needs the API any more, delete its APIService.",
         ),
         NoteCode::Hidden { why } => told(
-            in_doubt(why),
+            unknown_reason(why),
             "The run has to prove that nothing of this kind is left or in use, and cannot. It waits before these objects.",
             "Give Unwind the right to list and watch the kind, or leave these objects out of the plan.",
         ),

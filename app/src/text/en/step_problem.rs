@@ -161,7 +161,7 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
         StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
             pods.iter().map(unconfirmed).collect()
         }
-        StepProblem::Unknown { reason } => vec![in_doubt(reason)],
+        StepProblem::Unknown { reason } => vec![unknown_reason(reason)],
         StepProblem::Retrying { message, .. } => vec![api_problem(message)],
         StepProblem::InUse { pods } => pods.iter().map(named).collect(),
     }
@@ -176,7 +176,7 @@ fn unconfirmed(pod: &UnconfirmedPod) -> String {
 }
 
 /// The reason that something is not known.
-pub fn in_doubt(reason: &UnknownReason) -> String {
+pub fn unknown_reason(reason: &UnknownReason) -> String {
     match reason {
         UnknownReason::Hidden { resource, namespace: Some(namespace), message } => {
             format!("{resource} cannot be seen in {namespace}: {}", api_problem(message))

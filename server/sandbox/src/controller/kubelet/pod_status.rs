@@ -187,7 +187,7 @@ pub(super) fn terminate(
 
 /// Reports once that a Pod's sandbox cannot be stopped. A condition records that, as in
 /// `end2end/cluster/stages/pod-end.yaml`.
-pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn report_failed_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
     let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
         return Ok(());
     };
