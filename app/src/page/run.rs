@@ -62,7 +62,7 @@ pub fn Run() -> impl IntoView {
         sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
         steps
     });
-    let troubled = Memo::new(move |_| {
+    let attention_ids = Memo::new(move |_| {
         attention.with(|steps| steps.iter().map(|step| step.id).collect::<Vec<_>>())
     });
     let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
@@ -127,7 +127,7 @@ pub fn Run() -> impl IntoView {
                             {diagnoses(scene, Some(address), true, adviser)}
                         </section>
                     }.into_any())}
-                    <Attention scene address steps=troubled busy send take_on/>
+                    <Attention scene address steps=attention_ids busy send take_on/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

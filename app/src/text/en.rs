@@ -40,7 +40,7 @@ pub use self::{
     proof::*,
     remedy::*,
     run::*,
-    step_problem::{evidence, step_problem, trouble_do, unknown_reason},
+    step_problem::{evidence, problem_advice, step_problem, unknown_reason},
     unit::*,
     units::*,
 };

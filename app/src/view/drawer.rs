@@ -8,7 +8,7 @@ use teardown::{
 };
 
 use super::{
-    attention::is_trouble,
+    attention::needs_attention,
     diagnosis::cause_of,
     icon::icon,
     moment::moment,
@@ -82,7 +82,7 @@ pub fn Drawer(
 fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Uid> {
     let mut cards: Vec<(State, Uid)> = untrack(|| {
         scene.read(|records| {
-            let found = scene::objects(records).filter(|card| is_trouble(card.state));
+            let found = scene::objects(records).filter(|card| needs_attention(card.state));
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });

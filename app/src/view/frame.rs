@@ -115,7 +115,7 @@ pub fn Frame(
         (count > 0)
             .then(|| note(text::JOURNAL_NOTICE.into(), "/journal", Some("external"), text::JOURNAL))
     };
-    let troubles = move || {
+    let diagnoses = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
     };
@@ -139,7 +139,7 @@ pub fn Frame(
                 <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
                 <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
-                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || troubles()}</span></A>
+                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
             </nav>
             <div class="frame-column">
                 <header class="top">

@@ -140,7 +140,7 @@ impl Runs {
     }
 
     /// The number of things about the journal that a person of this cluster should see to.
-    pub(super) fn journal_troubles(&self, cluster: &ClusterState) -> usize {
+    pub(super) fn journal_problems(&self, cluster: &ClusterState) -> usize {
         usize::from(self.writer.failing().is_some()) + self.set_aside(cluster)
     }
 

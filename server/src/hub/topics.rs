@@ -131,7 +131,7 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
 fn add_journal(records: &mut [Record], cluster: &ClusterState, runs: &Runs) {
     for record in records {
         if let Record::Cluster(card) = record {
-            card.journal = runs.journal_troubles(cluster);
+            card.journal = runs.journal_problems(cluster);
         }
     }
 }

@@ -76,7 +76,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
 }
 
 /// The advice to a person about it.
-pub fn trouble_do(problem: &StepProblem) -> &'static str {
+pub fn problem_advice(problem: &StepProblem) -> &'static str {
     match problem {
         StepProblem::Late { finalizers, .. } => late_do(finalizers),
         StepProblem::Refused { .. } => {
@@ -232,9 +232,9 @@ mod tests {
             since: jiff::Timestamp::UNIX_EPOCH,
             finalizers: vec![finalizer.to_owned()],
         };
-        let advice = trouble_do(&late("customresourcecleanup.apiextensions.k8s.io"));
+        let advice = problem_advice(&late("customresourcecleanup.apiextensions.k8s.io"));
         assert!(advice.contains("every object of this kind is gone"), "{advice}");
-        let advice = trouble_do(&late("queue.example/topic"));
+        let advice = problem_advice(&late("queue.example/topic"));
         assert!(advice.contains("controller"), "{advice}");
     }
 }
