@@ -66,7 +66,7 @@ impl Reconcile for AttachDetach {
         } else if ATTACHMENTS.has(&event.key) {
             queue.add(text(object, "/spec/nodeName").to_owned());
         } else if NODES.has(&event.key) {
-            let essence = |it: &Value| {
+            let relevant_fields = |it: &Value| {
                 (
                     it["status"]["volumesInUse"].clone(),
                     is_true(it, "Ready"),
@@ -74,7 +74,7 @@ impl Reconcile for AttachDetach {
                     it["metadata"]["annotations"].get(MANAGED).is_some(),
                 )
             };
-            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(object)) {
                 queue.add(event.key.name.to_string());
             }
         }

@@ -44,7 +44,7 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
         return vec![event.key.clone()];
     }
     if !PODS.has(&event.key)
-        || event.previous.as_deref().map(essence) == Some(essence(&event.object))
+        || event.previous.as_deref().map(relevant_fields) == Some(relevant_fields(&event.object))
     {
         return Vec::new();
     }
@@ -57,7 +57,7 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
 }
 
 /// The fields of a Pod that matter to a Service.
-fn essence(pod: &Value) -> (Value, String, bool, bool, bool) {
+fn relevant_fields(pod: &Value) -> (Value, String, bool, bool, bool) {
     let labels = pod["metadata"]["labels"].clone();
     (
         labels,

@@ -83,9 +83,9 @@ impl Reconcile for NodeLifecycle {
                 self.pods.entry(node.to_owned()).or_default().insert(event.key.clone());
             }
         } else if NODES.has(&event.key) {
-            let essence =
+            let relevant_fields =
                 |it: &Value| (condition(it, "Ready")["status"].clone(), it["spec"].clone());
-            if event.previous.as_deref().map(essence) != Some(essence(&event.object)) {
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(&event.object)) {
                 queue.add(());
             }
         }

@@ -55,9 +55,9 @@ impl Reconcile for TaintEviction {
                 return;
             }
             self.pods.entry(node.to_owned()).or_default().insert(key.clone());
-            let essence =
+            let relevant_fields =
                 |it: &Value| (it["spec"]["nodeName"].clone(), it["spec"]["tolerations"].clone());
-            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(object)) {
                 queue.add(key.clone());
             }
         } else if NODES.has(key) {
