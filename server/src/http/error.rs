@@ -565,7 +565,7 @@ mod tests {
         use tower_http::catch_panic::CatchPanicLayer;
 
         async fn fails() -> &'static str {
-            panic!("secret of the house")
+            panic!("secret detail")
         }
         let router = Router::new()
             .route("/api/fails", get(fails))
