@@ -21,17 +21,17 @@ async fn existing_resources_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
+async fn event_log_is_read_from_its_first_line_as_records_and_as_text() {
     let server = TestServer::new().await;
-    let answer = server.get("/api/runs/r1/feed").await.json();
+    let answer = server.get("/api/runs/r1/events").await.json();
     let line = serde_json::json!({
         "number": 0, "at": 0, "event": {"code": "started", "by": "Li"},
     });
     assert_eq!(answer, serde_json::json!({ "events": [line] }));
-    let answer = server.get("/r/r1/feed.txt").await;
+    let answer = server.get("/r/r1/events.txt").await;
     assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(answer.text, "1970-01-01 00:00:00 UTC Li started the run\n");
-    assert_eq!(server.get("/r/nope/feed.txt").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.get("/r/nope/events.txt").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn missing_resource_is_refused_by_name() {
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),
         ("/api/runs/nope", "404 unknownRun"),
-        ("/api/runs/nope/feed", "404 unknownRun"),
+        ("/api/runs/nope/events", "404 unknownRun"),
         ("/api/plans/nope", "404 unknownPlan"),
         ("/api/nope", "404 unknownPath"),
         ("/api", "404 unknownPath"),

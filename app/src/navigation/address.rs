@@ -248,9 +248,9 @@ pub fn run(id: &RunId) -> String {
     format!("/r/{}", encoded(id.as_str()))
 }
 
-/// All lines of a run's feed, as text.
-pub fn feed(id: &RunId) -> String {
-    format!("{}/feed.txt", run(id))
+/// All events of a run, as text.
+pub fn event_log(id: &RunId) -> String {
+    format!("{}/events.txt", run(id))
 }
 
 /// Text as one part of a path or query.

@@ -26,7 +26,7 @@ use crate::{
         diagnosis::diagnoses,
         drawer::Drawer,
         empty,
-        feed::Feed,
+        event_log::EventLog,
         graph::Graph,
         kept::{kept_cards, names},
         remedy::RemedyDialog,
@@ -148,7 +148,7 @@ pub fn Run() -> impl IntoView {
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
-                    <Feed scene run=id/>
+                    <EventLog scene run=id/>
                 </div>
             </div>
         }.into_any()

@@ -95,7 +95,7 @@ pub fn start() {
     });
 }
 
-/// Lets the clock run as fast as the simulated cluster’s time does.
+/// Lets the clock run as fast as the simulated cluster's time does.
 pub fn keep_pace(demo: Memo<Option<Demo>>) {
     let clock = expect_context::<Clock>();
     Effect::new(move || {

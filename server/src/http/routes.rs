@@ -12,7 +12,7 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, journal_page, kubelet_log,
+    AppState, advice, demo, event_log, events, guard::has_right, health, journal_page, kubelet_log,
     metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
@@ -75,7 +75,7 @@ pub(super) fn api() -> Vec<Route> {
         get("/plans/{plan}/preflight", Look, preflight::read),
         post("/runs", Act, runs::start),
         get("/runs/{run}", Look, runs::read),
-        get("/runs/{run}/feed", Look, feed::read),
+        get("/runs/{run}/events", Look, event_log::read),
         post("/runs/{run}/pause", Act, runs::pause),
         post("/runs/{run}/resume", Act, runs::resume),
         post("/runs/{run}/stop", Act, runs::stop),
@@ -96,7 +96,7 @@ pub(super) fn sign_in() -> Vec<Route> {
     vec![Route::open(Method::POST, "/session", routing::post(session::sign_in))]
 }
 
-/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the feed of a run as text. The page of a new plan makes the plan.
+/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the event log of a run as text. The page of a new plan makes the plan.
 pub(super) fn pages(state: &AppState) -> Vec<Route> {
     use Right::{Act, Look};
     let page = |path, needs| get(path, needs, page::handler(state));
@@ -111,7 +111,7 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         page("/u/{unit}/plan/{plan}", Look),
         page("/r/{run}", Look),
         page("/trouble", Look),
-        get("/r/{run}/feed.txt", Look, feed::written),
+        get("/r/{run}/events.txt", Look, event_log::written),
         get("/journal", Look, journal_page::read),
         post("/journal/release", Act, journal_page::release),
     ]

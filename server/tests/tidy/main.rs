@@ -30,7 +30,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/site.rs",
             "server/src/http/error.rs",
             "server/src/http/error/refusal.rs",
-            "server/src/http/feed.rs",
+            "server/src/http/event_log.rs",
             "server/src/http/advice.rs",
             "server/src/http/remedies.rs",
             "server/src/notify/notification.rs",

@@ -262,8 +262,8 @@ async fn shown(disk: &Disk) -> String {
     let process = Process::start(disk);
     let mut shown = String::new();
     for run in ["finished", "open", "stopped"].map(RunId::new) {
-        let feed = process.hub.feed(run.clone()).await.unwrap().unwrap();
-        for entry in feed {
+        let event_log = process.hub.event_log(run.clone()).await.unwrap().unwrap();
+        for entry in event_log {
             shown += &format!("{run} {}\n", serde_json::to_string(&entry).unwrap());
         }
         for record in process.records(Topic::Run(run)).await {
