@@ -12,7 +12,7 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, event_log, events, guard::has_right, health, journal_page, kubelet_log,
+    AppState, advice, demo, event_log, events, guard::check_right, health, journal_page, kubelet_log,
     metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
@@ -50,7 +50,7 @@ impl Route {
         needs: Right,
         handler: MethodRouter<AppState>,
     ) -> Self {
-        let check = from_fn(move |person, request, next| has_right(needs, person, request, next));
+        let check = from_fn(move |person, request, next| check_right(needs, person, request, next));
         Self { method, path, needs: Some(needs), handler: handler.route_layer(check) }
     }
 

@@ -50,10 +50,11 @@ impl Topics {
         self.stale = false;
         // Also without readers, because the index remembers only so many changes.
         cluster.follow();
+        self.channels.values_mut().for_each(TopicChannel::note_readers);
         self.channels.retain(|_, channel| !channel.is_abandoned(LINGER));
-        let channels = self.channels.iter_mut();
+        let channels = self.channels.iter();
         let followed: Vec<Topic> = channels
-            .filter_map(|(topic, channel)| channel.is_followed().then(|| topic.clone()))
+            .filter_map(|(topic, channel)| channel.has_readers().then(|| topic.clone()))
             .collect();
         for topic in followed {
             if let Err(refusal) = self.refresh(&topic, cluster, runs) {
