@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_keeps_both_ends() {
+    fn long_name_keeps_both_ends() {
         assert_eq!(shortened("web", 10), "web");
         assert_eq!(shortened("payments-worker-7d9f", 11), "payme…-7d9f");
         assert_eq!(shortened("größe-größe-größe", 9).chars().count(), 9);

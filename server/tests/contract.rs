@@ -103,7 +103,7 @@ impl Curl {
 }
 
 #[tokio::test]
-async fn every_line_of_the_documentation_works() {
+async fn documentation_works_line_by_line() {
     let demo = DemoCluster::open(None).expect("the sandbox has its worlds");
     let server = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
@@ -160,7 +160,7 @@ async fn every_line_of_the_documentation_works() {
 const ROUTES: &str = include_str!("../src/http/routes.rs");
 
 #[test]
-fn every_route_is_documented() {
+fn routes_are_documented() {
     let table = ROUTES.split_once("pub(super) fn api()").expect("a table").1;
     let table = table.split_once("\n}").expect("its end").0;
     let lines = Curl::of_docs();
@@ -312,7 +312,7 @@ fn problems() -> Vec<Observation> {
 /// The names of fields are read by scripts: they are added to, and neither renamed nor taken away. Whoever has to change one
 /// of these lines breaks such a script.
 #[tokio::test]
-async fn no_field_is_renamed() {
+async fn fields_keep_their_names() {
     let mut kept = Kept::new().await;
     let plan = kept.post("/api/plans", &json!({"unit": "shop"})).await;
     let confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});

@@ -286,7 +286,7 @@ async fn kubelet_that_is_asked_names_the_mount_and_the_next_try_without_anybody_
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_kubelet_is_asked_unless_the_owner_of_the_cluster_chose_so() {
+async fn kubelet_is_asked_only_if_the_owner_of_the_cluster_chose_so() {
     let server = Server::start_world("s2", |cluster| cluster);
     let cards = server.cards(|cards| cards.iter().any(|it| is_mounted(&it))).await;
     for _ in 0..180 {

@@ -35,7 +35,7 @@ impl Store for Full {
 }
 
 #[tokio::test]
-async fn every_page_and_the_metrics_say_that_the_journal_is_failing() {
+async fn pages_and_metrics_say_that_the_journal_is_failing() {
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (calls, _) = mpsc::channel(hub::CALLS);
     let hub = Hub::open("dev".into(), inbox, calls, Journal::over(Full)).unwrap();

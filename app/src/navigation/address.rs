@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
+    fn name_is_one_part_of_a_path_whatever_is_in_it() {
         assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
         assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
     }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_added_to_a_list_or_taken_out_of_it() {
+    fn word_is_added_to_a_list_or_taken_out_of_it() {
         for (list, word, then) in [
             ("", "stuck", "stuck"),
             ("stuck", "slow", "stuck,slow"),

@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_has_just_been_opened_is_connecting() {
+    fn page_that_has_just_been_opened_is_connecting() {
         let at = |age: f64| link(Link::Connecting, true, false, Answer::Stream, 0.0, age);
         assert_eq!(at(2_000.0), Link::Connecting);
         assert_eq!(at(4_000.0), Link::Reconnecting { since: 0, seconds: 4 });

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_says_where_the_page_is() {
+    fn title_says_where_the_page_is() {
         assert_eq!(title("/"), "Unwind");
         assert_eq!(title("/u/a%2Fb"), "a/b · Unwind");
         assert_eq!(title("/u/shop/plan/1f3a"), "Plan · shop · Unwind");

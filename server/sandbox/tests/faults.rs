@@ -129,7 +129,7 @@ impl Watch {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_refusal_and_cut_of_a_request() {
+async fn request_is_refused_or_cut_as_its_rule_says() {
     for (action, code, retry, has_effect) in [
         ("429", 429, None, false),
         ("429 retry=3", 429, Some("3"), false),
@@ -205,7 +205,7 @@ async fn only_a_list_from_a_cache_is_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_refused_is_not_opened() {
+async fn refused_watch_is_not_opened() {
     for (action, code) in [("401", 401), ("403", 403), ("429", 429), ("500", 500), ("503", 503)] {
         let sandbox = start();
         rules(&sandbox, &format!("on watch configmaps -> {action}"));
@@ -216,7 +216,7 @@ async fn a_watch_that_is_refused_is_not_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_is_struck_as_it_is_opened() {
+async fn watch_is_struck_as_it_is_opened() {
     for (action, expected) in [
         ("stall", &[][..]),
         ("reset", &["cut", "end"]),
@@ -238,7 +238,7 @@ async fn a_watch_is_struck_as_it_is_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_watch_is_struck_when_it_is_about_to_tell() {
+async fn open_watch_is_struck_before_it_sends() {
     for (action, expected) in [
         ("stall", &[][..]),
         ("reset", &["cut", "end"]),
@@ -270,7 +270,7 @@ async fn refused_requests_leave_open_watches_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_stalled_stays_silent_when_the_others_are_heard_again() {
+async fn stalled_watch_stays_silent_when_the_others_resume() {
     let sandbox = start();
     let mut stalled = watch(&sandbox, &format!("{MAPS}?allowWatchBookmarks=true")).await;
     rules(&sandbox, "on watch configmaps until=10s -> stall");
@@ -298,7 +298,7 @@ async fn bookmarks_are_kept_back_one_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stall_may_begin_at_a_bookmark() {
+async fn stall_may_begin_at_a_bookmark() {
     let sandbox = start();
     let mut watch = watch(&sandbox, &format!("{MAPS}?allowWatchBookmarks=true")).await;
     rules(&sandbox, "on watch configmaps from=90s -> stall");
@@ -326,7 +326,7 @@ async fn delayed_answers_are_late_by_the_rule_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_strikes_the_watches_that_it_names() {
+async fn rule_strikes_the_watches_that_it_names() {
     let sandbox = start();
     let alice = Actor { groups: Actor::admin().groups, name: "alice".into(), ..Actor::default() };
     let hers = sandbox.speaking_as(Some(alice));
@@ -362,7 +362,7 @@ async fn a_rule_strikes_the_watches_that_it_names() {
 
 /// The same seed applies rules to the same watches at the same events.
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats_what_chance_strikes() {
+async fn seed_repeats_the_faults_that_chance_strikes() {
     async fn once(seed: u64) -> Vec<Vec<String>> {
         let sandbox = seeded(seed);
         let mut watches = vec![];

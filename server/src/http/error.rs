@@ -359,7 +359,7 @@ mod tests {
 
     /// Clients rely on this table.
     #[test]
-    fn every_failure_has_its_code_and_status() {
+    fn failures_have_their_code_and_status() {
         let refusals = [
             Refusal::UnknownUnit(UnitId::new("u")),
             Refusal::UnknownPlan(PlanId::new("p")),

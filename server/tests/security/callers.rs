@@ -83,7 +83,7 @@ async fn only_its_own_pages_may_ask() {
 /// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
 /// what is at one name is another site than what is at the other.
 #[tokio::test]
-async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
+async fn page_at_one_of_its_names_may_not_write_at_the_other() {
     let server = TestServer::new().await;
     let writes = [
         ("/api/plans", r#"{"unit":"shop"}"#),

@@ -337,7 +337,7 @@ fn views_have_no_cfg() {
 }
 
 #[test]
-fn every_file_is_declared_by_a_mod() {
+fn files_are_declared_by_a_mod() {
     let sources = sources();
     let declared: BTreeSet<_> =
         sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
@@ -429,7 +429,7 @@ fn exceptions_from_lints_give_a_reason() {
 }
 
 #[test]
-fn every_stylesheet_has_its_view_and_is_imported() {
+fn stylesheets_have_their_view_and_are_imported() {
     let root = root();
     let main = fs::read_to_string(root.join("style/main.css")).unwrap();
     let seen: BTreeSet<String> = sources()

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_says_something() {
+    fn course_without_events_has_a_sentence() {
         let said = if_nobody_acts(&Cause::VolumeBound { claim: None }, &[]);
         assert_eq!(said, ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;

@@ -179,7 +179,7 @@ mod tests {
 
         /// The history returns the same events and states, whatever changes, and however long ago.
         #[test]
-        fn the_past_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
+        fn history_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
             let mut store = Store::new();
             let mut told = vec![];
             let mut states = vec![vec![]];

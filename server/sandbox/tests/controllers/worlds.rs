@@ -34,7 +34,7 @@ fn is_settled(test: &TestCluster) -> bool {
 }
 
 #[test]
-fn every_world_settles_before_its_faults() {
+fn worlds_settle_before_their_faults() {
     for name in sandbox::world::names() {
         let mut test = TestCluster::new();
         sandbox::world::load(&mut test, sandbox::world::text(name).unwrap().0, "").unwrap();
@@ -181,7 +181,7 @@ fn s5_cut_off_keeps_its_disk_until_the_node_is_heard_again() {
 }
 
 #[test]
-fn every_incident_can_be_repaired_at_once() {
+fn incidents_can_be_repaired_at_once() {
     for name in ["s1", "s2", "s5", "s5-cut-off"] {
         let mut test = load(name);
         test.run(110);

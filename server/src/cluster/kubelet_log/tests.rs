@@ -84,7 +84,7 @@ macro_rules! recordings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_without_a_log_has_a_meaning() {
+async fn answer_without_a_log_has_a_meaning() {
     let refused = |said: &str| LogProblem::QueryRefused { said: said.into() };
     let unreachable = |said: &str| LogProblem::Unreachable {
         said: format!("error trying to reach service: {said}"),

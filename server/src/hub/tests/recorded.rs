@@ -279,7 +279,7 @@ async fn shown(disk: &Disk) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_recorded_version_is_read_as_the_present_one_is() {
+async fn recorded_versions_are_read_as_the_present_one_is() {
     for (version, recording) in RECORDINGS {
         let disk = Disk::default();
         record_all(&disk, version);

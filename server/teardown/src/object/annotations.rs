@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tools_annotation_keeps_and_a_near_miss_does_not() {
+    fn annotation_of_a_tool_keeps_and_a_near_miss_does_not() {
         for (key, value, keeps) in [
             ("helm.sh/resource-policy", "keep", true),
             ("helm.sh/resource-policy", " Keep ", true),

@@ -392,7 +392,7 @@ fn budgets_of_the_pods_are_information() {
 }
 
 #[test]
-fn a_view_is_bounded_and_counts_what_it_leaves_off() {
+fn view_is_bounded_and_counts_what_it_leaves_off() {
     let mut text = String::from("ns shop of=shop\n");
     for number in 0..30 {
         writeln!(text, "Widget shop/a{number:02} of=shop finalizers=example.com/same").unwrap();

@@ -351,7 +351,7 @@ fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
 }
 
 #[test]
-fn every_remedy_is_one_change_and_comes_in_order_of_harm() {
+fn remedies_are_one_change_each_in_order_of_harm() {
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
     for (diagnosis, remedies) in found(&fixture::index(&everything)) {
         assert!(!remedies.is_empty(), "no remedy for {}", diagnosis.id);

@@ -89,7 +89,7 @@ mod tests {
     use super::super::tests::{cells, check};
 
     #[test]
-    fn an_event_says_the_same_in_both_groups() {
+    fn event_has_equal_columns_in_both_groups() {
         let of_core = json!({
             "metadata": {"name": "a.1"}, "type": "Normal", "reason": "Killing", "message": " Stopping\n",
             "involvedObject": {"kind": "Pod", "name": "a", "fieldPath": "spec.containers{c}"},

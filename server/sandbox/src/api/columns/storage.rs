@@ -149,7 +149,7 @@ mod tests {
     use super::super::tests::{NOW, cells, check};
 
     #[test]
-    fn a_claim_tells_of_its_volume_once_it_has_one() {
+    fn claim_shows_its_volume_once_it_is_bound() {
         let (age, unset) = ("<unknown>", "<unset>");
         let old = "volume.beta.kubernetes.io/storage-class";
         let status = json!({"phase": "Bound", "capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteMany", "ReadWriteOnce"]});

@@ -293,7 +293,7 @@ fn kubelets_that_live_are_asked_about_the_pods_that_they_hold_and_no_others() {
 }
 
 #[test]
-fn a_node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
+fn node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
     let asked = |text: &str| queries(&fixture::index(text));
     let pod = |name: &str, node: &str, deleted: u32| {
         format!("pod shop/{name} node={node} deleted={deleted} grace=30 containers=web:running\n")
