@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_are_told_as_the_first_few_and_a_number() {
+    fn many_names_become_the_first_few_and_a_number() {
         let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         assert_eq!(some_of(&names, 3), "a, b, c");
         assert_eq!(some_of(&names, 1), "a and 2 more");

@@ -284,7 +284,7 @@ fn states_have_shape_and_word() {
     let mut shapes: Vec<&str> = Vec::new();
     for state in State::ALL {
         let word = app::text::state(state);
-        // The calm state is not drawn; it is told where the object is selected.
+        // The calm state is not drawn; the drawer of a selected object names it.
         if state != State::Present {
             assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
         }

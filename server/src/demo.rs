@@ -119,7 +119,7 @@ impl DemoCluster {
     }
 
     /// Reports the state of the demo to the hub now and after each change, until the hub ends.
-    pub async fn tell(self, mailbox: mpsc::Sender<Incoming>) {
+    pub async fn report(self, mailbox: mpsc::Sender<Incoming>) {
         let mut reported = None;
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -184,8 +184,8 @@ impl DemoCluster {
             .map(|(name, begun)| switch(DemoFault::Incident, name, begun))
             .collect();
         self.sandbox.with(|world| {
-            switches.extend(demo.fault_switches(world).into_iter().map(|(fault, broken)| {
-                match fault {
+            switches.extend(demo.fault_switches(world).into_iter().map(
+                |(fault, broken)| match fault {
                     demo::FaultSwitch::Operator(key) => switch(
                         DemoFault::Operator,
                         &format!("{}/{}", key.namespace, key.name),
@@ -195,8 +195,8 @@ impl DemoCluster {
                     demo::FaultSwitch::Metrics => switch(DemoFault::Metrics, "", broken),
                     demo::FaultSwitch::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
                     demo::FaultSwitch::Volume(name) => switch(DemoFault::Volume, &name, broken),
-                }
-            }));
+                },
+            ));
             Card { speed: world.cluster.clock.speed(), switches }
         })
     }

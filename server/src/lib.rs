@@ -146,7 +146,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         (cluster, hub)
     };
     if let Some(demo) = demo.clone() {
-        asides.spawn(demo.tell(mailbox.clone()));
+        asides.spawn(demo.report(mailbox.clone()));
     }
     let handle = HubHandle::new(mailbox.clone());
     let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).with_demo(demo);

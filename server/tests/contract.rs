@@ -179,8 +179,8 @@ fn routes_are_documented() {
         let path = rest.split('"').next().unwrap_or_default();
         let method = if method == "get" { Method::GET } else { Method::POST };
         let pattern = format!("/api{path}");
-        let is_told = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
-        assert!(is_told, "{method} {pattern} is not documented");
+        let is_documented = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
+        assert!(is_documented, "{method} {pattern} is not documented");
     }
     assert!(routes >= 18, "{routes}");
 }
@@ -263,12 +263,12 @@ impl Kept {
         kept
     }
 
-    async fn tell(&mut self, incoming: Incoming) {
+    async fn send(&mut self, incoming: Incoming) {
         self.mailbox.send(incoming).await.expect("the hub is there");
     }
 
     async fn see(&mut self, observations: Vec<Observation>) {
-        self.tell(Incoming::Observed(observations)).await;
+        self.send(Incoming::Observed(observations)).await;
     }
 
     /// Answers the next order.
@@ -276,7 +276,7 @@ impl Kept {
         let CallRequest { run, action, .. } =
             self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
-        self.tell(Incoming::CallCompleted { run, action, outcome }).await;
+        self.send(Incoming::CallCompleted { run, action, outcome }).await;
     }
 
     async fn get(&self, path: &str) -> Value {

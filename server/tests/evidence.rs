@@ -181,7 +181,7 @@ impl Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_node_is_confirmed_by_its_lease_and_told_with_its_standpoint() {
+async fn silent_node_is_confirmed_by_its_lease_and_described_with_its_standpoint() {
     let server = Server::start();
     tokio::time::sleep(Duration::from_secs(30)).await;
     server.cards(<[_]>::is_empty).await;
@@ -300,7 +300,7 @@ async fn kubelet_is_asked_only_if_the_owner_of_the_cluster_chose_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_query_is_told_and_its_end_too() {
+async fn refused_query_is_reported_and_its_end_too() {
     let server = Server::start_world("s2", Cluster::reading_kubelet_logs);
     let set = |script: &str| {
         server.sandbox.with(|world| {
@@ -317,11 +317,11 @@ async fn refused_query_is_told_and_its_end_too() {
     let id = cards.iter().find(is_mounted).unwrap().diagnosis.id.clone();
     let advice = server.advice(&id).await;
     let facts = facts(&advice);
-    let told = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
+    let fact = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
     assert!(
-        told.starts_with("The kubelet’s log on node ")
-            && told.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
-        "{told}"
+        fact.starts_with("The kubelet’s log on node ")
+            && fact.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
+        "{fact}"
     );
     assert!(advice.confidence.starts_with("Inferred"), "{}", advice.confidence);
     let cards = server.cards(is_confirmed).await;

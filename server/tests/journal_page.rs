@@ -157,7 +157,7 @@ async fn run_that_cannot_be_read_is_shown_and_released_without_a_script() {
 }
 
 #[tokio::test]
-async fn session_that_may_only_look_is_told_so_in_place_of_the_form() {
+async fn session_that_may_only_look_sees_that_in_place_of_the_form() {
     let status = JournalStatus {
         set_aside: vec![set_aside("r1", Blocks::Cluster)],
         ..JournalStatus::default()

@@ -202,7 +202,7 @@ fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
 fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     Effect::new(move |_| {
-        let tell = move || {
+        let renew = move || {
             let Some(card) = card.get_untracked() else { return };
             let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();
             let text = text::summary(gone, card.total, attention.get_untracked());
@@ -210,7 +210,7 @@ fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<
                 say.set(text);
             }
         };
-        let timer = set_interval_with_handle(tell, SUMMARY).ok();
+        let timer = set_interval_with_handle(renew, SUMMARY).ok();
         on_cleanup(move || {
             if let Some(timer) = timer {
                 timer.clear();

@@ -1,5 +1,5 @@
 //! The clock of the page. The first render knows none, so it shows absolute times in UTC; after hydration the clock ticks
-//! once a second and writes every time of the document anew. It shows the cluster's time as the server tells it, because
+//! once a second and writes every time of the document anew. It shows the cluster's time as the server reports it, because
 //! every time on the page is of that clock and the browser's may be wrong. It stands still while the page is stale, so
 //! that nothing seems fresher than it is.
 

@@ -9,7 +9,7 @@
 //! Messages are folded in the EventSource's own callback: an Effect's wake-up is one boolean, so two messages would
 //! become one. A stream that was closed by an HTTP error is never retried by the browser, so it is opened anew here, with
 //! the revision the scene is at. The browser does not say which error it was, so the topic is asked for once: what the
-//! server does not know, or no longer, is shown as such, and who is not signed in is told so.
+//! server does not know, or no longer, is shown as such, and who is not signed in sees that.
 //!
 //! The first event of a stream names the server's build; where it is another one, the page is outdated. A message that
 //! cannot be read ends the stream: the next one begins at the revision before it, after pauses that grow as long as
@@ -79,7 +79,7 @@ pub fn start() {
         let watch = set_interval_with_handle(watch, Duration::from_secs(1)).ok();
         let seen = window_event_listener_untyped("visibilitychange", |_| seen());
         let online = window_event_listener_untyped("online", |_| reopen_now());
-        let offline = window_event_listener_untyped("offline", |_| tell_link());
+        let offline = window_event_listener_untyped("offline", |_| publish_link());
         on_cleanup(move || {
             if let Some(watch) = watch {
                 watch.clear();
@@ -295,10 +295,10 @@ fn stop_reading() {
         line.answer = Answer::Unreadable;
     });
     retry(None);
-    tell_link();
+    publish_link();
 }
 
-/// The server told something that was understood.
+/// A message of the server was understood.
 fn heard() {
     let connection = with(|line| {
         line.heard = js_sys::Date::now();
@@ -328,7 +328,7 @@ fn on_state(event: &Event) {
             .is_none_or(|source| source.events.ready_state() == EventSource::CLOSED);
         closed.then(|| (line.ticket, line.topic.clone()))
     });
-    tell_link();
+    publish_link();
     if let Some(Some((ticket, topic))) = closed {
         retry(None);
         leptos::task::spawn_local(async move {
@@ -346,7 +346,7 @@ fn on_state(event: &Event) {
 
 /// The server answered something other than a stream.
 fn answered(answer: Answer) {
-    let told = with(|line| {
+    let known = with(|line| {
         line.answer = answer;
         if answer == Answer::NotSignedIn {
             // Asking again would be answered in the same way until a person has signed in.
@@ -357,13 +357,13 @@ fn answered(answer: Answer) {
         }
         (line.scene, line.connection)
     });
-    let Some((scene, connection)) = told else { return };
+    let Some((scene, connection)) = known else { return };
     match answer {
         Answer::NotSignedIn => connection.set_signed_in(false),
         Answer::Unknown => scene.empty(),
         Answer::Stream | Answer::Unreadable => {}
     }
-    tell_link();
+    publish_link();
 }
 
 /// Opens the stream again after a pause that grows; the random part keeps a thousand tabs apart.
@@ -412,7 +412,7 @@ fn watch() {
         with(Line::catch_up);
         retry(None);
     }
-    tell_link();
+    publish_link();
 }
 
 impl Line {
@@ -443,8 +443,8 @@ fn seen() {
     watch();
 }
 
-fn tell_link() {
-    let told = with(|line| {
+fn publish_link() {
+    let link = with(|line| {
         let open = line
             .source
             .as_ref()
@@ -454,7 +454,7 @@ fn tell_link() {
         let link = link(before, online, open, line.answer, line.heard, js_sys::Date::now());
         (line.connection, link)
     });
-    if let Some((connection, link)) = told {
+    if let Some((connection, link)) = link {
         connection.set_link(link);
     }
 }

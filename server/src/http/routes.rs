@@ -12,8 +12,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, event_log, events, guard::check_right, health, journal_page, kubelet_log,
-    metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
+    AppState, advice, demo, event_log, events, guard::check_right, health, journal_page,
+    kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -117,7 +117,7 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
     ]
 }
 
-/// The routes outside the API that need no session. They tell nothing about the cluster.
+/// The routes outside the API that need no session. They reveal nothing about the cluster.
 pub(super) fn open() -> Vec<Route> {
     vec![
         Route::open(Method::GET, "/healthz", routing::get(health)),

@@ -489,7 +489,7 @@ impl Runs {
             self.by_id.remove(&run);
             self.unreadable.add(self.writer.journal(), run, head, &error, now);
         }
-        // Its person was told that it does not start.
+        // Its person learnt that it does not start.
         for (run, by) in refused {
             let stop = Input::Command { command: RunCommand::Stop, by: by.clone() };
             if let Err(Refusal::Journal(_)) = self.steer(&run, &stop, cluster)? {

@@ -270,7 +270,7 @@ fn setup() -> (TempDir, Receiver, Instant) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn root_is_told_once_and_its_end_once_also_across_restarts() {
+async fn root_is_reported_once_and_its_end_once_also_across_restarts() {
     let (state, receiver, begin) = setup();
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble { nodes: vec![("n1", false)], ..Trouble::default() }, 60).await;
@@ -324,7 +324,7 @@ async fn failed_delivery_is_tried_again_after_growing_waits_and_survives_a_resta
 }
 
 #[tokio::test(start_paused = true)]
-async fn notification_is_given_up_after_a_day_and_the_next_root_is_told() {
+async fn notification_is_given_up_after_a_day_and_the_next_root_is_reported() {
     let (state, receiver, begin) = setup();
     let process = Process::start(&state, &receiver, begin);
     receiver.answer([503; 400]);

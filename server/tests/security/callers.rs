@@ -114,7 +114,7 @@ async fn page_at_one_of_its_names_may_not_write_at_the_other() {
 }
 
 #[tokio::test]
-async fn without_a_session_nothing_is_told() {
+async fn request_without_a_session_learns_nothing() {
     let server = TestServer::signed_out();
     for path in [API, STREAM, "/api/units/shop", "/api/units/nope", "/api/plans/p1", "/api/runs/r1"]
     {

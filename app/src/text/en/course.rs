@@ -234,8 +234,9 @@ mod tests {
         for event in all(Due::Overdue(at)) {
             let said = upcoming(&event);
             assert!(said.contains("2025-11-25 12:00:00 UTC"), "{said}");
-            let is_told_as_past = ["should have", "was to try"].iter().any(|it| said.contains(it));
-            assert!(is_told_as_past && !said.starts_with("At "), "{said}");
+            let is_worded_as_past =
+                ["should have", "was to try"].iter().any(|it| said.contains(it));
+            assert!(is_worded_as_past && !said.starts_with("At "), "{said}");
         }
         for event in all(Due::By(at)) {
             let said = upcoming(&event);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_without_a_start_tells_the_start_in_words() {
+    fn wait_without_a_start_describes_the_start() {
         let said: Vec<String> =
             all(Due::Within(SignedDuration::from_secs(360))).iter().map(upcoming).collect();
         assert!(said[2].starts_with("6 min after the node was found silent: "), "{said:?}");
