@@ -250,7 +250,7 @@ async fn open_watch_is_struck_before_it_sends() {
         let sandbox = start();
         let mut watch = watch(&sandbox, MAPS).await;
         rules(&sandbox, &format!("on watch configmaps -> {action}"));
-        assert_eq!(watch.heard(), Vec::<String>::new(), "{action}: nothing to tell");
+        assert_eq!(watch.heard(), Vec::<String>::new(), "{action}: nothing to send");
         make(&sandbox, "configmaps", "a");
         make(&sandbox, "configmaps", "b");
         assert_eq!(watch.heard(), expected, "{action}");
@@ -315,13 +315,13 @@ async fn delayed_answers_are_late_by_the_rule_and_in_order() {
         make(&sandbox, "configmaps", name);
         heard.push(watch.within(pause).await);
     }
-    let told = |second, names: &[&str]| -> Vec<(u64, String)> {
+    let added = |second, names: &[&str]| -> Vec<(u64, String)> {
         names.iter().map(|name| (second, format!("ADDED {name}"))).collect()
     };
     // They arrive at 0 s, 3 s, 4 s and 5 s. The rules do not delay the last two, but b is in front of them.
     assert_eq!(heard[..2], [vec![], vec![]]);
-    assert_eq!(heard[2], told(1, &["a"]));
-    let last = [told(3, &["b", "c", "d"]), vec![(25, "end".to_owned())]].concat();
+    assert_eq!(heard[2], added(1, &["a"]));
+    let last = [added(3, &["b", "c", "d"]), vec![(25, "end".to_owned())]].concat();
     assert_eq!(heard[3], last);
 }
 

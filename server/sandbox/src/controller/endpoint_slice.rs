@@ -88,8 +88,8 @@ impl Backends {
         let all = flag(service, "/spec/publishNotReadyAddresses");
         let of = |ready: bool| -> Vec<Value> {
             // Terminating Pods are left out, unless the Service publishes addresses that are not ready.
-            let told = |it: &Value| all || !is_deleting(it);
-            let fit = |it: &&Arc<Value>| told(it) && pods::is_ready(it) == ready;
+            let published = |it: &Value| all || !is_deleting(it);
+            let fit = |it: &&Arc<Value>| published(it) && pods::is_ready(it) == ready;
             let address = |it: &Arc<Value>| json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)});
             self.pods.iter().filter(fit).map(address).collect()
         };

@@ -279,9 +279,9 @@ impl Kubelets {
         let in_use: BTreeSet<&str> =
             on_node.flat_map(|it| &it.mounts).filter_map(|it| it.unique_name.as_deref()).collect();
         let Some(object) = client.find(NODES, "", node) else { return Ok(()) };
-        let told: BTreeSet<&str> =
+        let reported: BTreeSet<&str> =
             list(&object, "/status/volumesInUse").iter().filter_map(Value::as_str).collect();
-        if told != in_use {
+        if reported != in_use {
             let patch = serde_json::json!({"status": {"volumesInUse": in_use}});
             client.merge_status(&NODES.key("", node), &patch)?;
         }

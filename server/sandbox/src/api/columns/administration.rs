@@ -166,8 +166,8 @@ fn state(claim: &Value) -> String {
         ("allocated", allocated),
         ("reserved", allocated && length(&claim["status"]["reservedFor"]) > 0),
     ];
-    let told = states.into_iter().filter(|(_, is_so)| *is_so).map(|(state, _)| state);
-    told.collect::<Vec<_>>().join(",")
+    let states = states.into_iter().filter(|(_, is_so)| *is_so).map(|(state, _)| state);
+    states.collect::<Vec<_>>().join(",")
 }
 
 /// The parameters of a policy binding (`paramRef`).

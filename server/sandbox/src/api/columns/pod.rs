@@ -14,7 +14,7 @@ pub(super) fn columns() -> Vec<Column> {
             json!(format!("{}/{}", summary.ready, summary.containers))
         }),
         text("Status", |pod, _| json!(Summary::of(pod).status)),
-        text("Restarts", |pod, now| json!(Summary::of(pod).restarts.told(now))),
+        text("Restarts", |pod, now| json!(Summary::of(pod).restarts.describe(now))),
         AGE,
         wide("IP", |pod, _| {
             let status = &pod["status"];
@@ -136,7 +136,7 @@ impl Restarts {
         self.last = self.last.max(ended);
     }
 
-    fn told(&self, now: Timestamp) -> String {
+    fn describe(&self, now: Timestamp) -> String {
         match self.last {
             Some(last) if self.count != 0 => {
                 format!("{} ({} ago)", self.count, duration::between(last, now))

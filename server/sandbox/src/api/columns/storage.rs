@@ -123,10 +123,10 @@ fn phase_or_terminating(object: &Value) -> &str {
 }
 
 /// A property of the claim's volume, from the claim's status; empty before the claim has a volume.
-fn of_volume(claim: &Value, told: fn(&Value) -> String) -> String {
+fn of_volume(claim: &Value, property: fn(&Value) -> String) -> String {
     match object::text(claim, &["spec", "volumeName"]) {
         "" => String::new(),
-        _ => told(&claim["status"]),
+        _ => property(&claim["status"]),
     }
 }
 
