@@ -181,13 +181,13 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		/** @param {string} app */
 		const of = (app) => body.items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith(app));
 		/** @param {string} name */
-		const told = async (name) => (await client.request('DELETE', `${pods}/${name}`)).status;
+		const deleted = async (name) => (await client.request('DELETE', `${pods}/${name}`)).status;
 		/** @param {string} name */
 		const found = async (name) => (await client.request('GET', `${pods}/${name}`)).status;
 		const [archive] = of('archive');
-		expect(await told(archive)).toBe(200);
+		expect(await deleted(archive)).toBe(200);
 		for (const front of of('front')) {
-			expect(await told(front)).toBe(200);
+			expect(await deleted(front)).toBe(200);
 			await expect.poll(() => found(front), within).toBe(404);
 		}
 		expect(await found(archive)).toBe(200);
