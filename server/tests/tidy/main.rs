@@ -1,8 +1,9 @@
 //! Rules that the compiler does not check: which module may depend on which, that every file is part of a crate, that no
-//! unfinished work stays. Each rule is one test, and its failure says what to do.
+//! unfinished work stays, that names and prose use the usual words. Each rule is one test, and its failure says what to do.
 #![expect(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 mod module_graph;
+mod retired_words;
 mod source;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 use module_graph::{Files, ModuleGraph, circles};
+use retired_words::retired_words;
 use source::{Source, code, files, lines_naming, modules_named, root, sources};
 
 /// Crates that only some modules may name; a module by the beginning of its path.
@@ -68,8 +70,14 @@ const FORBIDDEN_IN_PAGE: [(&str, &[&str]); 6] = [
 ];
 
 /// Names that make a request or leave the page; a view gets callbacks instead.
-const REQUESTS: [&str; 6] =
-    ["spawn_local", "EventSource", "gloo_net", "command::run_demo_command", "live::follow", "set_href"];
+const REQUESTS: [&str; 6] = [
+    "spawn_local",
+    "EventSource",
+    "gloo_net",
+    "command::run_demo_command",
+    "live::follow",
+    "set_href",
+];
 
 /// Crates that `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
 const IMPURE: [&str; 12] = [
@@ -320,6 +328,11 @@ fn comments_begin_with_no_bare_interrogative() {
         }
     }
     check("begin a comment with its subject", &violations);
+}
+
+#[test]
+fn names_and_prose_have_no_retired_word() {
+    check("use the word that others use", &retired_words());
 }
 
 #[test]
