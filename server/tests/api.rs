@@ -226,8 +226,8 @@ async fn reader_that_fell_behind_gets_a_snapshot_again() {
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     server.hub.deltas.send(delta(10)).unwrap();
     assert_eq!(events.names(1).await, ["delta 5f3a:10"]);
-    let heard = server.hub.received.lock().unwrap().clone();
-    assert_eq!(heard, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
+    let received = server.hub.received.lock().unwrap().clone();
+    assert_eq!(received, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
 }
 
 #[tokio::test]

@@ -137,8 +137,8 @@ async fn documentation_works_line_by_line() {
             links["links"][0]["id"].as_str().expect("it has a link").clone_into(&mut link);
         }
     }
-    let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
-    insta::assert_snapshot!(heard, @r#"
+    let received = server.hub.received.lock().expect("no test panicked with it").join("\n");
+    insta::assert_snapshot!(received, @r#"
     remedies of nodeSilent//Node//n1/
     plan shop
     start p1 by Li

@@ -1,7 +1,7 @@
 //! The one connection of a tab: EventSource → [`Message`] → [`Scene`].
 //!
 //! ```text
-//!  follow(topic) ─► open ──open──► heard ──snapshot, delta──► scene.apply ──Gap──► open from nothing
+//!  follow(topic) ─► open ──open──► message ─snapshot, delta──► scene.apply ──Gap──► open from nothing
 //!                    ▲               │ silent for 25 s, or closed by the server
 //!                    ├── after 0.5 … 15 s, without end ◄───┤      hidden for 60 s: closed until it is seen again
 //!                    └── once a person does something ◄────┘ not signed in
@@ -108,7 +108,7 @@ struct Line {
     /// How often a stream was opened since a message was last taken in.
     attempts: i32,
     asked: f64,
-    heard: f64,
+    last_message: f64,
     answer: Answer,
     hidden: Option<f64>,
     retry: Option<TimeoutHandle>,
@@ -158,7 +158,7 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection, clock: Clock) -> u
         resumes: true,
         attempts: 0,
         asked: 0.0,
-        heard: js_sys::Date::now(),
+        last_message: js_sys::Date::now(),
         answer: Answer::Stream,
         hidden: None,
         retry: None,
@@ -247,7 +247,7 @@ struct Ping {
 }
 
 fn ping(Ping { now }: Ping) {
-    heard();
+    note_message();
     let caught_up = with(|line| {
         line.clock.set(now);
         // It comes behind all that was missed.
@@ -281,7 +281,7 @@ fn take(message: Message) {
     let is_taken = scene.apply(message).is_ok();
     with(|line| line.resumes = is_taken);
     if is_taken {
-        heard();
+        note_message();
     } else {
         retry(None);
     }
@@ -299,9 +299,9 @@ fn stop_reading() {
 }
 
 /// A message of the server was understood.
-fn heard() {
+fn note_message() {
     let connection = with(|line| {
-        line.heard = js_sys::Date::now();
+        line.last_message = js_sys::Date::now();
         line.attempts = 0;
         line.answer = Answer::Stream;
         line.connection
@@ -316,7 +316,7 @@ fn on_state(event: &Event) {
     if event.type_() == "open" {
         // The content of the stream is not known yet: a stream after an unreadable one may be unreadable too.
         if with(|line| line.answer) != Some(Answer::Unreadable) {
-            heard();
+            note_message();
         }
         return;
     }
@@ -353,7 +353,7 @@ fn answered(answer: Answer) {
             line.source = None;
             line.forget_retry();
         } else {
-            line.heard = js_sys::Date::now();
+            line.last_message = js_sys::Date::now();
         }
         (line.scene, line.connection)
     });
@@ -406,7 +406,7 @@ fn watch() {
             }
             return false;
         }
-        line.source.is_some() && now - line.heard.max(line.asked) > SILENCE
+        line.source.is_some() && now - line.last_message.max(line.asked) > SILENCE
     });
     if silent == Some(true) {
         with(Line::catch_up);
@@ -451,7 +451,7 @@ fn publish_link() {
             .is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
         let before = line.connection.link_untracked();
         let online = window().navigator().on_line();
-        let link = link(before, online, open, line.answer, line.heard, js_sys::Date::now());
+        let link = link(before, online, open, line.answer, line.last_message, js_sys::Date::now());
         (line.connection, link)
     });
     if let Some((connection, link)) = link {
@@ -459,10 +459,17 @@ fn publish_link() {
     }
 }
 
-/// The state of a connection whose last message arrived at `heard`; both times are in milliseconds.
-fn link(before: Link, online: bool, open: bool, answer: Answer, heard: f64, now: f64) -> Link {
-    let age = now - heard;
-    let since = (heard / 1000.0) as i64;
+/// The state of a connection whose last message arrived at `last_message`; both times are in milliseconds.
+fn link(
+    before: Link,
+    online: bool,
+    open: bool,
+    answer: Answer,
+    last_message: f64,
+    now: f64,
+) -> Link {
+    let age = now - last_message;
+    let since = (last_message / 1000.0) as i64;
     let answered = open || answer == Answer::Unknown;
     if !online {
         Link::Offline
@@ -487,8 +494,10 @@ mod tests {
 
     #[test]
     fn data_is_as_old_as_the_last_message_however_often_the_stream_was_opened_since() {
-        let heard = 1_000_000.0;
-        let at = |age: f64, open, answer| link(Link::Live, true, open, answer, heard, heard + age);
+        let last_message = 1_000_000.0;
+        let at = |age: f64, open, answer| {
+            link(Link::Live, true, open, answer, last_message, last_message + age)
+        };
         assert_eq!(at(5_000.0, true, Answer::Stream), Link::Live);
         let broken = Link::Reconnecting { since: 1_000, seconds: 12 };
         assert_eq!(at(12_000.0, false, Answer::Stream), broken);

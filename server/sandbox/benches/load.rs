@@ -26,12 +26,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .into_iter()
         .map(|mut body| {
             tokio::spawn(async move {
-                let (mut bytes, mut heard) = (0, 0);
-                while heard < OBJECTS {
+                let (mut bytes, mut received) = (0, 0);
+                while received < OBJECTS {
                     let Some(Ok(frame)) = body.frame().await else { break };
                     let chunk = frame.into_data().unwrap_or_default();
                     bytes += chunk.len();
-                    heard += count_events(&chunk, "ADDED");
+                    received += count_events(&chunk, "ADDED");
                 }
                 bytes
             })

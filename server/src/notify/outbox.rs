@@ -1,11 +1,11 @@
-//! Decides which notifications are due, without sending them: each root is reported once when it is stuck and once when it is
-//! resolved, also across restarts.
+//! Decides which notifications are due, without sending them: each root is reported once when it is stuck and once when it
+//! is resolved, also across restarts.
 //!
 //! # Decisions
 //! - A root counts as resolved once it was absent for [`SETTLED`] in a row. A cause that comes and goes while controllers
 //!   retry would otherwise be reported each time.
-//! - The queue is bounded, and a root that finds no place in it is not reported yet. Its place in the list of reported roots and its
-//!   place in the queue are taken together, so nothing is lost in between.
+//! - The queue is bounded, and a root that finds no place in it is not reported yet. Its place in the list of reported roots
+//!   and its place in the queue are taken together, so nothing is lost in between.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -36,8 +36,8 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Compares the roots that were reported with those that are there now. `stuck` has the notifications of the roots that are
-    /// stuck, and `present` the ids of all roots. Returns whether a notification was added.
+    /// Compares the roots that were reported with those that are there now. `stuck` has the notifications of the roots that
+    /// are stuck, and `present` the ids of all roots. Returns whether a notification was added.
     pub(super) fn observe(
         &mut self,
         stuck: impl IntoIterator<Item = Notification>,
@@ -89,8 +89,8 @@ impl Outbox {
         self.queue.len()
     }
 
-    /// Takes out the notifications that were not delivered in time. Their roots still count as reported, so that a root is not
-    /// tried for another day.
+    /// Takes out the notifications that were not delivered in time. Their roots still count as reported, so that a root is
+    /// not tried for another day.
     pub(super) fn give_up(&mut self, now: Timestamp) -> Vec<Notification> {
         let is_old = |it: &Notification| now.duration_since(it.at) >= GIVE_UP;
         let (lost, kept): (VecDeque<_>, VecDeque<_>) = self.queue.drain(..).partition(is_old);
@@ -218,12 +218,12 @@ mod tests {
             rounds in prop::collection::vec((0_u32..400, 0_u32..400, 0_usize..150, 0_i64..90), 1..30),
         ) {
             let mut outbox = Outbox::default();
-            let mut heard: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+            let mut received: BTreeMap<String, Vec<Event>> = BTreeMap::new();
             let mut clock = 0;
             let mut deliver = |outbox: &mut Outbox, most: usize| {
                 for _ in 0..most {
                     let Some(it) = outbox.take() else { break };
-                    heard.entry(it.id).or_default().push(it.event);
+                    received.entry(it.id).or_default().push(it.event);
                 }
             };
             let mut last = vec![];
@@ -242,7 +242,7 @@ mod tests {
                 deliver(&mut outbox, QUEUED);
                 clock += 60;
             }
-            for (id, events) in heard {
+            for (id, events) in received {
                 prop_assert!(events.iter().step_by(2).all(|it| *it == Event::Stuck), "{id} {events:?}");
                 prop_assert!(events.iter().skip(1).step_by(2).all(|it| *it == Event::Resolved));
                 prop_assert_eq!(events.len() % 2 == 1, last.contains(&id), "{} {:?}", id, events);

@@ -169,7 +169,7 @@ fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
 }
 
 #[test]
-fn s5_cut_off_keeps_its_disk_until_the_node_is_heard_again() {
+fn s5_cut_off_keeps_its_disk_until_the_node_reports_again() {
     let mut test = load("s5-cut-off");
     test.run(110);
     assert_eq!(stuck(&test, "s5-cut-off"), 1);

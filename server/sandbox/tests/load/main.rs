@@ -29,7 +29,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn hear(&mut self, frame: Frame<Bytes>) {
+    fn receive(&mut self, frame: Frame<Bytes>) {
         let chunk = frame.into_data().unwrap();
         self.added += count_events(&chunk, "ADDED");
         self.modified += count_events(&chunk, "MODIFIED");
@@ -38,7 +38,7 @@ impl Watcher {
     /// Reads everything that has come by now.
     fn catch_up(&mut self) {
         while let Some(frame) = self.body.frame().now_or_never() {
-            self.hear(frame.unwrap().unwrap());
+            self.receive(frame.unwrap().unwrap());
         }
     }
 }
@@ -61,7 +61,7 @@ async fn five_thousand_objects_under_fifty_watches() {
     let run = async {
         while running(&sandbox) < OBJECTS {
             let frame = watchers[0].body.frame().await.unwrap().unwrap();
-            watchers[0].hear(frame);
+            watchers[0].receive(frame);
             watchers.iter_mut().for_each(Watcher::catch_up);
         }
     };
