@@ -81,7 +81,7 @@ async function look(browser, url, cookie) {
 	const page = await context.newPage();
 	/** @type {Map<string, (at: number) => void>} */
 	const waiting = new Map();
-	await page.exposeFunction('tell', (/** @type {string} */ text, /** @type {number} */ at) => {
+	await page.exposeFunction('report', (/** @type {string} */ text, /** @type {number} */ at) => {
 		for (const [wanted, resolve] of waiting) {
 			if (!text.includes(wanted)) continue;
 			waiting.delete(wanted);
@@ -94,12 +94,12 @@ async function look(browser, url, cookie) {
 	await drawer.waitFor();
 	await page.evaluate(() => {
 		let before = '';
-		const tell = () => {
+		const report = () => {
 			const text = document.querySelector('aside')?.textContent ?? '';
-			if (text !== before) window.tell(text, Date.now());
+			if (text !== before) window.report(text, Date.now());
 			before = text;
 		};
-		new MutationObserver(tell).observe(document.body, { subtree: true, childList: true, characterData: true });
+		new MutationObserver(report).observe(document.body, { subtree: true, childList: true, characterData: true });
 	});
 	return (/** @type {string} */ wanted) => new Promise((resolve) => waiting.set(wanted, resolve));
 }

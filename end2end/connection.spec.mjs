@@ -165,7 +165,7 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 	await page.evaluate(
 		() =>
 			void setTimeout(() => {
-				throw new Error('of a stranger');
+				throw new Error('of another script');
 			}),
 	);
 	await thrown;

@@ -18,7 +18,7 @@ const kubectl = fileURLToPath(new URL('../target/cluster/bin/kubectl', import.me
 const units = ['consortium', 'bystander', 'shop', 's1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off'];
 
 /** @param {string[]} world @param {(unwind: Unwind) => Promise<void>} then */
-async function playing(world, then) {
+async function withSandbox(world, then) {
 	const unwind = await Unwind.before(['--sandbox', ...world]);
 	try {
 		await then(unwind);
@@ -28,7 +28,7 @@ async function playing(world, then) {
 }
 
 test('sandbox page appears at once, is marked as simulated, and an incident runs to its end', async ({ visit }) => {
-	await playing([], async (unwind) => {
+	await withSandbox([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
 		for (const unit of units) {
@@ -62,7 +62,7 @@ test('sandbox page appears at once, is marked as simulated, and an incident runs
 
 test('whole page is rendered within three seconds of the program’s start', async () => {
 	const started = performance.now();
-	await playing([], async (unwind) => {
+	await withSandbox([], async (unwind) => {
 		const token = new URL(unwind.link).hash.slice('#k='.length);
 		const headers = { 'content-type': 'application/json' };
 		const entered = await fetch(`${unwind.origin}/api/session`, { method: 'POST', headers, body: JSON.stringify({ token }) });
@@ -83,7 +83,7 @@ test('whole page is rendered within three seconds of the program’s start', asy
 });
 
 test('served page is no larger than the first-load budget assumes', async ({ visit }) => {
-	await playing([], async (unwind) => {
+	await withSandbox([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
 		// The message is there until the metrics API runs.
@@ -103,7 +103,7 @@ test('served page is no larger than the first-load budget assumes', async ({ vis
 });
 
 test('incident ends with a stuck object, and the repair lets it continue', async ({ visit }) => {
-	await playing([], async (unwind) => {
+	await withSandbox([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
 		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
@@ -129,7 +129,7 @@ test('incident ends with a stuck object, and the repair lets it continue', async
 });
 
 test('fault switch breaks only what it names, and switching it off repairs it', async ({ visit }) => {
-	await playing([], async (unwind) => {
+	await withSandbox([], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
 		const sandbox = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
@@ -181,13 +181,13 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		/** @param {string} app */
 		const of = (app) => body.items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith(app));
 		/** @param {string} name */
-		const told = async (name) => (await client.request('DELETE', `${pods}/${name}`)).status;
+		const deleted = async (name) => (await client.request('DELETE', `${pods}/${name}`)).status;
 		/** @param {string} name */
 		const found = async (name) => (await client.request('GET', `${pods}/${name}`)).status;
 		const [archive] = of('archive');
-		expect(await told(archive)).toBe(200);
+		expect(await deleted(archive)).toBe(200);
 		for (const front of of('front')) {
-			expect(await told(front)).toBe(200);
+			expect(await deleted(front)).toBe(200);
 			await expect.poll(() => found(front), within).toBe(404);
 		}
 		expect(await found(archive)).toBe(200);
@@ -202,7 +202,7 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 });
 
 test('teardown of a healthy application finishes', async ({ visit }) => {
-	await playing(['shop'], async (unwind) => {
+	await withSandbox(['shop'], async (unwind) => {
 		const page = await visit();
 		await signIn(page, unwind.link);
 		await page.getByText('Sandbox.').click();
@@ -214,7 +214,7 @@ test('teardown of a healthy application finishes', async ({ visit }) => {
 });
 
 test('kubectl reads the sandbox, and a custom cluster file is served or refused with a reason', async ({ visit }) => {
-	await playing(['s5'], async (unwind) => {
+	await withSandbox(['s5'], async (unwind) => {
 		// The printed kubeconfig.
 		const [, words] = unwind.errors.match(/^kubectl (.+) looks at the sandbox\.$/m) ?? [];
 		expect(words, unwind.errors).toContain('--kubeconfig');
@@ -234,7 +234,7 @@ test('kubectl reads the sandbox, and a custom cluster file is served or refused 
 			env: { PATH: process.env.PATH, HOME: unwind.options.state },
 		});
 		await writeFile(own, printed.stdout);
-		await playing([own], async (another) => {
+		await withSandbox([own], async (another) => {
 			const page = await visit();
 			await signIn(page, another.link);
 			await page.getByRole('link', { name: 's5', exact: true }).click();
@@ -243,7 +243,7 @@ test('kubectl reads the sandbox, and a custom cluster file is served or refused 
 			await expect(page.getByRole('link', { name: /to delete$/ }).first()).toBeVisible();
 		});
 		await writeFile(own, JSON.stringify([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'own' } }]));
-		await playing([own], async (another) => expect(another.link).toContain('http://127.0.0.1'));
+		await withSandbox([own], async (another) => expect(another.link).toContain('http://127.0.0.1'));
 
 		/** @param {string} text */
 		const refused = async (text) => {

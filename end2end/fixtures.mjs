@@ -24,15 +24,15 @@ const cut = { text: /net::ERR_CONTENT_LENGTH_MISMATCH/, within: 5_000 };
 
 /**
  * Collects the problems that the browser reports on a page: errors, hydration warnings, violations of the content security policy.
- * @param {import('@playwright/test').Page} page @param {string[]} complaints
+ * @param {import('@playwright/test').Page} page @param {string[]} problems
  */
-function listen(page, complaints) {
-	page.on('pageerror', (error) => complaints.push(`uncaught: ${error}`));
+function listen(page, problems) {
+	page.on('pageerror', (error) => problems.push(`uncaught: ${error}`));
 	page.on('console', (message) => {
 		const text = message.text();
 		const isCut = cut.text.test(text) && performance.now() - Unwind.killed < cut.within;
 		if (!['error', 'warning'].includes(message.type()) || expected.test(text) || isCut) return;
-		complaints.push(`${message.type()}: ${text} ${message.location().url}`);
+		problems.push(`${message.type()}: ${text} ${message.location().url}`);
 	});
 }
 
@@ -60,17 +60,17 @@ export const test = base.extend({
 	 */
 	visit: async ({ browser }, use) => {
 		const contexts = [];
-		const complaints = [];
+		const problems = [];
 		await use(async ({ breaks = false, ...options } = {}) => {
 			const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
 			contexts.push(context);
 			const page = await context.newPage();
 			// Without scripts the browser reports that their preloaded files are unused.
-			if (options.javaScriptEnabled !== false && !breaks) listen(page, complaints);
+			if (options.javaScriptEnabled !== false && !breaks) listen(page, problems);
 			return page;
 		});
 		for (const context of contexts) await context.close();
-		expect(complaints, 'problems that the browser reported').toEqual([]);
+		expect(problems, 'problems that the browser reported').toEqual([]);
 	},
 });
 

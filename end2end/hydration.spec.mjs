@@ -22,7 +22,7 @@ const structure = (page, html) =>
 		const main = (html === undefined ? document : new DOMParser().parseFromString(html, 'text/html')).querySelector(
 			'main',
 		);
-		const told = [
+		const compared = [
 			'id',
 			'href',
 			'role',
@@ -51,7 +51,7 @@ const structure = (page, html) =>
 			const element = /** @type {Element} */ (node);
 			if (element.localName === 'span' && /^Elapsed /.test(element.textContent ?? '')) return;
 			flush();
-			const attributes = told
+			const attributes = compared
 				.filter((name) => element.hasAttribute(name))
 				.map((name) => ` ${name}=${element.getAttribute(name)}`);
 			lines.push(`<${element.localName}${attributes.join('')}>`);

@@ -20,7 +20,7 @@ const halfway = (page) =>
  * The volumes of which the confirmed plan said that their data is destroyed.
  * @param {import('@playwright/test').Page} page of a run
  */
-async function toldDestroyed(page) {
+async function announcedAsDestroyed(page) {
 	const { origin, pathname } = new URL(page.url());
 	const { snapshot } = await (await page.request.get(`${origin}/api/runs/${pathname.split('/').pop()}`)).json();
 	const { plan } = snapshot.records.find((record) => record.run).run;
@@ -90,7 +90,7 @@ test('teardown continues after kill -9 and two viewers see it finish', { tag: '@
 test('teardown continues after kill -9 in the right order and two viewers see it finish', { tag: '@judged' }, async ({ cluster, unwind, visit }) => {
 	const judge = await Judge.open(cluster, { unit: { label: unitLabel }, bystander: { label: bystanderLabel }, actor: 'developer' });
 	const page = await tearDownThroughKill({ unwind, visit });
-	const destroyed = await toldDestroyed(page);
+	const destroyed = await announcedAsDestroyed(page);
 	// The only volume with the reclaim policy Delete.
 	expect(destroyed).toHaveLength(1);
 	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
@@ -118,7 +118,7 @@ test('data that a person keeps outlives the teardown', { tag: '@judged' }, async
 		keptExpected: kept,
 		// Claims stay in their namespaces, with their volumes.
 		mayRemain: ({ kind }) => ['Namespace', 'PersistentVolumeClaim', 'PersistentVolume'].includes(kind),
-		destroyed: await toldDestroyed(page),
+		destroyed: await announcedAsDestroyed(page),
 	});
 	expect(violations).toEqual([]);
 	expect(gaps).toEqual([]);

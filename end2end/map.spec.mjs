@@ -107,14 +107,14 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 		});
 	// At this scale the document lacks cards further away than a screen, so the expected number comes from the count on the page. A
 	// namespace of the unit has no card: its object is the heading of its lane.
-	const [, members, strangers] = (await page.locator('.graph-note').textContent())?.match(/^(\d+) objects · (\d+) outside/) ?? [];
+	const [, members, others] = (await page.locator('.graph-note').textContent())?.match(/^(\d+) objects · (\d+) outside/) ?? [];
 	const headings = frame.getByRole('button', { name: /^Namespace \S+$/ });
 	expect(await cards.count()).toBeGreaterThan(5);
 	expect(await outside()).toBeGreaterThan(100);
 	await page.getByRole('button', { name: 'Fit the whole graph' }).click();
 	await expect.poll(outside).toBeLessThanOrEqual(near);
 	await expect(headings).toHaveCount(1);
-	await expect(cards).toHaveCount(Number(members) + Number(strangers) - 1);
+	await expect(cards).toHaveCount(Number(members) + Number(others) - 1);
 });
 
 /** The position of each card of a map, by name. @param {import('@playwright/test').Page} page */

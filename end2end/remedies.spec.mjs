@@ -7,7 +7,7 @@ import { anotherLink, expect, signIn, test } from './fixtures.mjs';
 import { ask, cardOf, choose, named, openTrouble, start } from './story.mjs';
 
 /** Starts an incident in the sandbox at ten times the speed, and opens the card whose cause has these words. */
-async function play(page, incident, cause) {
+async function startIncident(page, incident, cause) {
 	await start(await openTrouble(page), new RegExp(`^${incident}:`));
 	return cardOf(page, cause);
 }
@@ -17,7 +17,7 @@ test('finalizer is removed by hand once its object is named and somebody answers
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		const card = await play(page, 'S4', /^The finalizer queue\.example\/topic is left/);
+		const card = await startIncident(page, 'S4', /^The finalizer queue\.example\/topic is left/);
 		const title = /^Remove the finalizer queue\.example\/topic/;
 		const dialog = await choose(card, title);
 		const button = dialog.getByRole('button', { name: 'Do it' });
@@ -58,7 +58,7 @@ test('node marked out of service stays on every page until it is put back', asyn
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		const card = await play(page, 'S5', /^Node \S+ stopped reporting/);
+		const card = await startIncident(page, 'S5', /^Node \S+ stopped reporting/);
 		const title = /out of service/;
 		const dialog = await choose(card, title);
 		const node = await named(dialog);
@@ -89,7 +89,7 @@ test('server without the flag offers commands and no button', async ({ visit }) 
 	try {
 		const page = await visit();
 		await signIn(page, unwind.link);
-		const card = await play(page, 'S4', /^The finalizer queue\.example\/topic is left/);
+		const card = await startIncident(page, 'S4', /^The finalizer queue\.example\/topic is left/);
 		await expect(card.locator('details.way').first()).toBeVisible();
 		await expect(page.getByRole('button', { name: ask })).toHaveCount(0);
 	} finally {

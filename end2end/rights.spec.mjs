@@ -30,7 +30,7 @@ test('guest who may only look sees why nothing can be changed, and the server re
 	await expect(li.getByText('Read only')).toHaveCount(0);
 });
 
-test('invitation gives the right to look unless its maker chooses more, and can be taken back', async ({ unwind, visit }) => {
+test('invitation gives the right to look unless its inviter chooses more, and can be taken back', async ({ unwind, visit }) => {
 	const li = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
 	await signIn(li, unwind.link);
 	const here = `${unwind.origin}/u/consortium?view=list`;

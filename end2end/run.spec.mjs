@@ -78,9 +78,9 @@ test('countdown sends nothing for ten seconds, focuses Cancel, and a cancelled s
 	await toTheLastSecond();
 	expect(sent).toEqual([]);
 	let answer = () => {};
-	const patience = new Promise((resolve) => (answer = () => resolve(undefined)));
+	const answered = new Promise((resolve) => (answer = () => resolve(undefined)));
 	await page.route('**/api/runs', async (route) => {
-		await patience;
+		await answered;
 		await route.continue();
 	});
 	await expect(async () => {
@@ -175,7 +175,7 @@ test('finished run is readable after its unit is gone, after a restart and witho
 		await expect(reader.getByText('bystander/report').first()).toBeVisible();
 		await reader.goto(run);
 		await reader.getByRole('link', { name: 'All events as text' }).click();
-		await reader.waitForURL(/\/feed\.txt$/);
+		await reader.waitForURL(/\/events\.txt$/);
 		const lines = (await reader.locator('body').innerText()).trim().split('\n');
 		for (const line of lines) expect(line).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S/);
 		expect(lines[0]).toContain(' started the run');

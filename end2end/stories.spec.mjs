@@ -1,6 +1,6 @@
 /**
  * The five incidents, each lived through from the bar of the sandbox to its end, from the page alone: it happens, the page says
- * why with the cluster's own words, and a way out of the page ends it. server/sandbox/src/world/README.md tells them.
+ * why with the cluster's own words, and a way out of the page ends it. server/sandbox/src/world/README.md describes them.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

@@ -21,7 +21,7 @@ const look = 2_000;
 
 /**
  * One stream, with times by the clock of the page.
- * @typedef {{url: string, opened: number, heard: number, refused?: number, closed?: number}} Stream
+ * @typedef {{url: string, opened: number, received: number, refused?: number, closed?: number}} Stream
  */
 
 /**
@@ -35,10 +35,10 @@ const noteStreams = (page) =>
 			/** @param {string} url */
 			constructor(url) {
 				super(url);
-				this.noted = { url, opened: Date.now(), heard: Date.now() };
+				this.noted = { url, opened: Date.now(), received: Date.now() };
 				streams.push(this.noted);
 				for (const name of ['open', 'snapshot', 'delta', 'ping', 'bye'])
-					this.addEventListener(name, () => (this.noted.heard = Date.now()));
+					this.addEventListener(name, () => (this.noted.received = Date.now()));
 				this.addEventListener(
 					'error',
 					() => this.readyState === EventSource.CLOSED && (this.noted.refused = Date.now()),
@@ -138,8 +138,8 @@ test('silent stream is detected, closed, reopened and caught up with', async ({
 	const before = (await streams(page)).length;
 	// The connection stays open; the server is suspended.
 	await unwind.suspend();
-	const { heard } = await last(page);
-	await page.clock.runFor(heard + silence - 3 * look - (await now(page)));
+	const { received } = await last(page);
+	await page.clock.runFor(received + silence - 3 * look - (await now(page)));
 	expect(await streams(page)).toHaveLength(before);
 	expect((await last(page)).closed).toBeUndefined();
 	await expect(live(page)).toBeVisible();
@@ -147,8 +147,8 @@ test('silent stream is detected, closed, reopened and caught up with', async ({
 	await page.clock.runFor(4 * look);
 	await expect.poll(async () => (await streams(page))[before - 1].closed).toBeDefined();
 	const { closed = 0 } = (await streams(page))[before - 1];
-	expect(closed - heard).toBeGreaterThan(silence);
-	expect(closed - heard).toBeLessThan(silence + look);
+	expect(closed - received).toBeGreaterThan(silence);
+	expect(closed - received).toBeLessThan(silence + look);
 	await expect(page.getByText(/^(Reconnecting|Stale)/)).toBeVisible();
 	// The stream had delivered data, so the pause is the shortest.
 	await page.clock.runFor(shortest * 1.5);
@@ -184,9 +184,9 @@ test('tab hidden for a minute closes its stream and resumes from its revision on
 	for (let visit = 1; visit <= 4; visit += 1) {
 		await turn(page, true);
 		await page.clock.runFor(20_000);
-		const { heard } = await last(page);
+		const { received } = await last(page);
 		await cluster.apply([late(visit)]);
-		await expect.poll(async () => (await last(page)).heard).toBeGreaterThan(heard);
+		await expect.poll(async () => (await last(page)).received).toBeGreaterThan(received);
 		await turn(page, false);
 	}
 	expect(await streams(page)).toHaveLength(before);

@@ -1,5 +1,5 @@
 /**
- * Why a deletion waits: the incidents of the sandbox, each told on the page of all trouble and on the unit's own, with its cause,
+ * Why a deletion waits: the incidents of the sandbox, each described on the page of all trouble and on the unit's own, with its cause,
  * the harm, the chain and the evidence; and gone from there after the repair.
  */
 import AxeBuilder from '@axe-core/playwright';
@@ -8,7 +8,7 @@ import { expect, signIn, test } from './fixtures.mjs';
 import { cardOf, openTrouble, start } from './story.mjs';
 
 /** The sentence of each incident, and a fact from the cluster behind it. */
-const told = {
+const said = {
 	S2: { cause: /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/, fact: /status = Failed;.*terminated/ },
 	S3: { cause: /^The API metrics\.k8s\.io\/v1beta1 does not answer/, fact: /condition NamespaceDeletionDiscoveryFailure is True/ },
 	S4: { cause: /^The finalizer queue\.example\/topic is left, and what probably cleared it was deleted/, fact: /queue-operator was deleted/ },
@@ -21,7 +21,7 @@ test('page of all trouble names the cause of each incident, and nothing once it 
 		const page = await visit();
 		await signIn(page, unwind.link);
 		const sandbox = await openTrouble(page);
-		for (const [incident, { cause, fact }] of Object.entries(told)) {
+		for (const [incident, { cause, fact }] of Object.entries(said)) {
 			await start(sandbox, new RegExp(`^${incident}:`));
 			const card = await cardOf(page, cause);
 			// The advice is read when the card is opened; the least harmful way out comes first, and with a command where there is one.
@@ -34,14 +34,14 @@ test('page of all trouble names the cause of each incident, and nothing once it 
 		await plain.context().addCookies(await page.context().cookies());
 		await plain.goto(`${unwind.origin}/trouble`);
 		// The node that S5 breaks runs the Pod of S2, which then waits for the node.
-		for (const { cause } of [told.S3, told.S4, told.S5]) await expect(plain.getByText(cause).first()).toBeVisible();
+		for (const { cause } of [said.S3, said.S4, said.S5]) await expect(plain.getByText(cause).first()).toBeVisible();
 		const { violations } = await new AxeBuilder({ page }).include('main').analyze();
 		expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
 		// The unit's page has its own cause alone.
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await page.getByRole('link', { name: 's5', exact: true }).click();
-		await expect(page.getByText(told.S5.cause).first()).toBeVisible();
-		await expect(page.getByText(told.S4.cause)).toHaveCount(0);
+		await expect(page.getByText(said.S5.cause).first()).toBeVisible();
+		await expect(page.getByText(said.S4.cause)).toHaveCount(0);
 		await page.getByRole('button', { name: 'Repair everything' }).click();
 		await page.getByRole('link', { name: 'Trouble' }).click();
 		await expect(page.getByText('No deletion is in trouble')).toBeVisible({ timeout: 90_000 });
@@ -60,7 +60,7 @@ test('card is copied as a note for the incident, and its link leads to it', asyn
 		await sandbox.getByText('Sandbox.').click();
 		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
 		await sandbox.getByRole('button', { name: /^S4:/ }).click();
-		const card = page.locator('details.diagnosis').filter({ has: page.getByText(told.S4.cause) });
+		const card = page.locator('details.diagnosis').filter({ has: page.getByText(said.S4.cause) });
 		await expect(card).toBeVisible({ timeout: 90_000 });
 		await card.getByRole('button', { name: 'Copy incident note' }).click();
 		await expect(card.getByRole('button', { name: 'Note copied' })).toBeVisible();

@@ -69,12 +69,12 @@ test("drawer shows an object's deletion progress, and a key selects the next stu
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium?view=list`);
 	const drawer = page.getByRole('complementary', { name: 'Details' });
-	const rung = drawer.locator('[aria-current=step]');
+	const phase = drawer.locator('[aria-current=step]');
 	await page.getByRole('link', { name: /orderer-config/ }).click();
-	await expect(rung).toContainText('Not deleted');
+	await expect(phase).toContainText('Not deleted');
 	await expect(drawer.getByText('Pods gone')).toHaveCount(0);
 	await hang(cluster, configMap);
-	await expect(rung).toContainText('Deletion accepted');
+	await expect(phase).toContainText('Deletion accepted');
 	await expect(drawer.getByText('This UID is confirmed gone.')).toBeVisible();
 	await page.keyboard.press('Escape');
 	await expect(drawer).toBeHidden();

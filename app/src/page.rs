@@ -63,10 +63,10 @@ pub fn sign_out() {
 }
 
 /// Changes the simulated cluster, where the cluster is one.
-pub fn play(play: DemoCommand) {
+pub fn run_demo_command(command: DemoCommand) {
     leptos::task::spawn_local(async move {
         // The page shows what came of it, and whether the server is away.
-        drop(command::play(&play).await);
+        drop(command::run_demo_command(&command).await);
     });
 }
 

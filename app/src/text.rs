@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_keeps_both_ends() {
+    fn long_name_keeps_both_ends() {
         assert_eq!(shortened("web", 10), "web");
         assert_eq!(shortened("payments-worker-7d9f", 11), "payme…-7d9f");
         assert_eq!(shortened("größe-größe-größe", 9).chars().count(), 9);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_are_told_as_the_first_few_and_a_number() {
+    fn many_names_become_the_first_few_and_a_number() {
         let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         assert_eq!(some_of(&names, 3), "a, b, c");
         assert_eq!(some_of(&names, 1), "a and 2 more");

@@ -13,7 +13,7 @@ pub mod diagnosis;
 pub mod drawer;
 pub mod edge;
 pub mod empty;
-pub mod feed;
+pub mod event_log;
 pub mod focus;
 pub mod frame;
 pub mod graph;

@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn every_edge_goes_forward(graph in graphs()) {
+    fn edges_go_forward(graph in graphs()) {
         let drawn = layout(&graph, None);
         for (from, to) in &graph.edges {
             let (from, to) = (drawn.nodes[&graph.nodes[*from].key], drawn.nodes[&graph.nodes[*to].key]);
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_given_does_not_matter(graph in graphs()) {
+    fn layout_does_not_depend_on_the_order_given(graph in graphs()) {
         prop_assert_eq!(layout(&graph, None), layout(&shuffled(&graph), None));
     }
 
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn a_circle_is_drawn_all_the_same(count in 2_usize..20) {
+    fn circle_is_drawn_all_the_same(count in 2_usize..20) {
         let nodes = (0..count).map(|number| node(number, 0, 100.0, 40.0)).collect();
         let edges = (0..count).map(|number| (number, (number + 1) % count)).collect();
         let drawn = layout(&Graph { nodes, edges }, None);

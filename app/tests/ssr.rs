@@ -75,7 +75,7 @@ fn check(html: &str) {
 }
 
 #[test]
-fn trouble() {
+fn page_of_trouble_shows_causes_and_ways_out() {
     let html = render("trouble", "/trouble", consortium::trouble::trouble());
     check(&html);
     for said in [
@@ -100,7 +100,7 @@ fn trouble() {
 }
 
 #[test]
-fn units() {
+fn list_of_units_shows_units_runs_and_hidden_kinds() {
     let html = render("units", "/", consortium::units());
     check(&html);
     for said in [
@@ -141,7 +141,7 @@ fn times_are_in_utc_and_machine_readable() {
 }
 
 #[test]
-fn no_units() {
+fn empty_list_of_units_says_how_a_unit_is_recognised() {
     let html = render("no-units", "/", consortium::no_units());
     check(&html);
     assert!(html.contains("app.kubernetes.io/part-of"), "says how a unit is recognised");
@@ -149,14 +149,14 @@ fn no_units() {
 }
 
 #[test]
-fn an_unreachable_cluster_is_said() {
+fn unreachable_cluster_is_reported_with_its_error() {
     let html = render("unreachable", "/", consortium::unreachable());
     check(&html);
     assert!(html.contains("The cluster does not answer") && html.contains("connection refused"));
 }
 
 #[test]
-fn unit_as_map_and_list() {
+fn unit_is_shown_as_map_and_as_list() {
     let html = render("unit", "/u/consortium", consortium::unit());
     check(&html);
     assert!(html.contains("Namespace consortium-org1"));
@@ -176,7 +176,7 @@ fn unit_as_map_and_list() {
 }
 
 #[test]
-fn the_selected_object_is_told_at_length() {
+fn selected_object_has_its_edges_in_the_drawer() {
     let path = format!("/u/consortium?sel={}", consortium::CLAIM);
     let html = render("unit-selected", &path, consortium::unit());
     check(&html);
@@ -194,7 +194,7 @@ fn the_selected_object_is_told_at_length() {
 }
 
 #[test]
-fn plan() {
+fn plan_shows_steps_kept_objects_and_its_export() {
     let html = render("plan", "/u/consortium/plan/1f3a5c7e9b2d4f60", consortium::planned());
     check(&html);
     for said in [
@@ -235,7 +235,7 @@ fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
 }
 
 #[test]
-fn a_cluster_for_production_is_called_so_on_every_page_and_before_it_is_touched() {
+fn cluster_for_production_is_called_so_on_its_pages_and_before_it_is_touched() {
     for (name, is_said) in [("prod-eu-1", true), ("staging-eu-1", false)] {
         let mut seed = consortium::planned();
         let Some(Message::Snapshot { records, .. }) = &mut seed.message else {
@@ -255,7 +255,7 @@ fn a_cluster_for_production_is_called_so_on_every_page_and_before_it_is_touched(
 }
 
 #[test]
-fn a_plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
+fn plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
     let page = |seed| render("plan-hidden", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
     let said = "No volume’s data is destroyed.";
     assert!(page(consortium::planned_without_data()).contains(said));
@@ -266,7 +266,7 @@ fn a_plan_does_not_say_that_no_data_is_destroyed_where_claims_are_hidden() {
 }
 
 #[test]
-fn run() {
+fn run_shows_progress_and_what_needs_attention() {
     let html = render("run", "/r/7", consortium::run());
     check(&html);
     for said in ["42 of 71 gone", "Needs attention", "HTTP 403", "Came back", "is gone", "Running"]
@@ -277,14 +277,14 @@ fn run() {
 }
 
 #[test]
-fn all_states_have_shape_and_word() {
+fn states_have_shape_and_word() {
     let html = render("states", "/u/consortium", consortium::all_states());
     check(&html);
     let sprite = include_str!("../../public/icons.svg");
     let mut shapes: Vec<&str> = Vec::new();
     for state in State::ALL {
         let word = app::text::state(state);
-        // The calm state is not drawn; it is told where the object is selected.
+        // The calm state is not drawn; the drawer of a selected object names it.
         if state != State::Present {
             assert!(html.contains(&format!("<span class=\"state-word\">{word}")), "{word}");
         }
@@ -300,7 +300,7 @@ fn all_states_have_shape_and_word() {
 }
 
 #[test]
-fn every_symbol_is_in_the_sprite() {
+fn symbols_are_in_the_sprite() {
     let sprite = include_str!("../../public/icons.svg");
     for html in [
         render("units", "/", consortium::units()),
@@ -338,7 +338,7 @@ fn missing_page_unit_and_run_are_said_to_be_missing() {
 }
 
 #[test]
-fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
+fn reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
     let seed = PageSeed { signed_in: false, ..consortium::unit() };
     let html = render("read-only", "/u/consortium", seed);
     check(&html);
@@ -348,7 +348,7 @@ fn a_reader_who_is_not_signed_in_sees_why_buttons_do_not_work() {
 }
 
 #[test]
-fn a_reader_who_may_only_look_sees_why_and_can_invite() {
+fn reader_who_may_only_look_sees_why_and_can_invite() {
     const REASON: &str = "You can look, but not change anything. Ask for a link that may act.";
     let seed = PageSeed { right: Right::Look, ..consortium::unit() };
     let html = render("look-only", "/u/consortium", seed);

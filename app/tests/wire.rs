@@ -17,7 +17,7 @@ fn assert_read_as_written<T: Serialize + DeserializeOwned + PartialEq + Debug>(s
 }
 
 #[test]
-fn every_variant_is_read_as_it_was_written() {
+fn variants_are_read_as_they_were_written() {
     // One by one first, so that a failure shows a single record.
     variants::records().iter().for_each(assert_read_as_written);
     variants::keys().iter().for_each(assert_read_as_written);

@@ -1,5 +1,5 @@
 /**
- * The real kubelet fails and recovers as it is told, and says what `server/sandbox/recordings` has.
+ * The real kubelet fails and recovers on command, and says what `server/sandbox/recordings` has.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -117,7 +117,7 @@ test('message queue is torn down before its operator (S4)', async () => {
 	assert.deepEqual(await judged.left(queue), []);
 });
 
-test('operator that goes before its objects is convicted', async () => {
+test('operator that goes before its objects is detected', async () => {
 	endQueue();
 	endQueue = await queue.install(cluster);
 	const { expectations } = finishedBy(queue.finalizer, queue.finisher);

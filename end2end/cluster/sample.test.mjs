@@ -246,12 +246,12 @@ test('Pod with a delay annotation terminates after that delay', { timeout: 60_00
 	const asked = {};
 	/** @type {Record<string, number>} */
 	const took = {};
-	let told = () => {};
+	let finish = () => {};
 	/** @type {Promise<void>} */
-	const all = new Promise((resolve) => (told = resolve));
+	const all = new Promise((resolve) => (finish = resolve));
 	const watch = cluster.watch('admin', at, {}, ({ type, object }) => {
 		if (type === 'DELETED') took[object.metadata.name] = performance.now() - asked[object.metadata.name];
-		if (names.every((name) => name in took)) told();
+		if (names.every((name) => name in took)) finish();
 	});
 	try {
 		await watch.synced;
@@ -268,7 +268,7 @@ test('Pod with a delay annotation terminates after that delay', { timeout: 60_00
 	}
 	for (const [name, [, least]] of Object.entries(wanted))
 		assert.ok(took[name] >= least, `${name} took ${took[name].toFixed(0)} ms`);
-	assert.deepEqual(Object.keys(took), names, 'whoever is told to be quicker is gone earlier');
+	assert.deepEqual(Object.keys(took), names, 'a Pod with a shorter time is gone earlier');
 	assert.ok(took.slow < 30_000, `${took.slow.toFixed(0)} ms`);
 });
 
@@ -427,14 +427,14 @@ test('silent node becomes NotReady, its Pods hang terminating, and it recovers',
 });
 
 test('follow survives an API server that hangs', { timeout: 60_000 }, async (t) => {
-	let told = () => {};
+	let finish = () => {};
 	/** @type {Promise<void>} */
-	const seen = new Promise((resolve) => (told = resolve));
+	const seen = new Promise((resolve) => (finish = resolve));
 	const kinds = await cluster.kinds();
 	const configMaps = kinds.all.find(({ kind }) => kind === 'ConfigMap');
 	assert.ok(configMaps);
 	const watch = cluster.watch('reader', collection(configMaps, 'default'), {}, ({ type, object }) => {
-		if (type === 'ADDED' && object.metadata.name === 'after-the-frost') told();
+		if (type === 'ADDED' && object.metadata.name === 'after-the-frost') finish();
 	});
 	t.after(() => watch.close());
 	await watch.synced;

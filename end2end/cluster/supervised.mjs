@@ -1,5 +1,5 @@
 /**
- * The client of supervisor.mjs: sends its commands, and holds the pipe whose end tells it that this process has ended.
+ * The client of supervisor.mjs: sends its commands, and holds the pipe whose end signals that this process has ended.
  */
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';

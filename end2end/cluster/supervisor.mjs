@@ -36,7 +36,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {
 process.stdout.on('error', () => {});
 
 /** @param {object} message */
-const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 /** @param {{name: string, argv: string[], log: string, rank: number}} order @returns {Promise<number>} its pid */
 async function startServer({ name, argv, log, rank }) {
@@ -44,7 +44,7 @@ async function startServer({ name, argv, log, rank }) {
 	const child = spawn(argv[0], argv.slice(1), { cwd: dir, stdio: ['ignore', output, output] });
 	closeSync(output);
 	const ended = once(child, 'exit').then(([code, signal]) => {
-		if (!stopping) tell({ ended: name, how: signal ?? `exit code ${code}` });
+		if (!stopping) send({ ended: name, how: signal ?? `exit code ${code}` });
 	});
 	ended.catch(() => {}); // a failed spawn is reported below
 	await once(child, 'spawn');
@@ -85,12 +85,12 @@ orders.on('line', async (line) => {
 	const { id, ...order } = JSON.parse(line);
 	try {
 		if (stopping) throw new Error('the cluster is being stopped');
-		if (order.start) return tell({ id, pid: await startServer(order.start) });
+		if (order.start) return send({ id, pid: await startServer(order.start) });
 		if (order.suspend) await suspend(processOf(order.suspend));
 		else resume(processOf(order.resume));
-		tell({ id });
+		send({ id });
 	} catch (error) {
-		tell({ id, error: error instanceof Error ? error.message : String(error) });
+		send({ id, error: error instanceof Error ? error.message : String(error) });
 	}
 });
 orders.on('close', stopAll);

@@ -23,7 +23,7 @@ const { sample, dir } = parseArgs({
 }).values;
 
 /** @param {object} message */
-const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 /** @param {string} line */
 const log = (line) => process.stderr.write(`${line}\n`);
 
@@ -73,15 +73,15 @@ function execute(line) {
 			if (!Object.hasOwn(orders, name))
 				throw new Error(`unknown command; known are ${Object.keys(orders).join(', ')}`);
 			await orders[name](order.name);
-			tell({ done: name });
+			send({ done: name });
 		} catch (error) {
-			tell({ failed: name, why: error instanceof Error ? error.message : String(error) });
+			send({ failed: name, why: error instanceof Error ? error.message : String(error) });
 		}
 	});
 }
 
 const { server, kubeconfig, audit } = cluster;
-tell({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
+send({ ready: true, kubeconfig, server, dir: cluster.dir, audit, contexts: people });
 log(`KUBECONFIG=${kubeconfig}   stop with Ctrl-C`);
 starting = false;
 early.forEach(execute);

@@ -208,8 +208,8 @@ test('watch prints events and ends at its timeout', async () => {
 	await shop('label', 'configmap', 'settings', 'a=b');
 	assert.equal(await shop('delete', 'configmap', 'settings'), 'configmap "settings" deleted from shop namespace\n');
 	assert.deepEqual(await ended, [0, null]);
-	const told = events.filter((event) => event.endsWith(' settings'));
-	assert.deepEqual(told, ['ADDED settings', 'MODIFIED settings', 'DELETED settings']);
+	const ofSettings = events.filter((event) => event.endsWith(' settings'));
+	assert.deepEqual(ofSettings, ['ADDED settings', 'MODIFIED settings', 'DELETED settings']);
 });
 
 test('delete waits until the object is gone', async () => {

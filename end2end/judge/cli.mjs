@@ -43,7 +43,7 @@ function nameFrom(path) {
 }
 
 /** @param {object} message */
-const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 try {
 	const { server, ca, tokens } = parseKubeconfig(await readFile(required('kubeconfig'), 'utf8'));
@@ -67,14 +67,14 @@ try {
 		bystander: values.bystander ? { label: values.bystander } : undefined,
 		actor: values.actor,
 	});
-	tell({ open: true });
+	send({ open: true });
 	process.stdin.resume();
 	await once(process.stdin, 'end');
 	const verdict = await judge.close({
 		keptExpected: (values.keep ?? []).map(nameFrom),
 		mayRemain: () => values['allow-leftovers'] ?? false,
 	});
-	tell(verdict);
+	send(verdict);
 	process.exitCode = verdict.violations.length > 0 ? 1 : 0;
 	for (const client of clients.values()) client.close();
 } catch (error) {

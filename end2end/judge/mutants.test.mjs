@@ -253,7 +253,7 @@ test('honest teardown breaks no rule', () => {
 });
 
 for (const [rule, make] of Object.entries(mutants)) {
-	test(`${rule} convicts its mutant`, () => {
+	test(`${rule} detects its mutant`, () => {
 		const [story, others = []] = make();
 		assert.deepEqual(broken(story), [rule, ...others].sort());
 	});
@@ -264,23 +264,23 @@ const kept = {
 	mayRemain: () => true,
 };
 
-test('data-not-kept convicts a teardown that deletes data that was to be kept', () => {
+test('data-not-kept detects a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
 	assert.deepEqual(broken(without('claim', 'volume'), keeps, kept), []);
 	assert.deepEqual(broken(without('volume'), keeps, { mayRemain: () => true }), ['data-not-kept']);
 });
 
-test('not-kept convicts a teardown that deletes what somebody else needs', () => {
+test('not-kept detects a teardown that deletes what somebody else needs', () => {
 	assert.deepEqual(broken(without('claim', 'volume'), {}, kept), []);
 	assert.deepEqual(broken(honest, {}, kept), ['not-kept']);
 });
 
-test('data-destroyed-unsaid convicts a teardown that did not name the volume', () => {
+test('data-destroyed-unsaid detects a teardown that did not name the volume', () => {
 	assert.deepEqual(broken(honest, {}, { destroyed: [] }), ['data-destroyed-unsaid']);
 	assert.deepEqual(broken(honest, {}, { destroyed: undefined }), [], 'unknown');
 });
 
-test('collateral convicts a DELETE that lets the garbage collector take what stays', () => {
+test('collateral detects a DELETE that lets the garbage collector take what stays', () => {
 	const owned = make('PersistentVolumeClaim', 'data-db-0', { owner: set, spec: { volumeName: 'v' } });
 	const steps = without('claim', 'volume', 'set');
 	const at = steps.findIndex(is('setPod'));

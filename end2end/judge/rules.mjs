@@ -96,7 +96,7 @@ export function unguarded({ deletionRequests, actor }) {
  * Objects of the unit that remain, and objects that should remain and do not.
  * @param {import('./cluster-state.mjs').ClusterState} state @param {RunFacts} known
  * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[], destroyed?: string[]}} end
- *   `destroyed`: the volumes of which the person was told that their data is destroyed, if that is known
+ *   `destroyed`: the volumes of which the plan said that their data is destroyed, if that is known
  * @returns {Violation[]}
  */
 export function checkEnd(
@@ -137,7 +137,7 @@ export function checkEnd(
 		.map((volume) => ({
 			rule: 'data-destroyed-unsaid',
 			object: titleOf(volume),
-			evidence: 'its data is destroyed, and nobody was told',
+			evidence: 'its data is destroyed, and the plan did not say so',
 		}));
 	return [...left, ...lost, ...unsaid];
 }

@@ -32,7 +32,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
  * @property {(object: KubeObject) => boolean} [mayRemain] whether an object may exist at the end. An object
  *   that bystanders need always may.
- * @property {string[]} [destroyed] the volumes of which the person was told that their data is destroyed
+ * @property {string[]} [destroyed] the volumes of which the plan said that their data is destroyed
  *
  * @typedef {object} Verdict
  * @property {Violation[]} violations empty if the teardown was right

@@ -363,9 +363,9 @@ test('data-not-kept and data-destroyed-unsaid: a claim that a Pod owns goes with
 		'data-not-kept: PersistentVolume v',
 	]);
 	assert.deepEqual(rules(verdict([owned], [['marked', owned]], [], undefined, keeps)), []);
-	const told = (/** @type {string[]} */ destroyed) => verdict([volume], [['gone', volume]], [], { destroyed });
-	assert.deepEqual(rules(told([])), ['data-destroyed-unsaid: PersistentVolume v']);
-	assert.deepEqual(rules(told(['v'])), []);
+	const judged = (/** @type {string[]} */ destroyed) => verdict([volume], [['gone', volume]], [], { destroyed });
+	assert.deepEqual(rules(judged([])), ['data-destroyed-unsaid: PersistentVolume v']);
+	assert.deepEqual(rules(judged(['v'])), []);
 });
 
 test('not-kept: terminating and recreated objects count', () => {

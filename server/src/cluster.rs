@@ -204,7 +204,7 @@ impl Cluster {
         let (report, observations) = Report::channel();
         if let Some(namespace) = self.own_namespace {
             let runs_in = Observation::RunsIn { namespace };
-            report.tell(runs_in).await.map_err(|_| RunError::HubGone)?;
+            report.send(runs_in).await.map_err(|_| RunError::HubGone)?;
         }
         let health_check =
             HealthCheck::new(self.client.clone(), report.clone(), self.chance.clone());

@@ -67,7 +67,7 @@ pub enum DemoClusterError {
 #[derive(Clone)]
 pub struct DemoCluster {
     sandbox: Sandbox,
-    game: Arc<Mutex<Demo>>,
+    demo: Arc<Mutex<Demo>>,
     changed: Arc<Notify>,
 }
 
@@ -79,10 +79,10 @@ impl DemoCluster {
     pub fn open(world: Option<&str>) -> Result<Self, DemoClusterError> {
         let name = world.unwrap_or("the sandbox");
         let broken = |source| DemoClusterError::Broken { world: name.to_owned(), source };
-        let game = match world {
+        let demo = match world {
             None => Demo::everything().map_err(broken)?,
             Some(name) => match Demo::named(name) {
-                Some(game) => game.map_err(broken)?,
+                Some(demo) => demo.map_err(broken)?,
                 None => of_file(Path::new(name))?,
             },
         };
@@ -90,10 +90,10 @@ impl DemoCluster {
         // The log would grow as long as the process runs, and nothing reads it.
         control_plane.cluster.log.stop();
         control_plane.run_until_idle();
-        game.set_up(&mut control_plane).map_err(broken)?;
+        demo.set_up(&mut control_plane).map_err(broken)?;
         Ok(Self {
             sandbox: Sandbox::of(control_plane),
-            game: Arc::new(Mutex::new(game)),
+            demo: Arc::new(Mutex::new(demo)),
             changed: Arc::default(),
         })
     }
@@ -119,7 +119,7 @@ impl DemoCluster {
     }
 
     /// Reports the state of the demo to the hub now and after each change, until the hub ends.
-    pub async fn tell(self, mailbox: mpsc::Sender<Incoming>) {
+    pub async fn report(self, mailbox: mpsc::Sender<Incoming>) {
         let mut reported = None;
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -150,42 +150,42 @@ impl DemoCluster {
     ///
     /// # Errors
     /// [`DemoError`] where there is nothing of that name.
-    pub fn play(&self, play: &DemoCommand) -> Result<(), DemoError> {
-        let mut game = self.game();
-        let played = self.sandbox.with(|world| match play {
+    pub fn run_command(&self, command: &DemoCommand) -> Result<(), DemoError> {
+        let mut demo = self.demo();
+        let result = self.sandbox.with(|world| match command {
             DemoCommand::TurnOn { what: DemoFault::Incident, subject } => {
-                game.start_incident(world, subject)
+                demo.start_incident(world, subject)
             }
             DemoCommand::TurnOn { what, subject } => {
-                game.set(world, &fault_switch(*what, subject)?, true)
+                demo.set(world, &fault_switch(*what, subject)?, true)
             }
             DemoCommand::TurnOff { what, subject } => {
-                game.set(world, &fault_switch(*what, subject)?, false)
+                demo.set(world, &fault_switch(*what, subject)?, false)
             }
             DemoCommand::Repair {} => {
-                game.repair(world);
+                demo.repair(world);
                 Ok(())
             }
             DemoCommand::Speed { times } => Demo::set_speed(world, *times),
-            DemoCommand::Reset {} => game.reset(world),
+            DemoCommand::Reset {} => demo.reset(world),
         });
-        drop(game);
+        drop(demo);
         self.sandbox.wake();
         self.changed.notify_one();
-        played
+        result
     }
 
     fn card(&self) -> Card {
-        let game = self.game();
+        let demo = self.demo();
         let switch =
             |what, subject: &str, on| FaultSwitch { what, subject: subject.to_owned(), on };
-        let mut switches: Vec<FaultSwitch> = game
+        let mut switches: Vec<FaultSwitch> = demo
             .incidents()
             .map(|(name, begun)| switch(DemoFault::Incident, name, begun))
             .collect();
         self.sandbox.with(|world| {
-            switches.extend(game.fault_switches(world).into_iter().map(|(mishap, broken)| {
-                match mishap {
+            switches.extend(demo.fault_switches(world).into_iter().map(
+                |(fault, broken)| match fault {
                     demo::FaultSwitch::Operator(key) => switch(
                         DemoFault::Operator,
                         &format!("{}/{}", key.namespace, key.name),
@@ -195,14 +195,14 @@ impl DemoCluster {
                     demo::FaultSwitch::Metrics => switch(DemoFault::Metrics, "", broken),
                     demo::FaultSwitch::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
                     demo::FaultSwitch::Volume(name) => switch(DemoFault::Volume, &name, broken),
-                }
-            }));
+                },
+            ));
             Card { speed: world.cluster.clock.speed(), switches }
         })
     }
 
-    fn game(&self) -> MutexGuard<'_, Demo> {
-        self.game.lock().unwrap_or_else(PoisonError::into_inner)
+    fn demo(&self) -> MutexGuard<'_, Demo> {
+        self.demo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

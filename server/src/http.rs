@@ -17,9 +17,9 @@
 //! | right | requests |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
-//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/feed` |
+//! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/events` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
-//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /journal`, `GET /r/{run}/feed.txt` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /journal`, `GET /r/{run}/events.txt` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
@@ -35,7 +35,7 @@
 //! curl -b jar -H "$J" -X POST $U/api/session/links/5c1f9e07a2b4d680/end                           # 204
 //! ```
 //! `session/link` makes a link for another browser. Without `name` it is for the same person; the record of what another
-//! person does says who invited them. Without `right` it gives the right to look; no link gives more than its maker has.
+//! person does says who invited them. Without `right` it gives the right to look; no link gives more than its inviter has.
 //! Without `path`, a path of this server with its query, the link opens `/`.
 //!
 //! `session/links` has the links that the session may take back: those that it made and those that its guests made; for a
@@ -49,13 +49,13 @@
 //! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause
 //! curl -b jar "$U/api/trouble/advice?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 404: advice about one, in sentences, with the ways out; this node reports
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
-//! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its feed
-//! curl -b jar $U/api/runs/k3f9/feed     # 200 {"events":[…]}: all lines of its feed, from the first
-//! curl -b jar $U/r/k3f9/feed.txt        # 200: the same as sentences, a line each
+//! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its event log
+//! curl -b jar $U/api/runs/k3f9/events   # 200 {"events":[…]}: all lines of its event log, from the first
+//! curl -b jar $U/r/k3f9/events.txt      # 200: the same as sentences, a line each
 //! curl -b jar $U/api/plans/0123456789abcdef
 //! ```
 //! The first four answer with a snapshot, [`teardown::message::Message`], the last with a [`teardown::plan::Plan`]. The
-//! lines of a feed are [`teardown::message::FeedEntry`]s.
+//! lines of an event log are [`teardown::message::FeedEntry`]s.
 //!
 //! # Doing
 //! Every write is a POST with `Content-Type: application/json`.
@@ -125,7 +125,7 @@
 //!
 //! `after` is the last id that was read; the header `Last-Event-ID` goes before it. What is no id counts as none.
 //!
-//! # Playing
+//! # The demo
 //! Where there is no cluster and the sandbox takes its place, the card of the cluster has a `demo` with what can be
 //! broken. Each of these answers 204; in front of a real cluster there is no such address, 404.
 //! ```sh
@@ -178,8 +178,8 @@ mod advice;
 mod body;
 mod demo;
 mod error;
+mod event_log;
 mod events;
-mod feed;
 mod guard;
 mod guarded_stream;
 mod headers;
@@ -269,9 +269,9 @@ impl AppState {
         Self { journal: Some(writable), ..self }
     }
 
-    /// Handlers that also play with what takes the place of a cluster.
+    /// Handlers that also run the commands of the demo.
     #[must_use]
-    pub fn playing(self, demo: Option<DemoCluster>) -> Self {
+    pub fn with_demo(self, demo: Option<DemoCluster>) -> Self {
         Self { demo, ..self }
     }
 

@@ -146,10 +146,10 @@ async fn start(args: Args) -> anyhow::Result<()> {
         (cluster, hub)
     };
     if let Some(demo) = demo.clone() {
-        asides.spawn(demo.tell(mailbox.clone()));
+        asides.spawn(demo.report(mailbox.clone()));
     }
     let handle = HubHandle::new(mailbox.clone());
-    let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).playing(demo);
+    let app = AppState::new(handle.clone(), Arc::new(access), site, drain.clone()).with_demo(demo);
     let notifier = match notified {
         Some(address) => {
             let (name, now) = (cluster.name(), Timestamp::now());

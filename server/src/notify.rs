@@ -240,7 +240,7 @@ impl Notifier {
     }
 }
 
-/// Reads the file. A file that is missing or cannot be used counts as empty, so that what is stuck is told again.
+/// Reads the file. A file that is missing or cannot be used counts as empty, so that what is stuck is reported again.
 fn load(path: &Path) -> Outbox {
     let bytes = match private_file::read(path) {
         Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! The API and the pages, asked through the whole router; the hub is played.
+//! The API and the pages, asked through the whole router; the hub is a stand-in.
 
 mod test_server;
 
@@ -21,17 +21,17 @@ async fn existing_resources_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_feed_can_be_read_from_its_first_line_as_records_and_as_text() {
+async fn event_log_is_read_from_its_first_line_as_records_and_as_text() {
     let server = TestServer::new().await;
-    let answer = server.get("/api/runs/r1/feed").await.json();
+    let answer = server.get("/api/runs/r1/events").await.json();
     let line = serde_json::json!({
         "number": 0, "at": 0, "event": {"code": "started", "by": "Li"},
     });
     assert_eq!(answer, serde_json::json!({ "events": [line] }));
-    let answer = server.get("/r/r1/feed.txt").await;
+    let answer = server.get("/r/r1/events.txt").await;
     assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(answer.text, "1970-01-01 00:00:00 UTC Li started the run\n");
-    assert_eq!(server.get("/r/nope/feed.txt").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.get("/r/nope/events.txt").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn missing_resource_is_refused_by_name() {
     for (path, refusal) in [
         ("/api/units/nope", "404 unknownUnit"),
         ("/api/runs/nope", "404 unknownRun"),
-        ("/api/runs/nope/feed", "404 unknownRun"),
+        ("/api/runs/nope/events", "404 unknownRun"),
         ("/api/plans/nope", "404 unknownPlan"),
         ("/api/nope", "404 unknownPath"),
         ("/api", "404 unknownPath"),
@@ -60,7 +60,7 @@ async fn missing_resource_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_plan_is_made_and_a_run_is_started_and_steered() {
+async fn plan_is_made_and_its_run_is_started_and_steered() {
     let server = TestServer::new().await;
     let made = server.post("/api/plans", r#"{"unit":"shop"}"#).await;
     assert_eq!((made.status, &made.json()["id"]), (StatusCode::CREATED, &"p1".into()));
@@ -95,7 +95,7 @@ async fn a_plan_is_made_and_a_run_is_started_and_steered() {
 }
 
 #[tokio::test]
-async fn a_stale_plan_tells_what_is_different() {
+async fn stale_plan_lists_its_differences() {
     let server = TestServer::new().await;
     let answer = server.post("/api/runs", r#"{"plan":"p1","hash":"moved","confirm":"shop"}"#).await;
     assert_eq!(answer.refusal(), "409 stalePlan");
@@ -169,7 +169,7 @@ async fn bodies_are_taken_at_their_word() {
 }
 
 #[tokio::test]
-async fn a_hub_that_is_not_ready_says_when_to_come_back() {
+async fn hub_that_is_not_ready_says_when_to_come_back() {
     let server = TestServer::new().await;
     *server.hub.refusal.lock().unwrap() = Some(Refusal::NotReady);
     let answer = server.get("/api/units").await;
@@ -181,7 +181,7 @@ async fn a_hub_that_is_not_ready_says_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
+async fn stream_begins_with_a_snapshot_and_goes_on_with_deltas() {
     let server = TestServer::new().await;
     let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.headers["content-type"], "text/event-stream");
@@ -197,7 +197,7 @@ async fn a_stream_begins_with_everything_and_goes_on_with_changes() {
 }
 
 #[tokio::test]
-async fn a_stream_resumes_where_the_reader_was() {
+async fn stream_resumes_where_the_reader_was() {
     let server = TestServer::new().await;
     let last = |id| [("last-event-id", id)];
     assert_eq!(
@@ -216,7 +216,7 @@ async fn a_stream_resumes_where_the_reader_was() {
 }
 
 #[tokio::test]
-async fn a_reader_that_fell_behind_gets_everything_again() {
+async fn reader_that_fell_behind_gets_a_snapshot_again() {
     let server = TestServer::new().await;
     let mut events = server.follow("topic=run:r1", &[]).await;
     assert_eq!(events.names(2).await, ["snapshot 5f3a:9", "ping"]);
@@ -226,12 +226,12 @@ async fn a_reader_that_fell_behind_gets_everything_again() {
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
     server.hub.deltas.send(delta(10)).unwrap();
     assert_eq!(events.names(1).await, ["delta 5f3a:10"]);
-    let heard = server.hub.received.lock().unwrap().clone();
-    assert_eq!(heard, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
+    let received = server.hub.received.lock().unwrap().clone();
+    assert_eq!(received, ["subscribe run:r1 after ", "subscribe run:r1 after "]);
 }
 
 #[tokio::test]
-async fn a_stream_says_bye_and_ends_when_the_server_does() {
+async fn stream_says_bye_and_ends_when_the_server_does() {
     let server = TestServer::new().await;
     let mut events = server.follow("topic=unit:shop", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
@@ -243,7 +243,7 @@ async fn a_stream_says_bye_and_ends_when_the_server_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_is_alive() {
+async fn silent_stream_is_alive() {
     let server = TestServer::new().await;
     let mut events = server.follow("topic=units", &[]).await;
     assert_eq!(events.names(1).await, ["snapshot 5f3a:9"]);
@@ -267,7 +267,7 @@ async fn stream_names_the_build_before_anything_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
+async fn fifth_stream_of_a_session_takes_the_place_of_the_oldest() {
     let server = TestServer::new().await;
     let mut open = vec![];
     for _ in 0..4 {
@@ -334,7 +334,7 @@ async fn pages_have_the_right_status_and_what_they_show() {
 }
 
 #[tokio::test]
-async fn a_page_travels_compressed() {
+async fn page_travels_compressed() {
     let server = TestServer::new().await;
     let plain = server.get("/").await;
     let small = server.ask(Method::GET, "/", &[("accept-encoding", "gzip, br")], "").await;
@@ -347,7 +347,7 @@ async fn a_page_travels_compressed() {
 }
 
 #[tokio::test]
-async fn the_inline_script_of_a_page_is_the_one_its_policy_allows() {
+async fn inline_script_of_a_page_is_the_one_its_policy_allows() {
     let server = TestServer::new().await;
     let nonce = async |path: &str| {
         let page = server.get(path).await;

@@ -103,14 +103,14 @@ impl Curl {
 }
 
 #[tokio::test]
-async fn every_line_of_the_documentation_works() {
+async fn documentation_works_line_by_line() {
     let demo = DemoCluster::open(None).expect("the sandbox has its worlds");
     let server = TestServer::with_demo(demo);
     let lines = Curl::of_docs();
     assert!(lines.len() >= 14, "{}", lines.len());
     let (mut cookie, mut link) = (String::new(), String::new());
     for curl in &lines {
-        // Its examples stand for what the played hub has.
+        // Its examples stand for what the stand-in hub has.
         let real = |text: &str| {
             text.replace("TOKEN", &server.token)
                 .replace("k3f9", "r1")
@@ -137,8 +137,8 @@ async fn every_line_of_the_documentation_works() {
             links["links"][0]["id"].as_str().expect("it has a link").clone_into(&mut link);
         }
     }
-    let heard = server.hub.received.lock().expect("no test panicked with it").join("\n");
-    insta::assert_snapshot!(heard, @r#"
+    let received = server.hub.received.lock().expect("no test panicked with it").join("\n");
+    insta::assert_snapshot!(received, @r#"
     remedies of nodeSilent//Node//n1/
     plan shop
     start p1 by Li
@@ -160,7 +160,7 @@ async fn every_line_of_the_documentation_works() {
 const ROUTES: &str = include_str!("../src/http/routes.rs");
 
 #[test]
-fn every_route_is_documented() {
+fn routes_are_documented() {
     let table = ROUTES.split_once("pub(super) fn api()").expect("a table").1;
     let table = table.split_once("\n}").expect("its end").0;
     let lines = Curl::of_docs();
@@ -179,8 +179,8 @@ fn every_route_is_documented() {
         let path = rest.split('"').next().unwrap_or_default();
         let method = if method == "get" { Method::GET } else { Method::POST };
         let pattern = format!("/api{path}");
-        let is_told = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
-        assert!(is_told, "{method} {pattern} is not documented");
+        let is_documented = lines.iter().any(|it| it.method == method && is_at(&it.path, &pattern));
+        assert!(is_documented, "{method} {pattern} is not documented");
     }
     assert!(routes >= 18, "{routes}");
 }
@@ -263,12 +263,12 @@ impl Kept {
         kept
     }
 
-    async fn tell(&mut self, incoming: Incoming) {
+    async fn send(&mut self, incoming: Incoming) {
         self.mailbox.send(incoming).await.expect("the hub is there");
     }
 
     async fn see(&mut self, observations: Vec<Observation>) {
-        self.tell(Incoming::Observed(observations)).await;
+        self.send(Incoming::Observed(observations)).await;
     }
 
     /// Answers the next order.
@@ -276,7 +276,7 @@ impl Kept {
         let CallRequest { run, action, .. } =
             self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
-        self.tell(Incoming::CallCompleted { run, action, outcome }).await;
+        self.send(Incoming::CallCompleted { run, action, outcome }).await;
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -312,7 +312,7 @@ fn problems() -> Vec<Observation> {
 /// The names of fields are read by scripts: they are added to, and neither renamed nor taken away. Whoever has to change one
 /// of these lines breaks such a script.
 #[tokio::test]
-async fn no_field_is_renamed() {
+async fn fields_keep_their_names() {
     let mut kept = Kept::new().await;
     let plan = kept.post("/api/plans", &json!({"unit": "shop"})).await;
     let confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});

@@ -181,7 +181,7 @@ impl Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_node_is_confirmed_by_its_lease_and_told_with_its_standpoint() {
+async fn silent_node_is_confirmed_by_its_lease_and_described_with_its_standpoint() {
     let server = Server::start();
     tokio::time::sleep(Duration::from_secs(30)).await;
     server.cards(<[_]>::is_empty).await;
@@ -286,7 +286,7 @@ async fn kubelet_that_is_asked_names_the_mount_and_the_next_try_without_anybody_
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_kubelet_is_asked_unless_the_owner_of_the_cluster_chose_so() {
+async fn kubelet_is_asked_only_if_the_owner_of_the_cluster_chose_so() {
     let server = Server::start_world("s2", |cluster| cluster);
     let cards = server.cards(|cards| cards.iter().any(|it| is_mounted(&it))).await;
     for _ in 0..180 {
@@ -300,7 +300,7 @@ async fn no_kubelet_is_asked_unless_the_owner_of_the_cluster_chose_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_query_is_told_and_its_end_too() {
+async fn refused_query_is_reported_and_its_end_too() {
     let server = Server::start_world("s2", Cluster::reading_kubelet_logs);
     let set = |script: &str| {
         server.sandbox.with(|world| {
@@ -317,11 +317,11 @@ async fn refused_query_is_told_and_its_end_too() {
     let id = cards.iter().find(is_mounted).unwrap().diagnosis.id.clone();
     let advice = server.advice(&id).await;
     let facts = facts(&advice);
-    let told = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
+    let fact = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
     assert!(
-        told.starts_with("The kubelet’s log on node ")
-            && told.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
-        "{told}"
+        fact.starts_with("The kubelet’s log on node ")
+            && fact.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
+        "{fact}"
     );
     assert!(advice.confidence.starts_with("Inferred"), "{}", advice.confidence);
     let cards = server.cards(is_confirmed).await;
@@ -333,6 +333,6 @@ async fn demo_reads_the_logs_of_its_kubelets() {
     let demo = DemoCluster::open(Some("s2")).unwrap();
     let (hub, _tasks) = serve(demo.cluster(), Timestamp::now());
     let incident = DemoCommand::TurnOn { what: DemoFault::Incident, subject: "s2".into() };
-    demo.play(&incident).unwrap();
+    demo.run_command(&incident).unwrap();
     cards_of(&hub, is_confirmed).await;
 }

@@ -35,7 +35,7 @@ impl Store for Full {
 }
 
 #[tokio::test]
-async fn every_page_and_the_metrics_say_that_the_journal_is_failing() {
+async fn pages_and_metrics_say_that_the_journal_is_failing() {
     let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
     let (calls, _) = mpsc::channel(hub::CALLS);
     let hub = Hub::open("dev".into(), inbox, calls, Journal::over(Full)).unwrap();
@@ -157,7 +157,7 @@ async fn run_that_cannot_be_read_is_shown_and_released_without_a_script() {
 }
 
 #[tokio::test]
-async fn session_that_may_only_look_is_told_so_in_place_of_the_form() {
+async fn session_that_may_only_look_sees_that_in_place_of_the_form() {
     let status = JournalStatus {
         set_aside: vec![set_aside("r1", Blocks::Cluster)],
         ..JournalStatus::default()

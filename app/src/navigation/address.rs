@@ -248,9 +248,9 @@ pub fn run(id: &RunId) -> String {
     format!("/r/{}", encoded(id.as_str()))
 }
 
-/// All lines of a run's feed, as text.
-pub fn feed(id: &RunId) -> String {
-    format!("{}/feed.txt", run(id))
+/// All events of a run, as text.
+pub fn event_log(id: &RunId) -> String {
+    format!("{}/events.txt", run(id))
 }
 
 /// Text as one part of a path or query.
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_part_of_a_path_whatever_is_in_it() {
+    fn name_is_one_part_of_a_path_whatever_is_in_it() {
         assert_eq!(unit(&UnitId::new("ns:shop")), "/u/ns:shop");
         assert_eq!(unit(&UnitId::new("a/b?c#d é")), "/u/a%2Fb%3Fc%23d%20%C3%A9");
     }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_added_to_a_list_or_taken_out_of_it() {
+    fn word_is_added_to_a_list_or_taken_out_of_it() {
         for (list, word, then) in [
             ("", "stuck", "stuck"),
             ("stuck", "slow", "stuck,slow"),

@@ -8,7 +8,7 @@ use crate::{text, view::empty::empty_page};
 /// Says so and leads back.
 #[component]
 pub fn NotFound() -> impl IntoView {
-    // The frame tells of the connection and of the cluster, wherever the page is.
+    // The frame shows the connection and the cluster, wherever the page is.
     super::open(Signal::derive(|| Topic::Units));
     view! {
         <div class="page">

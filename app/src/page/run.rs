@@ -26,7 +26,7 @@ use crate::{
         diagnosis::diagnoses,
         drawer::Drawer,
         empty,
-        feed::Feed,
+        event_log::EventLog,
         graph::Graph,
         kept::{kept_cards, names},
         remedy::RemedyDialog,
@@ -62,7 +62,7 @@ pub fn Run() -> impl IntoView {
         sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
         steps
     });
-    let troubled = Memo::new(move |_| {
+    let attention_ids = Memo::new(move |_| {
         attention.with(|steps| steps.iter().map(|step| step.id).collect::<Vec<_>>())
     });
     let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
@@ -127,7 +127,7 @@ pub fn Run() -> impl IntoView {
                             {diagnoses(scene, Some(address), true, adviser)}
                         </section>
                     }.into_any())}
-                    <Attention scene address steps=troubled busy send take_on/>
+                    <Attention scene address steps=attention_ids busy send take_on/>
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>
@@ -148,7 +148,7 @@ pub fn Run() -> impl IntoView {
                 </div>
                 <div class="run-side">
                     <Drawer scene address/>
-                    <Feed scene run=id/>
+                    <EventLog scene run=id/>
                 </div>
             </div>
         }.into_any()
@@ -202,7 +202,7 @@ fn alarm(attention: Memo<Vec<StepCard>>) -> ReadSignal<String> {
 fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<String> {
     let (said, say) = signal(String::new());
     Effect::new(move |_| {
-        let tell = move || {
+        let renew = move || {
             let Some(card) = card.get_untracked() else { return };
             let gone = card.counts.get(&State::Gone).copied().unwrap_or_default();
             let text = text::summary(gone, card.total, attention.get_untracked());
@@ -210,7 +210,7 @@ fn summary(card: Memo<Option<RunCard>>, attention: Signal<usize>) -> ReadSignal<
                 say.set(text);
             }
         };
-        let timer = set_interval_with_handle(tell, SUMMARY).ok();
+        let timer = set_interval_with_handle(renew, SUMMARY).ok();
         on_cleanup(move || {
             if let Some(timer) = timer {
                 timer.clear();

@@ -1,5 +1,5 @@
 //! The clock of the page. The first render knows none, so it shows absolute times in UTC; after hydration the clock ticks
-//! once a second and writes every time of the document anew. It shows the cluster's time as the server tells it, because
+//! once a second and writes every time of the document anew. It shows the cluster's time as the server reports it, because
 //! every time on the page is of that clock and the browser's may be wrong. It stands still while the page is stale, so
 //! that nothing seems fresher than it is.
 
@@ -95,11 +95,11 @@ pub fn start() {
     });
 }
 
-/// Lets the clock run as fast as the game's time does.
-pub fn keep_pace(game: Memo<Option<Demo>>) {
+/// Lets the clock run as fast as the simulated cluster's time does.
+pub fn keep_pace(demo: Memo<Option<Demo>>) {
     let clock = expect_context::<Clock>();
     Effect::new(move || {
-        clock.set_pace(game.with(|game| game.as_ref().map_or(1, |game| game.speed)));
+        clock.set_pace(demo.with(|demo| demo.as_ref().map_or(1, |demo| demo.speed)));
     });
 }
 

@@ -210,8 +210,8 @@ pub async fn status_of(topic: &str) -> Option<u16> {
 }
 
 /// Changes the simulated cluster, where the cluster is one.
-pub async fn play(play: &DemoCommand) -> Result<(), Refusal> {
-    send("/api/demo", play).await
+pub async fn run_demo_command(command: &DemoCommand) -> Result<(), Refusal> {
+    send("/api/demo", command).await
 }
 
 /// The command that flips a fault switch.

@@ -103,7 +103,7 @@ impl Connection {
         self.outdated.get()
     }
 
-    /// The last sentence that a screen reader was told.
+    /// The last sentence that a screen reader was given.
     pub fn announcement(self) -> String {
         self.announcement.get()
     }

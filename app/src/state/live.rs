@@ -1,7 +1,7 @@
 //! The one connection of a tab: EventSource → [`Message`] → [`Scene`].
 //!
 //! ```text
-//!  follow(topic) ─► open ──open──► heard ──snapshot, delta──► scene.apply ──Gap──► open from nothing
+//!  follow(topic) ─► open ──open──► message ─snapshot, delta──► scene.apply ──Gap──► open from nothing
 //!                    ▲               │ silent for 25 s, or closed by the server
 //!                    ├── after 0.5 … 15 s, without end ◄───┤      hidden for 60 s: closed until it is seen again
 //!                    └── once a person does something ◄────┘ not signed in
@@ -9,7 +9,7 @@
 //! Messages are folded in the EventSource's own callback: an Effect's wake-up is one boolean, so two messages would
 //! become one. A stream that was closed by an HTTP error is never retried by the browser, so it is opened anew here, with
 //! the revision the scene is at. The browser does not say which error it was, so the topic is asked for once: what the
-//! server does not know, or no longer, is shown as such, and who is not signed in is told so.
+//! server does not know, or no longer, is shown as such, and who is not signed in sees that.
 //!
 //! The first event of a stream names the server's build; where it is another one, the page is outdated. A message that
 //! cannot be read ends the stream: the next one begins at the revision before it, after pauses that grow as long as
@@ -79,7 +79,7 @@ pub fn start() {
         let watch = set_interval_with_handle(watch, Duration::from_secs(1)).ok();
         let seen = window_event_listener_untyped("visibilitychange", |_| seen());
         let online = window_event_listener_untyped("online", |_| reopen_now());
-        let offline = window_event_listener_untyped("offline", |_| tell_link());
+        let offline = window_event_listener_untyped("offline", |_| publish_link());
         on_cleanup(move || {
             if let Some(watch) = watch {
                 watch.clear();
@@ -108,7 +108,7 @@ struct Line {
     /// How often a stream was opened since a message was last taken in.
     attempts: i32,
     asked: f64,
-    heard: f64,
+    last_message: f64,
     answer: Answer,
     hidden: Option<f64>,
     retry: Option<TimeoutHandle>,
@@ -158,7 +158,7 @@ fn begin(topic: &Topic, scene: Scene, connection: Connection, clock: Clock) -> u
         resumes: true,
         attempts: 0,
         asked: 0.0,
-        heard: js_sys::Date::now(),
+        last_message: js_sys::Date::now(),
         answer: Answer::Stream,
         hidden: None,
         retry: None,
@@ -247,7 +247,7 @@ struct Ping {
 }
 
 fn ping(Ping { now }: Ping) {
-    heard();
+    note_message();
     let caught_up = with(|line| {
         line.clock.set(now);
         // It comes behind all that was missed.
@@ -281,7 +281,7 @@ fn take(message: Message) {
     let is_taken = scene.apply(message).is_ok();
     with(|line| line.resumes = is_taken);
     if is_taken {
-        heard();
+        note_message();
     } else {
         retry(None);
     }
@@ -295,13 +295,13 @@ fn stop_reading() {
         line.answer = Answer::Unreadable;
     });
     retry(None);
-    tell_link();
+    publish_link();
 }
 
-/// The server told something that was understood.
-fn heard() {
+/// A message of the server was understood.
+fn note_message() {
     let connection = with(|line| {
-        line.heard = js_sys::Date::now();
+        line.last_message = js_sys::Date::now();
         line.attempts = 0;
         line.answer = Answer::Stream;
         line.connection
@@ -316,7 +316,7 @@ fn on_state(event: &Event) {
     if event.type_() == "open" {
         // The content of the stream is not known yet: a stream after an unreadable one may be unreadable too.
         if with(|line| line.answer) != Some(Answer::Unreadable) {
-            heard();
+            note_message();
         }
         return;
     }
@@ -328,7 +328,7 @@ fn on_state(event: &Event) {
             .is_none_or(|source| source.events.ready_state() == EventSource::CLOSED);
         closed.then(|| (line.ticket, line.topic.clone()))
     });
-    tell_link();
+    publish_link();
     if let Some(Some((ticket, topic))) = closed {
         retry(None);
         leptos::task::spawn_local(async move {
@@ -346,24 +346,24 @@ fn on_state(event: &Event) {
 
 /// The server answered something other than a stream.
 fn answered(answer: Answer) {
-    let told = with(|line| {
+    let known = with(|line| {
         line.answer = answer;
         if answer == Answer::NotSignedIn {
             // Asking again would be answered in the same way until a person has signed in.
             line.source = None;
             line.forget_retry();
         } else {
-            line.heard = js_sys::Date::now();
+            line.last_message = js_sys::Date::now();
         }
         (line.scene, line.connection)
     });
-    let Some((scene, connection)) = told else { return };
+    let Some((scene, connection)) = known else { return };
     match answer {
         Answer::NotSignedIn => connection.set_signed_in(false),
         Answer::Unknown => scene.empty(),
         Answer::Stream | Answer::Unreadable => {}
     }
-    tell_link();
+    publish_link();
 }
 
 /// Opens the stream again after a pause that grows; the random part keeps a thousand tabs apart.
@@ -406,13 +406,13 @@ fn watch() {
             }
             return false;
         }
-        line.source.is_some() && now - line.heard.max(line.asked) > SILENCE
+        line.source.is_some() && now - line.last_message.max(line.asked) > SILENCE
     });
     if silent == Some(true) {
         with(Line::catch_up);
         retry(None);
     }
-    tell_link();
+    publish_link();
 }
 
 impl Line {
@@ -443,26 +443,33 @@ fn seen() {
     watch();
 }
 
-fn tell_link() {
-    let told = with(|line| {
+fn publish_link() {
+    let link = with(|line| {
         let open = line
             .source
             .as_ref()
             .is_some_and(|source| source.events.ready_state() == EventSource::OPEN);
         let before = line.connection.link_untracked();
         let online = window().navigator().on_line();
-        let link = link(before, online, open, line.answer, line.heard, js_sys::Date::now());
+        let link = link(before, online, open, line.answer, line.last_message, js_sys::Date::now());
         (line.connection, link)
     });
-    if let Some((connection, link)) = told {
+    if let Some((connection, link)) = link {
         connection.set_link(link);
     }
 }
 
-/// The state of a connection whose last message arrived at `heard`; both times are in milliseconds.
-fn link(before: Link, online: bool, open: bool, answer: Answer, heard: f64, now: f64) -> Link {
-    let age = now - heard;
-    let since = (heard / 1000.0) as i64;
+/// The state of a connection whose last message arrived at `last_message`; both times are in milliseconds.
+fn link(
+    before: Link,
+    online: bool,
+    open: bool,
+    answer: Answer,
+    last_message: f64,
+    now: f64,
+) -> Link {
+    let age = now - last_message;
+    let since = (last_message / 1000.0) as i64;
     let answered = open || answer == Answer::Unknown;
     if !online {
         Link::Offline
@@ -487,8 +494,10 @@ mod tests {
 
     #[test]
     fn data_is_as_old_as_the_last_message_however_often_the_stream_was_opened_since() {
-        let heard = 1_000_000.0;
-        let at = |age: f64, open, answer| link(Link::Live, true, open, answer, heard, heard + age);
+        let last_message = 1_000_000.0;
+        let at = |age: f64, open, answer| {
+            link(Link::Live, true, open, answer, last_message, last_message + age)
+        };
         assert_eq!(at(5_000.0, true, Answer::Stream), Link::Live);
         let broken = Link::Reconnecting { since: 1_000, seconds: 12 };
         assert_eq!(at(12_000.0, false, Answer::Stream), broken);
@@ -510,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_has_just_been_opened_is_connecting() {
+    fn page_that_has_just_been_opened_is_connecting() {
         let at = |age: f64| link(Link::Connecting, true, false, Answer::Stream, 0.0, age);
         assert_eq!(at(2_000.0), Link::Connecting);
         assert_eq!(at(4_000.0), Link::Reconnecting { since: 0, seconds: 4 });

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_word_of_the_name_says_so() {
+    fn production_is_a_whole_word_of_the_name() {
         for name in
             ["prod", "PROD-eu-1", "gke_acme-production_europe-west1_main", "eu1.prod2", "admin@prd"]
         {

@@ -1,4 +1,4 @@
-//! The progress of a step's deletion, as far as a page can tell. It decides what stopping a run or leaving a step out
+//! The progress of a step's deletion, as far as a page can know. It decides what stopping a run or leaving a step out
 //! means.
 
 use teardown::message::{Key, Record, State, StepCard};

@@ -311,7 +311,7 @@ of_kind!(
     steps, Step, StepCard
 );
 of_kind!(
-    /// The feed, oldest first.
+    /// The event log, oldest first.
     events, Event, FeedEntry
 );
 

@@ -40,7 +40,7 @@ pub use self::{
     proof::*,
     remedy::*,
     run::*,
-    step_problem::{evidence, in_doubt, step_problem, trouble_do},
+    step_problem::{evidence, problem_advice, step_problem, unknown_reason},
     unit::*,
     units::*,
 };

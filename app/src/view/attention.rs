@@ -28,13 +28,13 @@ use crate::{
 };
 
 /// Whether a state needs a person's eye.
-pub fn is_trouble(state: State) -> bool {
+pub fn needs_attention(state: State) -> bool {
     matches!(state, State::Stuck | State::Refused | State::CameBack | State::Slow | State::Unknown)
 }
 
 /// Whether a step belongs here.
 pub fn asks(step: &StepCard) -> bool {
-    is_trouble(step.state)
+    needs_attention(step.state)
         || (step.problem.is_some() && !matches!(step.state, State::Gone | State::Skipped))
 }
 
@@ -96,7 +96,7 @@ fn why(problem: &StepProblem) -> AnyView {
     view! {
         <p class="attention-cause">{text::step_problem(problem)}</p>
         <ul class="evidence">{lines}</ul>
-        <p class="attention-do">{text::trouble_do(problem)}</p>
+        <p class="attention-do">{text::problem_advice(problem)}</p>
     }
     .into_any()
 }

@@ -7,7 +7,7 @@ use teardown::object::Uid;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
 
-use super::{attention::is_trouble, current::is_moving};
+use super::{attention::needs_attention, current::is_moving};
 use crate::{
     layout::Area,
     navigation::address::Address,
@@ -316,7 +316,7 @@ fn active(scene: Scene) -> HashSet<Uid> {
     untrack(|| {
         scene.read(|records| {
             let active = scene::objects(records)
-                .filter(|card| is_moving(card.state) || is_trouble(card.state));
+                .filter(|card| is_moving(card.state) || needs_attention(card.state));
             active.map(|card| card.uid.clone()).collect()
         })
     })

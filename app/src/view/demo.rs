@@ -9,32 +9,32 @@ use crate::{
     text,
 };
 
-/// The banner with its levers. Nothing where the cluster is real.
-pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> AnyView {
-    let is_played = Memo::new(move |_| game.with(Option::is_some));
+/// The banner with its fault switches. Nothing where the cluster is real.
+pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView {
+    let is_simulated = Memo::new(move |_| state.with(Option::is_some));
     let banner = move || {
-        is_played.get().then(|| {
+        is_simulated.get().then(|| {
             let fast = Box::new(move || {
-                game.with(|game| game.as_ref().is_some_and(|game| game.speed > 1))
+                state.with(|demo| demo.as_ref().is_some_and(|demo| demo.speed > 1))
             });
             let speed = Box::new(|fast| DemoCommand::Speed { times: if fast { 1 } else { 10 } });
             let asking = RwSignal::new(false);
             let ask = Callback::new(move |()| asking.set(true));
-            let reset = Callback::new(move |()| play(DemoCommand::Reset {}));
+            let reset = Callback::new(move |()| run_command(DemoCommand::Reset {}));
             let title = Signal::stored(text::START_OVER_TITLE.to_owned());
             view! {
                 <details class="demo">
                     <summary>
-                        {icon("icon-run")} <strong>{text::PLAYED}</strong> " " <span>{text::PLAYED_MEANS}</span>
+                        {icon("icon-run")} <strong>{text::SANDBOX}</strong> " " <span>{text::SIMULATED_MEANS}</span>
                     </summary>
                     <div class="demo-switches">
                         {rows(
-                            Memo::new(move |_| switches(game)),
+                            Memo::new(move |_| switches(state)),
                             |(what, subject)| text::switch(*what, subject),
-                            move |(what, subject)| Some(switch(game, play, what, subject)),
+                            move |(what, subject)| Some(switch(state, run_command, what, subject)),
                         )}
-                        {button(text::SPEED.to_owned(), "", fast, false, speed, play)}
-                        {button(text::REPAIR_ALL.to_owned(), "", Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), play)}
+                        {button(text::SPEED.to_owned(), "", fast, false, speed, run_command)}
+                        {button(text::REPAIR_ALL.to_owned(), "", Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), run_command)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
                 </details>
@@ -49,26 +49,26 @@ pub fn demo(game: Memo<Option<Demo>>, play: fn(DemoCommand)) -> AnyView {
 }
 
 /// The switches without their position: the button of a switch stays the same while it is flipped.
-fn switches(game: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
+fn switches(state: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
     let switches =
-        game.with(|game| game.as_ref().map(|game| game.switches.clone()).unwrap_or_default());
+        state.with(|demo| demo.as_ref().map(|demo| demo.switches.clone()).unwrap_or_default());
     switches.into_iter().map(|FaultSwitch { what, subject, .. }| (what, subject)).collect()
 }
 
 fn switch(
-    game: Memo<Option<Demo>>,
-    play: fn(DemoCommand),
+    state: Memo<Option<Demo>>,
+    run_command: fn(DemoCommand),
     what: DemoFault,
     subject: String,
 ) -> AnyView {
     let label = text::switch(what, &subject);
     let story = if what == DemoFault::Incident { text::story(&subject) } else { "" };
     let body = Box::new(command::switch(what, &subject));
-    let is_pulled = Box::new(move || {
+    let is_on = Box::new(move || {
         let switch = FaultSwitch { what, subject: subject.clone(), on: true };
-        game.with(|game| game.as_ref().is_some_and(|game| game.switches.contains(&switch)))
+        state.with(|demo| demo.as_ref().is_some_and(|demo| demo.switches.contains(&switch)))
     });
-    button(label, story, is_pulled, what == DemoFault::Incident, body, play)
+    button(label, story, is_on, what == DemoFault::Incident, body, run_command)
 }
 
 /// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
@@ -79,7 +79,7 @@ fn button(
     is_down: Box<dyn Fn() -> bool + Send + Sync>,
     once: bool,
     body: Box<dyn Fn(bool) -> DemoCommand + Send>,
-    play: fn(DemoCommand),
+    run_command: fn(DemoCommand),
 ) -> AnyView {
     let down = Memo::new(move |_| is_down());
     let connection = expect_context::<Connection>();
@@ -87,7 +87,7 @@ fn button(
     let is_off = move || hindrance().is_some() || (once && down.get());
     let act = move |_| {
         if !untrack(is_off) {
-            play(body(down.get_untracked()));
+            run_command(body(down.get_untracked()));
         }
     };
     view! {

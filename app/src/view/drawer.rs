@@ -8,7 +8,7 @@ use teardown::{
 };
 
 use super::{
-    attention::is_trouble,
+    attention::needs_attention,
     diagnosis::cause_of,
     icon::icon,
     moment::moment,
@@ -82,7 +82,7 @@ pub fn Drawer(
 fn in_trouble(scene: Scene, selected: Option<&Uid>, forwards: bool) -> Option<Uid> {
     let mut cards: Vec<(State, Uid)> = untrack(|| {
         scene.read(|records| {
-            let found = scene::objects(records).filter(|card| is_trouble(card.state));
+            let found = scene::objects(records).filter(|card| needs_attention(card.state));
             found.map(|card| (card.state, card.uid.clone())).collect()
         })
     });
@@ -198,7 +198,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
         {kept}
         {outside}
         <h3>{text::DELETION_PROGRESS}</h3>
-        <ol class="drawer-phases">{ladder(card)}</ol>
+        <ol class="drawer-phases">{deletion_progress(card)}</ol>
         <h3>{text::ORDER}</h3>
         <p>{place}</p>
         {side(text::GOES_AFTER, &before, address)}
@@ -220,7 +220,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
 }
 
 /// The phases of its deletion, with the one that it has reached.
-fn ladder(card: &ObjectCard) -> AnyView {
+fn deletion_progress(card: &ObjectCard) -> AnyView {
     let (reached, last) = (card.phase, card.final_phase);
     [DeletionPhase::Present, DeletionPhase::Accepted, DeletionPhase::Gone, DeletionPhase::PodsGone]
         .into_iter()

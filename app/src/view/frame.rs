@@ -51,7 +51,7 @@ pub fn Frame(
     /// Makes, lists and takes back the links that sign other browsers in.
     invite: fn(InviteCommand, Invitations),
     /// Operates the fault switches of a simulated cluster.
-    play: fn(DemoCommand),
+    run_command: fn(DemoCommand),
     /// Ends the session of this browser.
     sign_out: fn(),
     /// The page.
@@ -72,9 +72,9 @@ pub fn Frame(
         }
         path
     });
-    let game =
+    let simulation =
         Memo::new(move |_| badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
-    clock::keep_pace(game);
+    clock::keep_pace(simulation);
     keep_focus();
     let crumbs = move || {
         crumbs(&path.get())
@@ -115,7 +115,7 @@ pub fn Frame(
         (count > 0)
             .then(|| note(text::JOURNAL_NOTICE.into(), "/journal", Some("external"), text::JOURNAL))
     };
-    let troubles = move || {
+    let diagnoses = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
         (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
     };
@@ -139,7 +139,7 @@ pub fn Frame(
                 <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
                 <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
                 <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
-                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || troubles()}</span></A>
+                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
             </nav>
             <div class="frame-column">
                 <header class="top">
@@ -154,7 +154,7 @@ pub fn Frame(
                     <Keys/>
                     <ThemeButton/>
                 </header>
-                {demo(game, play)}
+                {demo(simulation, run_command)}
                 {move || connection.is_outdated().then(banner::outdated)}
                 <main id="content" tabindex="-1">
                     <div class="frame-notes">
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_says_where_the_page_is() {
+    fn title_says_where_the_page_is() {
         assert_eq!(title("/"), "Unwind");
         assert_eq!(title("/u/a%2Fb"), "a/b · Unwind");
         assert_eq!(title("/u/shop/plan/1f3a"), "Plan · shop · Unwind");

@@ -33,7 +33,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
     let (destroyed, lost) = sum(&[Fate::Destroyed]);
     let hidden = plan.hides_claims();
     let figure = match destroyed {
-        0 if hidden => text::UNTOLD.to_owned(),
+        0 if hidden => text::UNKNOWN_COUNT.to_owned(),
         destroyed => destroyed.to_string(),
     };
     let (safe, left) = sum(&[Fate::LeftBehind, Fate::Kept]);

@@ -1,4 +1,4 @@
-//! The head of a run, which stays in sight: where it stands, how long, how much is gone, and what can be told to it.
+//! The head of a run, which stays in sight: where it stands, how long, how much is gone, and which commands it takes.
 
 use leptos::prelude::*;
 use teardown::{
@@ -21,7 +21,7 @@ pub fn RunHead(
     /// Whether a command is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Tells the run.
+    /// Sends the run a command.
     send: Callback<RunCommand>,
 ) -> impl IntoView {
     let clock = expect_context::<Clock>();

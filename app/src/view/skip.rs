@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_waits_is_left_out_at_whatever_distance() {
+    fn steps_that_wait_are_left_out_at_whatever_distance() {
         let step = |id: u32, waits_for: &[u32]| StepCard {
             id: StepId(id),
             uid: Uid::new(id.to_string()),

@@ -44,7 +44,7 @@ pub fn step(plan: &Plan, step: &Step, terminating: &Terminating) -> AnyView {
             <div class="step-name">{object_name_short(&step.object)}</div>
             <p class="step-place">
                 <bdi class="step-namespace">{text::visible(&namespace)}</bdi>
-                <span class="step-deed">{text::action(step)}</span>
+                <span class="step-action">{text::action(step)}</span>
             </p>
             {since}
             {reasons}

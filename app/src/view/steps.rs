@@ -8,7 +8,7 @@ use teardown::{
 };
 
 use super::{
-    attention::is_trouble,
+    attention::needs_attention,
     current::is_moving,
     empty::nothing_matches,
     moment::time_of_day,
@@ -94,7 +94,7 @@ const GONE: u8 = 2;
 fn part(state: State) -> u8 {
     match state {
         State::Gone => GONE,
-        state if is_moving(state) || is_trouble(state) => 0,
+        state if is_moving(state) || needs_attention(state) => 0,
         _ => 1,
     }
 }

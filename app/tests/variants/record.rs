@@ -270,13 +270,8 @@ fn steps() -> Vec<StepCard> {
         Proof::NamespaceGone => Proof::NamespaceGone,
     };
     let proven = proofs.into_iter().map(|proof| step(State::Gone, Some(proof), None));
-    let troubled = step_problems().into_iter().map(|it| step(State::Stuck, None, Some(it)));
-    states()
-        .into_iter()
-        .map(|state| step(state, None, None))
-        .chain(proven)
-        .chain(troubled)
-        .collect()
+    let stuck = step_problems().into_iter().map(|it| step(State::Stuck, None, Some(it)));
+    states().into_iter().map(|state| step(state, None, None)).chain(proven).chain(stuck).collect()
 }
 
 fn events() -> Vec<FeedEntry> {

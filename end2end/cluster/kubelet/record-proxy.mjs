@@ -70,7 +70,7 @@ const changing = (pod) => [
 
 /**
  * @param {Cluster} cluster with the nodes node-text and node-json @param {string} out directory
- * @param {string} pod UID of a Pod that the log tells of @param {(line: string) => void} log
+ * @param {string} pod UID of a Pod that the log is about @param {(line: string) => void} log
  */
 export async function recordProxy(cluster, out, pod, log) {
 	await mkdir(out, { recursive: true });

@@ -176,7 +176,7 @@ function stateOf({ metadata, status }) {
 	return [status.phase, grace === undefined ? 'present' : `grace=${grace}`, ...containers, ...conditions].join(' ');
 }
 
-/** The lines of the kubelet's metrics that tell of Pods and volumes that do not go. @param {string} text */
+/** The lines of the kubelet's metrics that count Pods and volumes that do not go. @param {string} text */
 function chosenMetrics(text) {
 	const chosen = [
 		'kubelet_orphaned_runtime_pods_total',

@@ -34,8 +34,8 @@ const untilSays = (t, name, type, is, reason) =>
 	t.until(`horizontalpodautoscalers/${name}`, `reports ${reason}`, (one) => hasCondition(one, type, is, reason), { show: status });
 
 /** The events of the autoscaler with that name. @param {TestContext} t @param {string} name @param {number} count of different events */
-const untilTold = (t, name, count) => {
-	const told = (/** @type {any[]} */ all) => [
+const untilReported = (t, name, count) => {
+	const seen = (/** @type {any[]} */ all) => [
 		...new Set(
 			all
 				.filter(
@@ -44,7 +44,7 @@ const untilTold = (t, name, count) => {
 				.map(({ type, reason, message, source }) => [type, reason, message, source.component].join(' | ')),
 		),
 	];
-	return t.until('events', `report on ${name}`, (all) => told(all).length >= count, { show: (all) => told(all).sort() });
+	return t.until('events', `report on ${name}`, (all) => seen(all).length >= count, { show: (all) => seen(all).sort() });
 };
 
 /** @param {TestContext} t @param {string} name @param {number} replicas */
@@ -62,14 +62,14 @@ export default [
 		await untilSays(t, 'web', 'ScalingActive', 'False', 'FailedGetResourceMetric');
 		await t.patch('deployments/web/scale', 'merge', { spec: { replicas: 1 } }, { fields: ['spec'] });
 		await untilScaled(t, 'web', 2);
-		await untilTold(t, 'web', 3);
+		await untilReported(t, 'web', 3);
 	}),
 	define('hpa-lowers', 'An autoscaler without metrics lowers replicas to its maximum', async (t) => {
 		await t.create(deployment('web', { replicas: 5 }), { unrecorded: true });
 		await t.create(autoscaler('web', { metrics: [] }), { fields: ['spec.minReplicas', 'spec.metrics'] });
 		await untilSays(t, 'web', 'AbleToScale', 'True', 'SucceededRescale');
 		await untilScaled(t, 'web', 4);
-		await untilTold(t, 'web', 1);
+		await untilReported(t, 'web', 1);
 	}),
 	define(
 		'hpa-disabled',
@@ -105,7 +105,7 @@ export default [
 				show: status,
 			});
 			// One event for each metric, and one for the missing replica count.
-			await untilTold(t, name, one ? 2 : 3);
+			await untilReported(t, name, one ? 2 : 3);
 			await t.get(`deployments/${name}`, { fields: ['spec.replicas'] });
 		}
 	}),
@@ -116,7 +116,7 @@ export default [
 		await t.create(autoscaler('gadget', {}, { apiVersion: 'apps/v1', kind: 'Gadget' }), { unrecorded: true });
 		for (const name of ['none', 'agent', 'gadget']) {
 			await untilSays(t, name, 'AbleToScale', 'False', 'FailedGetScale');
-			await untilTold(t, name, 1);
+			await untilReported(t, name, 1);
 		}
 		await t.create(deployment('none'), { unrecorded: true });
 		await untilSays(t, 'none', 'AbleToScale', 'True', 'SucceededGetScale');
@@ -199,7 +199,7 @@ export default [
 			await t.patch('deployments/web', 'merge', { metadata: { labels: { a: 'b' } } });
 			await t.create(autoscaler('web', { minReplicas: 2 }), { unrecorded: true });
 			await untilSays(t, 'web', 'AbleToScale', 'False', 'FailedUpdateScale');
-			await untilTold(t, 'web', 1);
+			await untilReported(t, 'web', 1);
 			await t.get('deployments/web', { fields: ['spec.replicas'] });
 			await t.delete(`validatingadmissionpolicybindings/${t.name('binding')}`, undefined, { unrecorded: true });
 			await untilScaled(t, 'web', 2);

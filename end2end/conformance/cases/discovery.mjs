@@ -57,7 +57,7 @@ const one = ({ resource, responseKind, scope, verbs, shortNames, categories, sin
 		categories?.join(',') ?? '',
 	].join(' ');
 /** @param {TestContext} t @param {any[]} resources of aggregated discovery */
-function tell(t, resources) {
+function noteResources(t, resources) {
 	for (const resource of resources) {
 		t.note(resource.resource, one(resource));
 		for (const { subresource, responseKind, verbs } of [...(resource.subresources ?? [])].sort(bySubresource)) {
@@ -74,9 +74,9 @@ const bySubresource = ({ subresource: one }, { subresource: other }) => (one < o
  * @param {string} why @param {string[]} resources as recorded: the name is the first word
  */
 const lacks = (why, ...resources) =>
-	resources.flatMap((told) => [
-		{ real: `NOTE ${told.split(' ', 1)[0]}`, why },
-		{ real: told, why },
+	resources.flatMap((recorded) => [
+		{ real: `NOTE ${recorded.split(' ', 1)[0]}`, why },
+		{ real: recorded, why },
 	]);
 const everything = 'create,delete,deletecollection,get,list,patch,update,watch';
 const proxied = 'create,delete,get,patch,update';
@@ -187,7 +187,7 @@ export default [
 					'versions',
 					versions.map((/** @type {any} */ { version, freshness }) => [version, freshness]),
 				);
-				tell(t, versions[0]?.resources ?? []);
+				noteResources(t, versions[0]?.resources ?? []);
 			},
 			{ bare: true, differs: lacking[group] },
 		),
@@ -198,7 +198,7 @@ export default [
 		async (t) => {
 			const { body } = await t.get('/api', { headers: aggregated, show: ({ kind, apiVersion }) => [kind, apiVersion] });
 			const [version] = body.items[0].versions;
-			tell(t, version.resources);
+			noteResources(t, version.resources);
 		},
 		{
 			bare: true,

@@ -160,14 +160,14 @@ export default [
 			await t.create(slice, { unrecorded: true });
 			// A second webhook of the same configuration shows when both are in force.
 			const deny = 'deny.example.com';
-			const told = { objectSelector: { matchLabels: { told: 'yes' } }, clientConfig: t.webhookAt(deny), timeoutSeconds: 5 };
-			const hooks = webhook(t, 'Validating', { name: deny, ...told });
+			const more = { objectSelector: { matchLabels: { deny: 'yes' } }, clientConfig: t.webhookAt(deny), timeoutSeconds: 5 };
+			const hooks = webhook(t, 'Validating', { name: deny, ...more });
 			const clientConfig = { service: { name: 'hook', namespace: t.ns } };
-			const objectSelector = { matchExpressions: [{ key: 'told', operator: 'DoesNotExist' }] };
+			const objectSelector = { matchExpressions: [{ key: 'deny', operator: 'DoesNotExist' }] };
 			hooks.webhooks.push(...webhook(t, 'Validating', { clientConfig, objectSelector }).webhooks);
 			await t.create(hooks, { unrecorded: true });
-			await t.create(configMap('told', { labels: { told: 'yes' } }), { unrecorded: true });
-			await t.eventually('they are called', 'DELETE', 'configmaps/told', ({ status }) => status === 400, dryRun);
+			await t.create(configMap('deny', { labels: { deny: 'yes' } }), { unrecorded: true });
+			await t.eventually('they are called', 'DELETE', 'configmaps/deny', ({ status }) => status === 400, dryRun);
 			await t.create(configMap('probe'), { unrecorded: true });
 			// The reason why it cannot be reached depends on the network.
 			const { status } = await t.request('DELETE', 'configmaps/probe', undefined, { ignored: true });

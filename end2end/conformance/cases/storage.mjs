@@ -452,8 +452,8 @@ export default [
 				await t.faultInjector.stopAttacher();
 				await t.delete('pods/p', undefined, { unrecorded: true });
 				await t.gone('pods/p');
-				const isTold = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
-				await t.until('volumeattachments', 'one is terminating', (all) => ofVolume(all).some(isTold), {
+				const isTerminating = (/** @type {any} */ one) => one?.metadata.deletionTimestamp;
+				await t.until('volumeattachments', 'one is terminating', (all) => ofVolume(all).some(isTerminating), {
 					show: (all) => ofVolume(all).map(({ status, metadata }) => [status, metadata.finalizers]),
 				});
 			} finally {

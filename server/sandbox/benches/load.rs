@@ -15,7 +15,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use tower::ServiceExt;
 
-use crowd::{OBJECTS, WATCHES, cluster, create, resident, running, told, watches};
+use crowd::{OBJECTS, WATCHES, cluster, count_events, create, resident, running, watches};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,12 +26,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .into_iter()
         .map(|mut body| {
             tokio::spawn(async move {
-                let (mut bytes, mut heard) = (0, 0);
-                while heard < OBJECTS {
+                let (mut bytes, mut received) = (0, 0);
+                while received < OBJECTS {
                     let Some(Ok(frame)) = body.frame().await else { break };
                     let chunk = frame.into_data().unwrap_or_default();
                     bytes += chunk.len();
-                    heard += told(&chunk, "ADDED");
+                    received += count_events(&chunk, "ADDED");
                 }
                 bytes
             })
@@ -45,11 +45,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let created = begun.elapsed();
     let seen: usize = join_all(watching).await.into_iter().filter_map(Result::ok).sum();
-    let told = begun.elapsed();
+    let received = begun.elapsed();
     let rate = OBJECTS as f64 / created.as_secs_f64();
     writeln!(
         out,
-        "{OBJECTS} creations under {WATCHES} watches: {created:?}, {rate:.0}/s; all told after {told:?}, {} MB",
+        "{OBJECTS} creations under {WATCHES} watches: {created:?}, {rate:.0}/s; all received after {received:?}, {} MB",
         seen >> 20
     )?;
     while running(&sandbox) < OBJECTS {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_no_panic() {
+    fn clock_at_the_end_of_time_does_not_panic() {
         let mut clock = Clock::new(Timestamp::MAX);
         clock.jump(SignedDuration::MAX);
         assert_eq!(clock.now(), Timestamp::MAX);

@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_takes_down_one_controller_for_a_while() {
+    fn panic_stops_one_controller_for_a_while() {
         let mut cluster = Cluster::new("2026-11-21T08:00:00Z".parse().unwrap(), 1);
         cluster.clock.set_speed(0);
         let processes = vec![process::<Fragile>(), process::<service_account::ServiceAccounts>()];

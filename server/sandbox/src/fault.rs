@@ -324,7 +324,7 @@ impl Matcher {
 }
 
 impl NodeFault {
-    /// Whether nothing is heard of the node.
+    /// Whether the node reports nothing.
     pub(crate) fn is_silent(self) -> bool {
         matches!(self, Self::Silent | Self::Off)
     }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_whole() {
+    fn table_of_kinds_is_complete() {
         let kinds = Kinds::new();
         let pods = kinds.get("", "pods").unwrap();
         assert_eq!((pods.api_version().as_str(), pods.singular.as_str()), ("v1", "pod"));

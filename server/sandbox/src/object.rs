@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_leads_where_json_pointers_do() {
+    fn pointer_leads_where_json_pointers_do() {
         let object = json!({"spec": {"containers": [{"name": "web"}], "": 1}, "0": null});
         for pointer in [
             "",

@@ -41,7 +41,7 @@ impl Patch {
         match self {
             Self::Json(patch) => json(object, patch),
             Self::Merge(patch) => {
-                is_map(patch)?;
+                check_map(patch)?;
                 let mut patched = object.clone();
                 json_patch::merge(&mut patched, patch);
                 Ok(patched)
@@ -54,18 +54,18 @@ impl Patch {
                 ]))
             }
             Self::Strategic(patch) => {
-                is_map(patch)?;
+                check_map(patch)?;
                 Ok(strategic::merged(object, patch))
             }
             Self::Apply { object: applied, .. } => {
-                is_map(applied)?;
+                check_map(applied)?;
                 Ok(apply::merged(Shape::of(kind), object, applied))
             }
         }
     }
 }
 
-fn is_map(patch: &Value) -> Result<(), Status> {
+fn check_map(patch: &Value) -> Result<(), Status> {
     if patch.is_object() {
         return Ok(());
     }

@@ -60,15 +60,15 @@ impl Shared {
         self.control_plane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, revision: u64) {
-        self.signal.tell(revision);
+    fn signal_change(&self, revision: u64) {
+        self.signal.signal_change(revision);
     }
 }
 
 impl Drop for Shared {
     /// Wakes every waiter, which then finds that the sandbox has ended.
     fn drop(&mut self) {
-        self.signal.ring();
+        self.signal.wake_all();
     }
 }
 
@@ -102,13 +102,13 @@ impl Sandbox {
         let looked = look(&mut control_plane);
         let revision = control_plane.cluster.store.revision();
         drop(control_plane);
-        self.shared.tell(revision);
+        self.shared.signal_change(revision);
         looked
     }
 
     /// Runs the controllers although nothing changed in the store: after a change of the clock or of the faults.
     pub fn wake(&self) {
-        self.shared.signal.ring();
+        self.shared.signal.wake_all();
     }
 
     /// Answers one request.
@@ -160,7 +160,7 @@ impl Sandbox {
             let reply = api::answer(cluster, kubelets, &request, injection.action.as_ref());
             let revision = control_plane.cluster.store.revision();
             drop(control_plane);
-            self.shared.tell(revision);
+            self.shared.signal_change(revision);
             (reply, now)
         };
         match reply.content {
@@ -268,7 +268,7 @@ async fn drive(shared: std::sync::Weak<Shared>, mut listener: RevisionListener) 
             let until = due.and_then(|due| control_plane.cluster.clock.instant(due));
             let revision = control_plane.cluster.store.revision();
             // The controllers have observed their own changes; only watches wait for them.
-            shared.tell(revision);
+            shared.signal_change(revision);
             until
         };
         let sleep = async {

@@ -45,13 +45,13 @@ struct Line {
 /// The lines that a watch may still need.
 #[derive(Debug, Default)]
 pub(crate) struct WatchCache {
-    by_resource: BTreeMap<(String, String), Told>,
+    by_resource: BTreeMap<(String, String), ResourceLines>,
     size: usize,
 }
 
 /// The lines of one resource.
 #[derive(Debug, Default)]
-struct Told {
+struct ResourceLines {
     /// The revision up to which each watch has sent everything.
     cursors: Vec<Weak<AtomicU64>>,
     /// The lines by the revision of the object in them; no other object has this revision.
@@ -63,9 +63,9 @@ impl WatchCache {
     pub(crate) fn listen(&mut self, group: &str, plural: &str) -> WatchCursor {
         let resource = (group.to_owned(), plural.to_owned());
         let cursor = Arc::new(AtomicU64::new(0));
-        let told = self.by_resource.entry(resource.clone()).or_default();
-        told.cursors.retain(|cursor| cursor.strong_count() > 0);
-        told.cursors.push(Arc::downgrade(&cursor));
+        let kept = self.by_resource.entry(resource.clone()).or_default();
+        kept.cursors.retain(|cursor| cursor.strong_count() > 0);
+        kept.cursors.push(Arc::downgrade(&cursor));
         WatchCursor { resource, cursor }
     }
 
@@ -78,10 +78,10 @@ impl WatchCache {
         write: impl FnOnce() -> Vec<u8>,
     ) -> Bytes {
         let written = || Bytes::from(write().into_boxed_slice());
-        let told = self.by_resource.get_mut(&listener.resource);
-        let Some(told) = told.filter(|told| told.cursors.len() > 1) else { return written() };
+        let kept = self.by_resource.get_mut(&listener.resource);
+        let Some(kept) = kept.filter(|kept| kept.cursors.len() > 1) else { return written() };
         let Shape { change, partial, version } = shape;
-        let lines = told.by_revision.entry(revision).or_default();
+        let lines = kept.by_revision.entry(revision).or_default();
         let known = lines.iter().find(|line| {
             line.change == change && line.partial == partial && line.version == version
         });
@@ -92,7 +92,7 @@ impl WatchCache {
         lines.push(Line { change, partial, version: version.into(), bytes: bytes.clone() });
         self.size += bytes.len();
         while self.size > KEPT
-            && let Some((_, lines)) = told.by_revision.pop_first()
+            && let Some((_, lines)) = kept.by_revision.pop_first()
         {
             self.size -= length(&lines);
         }
@@ -102,14 +102,14 @@ impl WatchCache {
     /// Notes that a watch has sent everything up to a revision. Lines that every watch has sent are dropped.
     pub(crate) fn pass(&mut self, listener: &WatchCursor, revision: u64) {
         listener.cursor.store(revision, Ordering::Relaxed);
-        let Some(told) = self.by_resource.get_mut(&listener.resource) else { return };
-        if told.by_revision.is_empty() {
+        let Some(kept) = self.by_resource.get_mut(&listener.resource) else { return };
+        if kept.by_revision.is_empty() {
             return;
         }
-        told.cursors.retain(|cursor| cursor.strong_count() > 0);
-        let cursors = told.cursors.iter().filter_map(Weak::upgrade);
+        kept.cursors.retain(|cursor| cursor.strong_count() > 0);
+        let cursors = kept.cursors.iter().filter_map(Weak::upgrade);
         let all = cursors.map(|cursor| cursor.load(Ordering::Relaxed)).min();
-        while let Some(line) = told.by_revision.first_entry()
+        while let Some(line) = kept.by_revision.first_entry()
             && all.is_none_or(|all| *line.key() <= all)
         {
             self.size -= length(&line.remove());

@@ -77,33 +77,33 @@ async fn watch(sandbox: &Sandbox, path: &str) -> Watch {
     let response = send(sandbox, Method::GET, &path).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let mut watch = Watch { body: response.into_body(), rest: vec![], over: false };
-    assert_eq!(watch.heard(), Vec::<String>::new());
+    assert_eq!(watch.received(), Vec::<String>::new());
     watch
 }
 
 impl Watch {
     /// The events that have arrived by now: `ADDED name`, `BOOKMARK`, `ERROR code`; the end of the watch; `part` for an
     /// incomplete line.
-    fn heard(&mut self) -> Vec<String> {
-        let mut heard = vec![];
+    fn received(&mut self) -> Vec<String> {
+        let mut received = vec![];
         while !self.over
             && let Some(frame) = self.body.frame().now_or_never()
         {
             let Some(frame) = frame else {
                 self.over = true;
-                heard.extend((!self.rest.is_empty()).then(|| "part".to_owned()));
-                heard.push("end".to_owned());
+                received.extend((!self.rest.is_empty()).then(|| "part".to_owned()));
+                received.push("end".to_owned());
                 break;
             };
             match frame {
                 Ok(frame) => self.rest.extend(frame.into_data().unwrap()),
-                Err(_) => heard.push("cut".to_owned()),
+                Err(_) => received.push("cut".to_owned()),
             }
             while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let event: Value = serde_json::from_slice(&self.rest[..end]).unwrap();
                 self.rest.drain(..=end);
                 let kind = event["type"].as_str().unwrap();
-                heard.push(match kind {
+                received.push(match kind {
                     "BOOKMARK" => kind.to_owned(),
                     "ERROR" => format!("ERROR {}", event["object"]["code"]),
                     _ => {
@@ -112,24 +112,24 @@ impl Watch {
                 });
             }
         }
-        heard
+        received
     }
 
     /// The events that arrive within this many seconds, each with its second.
     async fn within(&mut self, seconds: u64) -> Vec<(u64, String)> {
-        let mut heard = vec![];
+        let mut received = vec![];
         for second in 0..=seconds {
             if second > 0 {
                 advance(Duration::from_secs(1)).await;
             }
-            heard.extend(self.heard().into_iter().map(|what| (second, what)));
+            received.extend(self.received().into_iter().map(|what| (second, what)));
         }
-        heard
+        received
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_refusal_and_cut_of_a_request() {
+async fn request_is_refused_or_cut_as_its_rule_says() {
     for (action, code, retry, has_effect) in [
         ("429", 429, None, false),
         ("429 retry=3", 429, Some("3"), false),
@@ -205,7 +205,7 @@ async fn only_a_list_from_a_cache_is_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_refused_is_not_opened() {
+async fn refused_watch_is_not_opened() {
     for (action, code) in [("401", 401), ("403", 403), ("429", 429), ("500", 500), ("503", 503)] {
         let sandbox = start();
         rules(&sandbox, &format!("on watch configmaps -> {action}"));
@@ -216,7 +216,7 @@ async fn a_watch_that_is_refused_is_not_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_is_struck_as_it_is_opened() {
+async fn watch_is_struck_as_it_is_opened() {
     for (action, expected) in [
         ("stall", &[][..]),
         ("reset", &["cut", "end"]),
@@ -230,15 +230,15 @@ async fn a_watch_is_struck_as_it_is_opened() {
         let path = format!("{MAPS}?watch=1");
         let body = send(&sandbox, Method::GET, &path).await.unwrap().into_body();
         let mut watch = Watch { body, rest: vec![], over: false };
-        assert_eq!(watch.heard(), expected, "{action}");
+        assert_eq!(watch.received(), expected, "{action}");
         let body = send(&sandbox, Method::GET, &path).await.unwrap().into_body();
         let mut next = Watch { body, rest: vec![], over: false };
-        assert_eq!(next.heard(), ["ADDED m"], "{action} struck once");
+        assert_eq!(next.received(), ["ADDED m"], "{action} struck once");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_watch_is_struck_when_it_is_about_to_tell() {
+async fn open_watch_is_struck_before_it_sends() {
     for (action, expected) in [
         ("stall", &[][..]),
         ("reset", &["cut", "end"]),
@@ -250,10 +250,10 @@ async fn an_open_watch_is_struck_when_it_is_about_to_tell() {
         let sandbox = start();
         let mut watch = watch(&sandbox, MAPS).await;
         rules(&sandbox, &format!("on watch configmaps -> {action}"));
-        assert_eq!(watch.heard(), Vec::<String>::new(), "{action}: nothing to tell");
+        assert_eq!(watch.received(), Vec::<String>::new(), "{action}: nothing to send");
         make(&sandbox, "configmaps", "a");
         make(&sandbox, "configmaps", "b");
-        assert_eq!(watch.heard(), expected, "{action}");
+        assert_eq!(watch.received(), expected, "{action}");
     }
 }
 
@@ -265,24 +265,24 @@ async fn refused_requests_leave_open_watches_alone() {
         rules(&sandbox, &format!("on * * -> {action}"));
         let name = action.replace(' ', "-");
         make(&sandbox, "configmaps", &name);
-        assert_eq!(watch.heard(), [format!("ADDED {name}")]);
+        assert_eq!(watch.received(), [format!("ADDED {name}")]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_stalled_stays_silent_when_the_others_are_heard_again() {
+async fn stalled_watch_stays_silent_when_the_others_resume() {
     let sandbox = start();
     let mut stalled = watch(&sandbox, &format!("{MAPS}?allowWatchBookmarks=true")).await;
     rules(&sandbox, "on watch configmaps until=10s -> stall");
     make(&sandbox, "configmaps", "a");
-    assert_eq!(stalled.heard(), Vec::<String>::new());
+    assert_eq!(stalled.received(), Vec::<String>::new());
     advance(Duration::from_secs(10)).await;
     let mut next = watch(&sandbox, MAPS).await;
     make(&sandbox, "configmaps", "b");
-    assert_eq!(next.heard(), ["ADDED b"]);
+    assert_eq!(next.received(), ["ADDED b"]);
     // Longer than any watch lives.
     advance(Duration::from_secs(2 * 60 * 60)).await;
-    assert_eq!(stalled.heard(), Vec::<String>::new());
+    assert_eq!(stalled.received(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,14 +291,14 @@ async fn bookmarks_are_kept_back_one_by_one() {
     let mut watch = watch(&sandbox, &format!("{MAPS}?allowWatchBookmarks=true")).await;
     rules(&sandbox, "on watch configmaps 1x -> no-bookmarks");
     make(&sandbox, "configmaps", "a");
-    let heard = watch.within(200).await;
-    let [first, bookmarks @ ..] = &heard[..] else { panic!("nothing heard") };
+    let received = watch.within(200).await;
+    let [first, bookmarks @ ..] = &received[..] else { panic!("nothing received") };
     assert_eq!(first, &(0, "ADDED a".to_owned()), "an event is no bookmark");
     assert_eq!(bookmarks, [(120, "BOOKMARK".to_owned()), (180, "BOOKMARK".to_owned())]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stall_may_begin_at_a_bookmark() {
+async fn stall_may_begin_at_a_bookmark() {
     let sandbox = start();
     let mut watch = watch(&sandbox, &format!("{MAPS}?allowWatchBookmarks=true")).await;
     rules(&sandbox, "on watch configmaps from=90s -> stall");
@@ -310,23 +310,23 @@ async fn delayed_answers_are_late_by_the_rule_and_in_order() {
     let sandbox = start();
     let mut watch = watch(&sandbox, &format!("{MAPS}?timeoutSeconds=30")).await;
     rules(&sandbox, "on watch configmaps until=4s -> latency 5s");
-    let mut heard = vec![];
+    let mut received = vec![];
     for (name, pause) in [("a", 3), ("b", 1), ("c", 1), ("d", 40)] {
         make(&sandbox, "configmaps", name);
-        heard.push(watch.within(pause).await);
+        received.push(watch.within(pause).await);
     }
-    let told = |second, names: &[&str]| -> Vec<(u64, String)> {
+    let added = |second, names: &[&str]| -> Vec<(u64, String)> {
         names.iter().map(|name| (second, format!("ADDED {name}"))).collect()
     };
     // They arrive at 0 s, 3 s, 4 s and 5 s. The rules do not delay the last two, but b is in front of them.
-    assert_eq!(heard[..2], [vec![], vec![]]);
-    assert_eq!(heard[2], told(1, &["a"]));
-    let last = [told(3, &["b", "c", "d"]), vec![(25, "end".to_owned())]].concat();
-    assert_eq!(heard[3], last);
+    assert_eq!(received[..2], [vec![], vec![]]);
+    assert_eq!(received[2], added(1, &["a"]));
+    let last = [added(3, &["b", "c", "d"]), vec![(25, "end".to_owned())]].concat();
+    assert_eq!(received[3], last);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_strikes_the_watches_that_it_names() {
+async fn rule_strikes_the_watches_that_it_names() {
     let sandbox = start();
     let alice = Actor { groups: Actor::admin().groups, name: "alice".into(), ..Actor::default() };
     let hers = sandbox.speaking_as(Some(alice));
@@ -350,7 +350,7 @@ async fn a_rule_strikes_the_watches_that_it_names() {
         for plural in ["configmaps", "secrets"] {
             make(&sandbox, plural, "m");
         }
-        assert_eq!(watches.each_mut().map(|watch| watch.heard().len()), expected, "{script}");
+        assert_eq!(watches.each_mut().map(|watch| watch.received().len()), expected, "{script}");
         sandbox.with(|world| {
             for plural in ["configmaps", "secrets"] {
                 let key = Key::new("", plural, "default", "m");
@@ -362,7 +362,7 @@ async fn a_rule_strikes_the_watches_that_it_names() {
 
 /// The same seed applies rules to the same watches at the same events.
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats_what_chance_strikes() {
+async fn seed_repeats_the_faults_that_chance_strikes() {
     async fn once(seed: u64) -> Vec<Vec<String>> {
         let sandbox = seeded(seed);
         let mut watches = vec![];
@@ -374,10 +374,10 @@ async fn a_seed_repeats_what_chance_strikes() {
             make(&sandbox, "configmaps", name);
             advance(Duration::from_secs(1)).await;
         }
-        watches.iter_mut().map(Watch::heard).collect()
+        watches.iter_mut().map(Watch::received).collect()
     }
-    let heard = once(1).await;
-    assert_eq!(heard, once(1).await);
-    assert_ne!(heard, once(2).await);
-    assert!(heard.iter().any(|watch| watch.len() == 3) && heard.iter().any(Vec::is_empty));
+    let received = once(1).await;
+    assert_eq!(received, once(1).await);
+    assert_ne!(received, once(2).await);
+    assert!(received.iter().any(|watch| watch.len() == 3) && received.iter().any(Vec::is_empty));
 }

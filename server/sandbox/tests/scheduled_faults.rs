@@ -120,7 +120,7 @@ impl Client {
     }
 
     /// Schedules a fault for now.
-    async fn tell(&self, line: &str) -> String {
+    async fn schedule(&self, line: &str) -> String {
         self.sandbox.with(|world| {
             let faults = world.parse_faults(&format!("at 0s {line}"));
             world.cluster.faults.extend(faults.unwrap());
@@ -163,11 +163,11 @@ impl Client {
                 event["object"]["code"].as_u64().map_or(String::new(), |code| code.to_string()),
                 object::name(&event["object"]),
             ),
-            [answer, ..] => self.told(&method, path, answer, &date),
+            [answer, ..] => self.describe(&method, path, answer, &date),
         }
     }
 
-    fn told(&mut self, method: &Method, path: &str, answer: &Value, date: &str) -> String {
+    fn describe(&mut self, method: &Method, path: &str, answer: &Value, date: &str) -> String {
         if let Some(items) = answer["items"].as_array() {
             return format!("{} of them", items.len());
         }
@@ -177,31 +177,31 @@ impl Client {
                 code => format!("{code} {}", object::text(answer, &["message"])),
             };
         }
-        let mut told: Vec<String> = vec![];
+        let mut parts: Vec<String> = vec![];
         let phase = object::text(answer, &["status", "phase"]);
-        told.extend((!phase.is_empty()).then(|| phase.to_owned()));
+        parts.extend((!phase.is_empty()).then(|| phase.to_owned()));
         if answer["kind"] == "Node" {
             let ready = object::condition(answer, "Ready");
-            told.push(format!("ready: {}", object::text(ready, &["status"])));
+            parts.push(format!("ready: {}", object::text(ready, &["status"])));
         } else {
             for part in ["data", "metadata/annotations", "spec/replicas"] {
                 let value = answer.pointer(&format!("/{part}")).unwrap_or(&Value::Null);
-                told.extend((!value.is_null()).then(|| value.to_string()));
+                parts.extend((!value.is_null()).then(|| value.to_string()));
             }
         }
         if object::is_deleting(answer) {
-            told.push("told to go".into());
+            parts.push("terminating".into());
         }
         if *method == Method::GET && path == "configmaps/settings" {
             let uid = object::uid(answer).to_owned();
             let first = self.uids.entry(path.to_owned()).or_insert_with(|| uid.clone());
-            told.push(if *first == uid { "the same".into() } else { "another".into() });
+            parts.push(if *first == uid { "the same".into() } else { "another".into() });
         }
         if *method == Method::POST {
             let made = object::text(answer, &["metadata", "creationTimestamp"]);
-            told.push(format!("made {made}, told {date}"));
+            parts.push(format!("made {made}, Date {date}"));
         }
-        if told.is_empty() { "there".into() } else { told.join(", ") }
+        if parts.is_empty() { "there".into() } else { parts.join(", ") }
     }
 
     /// Runs one step.
@@ -216,7 +216,7 @@ impl Client {
                 let path = path.replace("SINCE", &self.since.to_string());
                 self.see(method.parse().unwrap(), &path).await
             }
-            _ => self.tell(step).await,
+            _ => self.schedule(step).await,
         }
     }
 }
@@ -239,9 +239,9 @@ async fn node_silent() {
         "
         node node-a silent -> so be it
         after 60s GET nodes/node-a -> ready: Unknown
-        DELETE pods/plain -> Running, told to go
-        after 60s GET pods/plain -> Running, told to go
-        DELETE pods/on-b -> Running, told to go
+        DELETE pods/plain -> Running, terminating
+        after 60s GET pods/plain -> Running, terminating
+        DELETE pods/on-b -> Running, terminating
         after 60s GET pods/on-b -> not there
         node node-a repaired -> so be it
         after 30s GET nodes/node-a -> ready: True
@@ -256,9 +256,9 @@ async fn node_off() {
     check(
         "
         node node-a off -> so be it
-        DELETE pods/on-a -> Running, told to go
+        DELETE pods/on-a -> Running, terminating
         after 60s GET nodes/node-a -> ready: Unknown
-        GET pods/on-a -> Running, told to go
+        GET pods/on-a -> Running, terminating
         nfs nfs.example dead -> so be it
         node node-a repaired -> so be it
         after 30s GET nodes/node-a -> ready: True
@@ -274,8 +274,8 @@ async fn nfs_dead() {
     check(
         "
         nfs nfs.example dead -> so be it
-        DELETE pods/on-a -> Running, told to go
-        after 200s GET pods/on-a -> Failed, told to go
+        DELETE pods/on-a -> Running, terminating
+        after 200s GET pods/on-a -> Failed, terminating
         nfs nfs.example repaired -> so be it
         after 1s GET pods/on-a -> not there
         ",
@@ -288,10 +288,10 @@ async fn node_busy() {
     check(
         "
         node node-a busy -> so be it
-        DELETE pods/on-a -> Running, told to go
-        DELETE pods/on-b -> Running, told to go
-        DELETE pods/plain -> Running, told to go
-        after 60s GET pods/on-a -> Failed, told to go
+        DELETE pods/on-a -> Running, terminating
+        DELETE pods/on-b -> Running, terminating
+        DELETE pods/plain -> Running, terminating
+        after 60s GET pods/on-a -> Failed, terminating
         GET pods/on-b -> not there
         GET pods/plain -> not there
         node node-a repaired -> so be it
@@ -307,10 +307,10 @@ async fn node_stale_nfs() {
         "
         node node-a stale-nfs -> so be it
         node node-c stale-nfs -> so be it
-        DELETE pods/on-a -> Running, told to go
-        DELETE pods/on-b -> Running, told to go
-        DELETE pods/claimed -> Running, told to go
-        after 60s GET pods/on-a -> Failed, told to go
+        DELETE pods/on-a -> Running, terminating
+        DELETE pods/on-b -> Running, terminating
+        DELETE pods/claimed -> Running, terminating
+        after 60s GET pods/on-a -> Failed, terminating
         GET pods/on-b -> not there
         GET pods/claimed -> not there
         node node-a repaired -> so be it
@@ -325,9 +325,9 @@ async fn node_slow() {
     check(
         "
         node node-a slow 20s -> so be it
-        DELETE pods/on-b -> Running, told to go
-        DELETE pods/plain -> Running, told to go
-        after 15s GET pods/plain -> Running, told to go
+        DELETE pods/on-b -> Running, terminating
+        DELETE pods/plain -> Running, terminating
+        after 15s GET pods/plain -> Running, terminating
         GET pods/on-b -> not there
         after 60s GET pods/plain -> not there
         GET nodes/node-a -> ready: True
@@ -345,9 +345,9 @@ async fn node_failing() {
     check(
         "
         node node-a failing -> so be it
-        DELETE pods/on-b -> Running, told to go
-        DELETE pods/plain -> Running, told to go
-        after 120s GET pods/plain -> Running, told to go
+        DELETE pods/on-b -> Running, terminating
+        DELETE pods/plain -> Running, terminating
+        after 120s GET pods/plain -> Running, terminating
         GET pods/on-b -> not there
         GET nodes/node-a -> ready: Unknown
         GET nodes/node-b -> ready: True
@@ -364,12 +364,12 @@ async fn nfs_stale() {
     check(
         "
         nfs nfs.example stale -> so be it
-        DELETE pods/on-a -> Running, told to go
-        DELETE pods/on-b -> Running, told to go
-        DELETE pods/claimed -> Running, told to go
-        DELETE pods/plain -> Running, told to go
-        after 60s GET pods/on-a -> Failed, told to go
-        GET pods/on-b -> Failed, told to go
+        DELETE pods/on-a -> Running, terminating
+        DELETE pods/on-b -> Running, terminating
+        DELETE pods/claimed -> Running, terminating
+        DELETE pods/plain -> Running, terminating
+        after 60s GET pods/on-a -> Failed, terminating
+        GET pods/on-b -> Failed, terminating
         GET pods/claimed -> not there
         GET pods/plain -> not there
         nfs nfs.example repaired -> so be it
@@ -385,7 +385,7 @@ async fn nfs_of_another_server() {
     check(
         "
         nfs other.example stale -> so be it
-        DELETE pods/on-a -> Running, told to go
+        DELETE pods/on-a -> Running, terminating
         after 60s GET pods/on-a -> not there
         ",
     )
@@ -397,9 +397,9 @@ async fn volume_busy() {
     check(
         "
         volume disk busy -> so be it
-        DELETE pods/claimed -> Running, told to go
-        DELETE pods/on-a -> Running, told to go
-        after 60s GET pods/claimed -> Failed, told to go
+        DELETE pods/claimed -> Running, terminating
+        DELETE pods/on-a -> Running, terminating
+        after 60s GET pods/claimed -> Failed, terminating
         GET pods/on-a -> not there
         volume disk free -> so be it
         after 130s GET pods/claimed -> not there
@@ -416,8 +416,8 @@ async fn recreate() {
         GET configmaps/settings -> {\"color\":\"red\"}, the same
         DELETE configmaps/settings -> there
         after 60s GET configmaps/settings -> {\"color\":\"red\"}, another
-        DELETE configmaps/held -> told to go
-        after 60s GET configmaps/held -> told to go
+        DELETE configmaps/held -> terminating
+        after 60s GET configmaps/held -> terminating
         ",
     )
     .await;
@@ -468,15 +468,15 @@ async fn controller_failing() {
 async fn clock() {
     check(
         "
-        POST configmaps -> made 2026-11-21T08:00:30Z, told Sat, 21 Nov 2026 08:00:30 GMT
+        POST configmaps -> made 2026-11-21T08:00:30Z, Date Sat, 21 Nov 2026 08:00:30 GMT
         DELETE configmaps/new -> there
         clock -5m -> so be it
-        POST configmaps -> made 2026-11-21T07:55:30Z, told Sat, 21 Nov 2026 07:55:30 GMT
+        POST configmaps -> made 2026-11-21T07:55:30Z, Date Sat, 21 Nov 2026 07:55:30 GMT
         DELETE configmaps/new -> there
-        DELETE pods/plain -> Running, told to go
+        DELETE pods/plain -> Running, terminating
         after 10s GET pods/plain -> not there
         clock 1h -> so be it
-        POST configmaps -> made 2026-11-21T08:55:40Z, told Sat, 21 Nov 2026 08:55:40 GMT
+        POST configmaps -> made 2026-11-21T08:55:40Z, Date Sat, 21 Nov 2026 08:55:40 GMT
         GET nodes/node-a -> ready: True
         ",
     )
@@ -523,7 +523,7 @@ async fn scheduled_requests_of_other_actors() {
     check(
         "
         delete configmaps shop/held -> so be it
-        GET configmaps/held -> told to go
+        GET configmaps/held -> terminating
         unfinalize configmaps shop/held example.com/x -> so be it
         GET configmaps/held -> not there
         change configmaps shop/settings {\"data\": {\"color\": \"blue\"}} -> so be it

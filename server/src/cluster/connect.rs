@@ -345,7 +345,7 @@ users:
     }
 
     #[tokio::test]
-    async fn every_invalid_kubeconfig_has_an_error_with_advice() {
+    async fn invalid_kubeconfig_has_an_error_with_advice() {
         let cases: [(&str, Option<&str>, &str, &str); 9] = [
             (
                 WHOLE,

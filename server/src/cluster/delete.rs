@@ -48,7 +48,7 @@ pub(super) fn delete(
         body["preconditions"]["resourceVersion"] = version.into();
     }
     if options.dry_run {
-        // The API server reads the body alone. The query lets every log of requests tell a dry run from a DELETE.
+        // The API server reads the body alone. The query lets every log of requests distinguish a dry run from a DELETE.
         body["dryRun"] = json!(["All"]);
         path.push_str("?dryRun=All");
     }

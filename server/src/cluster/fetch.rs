@@ -64,7 +64,7 @@ pub(super) async fn fetch(
             asked.keys().filter(|question| !now.contains(*question)).cloned().collect();
         for question in gone {
             asked.remove(&question);
-            report.tell(Observation::Unasked(question)).await?;
+            report.send(Observation::Unasked(question)).await?;
         }
         for question in now {
             asked.entry(question).or_insert(Asked { due: Instant::now(), failures: 0 });
@@ -93,7 +93,7 @@ pub(super) async fn fetch(
             _ => GAP,
         };
         let answer = answer.map_err(|unanswered| unanswered.problem);
-        report.tell(Observation::Fetched { question, answer }).await?;
+        report.send(Observation::Fetched { question, answer }).await?;
         sleep(pause).await;
     }
 }

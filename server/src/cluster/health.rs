@@ -84,13 +84,13 @@ impl HealthCheck {
                     let back = version.is_none();
                     if let Some(date) = date.filter(|date| !time.is_expected(*date)) {
                         time = ClockReading { date, at: Some(Instant::now()) };
-                        self.report.tell(Observation::Time(date)).await?;
+                        self.report.send(Observation::Time(date)).await?;
                     }
                     // An answer without a version does not replace a known version.
                     let answer =
                         answer.or_else(|| version.clone()).unwrap_or_else(|| "unknown".to_owned());
                     if version.as_deref() != Some(&answer) {
-                        self.report.tell(Observation::Reached { version: answer.clone() }).await?;
+                        self.report.send(Observation::Reached { version: answer.clone() }).await?;
                         version = Some(answer);
                     }
                     if back {
@@ -118,7 +118,7 @@ impl HealthCheck {
                         self.reachability.send_if_modified(|reachability| {
                             std::mem::take(&mut reachability.reached)
                         });
-                        self.report.tell(Observation::Unreachable { cause, message }).await?;
+                        self.report.send(Observation::Unreachable { cause, message }).await?;
                     }
                     sleep(self.chance.spread((RETRY * failures).min(MAX_RETRY))).await;
                 }
@@ -126,7 +126,7 @@ impl HealthCheck {
         }
     }
 
-    /// Asks for the version and the time of the API server's clock. An API server that refuses to tell its version is
+    /// Asks for the version and the time of the API server's clock. An API server that refuses to say its version is
     /// reachable too.
     async fn ask(&self) -> Result<(Option<String>, Option<Timestamp>), Failed> {
         let request = request::get("/version", request::JSON)?;

@@ -101,7 +101,7 @@ impl KindWatches {
         self.update_hidden(&found).await?;
         if self.undeletable != found.undeletable {
             self.undeletable.clone_from(&found.undeletable);
-            self.shared.report.tell(Observation::Undeletable(found.undeletable.clone())).await?;
+            self.shared.report.send(Observation::Undeletable(found.undeletable.clone())).await?;
         }
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
@@ -115,7 +115,7 @@ impl KindWatches {
             }
         }
         for (_, kind) in &begin {
-            self.shared.report.tell(Observation::Watching(kind.clone())).await?;
+            self.shared.report.send(Observation::Watching(kind.clone())).await?;
         }
         for (key, kind) in begin {
             // If the watched version is no longer served, the watch continues in another; the objects are the same.
@@ -143,7 +143,7 @@ impl KindWatches {
             {
                 self.stop(&handle).await?;
                 tracing::info!(resource = %kind.resource(), "no longer served");
-                self.shared.report.tell(Observation::Withdrawn(kind)).await?;
+                self.shared.report.send(Observation::Withdrawn(kind)).await?;
             }
         }
         Ok(())
@@ -169,11 +169,11 @@ impl KindWatches {
                 tracing::warn!(version, "cannot discover the kinds of this group version");
                 let (resource, cause, message) =
                     (version.clone(), HiddenCause::Discovery, message.clone());
-                report.tell(Observation::Hidden { resource, cause, message }).await?;
+                report.send(Observation::Hidden { resource, cause, message }).await?;
             }
         }
         for version in self.hidden.keys().filter(|version| !found.hidden.contains_key(*version)) {
-            report.tell(Observation::Visible { resource: version.clone() }).await?;
+            report.send(Observation::Visible { resource: version.clone() }).await?;
         }
         self.hidden.clone_from(&found.hidden);
         Ok(())
@@ -197,7 +197,7 @@ impl KindWatches {
             let resource = DISCOVERY.to_owned();
             self.shared
                 .report
-                .tell(Observation::Hidden { resource, cause: HiddenCause::Discovery, message })
+                .send(Observation::Hidden { resource, cause: HiddenCause::Discovery, message })
                 .await?;
         }
         Ok(backoff(self.failures, &self.shared.chance))

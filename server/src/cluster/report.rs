@@ -30,7 +30,7 @@ impl Report {
     }
 
     /// Sends an observation to the hub.
-    pub(super) async fn tell(&self, observation: Observation) -> Result<(), HubGone> {
+    pub(super) async fn send(&self, observation: Observation) -> Result<(), HubGone> {
         self.sender.send(observation).await.map_err(|_| HubGone)
     }
 }

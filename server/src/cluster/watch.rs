@@ -142,7 +142,7 @@ struct Watch {
     refusals: u32,
     /// Short watches without an event in a row.
     empty_watches: u32,
-    /// The cause that the hub was told, or may have been told.
+    /// The cause that was reported to the hub, or may have been.
     hidden: Option<HiddenCause>,
     /// The start of the last request.
     begun: Option<Instant>,
@@ -478,7 +478,7 @@ impl Watch {
     /// Reports an observation to the hub and to the known namespaces.
     async fn report(&self, observation: Observation) -> Result<(), HubGone> {
         self.shared.namespaces.observe(&observation);
-        self.shared.report.tell(observation).await
+        self.shared.report.send(observation).await
     }
 
     /// Resets the failures, and reports that the kind is visible if it was reported as hidden.

@@ -149,7 +149,7 @@ impl LocalAccess {
     /// Makes a link with a session. The link signs `guest` in and then shows `path`.
     pub(super) fn link(
         &self,
-        maker: &Mark,
+        inviter: &Mark,
         guest: Guest,
         path: String,
         now: Timestamp,
@@ -157,7 +157,7 @@ impl LocalAccess {
         let token = Token::mint();
         let mark = Mark::of(&token.0);
         let expires = now.saturating_add(LINK_LIFE).ok();
-        self.with(|ledger| ledger.invite(maker, mark, LinkId::mint(), guest, now, expires))?;
+        self.with(|ledger| ledger.invite(inviter, mark, LinkId::mint(), guest, now, expires))?;
         Ok(Link { address: self.address, path, token, expires })
     }
 

@@ -15,10 +15,10 @@ use serde::{
 use super::{Failure, access::Person};
 
 /// The deadline for the body to arrive.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest part of a parser's message that is shown.
-const COMPLAINT_CHARS: usize = 300;
+const MESSAGE_CHARS: usize = 300;
 
 /// A body of the shape `T`. A body of another shape becomes a [`Failure`].
 pub(super) struct Body<T>(pub(super) T);
@@ -39,8 +39,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
 impl<T: DeserializeOwned> Body<T> {
     async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Self, Failure> {
-        match tokio::time::timeout(PATIENCE, Json::<Object<T>>::from_request(request, state)).await
-        {
+        match tokio::time::timeout(TIMEOUT, Json::<Object<T>>::from_request(request, state)).await {
             Ok(Ok(Json(Object(it)))) => Ok(Self(it)),
             Ok(Err(rejection)) => Err(failure(&rejection)),
             Err(_) => Err(Failure::TooSlow),
@@ -72,7 +71,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 fn failure(rejection: &JsonRejection) -> Failure {
-    let problem = || rejection.body_text().chars().take(COMPLAINT_CHARS).collect();
+    let problem = || rejection.body_text().chars().take(MESSAGE_CHARS).collect();
     match rejection {
         JsonRejection::JsonSyntaxError(_) => Failure::Syntax(problem()),
         JsonRejection::JsonDataError(_) => Failure::Shape(problem()),

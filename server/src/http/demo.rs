@@ -1,4 +1,4 @@
-//! The game, where the cluster is only played.
+//! The commands of the demo.
 
 use axum::extract::State;
 use http::StatusCode;
@@ -6,12 +6,12 @@ use teardown::demo::DemoCommand;
 
 use super::{AppState, Failure, body::Body};
 
-/// Plays; where the cluster is real, there is no such address.
-pub(super) async fn play(
+/// Runs a command of the demo; where the cluster is real, there is no such address.
+pub(super) async fn run_command(
     State(state): State<AppState>,
-    Body(play): Body<DemoCommand>,
+    Body(command): Body<DemoCommand>,
 ) -> Result<StatusCode, Failure> {
     let demo = state.demo.as_ref().ok_or(Failure::UnknownPath)?;
-    demo.play(&play).map_err(|unknown| Failure::Shape(unknown.to_string()))?;
+    demo.run_command(&command).map_err(|unknown| Failure::Shape(unknown.to_string()))?;
     Ok(StatusCode::NO_CONTENT)
 }

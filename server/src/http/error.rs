@@ -359,7 +359,7 @@ mod tests {
 
     /// Clients rely on this table.
     #[test]
-    fn every_failure_has_its_code_and_status() {
+    fn failures_have_their_code_and_status() {
         let refusals = [
             Refusal::UnknownUnit(UnitId::new("u")),
             Refusal::UnknownPlan(PlanId::new("p")),
@@ -565,7 +565,7 @@ mod tests {
         use tower_http::catch_panic::CatchPanicLayer;
 
         async fn fails() -> &'static str {
-            panic!("secret of the house")
+            panic!("secret detail")
         }
         let router = Router::new()
             .route("/api/fails", get(fails))

@@ -98,7 +98,7 @@ pub(super) async fn signed_in(
 }
 
 /// Accepts requests of sessions that have the right `needed`.
-pub(super) async fn has_right(
+pub(super) async fn check_right(
     needed: Right,
     Extension(person): Extension<Person>,
     request: Request,

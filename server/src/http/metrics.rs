@@ -3,7 +3,7 @@
 //! # Decisions
 //! - A scrape never queues up at the hub. At most one question waits there, also after its scrape has given up, and the next
 //!   scrape waits for that one first.
-//! - A browser gets nothing where that can be told: on a loopback address the request must name one, which stops DNS
+//! - A browser gets nothing where it is recognised: on a loopback address the request must name one, which stops DNS
 //!   rebinding, and a request that a page made is refused.
 
 use std::{

@@ -12,8 +12,8 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, events, feed, guard::has_right, health, journal_page, kubelet_log,
-    metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
+    AppState, advice, demo, event_log, events, guard::check_right, health, journal_page,
+    kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
 /// A line of the table.
@@ -50,7 +50,7 @@ impl Route {
         needs: Right,
         handler: MethodRouter<AppState>,
     ) -> Self {
-        let check = from_fn(move |person, request, next| has_right(needs, person, request, next));
+        let check = from_fn(move |person, request, next| check_right(needs, person, request, next));
         Self { method, path, needs: Some(needs), handler: handler.route_layer(check) }
     }
 
@@ -75,7 +75,7 @@ pub(super) fn api() -> Vec<Route> {
         get("/plans/{plan}/preflight", Look, preflight::read),
         post("/runs", Act, runs::start),
         get("/runs/{run}", Look, runs::read),
-        get("/runs/{run}/feed", Look, feed::read),
+        get("/runs/{run}/events", Look, event_log::read),
         post("/runs/{run}/pause", Act, runs::pause),
         post("/runs/{run}/resume", Act, runs::resume),
         post("/runs/{run}/stop", Act, runs::stop),
@@ -83,7 +83,7 @@ pub(super) fn api() -> Vec<Route> {
         post("/runs/{run}/steps/{step}/skip", Act, runs::skip),
         post("/runs/{run}/steps/{step}/take-on", Act, runs::take_on),
         get("/events", Look, events::follow),
-        post("/demo", Act, demo::play),
+        post("/demo", Act, demo::run_command),
         post("/session/link", Look, session::link),
         get("/session/links", Look, session::links),
         post("/session/links/{link}/end", Look, session::take_back),
@@ -96,7 +96,7 @@ pub(super) fn sign_in() -> Vec<Route> {
     vec![Route::open(Method::POST, "/session", routing::post(session::sign_in))]
 }
 
-/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the feed of a run as text. The page of a new plan makes the plan.
+/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the event log of a run as text. The page of a new plan makes the plan.
 pub(super) fn pages(state: &AppState) -> Vec<Route> {
     use Right::{Act, Look};
     let page = |path, needs| get(path, needs, page::handler(state));
@@ -111,13 +111,13 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         page("/u/{unit}/plan/{plan}", Look),
         page("/r/{run}", Look),
         page("/trouble", Look),
-        get("/r/{run}/feed.txt", Look, feed::written),
+        get("/r/{run}/events.txt", Look, event_log::written),
         get("/journal", Look, journal_page::read),
         post("/journal/release", Act, journal_page::release),
     ]
 }
 
-/// The routes outside the API that need no session. They tell nothing about the cluster.
+/// The routes outside the API that need no session. They reveal nothing about the cluster.
 pub(super) fn open() -> Vec<Route> {
     vec![
         Route::open(Method::GET, "/healthz", routing::get(health)),
@@ -221,10 +221,10 @@ mod tests {
         }
 
         /// The cookie of a new session with this right, made by another session.
-        async fn session(&self, maker: &str, right: Right) -> String {
+        async fn session(&self, inviter: &str, right: Right) -> String {
             let body = format!(r#"{{"right":"{right}"}}"#);
             let path = "/api/session/link";
-            let (status, _, text) = self.ask(&Method::POST, path, maker, body).await;
+            let (status, _, text) = self.ask(&Method::POST, path, inviter, body).await;
             assert_eq!(status, StatusCode::CREATED, "{text}");
             let link: serde_json::Value = serde_json::from_str(&text).unwrap();
             self.sign_in(link["url"].as_str().unwrap().split_once("#k=").unwrap().1).await
@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn route_lets_in_the_sessions_that_have_its_right_and_no_others() {
         let server = Server::new(Right::Force);
-        let maker = server.sign_in(&server.token).await;
+        let inviter = server.sign_in(&server.token).await;
         assert!(server.table.len() >= 30, "{}", server.table.len());
         for (method, path, needs) in &server.table {
             let known = [("{unit}", "shop"), ("{run}", "r1"), ("{plan}", "p1"), ("{step}", "7")];
@@ -244,7 +244,7 @@ mod tests {
             for has in sessions {
                 // A new one each time, because some routes end it.
                 let cookie = match has {
-                    Some(right) => server.session(&maker, right).await,
+                    Some(right) => server.session(&inviter, right).await,
                     None => String::new(),
                 };
                 let (status, _, text) = server.ask(method, &real, &cookie, "{}".to_owned()).await;

@@ -38,7 +38,7 @@ pub(super) async fn start(
     Ok((StatusCode::CREATED, Json(Started { run })))
 }
 
-/// One run with its steps, graph and feed.
+/// One run with its steps, graph and event log.
 pub(super) async fn read(
     State(state): State<AppState>,
     run: Result<Path<RunId>, PathRejection>,

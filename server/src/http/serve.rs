@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::{access, guard::OneTooMany, guarded_stream::GuardedStream};
 
 /// The deadline for the head of a request, and the longest time that a connection may be idle.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most header lines of a request; browsers send about 20.
 const HEADERS: usize = 100;
@@ -225,7 +225,7 @@ async fn converse(
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_headers(HEADERS)
         .max_buf_size(HEAD_BYTES)
         .keep_alive(keep_alive)

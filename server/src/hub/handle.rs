@@ -179,7 +179,7 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Vec<Attempt>>,
     },
-    /// A reader requests a run's whole feed.
+    /// A reader requests a run's whole event log.
     ReadEventLog {
         /// The run.
         run: RunId,
@@ -517,11 +517,14 @@ impl HubHandle {
         self.request(|reply| Incoming::ReadAttempts { reply }).await
     }
 
-    /// Reads a run's feed from its first entry; a topic has only the last entries.
+    /// Reads a run's event log from its first entry; a topic has only the last entries.
     ///
     /// # Errors
     /// [`Refusal::UnknownRun`], [`Refusal::NotReady`], [`HubClosed`] if the process is ending.
-    pub async fn feed(&self, run: RunId) -> Result<Result<Vec<FeedEntry>, Refusal>, HubClosed> {
+    pub async fn event_log(
+        &self,
+        run: RunId,
+    ) -> Result<Result<Vec<FeedEntry>, Refusal>, HubClosed> {
         self.request(|reply| Incoming::ReadEventLog { run, reply }).await
     }
 

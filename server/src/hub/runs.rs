@@ -140,7 +140,7 @@ impl Runs {
     }
 
     /// The number of things about the journal that a person of this cluster should see to.
-    pub(super) fn journal_troubles(&self, cluster: &ClusterState) -> usize {
+    pub(super) fn journal_problems(&self, cluster: &ClusterState) -> usize {
         usize::from(self.writer.failing().is_some()) + self.set_aside(cluster)
     }
 
@@ -489,7 +489,7 @@ impl Runs {
             self.by_id.remove(&run);
             self.unreadable.add(self.writer.journal(), run, head, &error, now);
         }
-        // Its person was told that it does not start.
+        // Its person learnt that it does not start.
         for (run, by) in refused {
             let stop = Input::Command { command: RunCommand::Stop, by: by.clone() };
             if let Err(Refusal::Journal(_)) = self.steer(&run, &stop, cluster)? {

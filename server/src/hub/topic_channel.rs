@@ -85,17 +85,20 @@ impl TopicChannel {
     }
 
     /// Whether the topic has a reader now.
-    pub(super) fn is_followed(&mut self) -> bool {
-        let followed = self.readers.receiver_count() > 0;
-        if followed {
-            self.followed = Instant::now();
-        }
-        followed
+    pub(super) fn has_readers(&self) -> bool {
+        self.readers.receiver_count() > 0
     }
 
-    /// Whether the topic has had no reader for that long.
-    pub(super) fn is_abandoned(&mut self, linger: Duration) -> bool {
-        !self.is_followed() && self.followed.elapsed() > linger
+    /// Notes the time if the topic has a reader now.
+    pub(super) fn note_readers(&mut self) {
+        if self.has_readers() {
+            self.followed = Instant::now();
+        }
+    }
+
+    /// Whether the topic has no reader, and none was noted for that long.
+    pub(super) fn is_abandoned(&self, linger: Duration) -> bool {
+        !self.has_readers() && self.followed.elapsed() > linger
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Topics {
 }
 
 impl Topics {
-    /// No topics yet; `boot` tells the revisions of this process from those of another one.
+    /// No topics yet; `boot` distinguishes the revisions of this process from those of another one.
     pub(super) fn new(boot: u64) -> Self {
         Self { boot, channels: BTreeMap::new(), published: Instant::now(), stale: false }
     }
@@ -50,11 +50,10 @@ impl Topics {
         self.stale = false;
         // Also without readers, because the index remembers only so many changes.
         cluster.follow();
+        self.channels.values_mut().for_each(TopicChannel::note_readers);
         self.channels.retain(|_, channel| !channel.is_abandoned(LINGER));
-        let channels = self.channels.iter_mut();
-        let followed: Vec<Topic> = channels
-            .filter_map(|(topic, channel)| channel.is_followed().then(|| topic.clone()))
-            .collect();
+        let followed = self.channels.iter().filter(|(_, channel)| channel.has_readers());
+        let followed: Vec<Topic> = followed.map(|(topic, _)| topic.clone()).collect();
         for topic in followed {
             if let Err(refusal) = self.refresh(&topic, cluster, runs) {
                 tracing::warn!(topic = %topic, refusal = ?refusal, "a topic could not be brought up to date");
@@ -131,7 +130,7 @@ fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec
 fn add_journal(records: &mut [Record], cluster: &ClusterState, runs: &Runs) {
     for record in records {
         if let Record::Cluster(card) = record {
-            card.journal = runs.journal_troubles(cluster);
+            card.journal = runs.journal_problems(cluster);
         }
     }
 }

@@ -216,7 +216,7 @@ fn run_without_its_head_or_with_that_of_another_is_named() {
 }
 
 #[test]
-fn each_process_that_writes_has_the_next_epoch() {
+fn process_that_writes_has_the_next_epoch() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal");
     for expected in 1..4 {

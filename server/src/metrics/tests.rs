@@ -125,7 +125,7 @@ fn counts_are_absent_until_the_cluster_has_been_read() {
 }
 
 #[test]
-fn every_cause_has_a_count_and_only_causes_with_objects_have_an_age() {
+fn causes_have_a_count_and_only_those_with_objects_an_age() {
     let text = everything();
     for cause in Cause::NAMES {
         for confidence in ["unknown", "inferred", "confirmed"] {

@@ -7,7 +7,7 @@ use teardown::{
     advice::Standpoint, diagnosis::Confidence, message::DiagnosisCard, object::ObjectRef,
 };
 
-/// The event that a notification tells.
+/// The event that a notification reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Event {

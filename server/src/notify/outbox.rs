@@ -1,11 +1,11 @@
-//! Decides which notifications are due, without sending them: each root is told once when it is stuck and once when it is
-//! resolved, also across restarts.
+//! Decides which notifications are due, without sending them: each root is reported once when it is stuck and once when it
+//! is resolved, also across restarts.
 //!
 //! # Decisions
 //! - A root counts as resolved once it was absent for [`SETTLED`] in a row. A cause that comes and goes while controllers
-//!   retry would otherwise be told each time.
-//! - The queue is bounded, and a root that finds no place in it is not told yet. Its place in the list of told roots and its
-//!   place in the queue are taken together, so nothing is lost in between.
+//!   retry would otherwise be reported each time.
+//! - The queue is bounded, and a root that finds no place in it is not reported yet. Its place in the list of reported roots
+//!   and its place in the queue are taken together, so nothing is lost in between.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,28 +16,28 @@ use super::notification::{Event, Notification};
 
 /// The most notifications that wait for their delivery.
 const QUEUED: usize = 100;
-/// The most roots that are told as stuck and not yet as resolved.
-const TOLD: usize = 1_000;
+/// The most roots that are reported as stuck and not yet as resolved.
+const REPORTED: usize = 1_000;
 /// The time for which a root must be absent to count as resolved.
 pub(super) const SETTLED: SignedDuration = SignedDuration::from_secs(60);
 /// The time after which an undelivered notification is given up.
 pub(super) const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
 
-/// The notifications to deliver, and the roots that were told.
+/// The notifications to deliver, and the roots that were reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outbox {
-    /// The roots that were told as stuck, by the id of their diagnosis, without the text.
-    told: BTreeMap<String, Notification>,
+    /// The roots that were reported as stuck, by the id of their diagnosis, without the text.
+    reported: BTreeMap<String, Notification>,
     queue: VecDeque<Notification>,
-    /// The times since which roots that were told are absent.
+    /// The times since which roots that were reported are absent.
     #[serde(skip)]
     absent: BTreeMap<String, Timestamp>,
 }
 
 impl Outbox {
-    /// Compares the roots that were told with those that are there now. `stuck` has the notifications of the roots that are
-    /// stuck, and `present` the ids of all roots. Returns whether a notification was added.
+    /// Compares the roots that were reported with those that are there now. `stuck` has the notifications of the roots that
+    /// are stuck, and `present` the ids of all roots. Returns whether a notification was added.
     pub(super) fn observe(
         &mut self,
         stuck: impl IntoIterator<Item = Notification>,
@@ -46,15 +46,15 @@ impl Outbox {
     ) -> bool {
         let before = self.queue.len();
         for notification in stuck {
-            let has_place = self.queue.len() < QUEUED && self.told.len() < TOLD;
-            if has_place && !self.told.contains_key(&notification.id) {
-                let told = Notification { text: String::new(), ..notification.clone() };
-                self.told.insert(notification.id.clone(), told);
+            let has_place = self.queue.len() < QUEUED && self.reported.len() < REPORTED;
+            if has_place && !self.reported.contains_key(&notification.id) {
+                let without_text = Notification { text: String::new(), ..notification.clone() };
+                self.reported.insert(notification.id.clone(), without_text);
                 self.queue.push_back(notification);
             }
         }
         self.absent.retain(|id, _| !present.contains(id.as_str()));
-        for id in self.told.keys().filter(|id| !present.contains(id.as_str())) {
+        for id in self.reported.keys().filter(|id| !present.contains(id.as_str())) {
             self.absent.entry(id.clone()).or_insert(now);
         }
         let is_settled = |since: &Timestamp| now.duration_since(*since) >= SETTLED;
@@ -69,7 +69,7 @@ impl Outbox {
                 break;
             }
             self.absent.remove(&id);
-            self.queue.extend(self.told.remove(&id).map(|told| told.resolved(now)));
+            self.queue.extend(self.reported.remove(&id).map(|it| it.resolved(now)));
         }
         self.queue.len() > before
     }
@@ -89,8 +89,8 @@ impl Outbox {
         self.queue.len()
     }
 
-    /// Takes out the notifications that were not delivered in time. Their roots still count as told, so that a root is not
-    /// tried for another day.
+    /// Takes out the notifications that were not delivered in time. Their roots still count as reported, so that a root is
+    /// not tried for another day.
     pub(super) fn give_up(&mut self, now: Timestamp) -> Vec<Notification> {
         let is_old = |it: &Notification| now.duration_since(it.at) >= GIVE_UP;
         let (lost, kept): (VecDeque<_>, VecDeque<_>) = self.queue.drain(..).partition(is_old);
@@ -98,10 +98,10 @@ impl Outbox {
         lost.into()
     }
 
-    /// Whether a root was told as stuck and has not been told as resolved.
+    /// Whether a root was reported as stuck and has not been reported as resolved.
     #[cfg(test)]
-    pub(super) fn is_told(&self, id: &str) -> bool {
-        self.told.contains_key(id)
+    pub(super) fn is_reported(&self, id: &str) -> bool {
+        self.reported.contains_key(id)
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn root_is_told_once_as_stuck_and_once_as_resolved() {
+    fn root_is_reported_once_as_stuck_and_once_as_resolved() {
         let mut outbox = Outbox::default();
         assert_eq!(observe(&mut outbox, &["a"], 0), ["stuck a"]);
         assert_eq!(observe(&mut outbox, &["a", "b"], 10), ["stuck a", "stuck b"]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn root_that_comes_back_soon_is_not_told_again() {
+    fn root_that_comes_back_soon_is_not_reported_again() {
         let mut outbox = Outbox::default();
         for seconds in 0..20 {
             let ids: &[&str] = if seconds % 2 == 0 { &["a"] } else { &[] };
@@ -184,11 +184,11 @@ mod tests {
         for seconds in [10, 500] {
             assert!(!outbox.observe([], &BTreeSet::from(["a"]), at(seconds)));
         }
-        assert!(outbox.is_told("a"));
+        assert!(outbox.is_reported("a"));
     }
 
     #[test]
-    fn restart_tells_nothing_again_and_keeps_the_queue() {
+    fn restart_reports_nothing_again_and_keeps_the_queue() {
         let mut outbox = Outbox::default();
         observe(&mut outbox, &["a", "b"], 0);
         outbox.take();
@@ -218,12 +218,12 @@ mod tests {
             rounds in prop::collection::vec((0_u32..400, 0_u32..400, 0_usize..150, 0_i64..90), 1..30),
         ) {
             let mut outbox = Outbox::default();
-            let mut heard: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+            let mut received: BTreeMap<String, Vec<Event>> = BTreeMap::new();
             let mut clock = 0;
             let mut deliver = |outbox: &mut Outbox, most: usize| {
                 for _ in 0..most {
                     let Some(it) = outbox.take() else { break };
-                    heard.entry(it.id).or_default().push(it.event);
+                    received.entry(it.id).or_default().push(it.event);
                 }
             };
             let mut last = vec![];
@@ -231,18 +231,18 @@ mod tests {
                 last = (first..first + count).map(|it| it.to_string()).collect();
                 let ids: Vec<&str> = last.iter().map(String::as_str).collect();
                 observe(&mut outbox, &ids, clock);
-                prop_assert!(outbox.len() <= QUEUED && outbox.told.len() <= TOLD);
+                prop_assert!(outbox.len() <= QUEUED && outbox.reported.len() <= REPORTED);
                 deliver(&mut outbox, delivered);
                 clock += passed;
             }
-            // With time and a receiver, everything is told.
+            // With time and a receiver, everything is reported.
             let ids: Vec<&str> = last.iter().map(String::as_str).collect();
             for _ in 0..40 {
                 observe(&mut outbox, &ids, clock);
                 deliver(&mut outbox, QUEUED);
                 clock += 60;
             }
-            for (id, events) in heard {
+            for (id, events) in received {
                 prop_assert!(events.iter().step_by(2).all(|it| *it == Event::Stuck), "{id} {events:?}");
                 prop_assert!(events.iter().skip(1).step_by(2).all(|it| *it == Event::Resolved));
                 prop_assert_eq!(events.len() % 2 == 1, last.contains(&id), "{} {:?}", id, events);

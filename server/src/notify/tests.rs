@@ -1,4 +1,4 @@
-//! Tests of the notifier with a hub and a receiver that the test plays. Time is paused.
+//! Tests of the notifier with a hub and a receiver that the test simulates. Time is paused.
 
 use std::{
     collections::VecDeque,
@@ -34,7 +34,7 @@ use crate::hub::Incoming;
 struct Trouble {
     /// The nodes that are silent, and whether deletions are stuck behind them.
     nodes: Vec<(&'static str, bool)>,
-    is_blind: bool,
+    is_unlisted: bool,
     is_away: bool,
 }
 
@@ -54,7 +54,7 @@ impl Trouble {
             journal: 0,
             name: "test".into(),
             version: None,
-            synced: !self.is_blind,
+            synced: !self.is_unlisted,
             kinds: 1,
             objects: 1,
             diagnoses: self.nodes.len(),
@@ -188,7 +188,7 @@ impl Receiver {
     }
 
     /// The events that were received, as `stuck n1`.
-    fn heard(&self) -> Vec<String> {
+    fn events(&self) -> Vec<String> {
         let name = |body: &Value| {
             let text = |value: &Value| value.as_str().unwrap().to_owned();
             format!("{} {}", text(&body["event"]), text(&body["root"]["name"]))
@@ -216,7 +216,7 @@ impl Process {
     }
 
     fn with(state: &TempDir, receiver: &Receiver, begin: Instant, cluster: &str) -> Self {
-        let (trouble, shown) = watch::channel(Trouble { is_blind: true, ..Trouble::default() });
+        let (trouble, shown) = watch::channel(Trouble { is_unlisted: true, ..Trouble::default() });
         let (mailbox, mut incoming) = mpsc::channel(4);
         tokio::spawn(async move {
             while let Some(message) = incoming.recv().await {
@@ -270,27 +270,27 @@ fn setup() -> (TempDir, Receiver, Instant) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn root_is_told_once_and_its_end_once_also_across_restarts() {
+async fn root_is_reported_once_and_its_end_once_also_across_restarts() {
     let (state, receiver, begin) = setup();
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble { nodes: vec![("n1", false)], ..Trouble::default() }, 60).await;
-    assert!(receiver.heard().is_empty(), "it waits and is not stuck");
+    assert!(receiver.events().is_empty(), "it waits and is not stuck");
     process.show(Trouble::stuck(&["n1"]), 60).await;
-    assert_eq!(receiver.heard(), ["stuck n1"]);
+    assert_eq!(receiver.events(), ["stuck n1"]);
     process.kill().await;
 
     let process = Process::start(&state, &receiver, begin);
-    process.show(Trouble { is_blind: true, ..Trouble::default() }, 300).await;
-    assert_eq!(receiver.heard(), ["stuck n1"], "before the cluster is read, nothing is resolved");
+    process.show(Trouble { is_unlisted: true, ..Trouble::default() }, 300).await;
+    assert_eq!(receiver.events(), ["stuck n1"], "before the cluster is read, nothing is resolved");
     process.show(Trouble::stuck(&["n1", "n2"]), 300).await;
-    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2"]);
+    assert_eq!(receiver.events(), ["stuck n1", "stuck n2"]);
     process.show(Trouble { is_away: true, ..Trouble::default() }, 300).await;
-    assert_eq!(receiver.heard().len(), 2, "while the API server is away, nothing is resolved");
+    assert_eq!(receiver.events().len(), 2, "while the API server is away, nothing is resolved");
     process.kill().await;
 
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble::stuck(&["n2"]), 300).await;
-    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2", "resolved n1"]);
+    assert_eq!(receiver.events(), ["stuck n1", "stuck n2", "resolved n1"]);
     assert_eq!(process.metrics.counts(), (0, 0, 1, 0));
     let (_, body) = receiver.received.lock().unwrap()[0].clone();
     assert_eq!(body["title"].as_str().unwrap().split(':').next(), Some("Stuck in test"));
@@ -317,14 +317,14 @@ async fn failed_delivery_is_tried_again_after_growing_waits_and_survives_a_resta
     let process = Process::start(&state, &receiver, begin);
     assert_eq!(process.metrics.counts().0, 1, "it is still to be delivered");
     process.show(Trouble::stuck(&["n1"]), 60).await;
-    assert_eq!(receiver.heard().len(), 13);
+    assert_eq!(receiver.events().len(), 13);
     assert_eq!(process.metrics.counts(), (0, 0, 1, 1));
     process.show(Trouble::stuck(&["n1"]), 3_600).await;
-    assert_eq!(receiver.heard().len(), 13, "taken once");
+    assert_eq!(receiver.events().len(), 13, "taken once");
 }
 
 #[tokio::test(start_paused = true)]
-async fn notification_is_given_up_after_a_day_and_the_next_root_is_told() {
+async fn notification_is_given_up_after_a_day_and_the_next_root_is_reported() {
     let (state, receiver, begin) = setup();
     let process = Process::start(&state, &receiver, begin);
     receiver.answer([503; 400]);
@@ -337,9 +337,9 @@ async fn notification_is_given_up_after_a_day_and_the_next_root_is_told() {
     assert_eq!(process.metrics.counts().0, 0);
 
     receiver.answers.lock().unwrap().clear();
-    let before = receiver.heard().len();
+    let before = receiver.events().len();
     process.show(Trouble::stuck(&["n1", "n2"]), 600).await;
-    assert_eq!(receiver.heard()[before..], ["stuck n2"]);
+    assert_eq!(receiver.events()[before..], ["stuck n2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -348,7 +348,7 @@ async fn refused_notification_does_not_hold_up_the_others() {
     receiver.answer([400]);
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble::stuck(&["n1", "n2", "n3"]), 60).await;
-    assert_eq!(receiver.heard(), ["stuck n1", "stuck n2", "stuck n3"]);
+    assert_eq!(receiver.events(), ["stuck n1", "stuck n2", "stuck n3"]);
     assert_eq!(receiver.waits(), [1, 1], "a chat takes one in a second");
     assert_eq!(process.metrics.counts(), (0, 1, 2, 1));
 }
@@ -361,7 +361,7 @@ async fn other_cluster_has_a_file_of_its_own_and_a_damaged_file_counts_as_empty(
     process.kill().await;
     let process = Process::with(&state, &receiver, begin, "other");
     process.show(Trouble::default(), 300).await;
-    assert_eq!(receiver.heard(), ["stuck n1"], "the root of the first cluster is not resolved");
+    assert_eq!(receiver.events(), ["stuck n1"], "the root of the first cluster is not resolved");
     process.kill().await;
 
     for file in std::fs::read_dir(state.path()).unwrap() {
@@ -372,5 +372,5 @@ async fn other_cluster_has_a_file_of_its_own_and_a_damaged_file_counts_as_empty(
     }
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble::stuck(&["n1"]), 60).await;
-    assert_eq!(receiver.heard(), ["stuck n1", "stuck n1"]);
+    assert_eq!(receiver.events(), ["stuck n1", "stuck n1"]);
 }

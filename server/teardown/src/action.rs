@@ -62,7 +62,7 @@ pub enum Action {
         kind: Kind,
         /// The object.
         object: ObjectRef,
-        /// The planned UID, to tell it from another object of its name.
+        /// The planned UID, to distinguish it from another object of its name.
         uid: Uid,
     },
 }

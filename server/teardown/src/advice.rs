@@ -21,7 +21,7 @@ pub const SWITCHED_OFF: &str = "switchedOff";
 pub struct Standpoint {
     /// The cluster's name in the kubeconfig.
     pub cluster: String,
-    /// The name by which the API server knows our credentials, if it has told.
+    /// The name by which the API server knows our credentials, if it has said so.
     pub identity: Option<Arc<str>>,
     /// How fresh the state is; none where it is not known.
     pub freshness: Option<Freshness>,

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_tells_a_quotation_from_a_code() {
+    fn json_distinguishes_a_quotation_from_a_code() {
         let said = ApiProblem::from("denied");
         let found = ApiProblem::from(ProblemCode::HiddenInNamespaces {
             hidden: 1,

@@ -6,7 +6,7 @@
 //!   order in which a person would look.
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
-//! - Where a kind that would tell is hidden, the diagnosis says so, and never that there is no cause.
+//! - Where the kind that would show it is hidden, the diagnosis says so, and never that there is no cause.
 //! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until that
 //!   log is read or pasted (`kubelet_log`, `kubelet_report`).
 

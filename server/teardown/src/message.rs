@@ -32,7 +32,7 @@ pub enum Topic {
     Units,
     /// One unit with its graph: `unit:{id}`.
     Unit(UnitId),
-    /// One run with its steps, its graph and its feed: `run:{id}`.
+    /// One run with its steps, its graph and its event log: `run:{id}`.
     Run(RunId),
     /// Every deletion that waits, in a run or not: `trouble`.
     Trouble,
@@ -139,7 +139,7 @@ pub enum Record {
     HiddenKind(HiddenKindCard),
     /// A step of a run's plan.
     Step(StepCard),
-    /// A line of a run's feed.
+    /// A line of a run's event log.
     Event(FeedEntry),
     /// The reason why deletions wait.
     Diagnosis(DiagnosisCard),
@@ -163,7 +163,7 @@ pub enum Key {
     HiddenKind(String),
     /// By step.
     Step(StepId),
-    /// By place in the feed.
+    /// By place in the event log.
     Event(u64),
     /// By cause and root.
     Diagnosis(String),

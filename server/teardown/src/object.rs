@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    annotations::{Annotations, tells_to_keep},
+    annotations::{Annotations, asks_to_keep},
     parent::Parent,
     reference::{Reference, References},
     status::{

@@ -35,7 +35,7 @@
 mod command;
 mod decide;
 mod event;
-mod feed;
+mod event_log;
 mod progress;
 mod transition;
 
@@ -62,7 +62,7 @@ pub use self::{
     command::{CommandError, RunCommand},
     decide::{Decision, Input, PodsLeft},
     event::{Call, RunEvent},
-    feed::{FeedEntry, FeedEvent, Refusals, StepProblem},
+    event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
     progress::{Progress, Skip, Stage, Suspension},
 };
 
@@ -343,7 +343,7 @@ impl Run {
         }
     }
 
-    /// Applies an event; nothing else changes a run. A problem that is the same as before adds no entry to the feed, nor
+    /// Applies an event; nothing else changes a run. A problem that is the same as before adds no entry to the event log, nor
     /// does another try at the same call: the entry of a refusal counts them.
     ///
     /// # Errors
@@ -363,7 +363,7 @@ impl Run {
             (Some(FeedEvent::Problem { step, problem, .. }), Some(known))
                 if problem.is_like(&known) =>
             {
-                self.count_in_feed(step, problem);
+                self.count_in_event_log(step, problem);
             }
             (
                 Some(FeedEvent::Requested { .. }),
@@ -391,8 +391,8 @@ impl Run {
         Ok(())
     }
 
-    /// Brings the feed's entry of a step's refusal up to date.
-    fn count_in_feed(&mut self, step: StepId, refused: StepProblem) {
+    /// Brings the event log's entry of a step's refusal up to date.
+    fn count_in_event_log(&mut self, step: StepId, refused: StepProblem) {
         let mut latest_first = self.event_log.iter_mut().rev().map(|entry| &mut entry.event);
         let entry = latest_first.find_map(|event| match event {
             FeedEvent::Problem { step: of, problem, .. } if *of == step => Some(problem),

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn all_labels_must_match() {
+    fn labels_must_all_match() {
         let selector = Selector::of_labels(labels("app=web tier=front"));
         assert!(selector.matches(&labels("app=web tier=front more=yes")));
         assert!(!selector.matches(&labels("app=web")));

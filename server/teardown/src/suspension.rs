@@ -12,25 +12,25 @@ const AUTOMATED: &str = "/spec/syncPolicy/automated";
 pub(crate) fn suspend(kind: &Kind, uid: &Uid, active: &str) -> Value {
     match is_application(kind) {
         true => json!([
-            is_it(uid),
+            test_uid(uid),
             { "op": "test", "path": AUTOMATED, "value": parsed(active) },
             { "op": "remove", "path": AUTOMATED },
         ]),
-        false => json!([is_it(uid), { "op": "add", "path": "/spec/suspend", "value": true }]),
+        false => json!([test_uid(uid), { "op": "add", "path": "/spec/suspend", "value": true }]),
     }
 }
 
 /// Makes a parent active again, as it was.
 pub(crate) fn resume(kind: &Kind, uid: &Uid, was: &str) -> Value {
     let path = if is_application(kind) { AUTOMATED } else { "/spec/suspend" };
-    json!([is_it(uid), { "op": "add", "path": path, "value": parsed(was) }])
+    json!([test_uid(uid), { "op": "add", "path": path, "value": parsed(was) }])
 }
 
 fn is_application(kind: &Kind) -> bool {
     kind.is("argoproj.io", "Application")
 }
 
-fn is_it(uid: &Uid) -> Value {
+fn test_uid(uid: &Uid) -> Value {
     json!({ "op": "test", "path": "/metadata/uid", "value": uid })
 }
 

@@ -21,7 +21,7 @@ const ENDPOINTS: usize = 6;
 const KUBELETS: usize = 6;
 /// The most Pods that one query is about.
 const PODS: usize = 8;
-/// The least time of a log that is asked for. A kubelet tells of a step that fails at least every 2m3s.
+/// The least time of a log that is asked for. A kubelet reports a step that fails at least every 2m3s.
 const REACH: SignedDuration = SignedDuration::from_hours(1);
 
 /// The questions that diagnoses have.

@@ -30,8 +30,8 @@ use crate::{
 
 /// The most objects outside a unit that its page shows.
 const OUTSIDE: usize = 300;
-/// The most entries of a feed that a page shows, the latest ones; the journal has all of them.
-const FEED: usize = 400;
+/// The most entries of an event log that a page shows, the latest ones; the journal has all of them.
+const EVENTS: usize = 400;
 
 /// The inputs of a view.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl World<'_> {
         Some(records)
     }
 
-    /// One run with its steps, its graph and the end of its feed.
+    /// One run with its steps, its graph and the end of its event log.
     pub fn run(&self, run: &Run) -> Vec<Record> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
@@ -170,7 +170,7 @@ impl World<'_> {
             records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
         }
         records.extend(self.diagnoses_of(|uid| shown.step(uid).is_some()));
-        let skip = run.event_log().len().saturating_sub(FEED);
+        let skip = run.event_log().len().saturating_sub(EVENTS);
         records.extend(run.event_log().iter().skip(skip).cloned().map(Record::Event));
         records
     }

@@ -12,7 +12,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn every_answer_carries_the_headers() {
+async fn answers_carry_the_headers() {
     let server = TestServer::new().await;
     let nobody = TestServer::signed_out();
     let json = [("content-type", "application/json")];
@@ -70,7 +70,7 @@ async fn every_answer_carries_the_headers() {
 }
 
 #[tokio::test]
-async fn a_request_id_from_outside_is_not_taken_over() {
+async fn request_id_from_outside_is_not_taken_over() {
     let server = TestServer::new().await;
     let answer = server.ask(Method::GET, API, &[("x-request-id", "forged")], "").await;
     assert_ne!(answer.headers["x-request-id"], "forged");
@@ -92,7 +92,7 @@ impl Write for Log {
 }
 
 #[tokio::test]
-async fn no_secret_is_logged_and_no_line_is_forged() {
+async fn log_has_no_secret_and_no_forged_line() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()

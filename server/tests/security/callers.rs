@@ -83,7 +83,7 @@ async fn only_its_own_pages_may_ask() {
 /// Both names are this server's, and a browser that is too old to say where a request comes from says nothing else; but
 /// what is at one name is another site than what is at the other.
 #[tokio::test]
-async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
+async fn page_at_one_of_its_names_may_not_write_at_the_other() {
     let server = TestServer::new().await;
     let writes = [
         ("/api/plans", r#"{"unit":"shop"}"#),
@@ -114,7 +114,7 @@ async fn a_page_at_one_of_its_names_may_not_write_at_the_other() {
 }
 
 #[tokio::test]
-async fn without_a_session_nothing_is_told() {
+async fn request_without_a_session_learns_nothing() {
     let server = TestServer::signed_out();
     for path in [API, STREAM, "/api/units/shop", "/api/units/nope", "/api/plans/p1", "/api/runs/r1"]
     {

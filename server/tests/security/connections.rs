@@ -22,7 +22,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_real_connection_is_guarded() {
+async fn real_connection_is_guarded() {
     let listening = Listening::new().await;
     let host = listening.address;
     let end = "connection: close\r\n\r\n";
@@ -107,7 +107,7 @@ async fn only_loopback_and_only_a_free_port() {
 }
 
 #[tokio::test]
-async fn a_server_comes_back_to_the_port_where_its_pages_look_for_it() {
+async fn server_comes_back_to_the_port_where_its_pages_look_for_it() {
     let state = tempfile::tempdir().unwrap();
     let any = Ipv4Addr::LOCALHOST.into();
     let first = listen(any, None, Some(state.path())).await.unwrap();

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use super::*;
 
 #[tokio::test]
-async fn a_link_signs_one_browser_in_once() {
+async fn link_signs_one_browser_in_once() {
     let server = TestServer::signed_out();
     let answer = server.post("/api/session", &format!(r#"{{"token":"{}"}}"#, server.token)).await;
     assert_eq!((answer.status, answer.json()["name"].as_str()), (StatusCode::CREATED, Some("Li")));
@@ -128,7 +128,7 @@ async fn wrong_links_are_slowed_down_and_the_right_one_still_works() {
 }
 
 #[tokio::test]
-async fn a_session_survives_a_restart() {
+async fn session_survives_a_restart() {
     let state = tempfile::tempdir().unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], 7433));
     let first = TestServer::signed_out_at(address, Some(state.path()));

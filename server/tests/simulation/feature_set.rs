@@ -240,7 +240,7 @@ mod tests {
     ";
 
     #[test]
-    fn every_kind_of_edge_is_generated_in_each_of_its_forms() {
+    fn kinds_of_edges_are_generated_in_each_of_their_forms() {
         let all = FORMS.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut missing: BTreeSet<String> = all.map(str::to_owned).collect();
         for kind in std::iter::successors(next_kind(None), |kind| next_kind(Some(*kind))) {

@@ -289,7 +289,7 @@ const MUTANTS: [(Mutant, &[(&str, &str)]); 23] = [
 
 /// An oracle that misses a mutant checks too little.
 #[test]
-fn each_mutant_is_caught() {
+fn mutants_are_caught() {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((mutant, expectations)) = MUTANTS.get(next.fetch_add(1, Ordering::Relaxed)) {

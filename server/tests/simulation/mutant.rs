@@ -45,13 +45,13 @@ pub(crate) enum Mutant {
     TakesKept,
     /// The first refusal of the API server contains a secret.
     LeakInRefusal,
-    /// The server is told that every volume is retained.
+    /// The server learns that every volume is retained.
     ForgedRetention,
-    /// The server is told that every Kustomization is suspended.
+    /// The server learns that every Kustomization is suspended.
     ForgedSuspension,
     /// The server gets no attachments of volumes.
     NoAttachments,
-    /// The server is told that the containers of each deleted Pod have ended.
+    /// The server learns that the containers of each deleted Pod have ended.
     ForgedEnd,
     /// The server does not get the deletions of namespaces.
     DroppedNamespaceDeletion,

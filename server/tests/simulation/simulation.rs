@@ -343,7 +343,7 @@ impl Simulation {
         let mut tick = began;
         loop {
             let now = Instant::now();
-            if self.is_over().await && (self.healed.is_some() || actions.is_empty()) {
+            if self.read_run_ends().await && (self.healed.is_some() || actions.is_empty()) {
                 break;
             }
             if now > deadline {

@@ -368,7 +368,7 @@ impl TestServer {
         let token = link.url().split_once("#k=").unwrap().1.to_owned();
         let state =
             AppState::new(hub, Arc::new(access), Site::open(site.path()).unwrap(), drain.clone());
-        let state = state.playing(demo);
+        let state = state.with_demo(demo);
         Self {
             metrics: metrics_router(state.clone(), address),
             router: router(state),

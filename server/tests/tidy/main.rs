@@ -1,8 +1,9 @@
 //! Rules that the compiler does not check: which module may depend on which, that every file is part of a crate, that no
-//! unfinished work stays. Each rule is one test, and its failure says what to do.
+//! unfinished work stays, that names and prose use the usual words. Each rule is one test, and its failure says what to do.
 #![expect(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 mod module_graph;
+mod retired_words;
 mod source;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 use module_graph::{Files, ModuleGraph, circles};
+use retired_words::retired_words;
 use source::{Source, code, files, lines_naming, modules_named, root, sources};
 
 /// Crates that only some modules may name; a module by the beginning of its path.
@@ -30,7 +32,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/site.rs",
             "server/src/http/error.rs",
             "server/src/http/error/refusal.rs",
-            "server/src/http/feed.rs",
+            "server/src/http/event_log.rs",
             "server/src/http/advice.rs",
             "server/src/http/remedies.rs",
             "server/src/notify/notification.rs",
@@ -68,8 +70,14 @@ const FORBIDDEN_IN_PAGE: [(&str, &[&str]); 6] = [
 ];
 
 /// Names that make a request or leave the page; a view gets callbacks instead.
-const REQUESTS: [&str; 6] =
-    ["spawn_local", "EventSource", "gloo_net", "command::play", "live::follow", "set_href"];
+const REQUESTS: [&str; 6] = [
+    "spawn_local",
+    "EventSource",
+    "gloo_net",
+    "command::run_demo_command",
+    "live::follow",
+    "set_href",
+];
 
 /// Crates that `teardown` may not depend on: it builds for the browser, and reads no clock and no network.
 const IMPURE: [&str; 12] = [
@@ -323,6 +331,11 @@ fn comments_begin_with_no_bare_interrogative() {
 }
 
 #[test]
+fn names_and_prose_have_no_retired_word() {
+    check("use the word that others use", &retired_words());
+}
+
+#[test]
 fn views_have_no_cfg() {
     let views = ["app/src/page", "app/src/view"];
     let mut violations = vec![];
@@ -337,7 +350,7 @@ fn views_have_no_cfg() {
 }
 
 #[test]
-fn every_file_is_declared_by_a_mod() {
+fn files_are_declared_by_a_mod() {
     let sources = sources();
     let declared: BTreeSet<_> =
         sources.iter().flat_map(Source::declares).map(|(path, _)| path).collect();
@@ -429,7 +442,7 @@ fn exceptions_from_lints_give_a_reason() {
 }
 
 #[test]
-fn every_stylesheet_has_its_view_and_is_imported() {
+fn stylesheets_have_their_view_and_are_imported() {
     let root = root();
     let main = fs::read_to_string(root.join("style/main.css")).unwrap();
     let seen: BTreeSet<String> = sources()

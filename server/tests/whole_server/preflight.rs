@@ -66,7 +66,7 @@ impl Server {
 
     /// The DELETEs so far, as `dry run configmaps/shop/a` or `configmaps/shop/a`.
     fn deletions(&self) -> Vec<String> {
-        let told = |entry: &sandbox::log::Entry| {
+        let relevant = |entry: &sandbox::log::Entry| {
             let key = entry.key.as_ref()?;
             let how = if entry.dry_run { "dry run " } else { "" };
             (entry.verb == "delete").then(|| {
@@ -75,14 +75,14 @@ impl Server {
         };
         let mut all: Vec<String> = self
             .sandbox
-            .with(|world| world.cluster.log.entries().iter().filter_map(told).collect());
+            .with(|world| world.cluster.log.entries().iter().filter_map(relevant).collect());
         all.sort();
         all
     }
 }
 
 /// The notes without their words: severity, finding, objects.
-fn told(view: &PreflightView) -> Vec<String> {
+fn describe(view: &PreflightView) -> Vec<String> {
     let code = |code: &NoteCode| match code {
         NoteCode::WebhookDown { webhook, .. } => format!("{webhook} is down"),
         NoteCode::WebhookFails { webhook, .. } => format!("{webhook} fails"),
@@ -105,7 +105,7 @@ fn told(view: &PreflightView) -> Vec<String> {
 async fn plan_without_an_obstacle_has_no_finding_and_nothing_is_deleted() {
     let server = Server::start(Actor::admin(), shop);
     let view = server.preflight().await;
-    assert_eq!(told(&view), [""; 0]);
+    assert_eq!(describe(&view), [""; 0]);
     assert_eq!((view.checked, view.total), (4, 4));
     assert_eq!(
         server.deletions(),
@@ -125,7 +125,7 @@ async fn webhooks_that_deny_or_are_down_are_found_with_their_words() {
         let service = json!({"service": {"namespace": "guards", "name": "gone"}});
         let down = webhook("down", "secrets", &service);
         create(world, ADMISSION, "validatingwebhookconfigurations", "", down);
-        // It is outside the cluster, so that only a dry run tells.
+        // It is outside the cluster, so that only a dry run shows it.
         let url = |name: &str| json!({"url": format!("https://{name}.example.org/")});
         for (name, resource) in [("deny", "configmaps"), ("away", "namespaces")] {
             let configuration = webhook(name, resource, &url(name));
@@ -136,7 +136,7 @@ async fn webhooks_that_deny_or_are_down_are_found_with_their_words() {
     });
     let view = server.preflight().await;
     assert_eq!(
-        told(&view),
+        describe(&view),
         [
             "Refusal deny.example.com denies: a b",
             "Refusal down.example.com is down: c",
@@ -174,7 +174,7 @@ async fn missing_right_is_found() {
         allow_some(world);
     });
     let view = server.preflight().await;
-    assert_eq!(told(&view), ["Refusal may not delete secrets: c"]);
+    assert_eq!(describe(&view), ["Refusal may not delete secrets: c"]);
 }
 
 /// Objects of the kind `Metric` in the API `agg.example.com`, which another API server stores.
@@ -218,7 +218,7 @@ async fn other_api_server_is_never_asked_for_a_dry_run() {
             world.cluster.set_server_fault(api, Some(ServerFault::IgnoresDryRun));
         });
         let view = server.preflight().await;
-        assert!(told(&view).contains(&expected.to_owned()), "{view:?}");
+        assert!(describe(&view).contains(&expected.to_owned()), "{view:?}");
         let deletions = server.deletions();
         assert!(deletions.len() >= 4, "{deletions:?}");
         assert!(!deletions.iter().any(|it| it.contains("metrics/")), "{deletions:?}");
@@ -236,7 +236,7 @@ async fn finalizer_without_a_program_is_found() {
         create(world, "", "configmaps", "shop", json!({"metadata": held}));
     });
     let view = server.preflight().await;
-    assert_eq!(told(&view), ["Refusal nobody clears example.com/clean-up: held"]);
+    assert_eq!(describe(&view), ["Refusal nobody clears example.com/clean-up: held"]);
 }
 
 /// A hub that knows the unit `shop`, its mailbox, and the preflights that it asks for.

@@ -80,14 +80,14 @@ impl Server {
 
     /// The changes that the server asked for, in order.
     pub(crate) fn changes(&self) -> Vec<String> {
-        let told = |entry: &sandbox::log::Entry| {
+        let relevant = |entry: &sandbox::log::Entry| {
             let key = entry.key.as_ref()?;
             let is_change =
                 matches!(entry.verb.as_str(), "delete" | "patch") && entry.actor == "li";
             (is_change && entry.effect && !entry.dry_run)
                 .then(|| format!("{} {}/{}", entry.verb, key.plural, key.name))
         };
-        self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(told).collect())
+        self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(relevant).collect())
     }
 
     /// The plan of a unit, once every kind is listed.

@@ -10,7 +10,7 @@ use super::{
 
 /// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
 pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
-    let mut said: Vec<String> = outlook(cause, course).map(str::to_owned).into_iter().collect();
+    let mut said: Vec<String> = expectation(cause, course).map(str::to_owned).into_iter().collect();
     said.extend(course.iter().map(upcoming));
     if said.is_empty() {
         said.push("Nothing. No part of the cluster acts on it by itself.".to_owned());
@@ -19,7 +19,7 @@ pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> 
 }
 
 /// Whether waiting ends it; `None` where the events say so.
-fn outlook(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
+fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
     let is_out_of_service =
         course.iter().any(|it| matches!(it, Upcoming::OutOfServiceCollected { .. }));
     Some(match cause {
@@ -234,8 +234,9 @@ mod tests {
         for event in all(Due::Overdue(at)) {
             let said = upcoming(&event);
             assert!(said.contains("2025-11-25 12:00:00 UTC"), "{said}");
-            let is_told_as_past = ["should have", "was to try"].iter().any(|it| said.contains(it));
-            assert!(is_told_as_past && !said.starts_with("At "), "{said}");
+            let is_worded_as_past =
+                ["should have", "was to try"].iter().any(|it| said.contains(it));
+            assert!(is_worded_as_past && !said.starts_with("At "), "{said}");
         }
         for event in all(Due::By(at)) {
             let said = upcoming(&event);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_without_a_start_tells_the_start_in_words() {
+    fn wait_without_a_start_describes_the_start() {
         let said: Vec<String> =
             all(Due::Within(SignedDuration::from_secs(360))).iter().map(upcoming).collect();
         assert!(said[2].starts_with("6 min after the node was found silent: "), "{said:?}");
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_says_something() {
+    fn course_without_events_has_a_sentence() {
         let said = if_nobody_acts(&Cause::VolumeBound { claim: None }, &[]);
         assert_eq!(said, ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;

@@ -2,8 +2,8 @@
 
 use teardown::message::DemoFault;
 
-pub const PLAYED: &str = "Sandbox.";
-pub const PLAYED_MEANS: &str =
+pub const SANDBOX: &str = "Sandbox.";
+pub const SIMULATED_MEANS: &str =
     "A simulated cluster in memory: nothing real is touched. Open to break and repair things.";
 /// Behind the name of a simulated cluster.
 pub const SIMULATED: &str = "(simulated)";

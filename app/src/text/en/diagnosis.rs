@@ -374,7 +374,7 @@ pub(super) fn fact(fact: &Evidence) -> String {
     }
 }
 
-/// The end of a sentence that tells a problem; empty where its words are not told.
+/// The end of a sentence about a problem; empty where its words are left out.
 fn because(problem: &ApiProblem) -> String {
     let why = api_problem(problem);
     if why.is_empty() { why } else { format!(": {}", visible(&why)) }

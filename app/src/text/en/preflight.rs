@@ -17,7 +17,7 @@ use super::{
     api_problem::api_problem,
     diagnosis::{and_more, cause},
     many, objects,
-    step_problem::in_doubt,
+    step_problem::unknown_reason,
 };
 
 const LOOK_AGAIN: &str = "Repair it, then check again.";
@@ -148,29 +148,29 @@ fn card(note: &Note) -> NoteCard {
 
 /// The finding, the consequence and the advice.
 fn sentences(code: &NoteCode) -> (String, String, String) {
-    let told = |title: String, meaning: &str, what_to_do: &str| {
+    let texts = |title: String, meaning: &str, what_to_do: &str| {
         (title, meaning.to_owned(), what_to_do.to_owned())
     };
     match code {
         NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, refuses } => {
             webhook_down(webhook, configuration, service, (*exists, *of_delete, *refuses))
         }
-        NoteCode::ConverterDown { definition, service } => told(
+        NoteCode::ConverterDown { definition, service } => texts(
             format!("The conversion webhook of {} has no ready Pod", named(definition)),
             "Objects that are stored in another version cannot be read, and no namespace ends while a list of the kind fails.",
             &format!("Bring the Pods behind {} back.", named(service)),
         ),
-        NoteCode::ApiDown { group_version } => told(
+        NoteCode::ApiDown { group_version } => texts(
             format!("The API {} does not answer", isolated(group_version)),
             "Kubernetes lists every kind before it lets a namespace go. While one API is down, no namespace ends.",
             "Repair the server behind it. If nobody needs the API any more, delete its APIService.",
         ),
-        NoteCode::Hidden { why } => told(
-            in_doubt(why),
+        NoteCode::Hidden { why } => texts(
+            unknown_reason(why),
             "The run has to prove that nothing of this kind is left or in use, and cannot. It waits before these objects.",
             "Give Unwind the right to list and watch the kind, or leave these objects out of the plan.",
         ),
-        NoteCode::NoDeleteVerb { resource } => told(
+        NoteCode::NoDeleteVerb { resource } => texts(
             format!("The API cannot delete {}", isolated(resource)),
             "Discovery lists no verb delete for the kind, so every DELETE is refused.",
             "Leave these objects out, or remove them by other means.",
@@ -179,42 +179,42 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
         | NoteCode::FinisherNotReady { .. }
         | NoteCode::FinishersNotReady { .. }
         | NoteCode::FinisherHidden { .. } => finisher(code),
-        NoteCode::NodeSilent { node } => told(
+        NoteCode::NodeSilent { node } => texts(
             format!("Node {} has stopped reporting", isolated(node)),
             "Nobody confirms that its Pods have ended, so they stay, and their claims and volumes with them.",
             "Bring the node back first. If it is gone for good, say so to Kubernetes: see the ways out on the page of trouble.",
         ),
-        NoteCode::NodeNotReady { node } => told(
+        NoteCode::NodeNotReady { node } => texts(
             format!("Node {} is not ready", isolated(node)),
             "Its kubelet may be unable to end Pods or to unmount their volumes.",
             "Look at the node’s conditions.",
         ),
-        NoteCode::DriverMissing { driver, node } => told(
+        NoteCode::DriverMissing { driver, node } => texts(
             format!("The driver {} is not registered on node {}", isolated(driver), isolated(node)),
             "The kubelet cannot unmount the volumes, so the Pods stay.",
             "Bring the driver’s Pod on this node back.",
         ),
-        NoteCode::ProvisionerMissing { driver } => told(
+        NoteCode::ProvisionerMissing { driver } => texts(
             format!("The driver {} is not installed", isolated(driver)),
             "No node has it registered. The storage behind these volumes may stay, and the volumes with it.",
             "Install the driver again, or delete the storage yourself.",
         ),
-        NoteCode::Waits { diagnosis } => told(
+        NoteCode::Waits { diagnosis } => texts(
             format!("Already being deleted, and waiting. {}", cause(diagnosis)),
             "The run waits for the same.",
             "Solve it first: see its ways out on the page of trouble.",
         ),
-        NoteCode::Declared { parent } => told(
+        NoteCode::Declared { parent } => texts(
             format!("{} declares these objects and is not in the plan", named(parent)),
             "Its controller may create them again as soon as they are gone.",
             "Suspend it or turn off its automatic sync, or delete it first with its pruning turned off.",
         ),
-        NoteCode::DeclaredElsewhere { kind, name } => told(
+        NoteCode::DeclaredElsewhere { kind, name } => texts(
             format!("These objects are managed by {kind} {}, which cannot be seen", isolated(name)),
             "It may be in another cluster. If it still exists, its controller may create them again.",
             "Look whether it still exists. If so, suspend it first.",
         ),
-        NoteCode::Budgets => told(
+        NoteCode::Budgets => texts(
             "Disruption budgets do not hold a teardown".to_owned(),
             "Kubernetes asks them only for evictions, never for a DELETE.",
             "Nothing, if nobody needs these Pods any more.",

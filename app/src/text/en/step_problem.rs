@@ -76,7 +76,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
 }
 
 /// The advice to a person about it.
-pub fn trouble_do(problem: &StepProblem) -> &'static str {
+pub fn problem_advice(problem: &StepProblem) -> &'static str {
     match problem {
         StepProblem::Late { finalizers, .. } => late_do(finalizers),
         StepProblem::Refused { .. } => {
@@ -161,7 +161,7 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
         StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
             pods.iter().map(unconfirmed).collect()
         }
-        StepProblem::Unknown { reason } => vec![in_doubt(reason)],
+        StepProblem::Unknown { reason } => vec![unknown_reason(reason)],
         StepProblem::Retrying { message, .. } => vec![api_problem(message)],
         StepProblem::InUse { pods } => pods.iter().map(named).collect(),
     }
@@ -176,7 +176,7 @@ fn unconfirmed(pod: &UnconfirmedPod) -> String {
 }
 
 /// The reason that something is not known.
-pub fn in_doubt(reason: &UnknownReason) -> String {
+pub fn unknown_reason(reason: &UnknownReason) -> String {
     match reason {
         UnknownReason::Hidden { resource, namespace: Some(namespace), message } => {
             format!("{resource} cannot be seen in {namespace}: {}", api_problem(message))
@@ -232,9 +232,9 @@ mod tests {
             since: jiff::Timestamp::UNIX_EPOCH,
             finalizers: vec![finalizer.to_owned()],
         };
-        let advice = trouble_do(&late("customresourcecleanup.apiextensions.k8s.io"));
+        let advice = problem_advice(&late("customresourcecleanup.apiextensions.k8s.io"));
         assert!(advice.contains("every object of this kind is gone"), "{advice}");
-        let advice = trouble_do(&late("queue.example/topic"));
+        let advice = problem_advice(&late("queue.example/topic"));
         assert!(advice.contains("controller"), "{advice}");
     }
 }

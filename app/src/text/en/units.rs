@@ -21,7 +21,7 @@ pub const OPEN_THE_RUN: &str = "Open the run";
 pub const SHARED_HINT: &str = "Something outside this unit uses them, so a plan keeps them";
 pub const NONE: &str = "–";
 /// In place of a figure that is not known.
-pub const UNTOLD: &str = "?";
+pub const UNKNOWN_COUNT: &str = "?";
 
 /// The heading of the group of namespaces.
 pub fn namespaces(count: usize) -> String {

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 /// validation rules, and lists that are merged by name.
 const PLACES: [(&str, &str); 3] = [("", "configmaps"), ("", "pods"), ("apps", "deployments")];
 
-fuzz_target!(|input: &str| -> Corpus { play(input) });
+fuzz_target!(|input: &str| -> Corpus { run(input) });
 
-fn play(input: &str) -> Corpus {
+fn run(input: &str) -> Corpus {
     let Some((object, patch)) = input.split_once("\n%%\n") else { return Corpus::Reject };
     let (Ok(object), Ok(patch)) = (serde_json::from_str(object), serde_json::from_str(patch))
     else {

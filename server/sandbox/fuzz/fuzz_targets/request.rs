@@ -27,9 +27,9 @@ const MOMENTS: usize = 60;
 /// The shortest step. The steps together are long enough for a Pod's grace period, for retries and for timeouts.
 const MOMENT: Duration = Duration::from_secs(1);
 
-fuzz_target!(|input: &[u8]| -> Corpus { play(input) });
+fuzz_target!(|input: &[u8]| -> Corpus { run(input) });
 
-fn play(input: &[u8]) -> Corpus {
+fn run(input: &[u8]) -> Corpus {
     let requests: Option<Vec<_>> = split(input, b"\n%%\n").into_iter().map(request).collect();
     let Some(requests) = requests.filter(|all| all.len() <= REQUESTS) else {
         return Corpus::Reject;

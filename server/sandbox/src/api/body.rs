@@ -80,14 +80,14 @@ pub(super) fn object(cluster: &Cluster, request: &Request, kind: &Kind) -> Resul
 }
 
 fn check_strictly(kind: &Kind, request: &Request, object: &Value) -> Result<(), Status> {
-    let complaints = strict::complaints(kind, &request.body, object);
-    if complaints.is_empty() {
+    let problems = strict::problems(kind, &request.body, object);
+    if problems.is_empty() {
         return Ok(());
     }
     let Kind { kind, version, .. } = kind;
     Err(Status::bad_request(format!(
         "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
-        complaints.join(", ")
+        problems.join(", ")
     )))
 }
 

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_gives_what_its_writer_has() {
+    fn role_gives_only_rights_that_its_writer_has() {
         let new = |rule: Value| json!({"rules": [rule]});
         let own = json!([rule(&["pods", "*/log"], &["get", "list"])]);
         assert_eq!(said(&own, "roles", &new(rule(&["pods", "pods/log"], &["get"]))), "");

@@ -75,7 +75,7 @@ fn impersonated(
         } else if cluster.impersonators.contains(&request.actor.name) {
             Err(refusal(&request.actor, &attributes))
         } else {
-            // A user who has never impersonated is told the right that this one request needs
+            // A user who has never impersonated is shown the right that this one request needs
             // (ConstrainedImpersonation).
             let sort = if account.is_some() { "serviceaccount" } else { "user-info" };
             let wanted = format!("impersonate-on:{sort}:{}", verb.name());

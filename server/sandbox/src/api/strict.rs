@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 
 /// The problems in a body, in the words of Go's strict decoder.
-pub(super) fn complaints(kind: &Kind, body: &[u8], object: &Value) -> Vec<String> {
+pub(super) fn problems(kind: &Kind, body: &[u8], object: &Value) -> Vec<String> {
     let names = object.as_object().into_iter().flat_map(|map| map.keys());
     let unknown =
         names.filter(|name| !is_known(kind, name)).map(|name| format!("unknown field {name:?}"));

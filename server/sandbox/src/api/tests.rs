@@ -225,7 +225,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn a_number_stays_the_number_that_was_sent() {
+fn number_stays_as_it_was_sent() {
     let mut cluster = cluster();
     let number = r#"{"spec":{"amount":1.9933402168531042e-187}}"#;
     let url = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
@@ -239,7 +239,7 @@ proptest! {
 
     /// Every request gets an answer, and everything that is stored can be read.
     #[test]
-    fn every_request_has_an_answer(
+    fn requests_all_have_an_answer(
         requests in proptest::collection::vec((
             select(vec!["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW"]),
             url(),

@@ -157,7 +157,7 @@ impl Watch {
         let inconvertible = self.first_inconvertible(cluster);
         let Cluster { store, kinds, watch_cache, .. } = &mut *cluster;
         for object in std::mem::take(&mut self.initial) {
-            self.tell(&mut batch, watch_cache, Change::Added, &object);
+            self.send(&mut batch, watch_cache, Change::Added, &object);
         }
         if std::mem::take(&mut self.marks_initial) && self.bookmarks {
             batch.lines.push(self.view.bookmark(self.cursor, true).into());
@@ -261,22 +261,22 @@ impl Watch {
         let was = event.previous.as_ref().is_some_and(|previous| self.selection.matches(previous));
         match (was, is) {
             (false, false) => {}
-            (false, true) => self.tell(batch, watch_cache, Change::Added, &event.object),
-            (true, true) => self.tell(batch, watch_cache, Change::Modified, &event.object),
+            (false, true) => self.send(batch, watch_cache, Change::Added, &event.object),
+            (true, true) => self.send(batch, watch_cache, Change::Modified, &event.object),
             (true, false) if event.change == Change::Deleted => {
-                self.tell(batch, watch_cache, Change::Deleted, &event.object)
+                self.send(batch, watch_cache, Change::Deleted, &event.object)
             }
             (true, false) => {
                 // The object as it was, with the revision at which it stopped matching.
                 let mut last = event.previous.as_deref().cloned().unwrap_or_default();
                 let version = event.object["metadata"]["resourceVersion"].clone();
                 object::set(&mut last, &["metadata", "resourceVersion"], version);
-                self.tell(batch, watch_cache, Change::Deleted, &last);
+                self.send(batch, watch_cache, Change::Deleted, &last);
             }
         }
     }
 
-    fn tell(
+    fn send(
         &mut self,
         batch: &mut Batch,
         watch_cache: &mut WatchCache,

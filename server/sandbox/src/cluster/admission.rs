@@ -129,7 +129,7 @@ impl Cluster {
             }
         }
         if key.is_of("", "pods") {
-            self.has_account(key, object)?;
+            self.check_account(key, object)?;
             tolerate_for_a_while(object, self.toleration);
         }
         if key.is_of("", "persistentvolumeclaims") {
@@ -150,7 +150,7 @@ impl Cluster {
 
     /// `ServiceAccount`: refuses a Pod whose account does not exist. Kubernetes waits a while for the account
     /// `default`, which is created after its namespace; the sandbox assumes that it will be created.
-    fn has_account(&self, key: &Key, pod: &Value) -> Result<(), Status> {
+    fn check_account(&self, key: &Key, pod: &Value) -> Result<(), Status> {
         let name = object::text(pod, &["spec", "serviceAccountName"]);
         let account = Key::new("", "serviceaccounts", &key.namespace, name);
         if ["", "default"].contains(&name) || self.get(&account).is_some() {

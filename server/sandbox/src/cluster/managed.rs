@@ -103,15 +103,15 @@ impl Entry {
     }
 
     /// The manager as a conflict names it.
-    fn told(&self) -> String {
-        let mut told = format!("{:?}", self.manager);
+    fn describe(&self) -> String {
+        let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
-            told += &format!(" with subresource {:?}", self.subresource);
+            text += &format!(" with subresource {:?}", self.subresource);
         }
         if self.operation == "Update" {
-            told += &format!(" using {}", self.api_version);
+            text += &format!(" using {}", self.api_version);
         }
-        told
+        text
     }
 
     /// Whether the entry has fields other than finalizers.
@@ -159,7 +159,7 @@ pub(super) fn applied(
     for other in &others {
         let paths = other.fields.shared(&changes.written);
         if !paths.is_empty() {
-            conflicts.entry(other.told()).or_default().extend(paths);
+            conflicts.entry(other.describe()).or_default().extend(paths);
         }
     }
     if conflicts.is_empty() { Ok(pruned) } else { Err(conflict(&conflicts)) }
@@ -195,8 +195,8 @@ fn conflict(conflicts: &BTreeMap<String, Vec<String>>) -> Status {
                 let paths: Vec<_> = paths.iter().map(|path| format!("- {path}")).collect();
                 format!("conflicts with {manager}:\n{}", paths.join("\n"))
             };
-            let told: Vec<_> = conflicts.iter().map(of_one).collect();
-            format!("Apply failed with {} conflicts: {}", all.len(), told.join("\n"))
+            let conflicts: Vec<_> = conflicts.iter().map(of_one).collect();
+            format!("Apply failed with {} conflicts: {}", all.len(), conflicts.join("\n"))
         }
     };
     Status::apply_conflict(causes, message)

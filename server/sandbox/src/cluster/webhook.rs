@@ -65,7 +65,7 @@ impl Cluster {
                 let Key { group, plural, .. } = asked.key;
                 Err(Status::forbidden(group, plural, asked.name, &why))
             }
-            told => Ok(told.unwrap_or(false)),
+            holds => Ok(holds.unwrap_or(false)),
         }
     }
 

@@ -66,7 +66,7 @@ impl Reconcile for AttachDetach {
         } else if ATTACHMENTS.has(&event.key) {
             queue.add(text(object, "/spec/nodeName").to_owned());
         } else if NODES.has(&event.key) {
-            let essence = |it: &Value| {
+            let relevant_fields = |it: &Value| {
                 (
                     it["status"]["volumesInUse"].clone(),
                     is_true(it, "Ready"),
@@ -74,7 +74,7 @@ impl Reconcile for AttachDetach {
                     it["metadata"]["annotations"].get(MANAGED).is_some(),
                 )
             };
-            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(object)) {
                 queue.add(event.key.name.to_string());
             }
         }
@@ -104,7 +104,7 @@ impl Reconcile for AttachDetach {
             // An existing attachment is managed all the same, but the controller adds no other.
             wanted.retain(|attachment, _| client.find(ATTACHMENTS, "", attachment).is_some());
         }
-        let told = self.refused.remove(node).unwrap_or_default();
+        let reported = self.refused.remove(node).unwrap_or_default();
         let mut refused = BTreeSet::new();
         for (attachment, volume) in &wanted {
             self.idle.remove(attachment);
@@ -115,7 +115,7 @@ impl Reconcile for AttachDetach {
                 others.iter().filter(|it| flag(it, "/status/attached") && !is_deleting(it));
             let holders: BTreeSet<&str> = steady.map(|it| text(it, "/spec/nodeName")).collect();
             if absent && !holders.is_empty() {
-                if !told.contains(attachment) {
+                if !reported.contains(attachment) {
                     self.refuse(volume, node, &holders, client);
                 }
                 refused.insert(attachment.clone());

@@ -92,12 +92,12 @@ impl Reconcile for Definitions {
 }
 
 /// The time after which it reports that objects remain: the poll's timeout in the same file.
-const PATIENCE: i64 = 60;
+const TIMEOUT: i64 = 60;
 
 fn wait(definition: &mut Value, client: &mut Client<'_>) -> Result<Next, Status> {
     let since =
         super::read::time(super::read::condition(definition, "Terminating"), "/lastTransitionTime");
-    if since.is_some_and(|it| client.now().duration_since(it).as_secs() >= PATIENCE) {
+    if since.is_some_and(|it| client.now().duration_since(it).as_secs() >= TIMEOUT) {
         let message = "could not confirm zero CustomResources remaining: context deadline exceeded";
         set_condition(
             definition,

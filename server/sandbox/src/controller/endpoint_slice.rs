@@ -44,7 +44,7 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
         return vec![event.key.clone()];
     }
     if !PODS.has(&event.key)
-        || event.previous.as_deref().map(essence) == Some(essence(&event.object))
+        || event.previous.as_deref().map(relevant_fields) == Some(relevant_fields(&event.object))
     {
         return Vec::new();
     }
@@ -57,7 +57,7 @@ pub(super) fn services_of(backends: &mut Backends, event: &Event) -> Vec<Key> {
 }
 
 /// The fields of a Pod that matter to a Service.
-fn essence(pod: &Value) -> (Value, String, bool, bool, bool) {
+fn relevant_fields(pod: &Value) -> (Value, String, bool, bool, bool) {
     let labels = pod["metadata"]["labels"].clone();
     (
         labels,
@@ -88,8 +88,8 @@ impl Backends {
         let all = flag(service, "/spec/publishNotReadyAddresses");
         let of = |ready: bool| -> Vec<Value> {
             // Terminating Pods are left out, unless the Service publishes addresses that are not ready.
-            let told = |it: &Value| all || !is_deleting(it);
-            let fit = |it: &&Arc<Value>| told(it) && pods::is_ready(it) == ready;
+            let published = |it: &Value| all || !is_deleting(it);
+            let fit = |it: &&Arc<Value>| published(it) && pods::is_ready(it) == ready;
             let address = |it: &Arc<Value>| json!({"ip": text(it, "/status/podIP"), "nodeName": text(it, "/spec/nodeName"), "targetRef": Self::reference(it)});
             self.pods.iter().filter(fit).map(address).collect()
         };

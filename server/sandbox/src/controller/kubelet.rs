@@ -69,7 +69,7 @@ struct Held {
     address: String,
     started: Timestamp,
     /// The reason why its volumes cannot be mounted, which an event reports once.
-    complaint: String,
+    last_error: String,
     /// The power losses of the node that this state takes into account.
     power_losses: u32,
     /// How many times its containers were started again after a power loss.
@@ -247,7 +247,7 @@ impl Kubelets {
                 mounts: Vec::new(),
                 address: format!("10.244.{}.{}", self.addresses >> 8 & 0xff, self.addresses & 0xff),
                 started: client.now(),
-                complaint: String::new(),
+                last_error: String::new(),
                 power_losses: client.power_losses(node),
                 restarts: 0,
             };
@@ -279,9 +279,9 @@ impl Kubelets {
         let in_use: BTreeSet<&str> =
             on_node.flat_map(|it| &it.mounts).filter_map(|it| it.unique_name.as_deref()).collect();
         let Some(object) = client.find(NODES, "", node) else { return Ok(()) };
-        let told: BTreeSet<&str> =
+        let reported: BTreeSet<&str> =
             list(&object, "/status/volumesInUse").iter().filter_map(Value::as_str).collect();
-        if told != in_use {
+        if reported != in_use {
             let patch = serde_json::json!({"status": {"volumesInUse": in_use}});
             client.merge_status(&NODES.key("", node), &patch)?;
         }
@@ -367,9 +367,9 @@ impl Held {
                 Ok(Next::Rest)
             }
             Err(Unmounted::Lacks(what)) => {
-                if what != self.complaint {
+                if what != self.last_error {
                     client.event(pod, EventType::Warning, "FailedMount", &what);
-                    self.complaint = what;
+                    self.last_error = what;
                 }
                 Ok(Next::After(LOOK))
             }
@@ -418,7 +418,7 @@ impl Held {
     ) -> Result<Next, Status> {
         let now = client.steady();
         if pod.is_some_and(|it| pod_status::hold(it) == Some("kill")) {
-            pod_status::complain_of_kill(pod, client)?;
+            pod_status::report_failed_kill(pod, client)?;
             return Ok(Next::Rest);
         }
         // The grace period may have been shortened since.

@@ -43,7 +43,7 @@ pub(super) struct NodeLifecycle {
 
 /// The last sign of life of a node, and its time.
 struct Health {
-    heard: Timestamp,
+    probed: Timestamp,
     heartbeat: String,
     renewed: String,
 }
@@ -83,9 +83,11 @@ impl Reconcile for NodeLifecycle {
                 self.pods.entry(node.to_owned()).or_default().insert(event.key.clone());
             }
         } else if NODES.has(&event.key) {
-            let essence =
+            let relevant_fields =
                 |it: &Value| (condition(it, "Ready")["status"].clone(), it["spec"].clone());
-            if event.previous.as_deref().map(essence) != Some(essence(&event.object)) {
+            if event.previous.as_deref().map(relevant_fields)
+                != Some(relevant_fields(&event.object))
+            {
                 queue.add(());
             }
         }
@@ -122,7 +124,7 @@ impl Reconcile for NodeLifecycle {
         if self.disrupted && !disrupted {
             // Every node was silent, so no silence counts.
             for health in self.health.values_mut() {
-                health.heard = client.steady();
+                health.probed = client.steady();
             }
         }
         self.disrupted = disrupted;
@@ -147,13 +149,13 @@ impl NodeLifecycle {
         let health = self.health.entry(name(node).to_owned()).or_insert_with(|| {
             let message = format!("Registered Node {} in Controller", name(node));
             client.event(node, EventType::Normal, "RegisteredNode", &message);
-            let heard = if ready.is_null() { client.steady_at(created) } else { now };
-            Health { heard, heartbeat: heartbeat.clone(), renewed: renewed.clone() }
+            let probed = if ready.is_null() { client.steady_at(created) } else { now };
+            Health { probed, heartbeat: heartbeat.clone(), renewed: renewed.clone() }
         });
         if health.heartbeat != heartbeat || health.renewed != renewed {
-            *health = Health { heard: now, heartbeat, renewed };
+            *health = Health { probed: now, heartbeat, renewed };
         }
-        if later(health.heard, self.grace) >= now || text(ready, "/status") == "Unknown" {
+        if later(health.probed, self.grace) >= now || text(ready, "/status") == "Unknown" {
             return Ok(node.clone());
         }
         let was_ready = text(ready, "/status") == "True";

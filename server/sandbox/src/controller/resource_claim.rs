@@ -58,16 +58,16 @@ impl Reconcile for ResourceClaims {
         if valid.len() == reserved.len() && !(is_given && is_left) {
             return Ok(Next::Rest);
         }
-        let mut told = Value::clone(&claim);
+        let mut changed = Value::clone(&claim);
         if valid.is_empty() {
-            unset(&mut told, &["status", "reservedFor"]);
+            unset(&mut changed, &["status", "reservedFor"]);
         } else {
-            set(&mut told, &["status", "reservedFor"], json!(valid));
+            set(&mut changed, &["status", "reservedFor"], json!(valid));
         }
         if is_given && is_left {
-            unset(&mut told, &["status", "allocation"]);
+            unset(&mut changed, &["status", "allocation"]);
         }
-        client.update_status(RESOURCE_CLAIMS, &told)?;
+        client.update_status(RESOURCE_CLAIMS, &changed)?;
         if is_given && is_left {
             client.modify(key, |it| {
                 remove_finalizer(it, FINALIZER);

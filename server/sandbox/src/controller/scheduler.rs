@@ -52,8 +52,9 @@ impl Reconcile for Scheduler {
                 queue.add(key.clone());
             }
         } else if NODES.has(key) {
-            let essence = |it: &Value| (it["spec"].clone(), it["metadata"]["labels"].clone());
-            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+            let relevant_fields =
+                |it: &Value| (it["spec"].clone(), it["metadata"]["labels"].clone());
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(object)) {
                 self.wake(queue);
             }
         } else if CLAIMS.has(key) || VOLUMES.has(key) {

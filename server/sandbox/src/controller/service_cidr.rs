@@ -60,11 +60,11 @@ impl Reconcile for ServiceCidrs {
         } else {
             ("True", "", "Kubernetes Service CIDR is ready")
         };
-        let mut told = Value::clone(&range);
+        let mut changed = Value::clone(&range);
         if status == "False" || !is_deleting(&range) {
-            set_condition(&mut told, "Ready", status, reason, message, client.now());
-            with_reason(&mut told, reason);
-            client.update_status(SERVICE_CIDRS, &told)?;
+            set_condition(&mut changed, "Ready", status, reason, message, client.now());
+            with_reason(&mut changed, reason);
+            client.update_status(SERVICE_CIDRS, &changed)?;
         }
         if status == "False" {
             return Ok(Next::Rest);

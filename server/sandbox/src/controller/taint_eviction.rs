@@ -55,9 +55,9 @@ impl Reconcile for TaintEviction {
                 return;
             }
             self.pods.entry(node.to_owned()).or_default().insert(key.clone());
-            let essence =
+            let relevant_fields =
                 |it: &Value| (it["spec"]["nodeName"].clone(), it["spec"]["tolerations"].clone());
-            if event.previous.as_deref().map(essence) != Some(essence(object)) {
+            if event.previous.as_deref().map(relevant_fields) != Some(relevant_fields(object)) {
                 queue.add(key.clone());
             }
         } else if NODES.has(key) {
@@ -84,13 +84,13 @@ impl Reconcile for TaintEviction {
             .filter(|it| text(it, "/effect") == "NoExecute")
             .collect();
         let now = client.steady();
-        let wait = match patience(&pod, &taints) {
-            Patience::Endless => {
+        let wait = match toleration(&pod, &taints) {
+            Toleration::Forever => {
                 self.cancel(&pod, key, client);
                 return Ok(Next::Rest);
             }
-            Patience::None => Duration::ZERO,
-            Patience::For(wait) => wait,
+            Toleration::None => Duration::ZERO,
+            Toleration::For(wait) => wait,
         };
         let known = self.scheduled.get(key).filter(|it| it.uid == uid(&pod));
         if known.is_some_and(|it| it.done) {
@@ -123,25 +123,25 @@ impl TaintEviction {
 }
 
 /// The time for which a Pod tolerates the taints.
-enum Patience {
+enum Toleration {
     None,
     For(Duration),
-    Endless,
+    Forever,
 }
 
-fn patience(pod: &Value, taints: &[&Value]) -> Patience {
+fn toleration(pod: &Value, taints: &[&Value]) -> Toleration {
     let tolerations = list(pod, "/spec/tolerations");
     let mut shortest = None;
     for taint in taints {
-        let Some(toleration) = tolerations.iter().find(|it| tolerates(it, taint)) else {
-            return Patience::None;
+        let Some(found) = tolerations.iter().find(|it| tolerates(it, taint)) else {
+            return Toleration::None;
         };
-        if let Some(seconds) = number(toleration, "/tolerationSeconds") {
+        if let Some(seconds) = number(found, "/tolerationSeconds") {
             let wait = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
             shortest = Some(shortest.map_or(wait, |it: Duration| it.min(wait)));
         }
     }
-    shortest.map_or(Patience::Endless, Patience::For)
+    shortest.map_or(Toleration::Forever, Toleration::For)
 }
 
 fn evict(key: &Key, pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {

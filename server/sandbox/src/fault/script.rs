@@ -333,7 +333,7 @@ mod tests {
     use super::{super::RequestInfo, *};
 
     #[test]
-    fn a_script_says_what_strikes() {
+    fn script_strikes_what_its_rules_name() {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let script = "
             on delete pods shop/web-* 1x -> reset after   # once
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_joins_does_not_move_the_times_of_others() {
+    fn joined_script_does_not_move_the_times_of_others() {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let later = start + SignedDuration::from_secs(60);
         let mut faults = Faults::parse("on get pods until=30s -> 503", start, &[]).unwrap();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_is_not_there_is_named_with_those_that_are() {
+    fn unknown_controller_is_named_with_the_known_ones() {
         let known = ["garbage-collector-controller", "kubelet"];
         let parse = |name: &str| {
             Faults::parse(&format!("at 0s controller {name} off"), Timestamp::UNIX_EPOCH, &known)
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn bad_line_is_named() {
         for text in [
             "x",
             "on",

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_serves_what_it_accepted() {
+    fn definition_serves_the_names_that_it_accepted() {
         let mut definition = json!({
             "metadata": {"name": "widgets.example.com"},
             "spec": {

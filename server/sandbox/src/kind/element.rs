@@ -35,7 +35,7 @@ impl Element {
     }
 
     /// The step as error messages show it: `.spec`, `[name="main"]`, `[="x"]`.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Name(name) => format!(".{name}"),
             Self::Key(keys) => {

@@ -123,7 +123,7 @@ impl<'a> Shape<'a> {
         matches!(self, Self::Field(name) if ALWAYS.contains(&name))
     }
 
-    /// How a list is merged. `items` are some of its items, which tell apart the fields that share a name.
+    /// How a list is merged. `items` are some of its items, which distinguish the fields that share a name.
     pub(crate) fn list(self, items: &[Value]) -> List<'a> {
         let name = match self {
             Self::Field(name) => name,

@@ -23,7 +23,7 @@ const MADE: [&str; 11] = [
 ];
 
 /// Kinds whose controllers create what they own, in this cluster as well.
-const MAKERS: [&str; 7] = [
+const RECREATING_KINDS: [&str; 7] = [
     "CronJob",
     "DaemonSet",
     "Deployment",
@@ -104,10 +104,10 @@ fn is_made(it: &Value, kinds: &HashMap<String, String>) -> bool {
         (kind, object::name(it)),
         ("ServiceAccount", "default") | ("ConfigMap", "kube-root-ca.crt")
     );
-    let maker = object::controller_reference(it)
+    let is_recreated = object::controller_reference(it)
         .and_then(|owner| kinds.get(object::text(owner, &["uid"])))
-        .is_some_and(|kind| MAKERS.contains(&kind.as_str()));
-    MADE.contains(&kind) || by_each_namespace || maker
+        .is_some_and(|kind| RECREATING_KINDS.contains(&kind.as_str()));
+    MADE.contains(&kind) || by_each_namespace || is_recreated
 }
 
 /// Removes what only the other cluster's components could write.

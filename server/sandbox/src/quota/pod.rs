@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_tell_pods_apart() {
+    fn scopes_distinguish_pods() {
         let quota = |scopes: Value| json!({"spec": {"scopes": scopes}});
         let (pods, secrets) =
             (Evaluator::of("", "pods").unwrap(), Evaluator::of("", "secrets").unwrap());

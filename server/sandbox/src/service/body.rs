@@ -29,7 +29,7 @@ struct Flow {
     /// The end that follows these lines.
     end: Option<End>,
     /// Whether the watch has ended, although not everything has arrived yet.
-    told: bool,
+    ended: bool,
     deadline: Instant,
     beat: Instant,
 }
@@ -46,7 +46,7 @@ pub(super) fn watching(shared: &Arc<Shared>, watch: Watch) -> Response<Body> {
         held: VecDeque::new(),
         lines: VecDeque::new(),
         end: None,
-        told: false,
+        ended: false,
     };
     let body = StreamBody::new(stream::unfold(flow, Flow::next));
     let mut response = Response::new(body.boxed_unsync());
@@ -73,7 +73,7 @@ impl Flow {
                 Some(End::Silence) => pending::<()>().await,
                 None => {}
             }
-            if !self.told {
+            if !self.ended {
                 self.ask()?;
             }
             let now = Instant::now();
@@ -82,7 +82,7 @@ impl Flow {
                 self.end = batch.end;
                 continue;
             }
-            let mut until = if self.told { None } else { Some(self.deadline.min(self.beat)) };
+            let mut until = if self.ended { None } else { Some(self.deadline.min(self.beat)) };
             if let Some((arrives, _)) = self.held.front() {
                 until = Some(until.map_or(*arrives, |until| until.min(*arrives)));
             }
@@ -94,7 +94,7 @@ impl Flow {
             };
             tokio::select! {
                 biased;
-                () = self.listener.wait(), if !self.told => {}
+                () = self.listener.wait(), if !self.ended => {}
                 () = sleep => {}
             }
         }
@@ -117,7 +117,7 @@ impl Flow {
         if over {
             batch.end.get_or_insert(End::Whole);
         }
-        self.told = batch.end.is_some();
+        self.ended = batch.end.is_some();
         if !batch.is_empty() {
             let arrives = now + batch.later;
             let last = self.held.back().map_or(arrives, |(last, _)| arrives.max(*last));

@@ -15,57 +15,57 @@ pub(super) struct RevisionSignal(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     /// The number of signals so far, and the revision of the last one.
-    rung: Mutex<(u64, u64)>,
+    last: Mutex<(u64, u64)>,
     waiters: Notify,
 }
 
 /// The receiving side, with the number of signals that it has seen.
 pub(super) struct RevisionListener {
     signal: RevisionSignal,
-    heard: u64,
+    seen: u64,
 }
 
 impl RevisionSignal {
     /// Signals if the revision has changed.
-    pub(super) fn tell(&self, revision: u64) {
-        let mut rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        if rung.1 != revision {
-            *rung = (rung.0 + 1, revision);
+    pub(super) fn signal_change(&self, revision: u64) {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.1 != revision {
+            *last = (last.0 + 1, revision);
             self.0.waiters.notify_waiters();
         }
     }
 
-    pub(super) fn ring(&self) {
-        self.0.rung.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
+    pub(super) fn wake_all(&self) {
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
         self.0.waiters.notify_waiters();
     }
 
     fn count(&self) -> u64 {
-        self.0.rung.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
     pub(super) fn listen(&self) -> RevisionListener {
-        RevisionListener { signal: self.clone(), heard: self.count() }
+        RevisionListener { signal: self.clone(), seen: self.count() }
     }
 }
 
 impl RevisionListener {
     /// Counts all signals so far as seen.
     pub(super) fn mark(&mut self) {
-        self.heard = self.signal.count();
+        self.seen = self.signal.count();
     }
 
     /// Waits for a signal that was not seen.
     pub(super) async fn wait(&mut self) {
         loop {
-            let mut ring = pin!(self.signal.0.waiters.notified());
-            ring.as_mut().enable();
+            let mut notified = pin!(self.signal.0.waiters.notified());
+            notified.as_mut().enable();
             let count = self.signal.count();
-            if count != self.heard {
-                self.heard = count;
+            if count != self.seen {
+                self.seen = count;
                 return;
             }
-            ring.await;
+            notified.await;
         }
     }
 }

@@ -170,7 +170,7 @@ mod tests {
         let numbers = json!([at, -0.0, 0.1 + 0.2, f64::MAX, i64::MIN, u64::MAX]);
         json!({
             "metadata": {"name": *key.name, "uid": at.to_string()},
-            "deed": {"numbers": numbers, "text": "\u{0}\"\u{1f4a5}", "none": null, "empty": [{}, []]},
+            "spec": {"numbers": numbers, "text": "\u{0}\"\u{1f4a5}", "none": null, "empty": [{}, []]},
         })
     }
 
@@ -179,31 +179,31 @@ mod tests {
 
         /// The history returns the same events and states, whatever changes, and however long ago.
         #[test]
-        fn the_past_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
+        fn history_does_not_change(steps in vec((0..20_u8, 0..60_u8), 1..1_200)) {
             let mut store = Store::new();
-            let mut told = vec![];
+            let mut events = vec![];
             let mut states = vec![vec![]];
             let mut forgotten = 0;
-            for (name, deed) in steps {
+            for (name, action) in steps {
                 let key = Key::new("", "pods", "shop", &format!("web-{name}"));
-                let object = object(told.len(), &key);
+                let object = object(events.len(), &key);
                 match store.get(&key) {
-                    _ if deed == 0 => {
-                        forgotten = forgotten.max(told.len() / 3);
+                    _ if action == 0 => {
+                        forgotten = forgotten.max(events.len() / 3);
                         store.compact(1 + forgotten as u64);
                         continue;
                     }
                     None => store.create(&key, object),
-                    Some(_) if deed < 10 => store.remove(&key).unwrap_or_default(),
+                    Some(_) if action < 10 => store.remove(&key).unwrap_or_default(),
                     Some(_) => store.replace(&key, object),
                 };
-                told.extend(store.since(store.revision() - 1).unwrap().map(|one| one.event()));
+                events.extend(store.since(store.revision() - 1).unwrap().map(|one| one.event()));
                 states.push(store.list("", "pods", None).cloned().collect());
             }
-            for from in [forgotten, usize::midpoint(forgotten, told.len()), told.len()] {
+            for from in [forgotten, usize::midpoint(forgotten, events.len()), events.len()] {
                 let revision = 1 + from as u64;
                 let remembered: Vec<_> = store.since(revision).unwrap().map(|one| one.event()).collect();
-                prop_assert_eq!(format!("{remembered:?}"), format!("{:?}", &told[from..]));
+                prop_assert_eq!(format!("{remembered:?}"), format!("{:?}", &events[from..]));
                 prop_assert_eq!(&store.list_at("", "pods", Some("shop"), revision).unwrap(), &states[from]);
             }
             prop_assert!(forgotten == 0 || store.since(forgotten as u64).is_err());

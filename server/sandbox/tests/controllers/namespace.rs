@@ -10,7 +10,7 @@ fn condition(test: &TestCluster, kind: &str) -> Option<String> {
 }
 
 #[test]
-fn every_namespace_gets_its_service_account_and_root_certificate() {
+fn namespaces_get_their_service_account_and_root_certificate() {
     let mut test = TestCluster::new();
     test.namespace("shop");
     assert!(

@@ -501,7 +501,7 @@ fn answered(test: &mut TestCluster, case: &Case, within: i64) -> i64 {
 }
 
 #[test]
-fn every_controller_has_a_case() {
+fn controllers_all_have_a_case() {
     let known: BTreeSet<&str> = cases().iter().map(|it| it.controller).collect();
     let mut all: BTreeSet<&str> = Controllers::built_in_names().collect();
     assert!(all.remove("kube-controller-manager"));

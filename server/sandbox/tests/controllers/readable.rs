@@ -102,7 +102,7 @@ fn object_that_needs_conversion_waits_for_its_webhook() {
     let marked = test.cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());
     assert_eq!(marked.unwrap_err().code, 500);
     happens(&mut test, "webhook widgets.example.com allow");
-    test.until(70, "it is told to go", |it| {
+    test.until(70, "it is terminating", |it| {
         object::is_deleting(it.at("example.com/widgets/shop/w"))
     });
     test.cluster.patch(&Actor::admin(), &key, &free, "").unwrap();

@@ -67,7 +67,7 @@ fn controller_manager_addresses_most_controllers() {
 }
 
 #[test]
-fn every_controller_has_its_own_name() {
+fn controllers_have_distinct_names() {
     let mut test = TestCluster::new();
     let names: std::collections::BTreeSet<_> =
         test.controllers.iter().map(|(name, _)| name).collect();

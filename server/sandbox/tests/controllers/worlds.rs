@@ -34,7 +34,7 @@ fn is_settled(test: &TestCluster) -> bool {
 }
 
 #[test]
-fn every_world_settles_before_its_faults() {
+fn worlds_settle_before_their_faults() {
     for name in sandbox::world::names() {
         let mut test = TestCluster::new();
         sandbox::world::load(&mut test, sandbox::world::text(name).unwrap().0, "").unwrap();
@@ -169,7 +169,7 @@ fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
 }
 
 #[test]
-fn s5_cut_off_keeps_its_disk_until_the_node_is_heard_again() {
+fn s5_cut_off_keeps_its_disk_until_the_node_reports_again() {
     let mut test = load("s5-cut-off");
     test.run(110);
     assert_eq!(stuck(&test, "s5-cut-off"), 1);
@@ -181,7 +181,7 @@ fn s5_cut_off_keeps_its_disk_until_the_node_is_heard_again() {
 }
 
 #[test]
-fn every_incident_can_be_repaired_at_once() {
+fn incidents_can_be_repaired_at_once() {
     for name in ["s1", "s2", "s5", "s5-cut-off"] {
         let mut test = load(name);
         test.run(110);

@@ -67,7 +67,7 @@ pub(crate) async fn create(sandbox: &Sandbox, number: usize) -> Result<(), Box<d
 }
 
 /// The number of events of a type, such as `ADDED`, in a piece of a watch.
-pub(crate) fn told(chunk: &[u8], kind: &str) -> usize {
+pub(crate) fn count_events(chunk: &[u8], kind: &str) -> usize {
     let begin = format!(r#"{{"type":"{kind}""#);
     chunk.split(|byte| *byte == b'\n').filter(|line| line.starts_with(begin.as_bytes())).count()
 }

@@ -13,13 +13,13 @@ use http_body_util::BodyExt;
 use sandbox::service::Body;
 use tokio::time::timeout;
 
-use crowd::{OBJECTS, cluster, create, resident, running, told, watches};
+use crowd::{OBJECTS, cluster, count_events, create, resident, running, watches};
 
 /// The largest memory of the process, in bytes.
 const LIMIT: usize = 200 << 20;
 
 /// The time by the sandbox's clock within which all Pods run.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A watch with the number of its events.
 struct Watcher {
@@ -29,16 +29,16 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn hear(&mut self, frame: Frame<Bytes>) {
+    fn receive(&mut self, frame: Frame<Bytes>) {
         let chunk = frame.into_data().unwrap();
-        self.added += told(&chunk, "ADDED");
-        self.modified += told(&chunk, "MODIFIED");
+        self.added += count_events(&chunk, "ADDED");
+        self.modified += count_events(&chunk, "MODIFIED");
     }
 
     /// Reads everything that has come by now.
     fn catch_up(&mut self) {
         while let Some(frame) = self.body.frame().now_or_never() {
-            self.hear(frame.unwrap().unwrap());
+            self.receive(frame.unwrap().unwrap());
         }
     }
 }
@@ -61,16 +61,16 @@ async fn five_thousand_objects_under_fifty_watches() {
     let run = async {
         while running(&sandbox) < OBJECTS {
             let frame = watchers[0].body.frame().await.unwrap().unwrap();
-            watchers[0].hear(frame);
+            watchers[0].receive(frame);
             watchers.iter_mut().for_each(Watcher::catch_up);
         }
     };
-    timeout(PATIENCE, run).await.unwrap();
+    timeout(TIMEOUT, run).await.unwrap();
     watchers.iter_mut().for_each(Watcher::catch_up);
-    let told = watchers[0].modified;
+    let modified = watchers[0].modified;
     // Each Pod changes at least twice: it is bound, and then it runs.
-    assert!(told >= 2 * OBJECTS, "{told} changes");
-    assert!(watchers.iter().all(|it| it.modified == told && it.added == OBJECTS));
+    assert!(modified >= 2 * OBJECTS, "{modified} changes");
+    assert!(watchers.iter().all(|it| it.modified == modified && it.added == OBJECTS));
     let [_, most] = resident();
     assert!(most > 0, "nothing says how much memory it has");
     assert!(most < LIMIT, "{} MB", most >> 20);

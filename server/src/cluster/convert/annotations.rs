@@ -6,7 +6,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
 };
-use teardown::object::{Annotations, tells_to_keep};
+use teardown::object::{Annotations, asks_to_keep};
 
 /// `metadata.annotations`, reduced to those that are stored.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl<'de> Visitor<'de> for ReadVisitor {
                 | "kustomize.toolkit.fluxcd.io/prune"
                 | "kapp.k14s.io/delete-strategy" => {
                     let value: std::borrow::Cow<'de, str> = map.next_value()?;
-                    if tells_to_keep(&key, &value) {
+                    if asks_to_keep(&key, &value) {
                         read.keep = Some(format!("{key}: {value}").into());
                     }
                 }

@@ -7,7 +7,7 @@ use crate::cluster::fake::{self, Log, Reply, Seen, now, words};
 /// The task with its channels.
 struct Fetcher {
     want: watch::Sender<Wanted>,
-    told: mpsc::Receiver<Observation>,
+    observations: mpsc::Receiver<Observation>,
     log: Log,
     task: JoinHandle<Result<(), HubGone>>,
 }
@@ -18,15 +18,15 @@ impl Fetcher {
         answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
     ) -> Self {
         let (client, log) = fake::client(answer);
-        let (report, told) = Report::channel();
+        let (report, observations) = Report::channel();
         let (want, wanted) = watch::channel(questions(wanted));
         let task = tokio::spawn(fetch(client, report, Chance::default(), wanted));
-        Self { want, told, log, task }
+        Self { want, observations, log, task }
     }
 
     /// The answer to the next question, as text.
     async fn next(&mut self) -> String {
-        match self.told.recv().await {
+        match self.observations.recv().await {
             Some(Observation::Fetched { answer: Ok(answer), .. }) => format!("{answer:?}"),
             Some(Observation::Fetched { answer: Err(problem), .. }) => words(&problem),
             other => format!("{other:?}"),
@@ -99,12 +99,12 @@ async fn events_are_bounded_and_in_order() {
     );
     let mut fetcher = Fetcher::start([pod()], move |_| now(200, body.clone()));
     let Some(Observation::Fetched { answer: Ok(Answer::Events(events)), .. }) =
-        fetcher.told.recv().await
+        fetcher.observations.recv().await
     else {
         panic!("no events")
     };
-    let told: Vec<_> = events.iter().map(|it| (&*it.by, &*it.reason)).collect();
-    assert_eq!(told, [("", ""), ("kubelet", "Killing"), ("kubelet", "FailedKillPod")]);
+    let found: Vec<_> = events.iter().map(|it| (&*it.by, &*it.reason)).collect();
+    assert_eq!(found, [("", ""), ("kubelet", "Killing"), ("kubelet", "FailedKillPod")]);
     assert_eq!(&*events[1].message, "one two");
     assert!(events[2].message.chars().count() <= 512);
     assert_eq!(

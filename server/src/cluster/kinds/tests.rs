@@ -123,7 +123,7 @@ async fn expect(reported: &mut mpsc::Receiver<Observation>, lines: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_kinds_are_reported_before_the_first_list() {
+async fn kinds_are_all_reported_before_the_first_list() {
     let (mut reported, _served, _changed, _tasks) = kinds(&["a.io/v1 as A", "b.io/v1 bs B"]);
     expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "watching bs.b.io v1"]).await;
     let mut lists = [next(&mut reported).await, next(&mut reported).await];

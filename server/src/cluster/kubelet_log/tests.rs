@@ -23,7 +23,7 @@ fn query(node: &str, pods: &[&str]) -> LogQuery {
 /// The task with its channels.
 struct Asking {
     want: watch::Sender<Wanted>,
-    told: mpsc::Receiver<Incoming>,
+    incoming: mpsc::Receiver<Incoming>,
     log: Log,
     task: JoinHandle<Result<(), HubGone>>,
 }
@@ -34,14 +34,14 @@ impl Asking {
         answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
     ) -> Self {
         let (client, log) = fake::client(answer);
-        let (mailbox, told) = mpsc::channel(4);
+        let (mailbox, incoming) = mpsc::channel(4);
         let (want, wanted) = watch::channel(wanted(queries));
         let task = tokio::spawn(query_kubelets(client, mailbox, wanted));
-        Self { want, told, log, task }
+        Self { want, incoming, log, task }
     }
 
     async fn next(&mut self) -> Result<KubeletLog, LogProblem> {
-        match self.told.recv().await {
+        match self.incoming.recv().await {
             Some(Incoming::KubeletAnswered { answer, .. }) => answer,
             other => panic!("{other:?}"),
         }
@@ -84,7 +84,7 @@ macro_rules! recordings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_without_a_log_has_a_meaning() {
+async fn answer_without_a_log_has_a_meaning() {
     let refused = |said: &str| LogProblem::QueryRefused { said: said.into() };
     let unreachable = |said: &str| LogProblem::Unreachable {
         said: format!("error trying to reach service: {said}"),
@@ -238,7 +238,7 @@ async fn task_ends_with_the_hub() {
     drop(asking.want);
     assert_eq!(asking.task.await.unwrap(), Err(HubGone));
     let mut asking = Asking::start(&[query("n1", &["a"])], |_| nothing());
-    asking.told.close();
+    asking.incoming.close();
     assert_eq!(asking.task.await.unwrap(), Err(HubGone));
     assert_eq!(asking.log.lock().unwrap().len(), 1);
 }

@@ -106,7 +106,7 @@ async fn access_review_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_refusal_is_told_from_an_answer_that_predicts_nothing() {
+async fn refusal_is_distinguished_from_an_answer_that_predicts_nothing() {
     let forbidden = "configmaps \"a0\" is forbidden: User \"li\" cannot delete resource \"configmaps\" in API group \"\" in the namespace \"shop\"";
     assert_eq!(answer_to(403, forbidden).await, Answer::Forbidden { said: Some(forbidden.into()) });
     let protected = "namespaces \"default\" is forbidden: this namespace may not be deleted";

@@ -185,7 +185,7 @@ async fn refusal_has_no_effect_and_silence_has_an_unknown_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_that_came_meanwhile_is_told() {
+async fn change_that_came_meanwhile_is_reported() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let is_sent = Arc::new(AtomicBool::new(false));
     let (outcome, _, _) = sent(&call(), move |seen| {

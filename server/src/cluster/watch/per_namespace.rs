@@ -98,7 +98,7 @@ impl PerNamespace<'_> {
             namespaces: namespaces.iter().cloned().collect(),
             message: self.message.clone(),
         };
-        shared.report.tell(observation).await?;
+        shared.report.send(observation).await?;
         for namespace in namespaces {
             if !self.watched.contains_key(&namespace) {
                 let watch = Watch::new(kind.clone(), Some(namespace.clone()), shared.clone());

@@ -85,7 +85,7 @@ impl Guest {
 pub(super) struct Grant {
     id: LinkId,
     /// The link of the session that made this link; `None` if that session has ended without one above it.
-    maker: Option<LinkId>,
+    inviter: Option<LinkId>,
     /// Whether the server printed the link.
     is_printed: bool,
     made: Timestamp,
@@ -166,14 +166,14 @@ impl Ledger {
 
     /// Adds the link that the server prints.
     pub(super) fn print(&mut self, token: Mark, id: LinkId, guest: Guest, now: Timestamp) {
-        let grant = Grant { id, maker: None, is_printed: true, made: now, guest };
+        let grant = Grant { id, inviter: None, is_printed: true, made: now, guest };
         self.add(OpenLink { token, grant, expires: None });
     }
 
     /// Adds the link that a session makes. Its right is at most that of the session.
     pub(super) fn invite(
         &mut self,
-        maker: &Mark,
+        inviter: &Mark,
         token: Mark,
         id: LinkId,
         guest: Guest,
@@ -181,12 +181,12 @@ impl Ledger {
         expires: Option<Timestamp>,
     ) -> Result<(), Failure> {
         // The session may have ended since the request was let in.
-        let maker = &self.sessions.get(maker).ok_or(Failure::NotSignedIn)?.grant;
-        if guest.right > maker.guest.right {
+        let inviter = &self.sessions.get(inviter).ok_or(Failure::NotSignedIn)?.grant;
+        if guest.right > inviter.guest.right {
             return Err(Failure::NotAllowed(guest.right));
         }
-        let maker = Some(maker.id.clone());
-        let grant = Grant { id, maker, is_printed: false, made: now, guest };
+        let inviter = Some(inviter.id.clone());
+        let grant = Grant { id, inviter, is_printed: false, made: now, guest };
         self.add(OpenLink { token, grant, expires });
         Ok(())
     }
@@ -244,15 +244,15 @@ impl Ledger {
         Ok(open)
     }
 
-    /// Removes a session and ends its streams. What it made then belongs to its own maker, so that somebody can still take
+    /// Removes a session and ends its streams. What it made then belongs to its own inviter, so that somebody can still take
     /// that back.
     pub(super) fn end(&mut self, session: &Mark) {
         let Some(Session { grant, ended, .. }) = self.sessions.remove(session) else { return };
         ended.cancel();
         let links = self.links.iter_mut().map(|link| &mut link.grant);
         let sessions = self.sessions.values_mut().map(|session| &mut session.grant);
-        for made in links.chain(sessions).filter(|it| it.maker.as_ref() == Some(&grant.id)) {
-            made.maker.clone_from(&grant.maker);
+        for made in links.chain(sessions).filter(|it| it.inviter.as_ref() == Some(&grant.id)) {
+            made.inviter.clone_from(&grant.inviter);
         }
     }
 
@@ -295,7 +295,7 @@ impl Ledger {
             return Err(Failure::UnknownLink);
         }
         let falls = |grant: &&Grant| {
-            grant.id == link.id || self.makers(grant).any(|maker| *maker == link.id)
+            grant.id == link.id || self.inviters(grant).any(|inviter| *inviter == link.id)
         };
         let fallen: Vec<LinkId> =
             self.grants().filter(falls).map(|grant| grant.id.clone()).collect();
@@ -310,7 +310,7 @@ impl Ledger {
     /// ends itself by signing out.
     fn may_take_back(&self, taker: &Grant, grant: &Grant) -> bool {
         grant.id != taker.id
-            && (taker.is_printed || self.makers(grant).any(|maker| *maker == taker.id))
+            && (taker.is_printed || self.inviters(grant).any(|inviter| *inviter == taker.id))
     }
 
     fn grants(&self) -> impl Iterator<Item = &Grant> {
@@ -319,10 +319,10 @@ impl Ledger {
     }
 
     /// The link with which a link was made, the link with which that one was made, and so on.
-    fn makers<'a>(&'a self, grant: &'a Grant) -> impl Iterator<Item = &'a LinkId> {
-        let next = |id: &&LinkId| self.grants().find(|grant| grant.id == **id)?.maker.as_ref();
+    fn inviters<'a>(&'a self, grant: &'a Grant) -> impl Iterator<Item = &'a LinkId> {
+        let next = |id: &&LinkId| self.grants().find(|grant| grant.id == **id)?.inviter.as_ref();
         // The limit ends the walk if a file that somebody has edited makes a circle.
-        successors(grant.maker.as_ref(), next).take(SESSIONS)
+        successors(grant.inviter.as_ref(), next).take(SESSIONS)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use app::text::{in_doubt, isolated, named, shortened, visible};
+use app::text::{isolated, named, shortened, unknown_reason, visible};
 use teardown::{
     object::ObjectRef, plan::Choice, remedy::RemedyRefusal, unknown_reason::UnknownReason,
 };
@@ -128,7 +128,7 @@ pub(super) const WRONG_NAME: Words = words(
 /// The Pods of a namespace of the plan cannot be seen.
 pub(super) fn pods_hidden(reason: &UnknownReason) -> Words {
     filled(
-        capital(&in_doubt(reason)),
+        capital(&unknown_reason(reason)),
         "Pods that cannot be seen may still need these objects. Nothing was deleted.",
         "Restore the right to list Pods, or wait until they are read again; then make a new plan.",
     )

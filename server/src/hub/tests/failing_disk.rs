@@ -48,7 +48,7 @@ async fn run_waits_for_a_full_disk_and_goes_on_with_the_answers_that_came_meanwh
     assert_eq!(process.hub.journal().await.unwrap().failing, None);
     let written = disk.journal(&run);
     assert!(written.contains(r#""event":"accepted","step":0"#), "{written}");
-    assert!(!written.contains("recovered"), "nothing was in doubt: {written}");
+    assert!(!written.contains("recovered"), "no effect was unknown: {written}");
     assert!(process.task.is_finished().eq(&false));
 }
 

@@ -31,7 +31,7 @@ async fn stale_plan_is_refused_with_the_differences() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_plan_is_made_before_the_cluster_is_listed() {
+async fn plan_is_refused_before_the_cluster_is_listed() {
     let process = Process::start(&Disk::default());
     process.see(vec![Observation::Watching(fixture::kind("pod"))]).await;
     assert_eq!(
@@ -44,7 +44,7 @@ async fn no_plan_is_made_before_the_cluster_is_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_run_starts_while_pods_are_hidden() {
+async fn run_is_refused_while_pods_are_hidden() {
     let process = Process::start(&Disk::default());
     process.list(SHOP).await;
     let plan =

@@ -262,8 +262,8 @@ async fn shown(disk: &Disk) -> String {
     let process = Process::start(disk);
     let mut shown = String::new();
     for run in ["finished", "open", "stopped"].map(RunId::new) {
-        let feed = process.hub.feed(run.clone()).await.unwrap().unwrap();
-        for entry in feed {
+        let event_log = process.hub.event_log(run.clone()).await.unwrap().unwrap();
+        for entry in event_log {
             shown += &format!("{run} {}\n", serde_json::to_string(&entry).unwrap());
         }
         for record in process.records(Topic::Run(run)).await {
@@ -279,7 +279,7 @@ async fn shown(disk: &Disk) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_recorded_version_is_read_as_the_present_one_is() {
+async fn recorded_versions_are_read_as_the_present_one_is() {
     for (version, recording) in RECORDINGS {
         let disk = Disk::default();
         record_all(&disk, version);

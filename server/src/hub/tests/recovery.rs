@@ -52,7 +52,7 @@ async fn run_of_another_cluster_is_neither_shown_steered_nor_continued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_call_is_made_if_the_journal_cannot_be_written() {
+async fn call_is_not_made_if_the_journal_cannot_be_written() {
     struct Full;
     impl Store for Full {
         fn write(&mut self, _: &[Put]) -> Result<(), StoreError> {

@@ -235,12 +235,12 @@ pub(super) fn names(objects: &[&Arc<Object>]) -> Vec<ObjectRef> {
     names
 }
 
-/// The finding where a resource that would tell is hidden.
+/// The finding where the resource that would show it is hidden.
 pub(super) fn cannot_see<'a>(object: &Object, why: &UnknownReason) -> Finding<'a> {
     cannot_see_verdict(object, why).into()
 }
 
-/// The verdict where a resource that would tell is hidden.
+/// The verdict where the resource that would show it is hidden.
 pub(super) fn cannot_see_verdict(object: &Object, why: &UnknownReason) -> Verdict {
     let resource: Arc<str> = match why {
         UnknownReason::Hidden { resource, .. }

@@ -1,12 +1,12 @@
 //! The course of things if nobody acts: what the cluster does by itself about deletions that wait, and by when.
 //!
 //! # Decisions
-//! - A time is told only where a rule of the cluster gives one and the start of the rule was seen. Otherwise the length of the
-//!   wait is told.
-//! - A time that has passed is overdue. It is never told as if it were still to come.
+//! - A time is given only where a rule of the cluster gives one and the start of the rule was seen. Otherwise the length of the
+//!   wait is given.
+//! - A time that has passed is overdue. It is never worded as if it were still to come.
 //! - Where no kube-controller-manager leads, its controllers promise nothing. Where the lease of a node stands still, neither
 //!   does its kubelet.
-//! - The times are those of Kubernetes without flags. A cluster's owner may have set others; the API does not tell.
+//! - The times are those of Kubernetes without flags. A cluster's owner may have set others; the API does not say so.
 //!
 //! # Sources
 //! All in Kubernetes 1.36 unless another module is named.

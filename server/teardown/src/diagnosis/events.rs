@@ -25,11 +25,11 @@ const BLOCKED: usize = 2;
 const EACH: usize = 2;
 /// The most Events of one diagnosis that are shown.
 const ALL: usize = 6;
-/// The Events that are not warnings and tell of an end all the same.
-const TELLING: [&str; 4] =
+/// The Events that are not warnings and report an end all the same.
+const RELEVANT: [&str; 4] =
     ["Killing", "TaintManagerEviction", "DeletingLoadBalancer", "DeletedLoadBalancer"];
 
-/// The objects about which Events may tell more: the root, the first that wait, and the Pods that wait for their volumes.
+/// The objects about which Events may say more: the root, the first that wait, and the Pods that wait for their volumes.
 pub(crate) fn subjects<'a>(
     index: &'a Index,
     graph: &Graph,
@@ -56,7 +56,7 @@ pub(crate) fn subjects<'a>(
 
 /// Adds what Events say.
 pub(super) fn add(diagnosis: &mut Diagnosis, index: &Index, graph: &Graph) {
-    let mut told = Vec::new();
+    let mut evidence = Vec::new();
     let mut unseen: BTreeSet<Evidence> = BTreeSet::new();
     for object in subjects(index, graph, diagnosis) {
         match index.events(object) {
@@ -67,19 +67,21 @@ pub(super) fn add(diagnosis: &mut Diagnosis, index: &Index, graph: &Graph) {
                 unseen.insert(Evidence { of, source, said: String::new(), at: None });
             }
             Some(Ok(events)) => {
-                let telling = |event: &&Event| event.warns || TELLING.contains(&&*event.reason);
-                let latest: Vec<&Event> = events.iter().filter(telling).rev().take(EACH).collect();
+                let is_relevant =
+                    |event: &&Event| event.warns || RELEVANT.contains(&&*event.reason);
+                let latest: Vec<&Event> =
+                    events.iter().filter(is_relevant).rev().take(EACH).collect();
                 let is_root = object.reference() == diagnosis.root;
                 if is_root && latest.iter().any(|event| confirms(&diagnosis.cause, event)) {
                     diagnosis.confidence = Confidence::Confirmed;
                 }
                 unseen.extend(latest.is_empty().then(|| refused(index, object)).flatten());
-                told.extend(latest.into_iter().rev().map(|event| said(object, event)));
+                evidence.extend(latest.into_iter().rev().map(|event| said(object, event)));
             }
         }
     }
-    told.truncate(ALL);
-    diagnosis.evidence.extend(told);
+    evidence.truncate(ALL);
+    diagnosis.evidence.extend(evidence);
     diagnosis.evidence.extend(unseen);
 }
 

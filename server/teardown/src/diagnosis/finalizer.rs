@@ -22,7 +22,7 @@ const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The most programs that were deleted lately whose rights are looked at, the latest ones.
 const ENTITLED: usize = 5;
 
-/// The kinds that tell which program clears a finalizer: the programs, and who may update what.
+/// The kinds that show which program clears a finalizer: the programs, and who may update what.
 const PROGRAMS: [&str; 7] = [
     "deployments.apps",
     "statefulsets.apps",
@@ -95,7 +95,7 @@ pub(crate) fn finisher(
         return Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence));
     }
     // A workload that went lately is blamed only where nothing else can be the program, or where it is known to be: what is
-    // left of its rights tells it from those that merely could have been it.
+    // left of its rights distinguishes it from those that merely could have been it.
     let mut departed = departed(case, object, &finalizer);
     if !possible.is_empty() {
         let is_other_entitled = possible.iter().any(|it| is_entitled(case.index, it, object));

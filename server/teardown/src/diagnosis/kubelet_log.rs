@@ -121,7 +121,7 @@ pub enum KubeletError {
     Network,
     /// Nothing listens on the socket of the driver or the runtime.
     NoConnection,
-    /// Another one, told only by its words.
+    /// Another one, known only by its words.
     Other,
 }
 

@@ -3,7 +3,7 @@
 //! # Decisions
 //! - A log confirms a cause only where it says that the very step fails for which the cause stands. Anything else it says of
 //!   the Pod is shown, and the cause stays inferred: nothing in a log turns a diagnosis to another root.
-//! - A log that cannot be read is told with the reason: a person learns what to switch on, or that the node is out of reach.
+//! - A log that cannot be read is reported with the reason: a person learns what to switch on, or that the node is out of reach.
 //! - Lines that say nothing of the Pod are evidence too: a person who pasted them learns for which words they were searched.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -265,13 +265,13 @@ mod tests {
         let before = diagnosis.clone();
         let problem = LogProblem::Unreachable { said: "no route to host".into() };
         let unread = UnreadLog { problem: problem.clone(), at: fixture::now() };
-        let told = |diagnosis: &mut Diagnosis, pod: &str| {
+        let add = |diagnosis: &mut Diagnosis, pod: &str| {
             let unread = BTreeMap::from([(Uid::new(pod), unread.clone())]);
             add_unread(std::slice::from_mut(diagnosis), &unread);
         };
-        told(&mut diagnosis, "another");
+        add(&mut diagnosis, "another");
         assert_eq!(diagnosis, before);
-        told(&mut diagnosis, UID);
+        add(&mut diagnosis, UID);
         let first = diagnosis.evidence.remove(0);
         assert_eq!(first.source, Source::LogUnread(Box::new(problem)));
         assert_eq!((&*first.of.kind, &*first.of.name), ("Node", "n1"));

@@ -12,26 +12,26 @@ use crate::fixture;
 /// The diagnoses of a fixture as text: cause, root, confidence, then what waits, then the evidence.
 fn diagnoses(text: &str) -> String {
     let index = fixture::index(text);
-    told(&index)
+    describe(&index)
 }
 
-fn told(index: &Index) -> String {
-    let mut told = String::new();
+fn describe(index: &Index) -> String {
+    let mut described = String::new();
     for it in diagnose(index, &Graph::of(index), fixture::now()) {
         let state = if it.stuck { "stuck" } else { "waits" };
-        writeln!(told, "{} at {} ({:?}, {state})", it.cause.name(), it.root, it.confidence)
+        writeln!(described, "{} at {} ({:?}, {state})", it.cause.name(), it.root, it.confidence)
             .unwrap();
         for waiting in &it.waiting {
             let on = waiting
                 .on
                 .map(|(on, link)| format!(" for {:?} of {}", link, it.waiting[on].object));
-            writeln!(told, "  {}{}", waiting.object, on.unwrap_or_default()).unwrap();
+            writeln!(described, "  {}{}", waiting.object, on.unwrap_or_default()).unwrap();
         }
         for object in &it.impact.replacements_blocked {
-            writeln!(told, "  ! no replacement of {object}").unwrap();
+            writeln!(described, "  ! no replacement of {object}").unwrap();
         }
         for object in &it.impact.without_endpoints {
-            writeln!(told, "  ! no endpoints of {object}").unwrap();
+            writeln!(described, "  ! no endpoints of {object}").unwrap();
         }
         for fact in &it.evidence {
             let source = match &fact.source {
@@ -52,10 +52,10 @@ fn told(index: &Index) -> String {
                 Source::LogUnread(problem) => format!("log unread: {problem:?}"),
                 Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
-            writeln!(told, "  - {}: {source} {}", fact.of, fact.said).unwrap();
+            writeln!(described, "  - {}: {source} {}", fact.of, fact.said).unwrap();
         }
     }
-    told
+    described
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn finalizer_whose_operator_was_deleted_names_the_operator() {
     let deleted =
         crate::observation::Observation::Deleted { kind: operator.kind, uid: operator.uid };
     index.apply([deleted], fixture::now());
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     finisherGone at Topic  (Inferred, waits)
       Topic s4/orders
       CustomResourceDefinition topics.queue.example for Instance of Topic s4/orders
@@ -332,7 +332,7 @@ fn hidden_pods_are_never_no_cause() {
         message: "forbidden".into(),
     };
     index.apply([hidden], fixture::now());
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)
       PersistentVolumeClaim shop/data
     "#);
@@ -349,8 +349,8 @@ fn pod_that_its_replica_set_replaces_at_once_blocks_no_replacement() {
         pod shop/db-0 owner=sts/db node=n1 deleted=400 grace=30 containers=db:running
         pod shop/db-1 owner=sts/db node=n1 deleted=400 grace=30 containers=db:running
     ";
-    let told = diagnoses(text);
-    let harm: Vec<&str> = told.lines().filter(|line| line.contains('!')).collect();
+    let described = diagnoses(text);
+    let harm: Vec<&str> = described.lines().filter(|line| line.contains('!')).collect();
     assert_eq!(harm, ["  ! no replacement of StatefulSet shop/db"]);
     let none = diagnoses(&text.replace("db replicas=1", "db replicas=0"));
     assert!(!none.contains('!'), "{none}");
@@ -370,8 +370,8 @@ fn replacement_that_waits_for_the_disk_of_the_old_pod_is_harm() {
         attachment a1 volume=pv node=n1 attacher=disk.example
     ";
     let harm = |text: &str| {
-        let told = diagnoses(text);
-        told.lines().filter(|line| line.contains('!')).map(str::to_owned).collect::<Vec<_>>()
+        let described = diagnoses(text);
+        described.lines().filter(|line| line.contains('!')).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(harm(text), ["  ! no replacement of Deployment shop/one"]);
     assert_eq!(harm(&text.replace("volume=pv node=n1", "volume=pv node=n2")), [""; 0]);
@@ -408,7 +408,7 @@ fn hidden_nodes_attachments_and_roles_are_never_no_cause() {
             message: "forbidden".into(),
         };
         index.apply([hidden], fixture::now());
-        told(&index)
+        describe(&index)
     };
     insta::assert_snapshot!(hidden("pod shop/a node=n1 deleted=400 grace=30 containers=web:running", "nodes"), @r#"
     cannotSee at Pod shop/a (Unknown, stuck)
@@ -436,13 +436,13 @@ fn hidden_nodes_attachments_and_roles_are_never_no_cause() {
 
 #[test]
 fn pod_that_never_started_is_not_said_to_run_or_to_have_ended() {
-    let told = diagnoses(
+    let described = diagnoses(
         "
         node n1
         pod shop/a node=n1 deleted=400 grace=30 phase=Pending containers=init:terminated,web:waiting
     ",
     );
-    assert!(told.starts_with("neverStarted at Pod shop/a"), "{told}");
+    assert!(described.starts_with("neverStarted at Pod shop/a"), "{described}");
 }
 
 #[test]
@@ -457,20 +457,23 @@ fn application_that_went_lately_is_not_taken_for_the_operator() {
     let web = fixture::object("deploy shop/web");
     let deleted = crate::observation::Observation::Deleted { kind: web.kind, uid: web.uid };
     index.apply([deleted], fixture::now());
-    assert!(!told(&index).contains("web"), "{}", told(&index));
+    assert!(!describe(&index).contains("web"), "{}", describe(&index));
 }
 
 #[test]
 fn pod_of_a_job_waits_for_its_node_before_the_job_counts_it() {
-    let told = diagnoses("
+    let described = diagnoses("
         node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
         pod shop/a node=n1 deleted=400 grace=30 containers=web:running finalizers=batch.kubernetes.io/job-tracking
     ");
-    assert!(told.starts_with("nodeSilent") && !told.contains("controllerSilent"), "{told}");
+    assert!(
+        described.starts_with("nodeSilent") && !described.contains("controllerSilent"),
+        "{described}"
+    );
 }
 
 #[test]
-fn operator_that_is_gone_is_told_from_a_neighbour_by_the_rights_that_it_left() {
+fn operator_that_is_gone_is_distinguished_from_a_neighbour_by_the_rights_that_it_left() {
     let text = "
         Topic.queue.example s4/orders of=queue deleted=200 finalizers=queue.example/topic
         crd topics.queue.example defines=Topic.queue.example of=queue
@@ -486,17 +489,17 @@ fn operator_that_is_gone_is_told_from_a_neighbour_by_the_rights_that_it_left() {
         let deleted =
             crate::observation::Observation::Deleted { kind: program.kind, uid: program.uid };
         index.apply([deleted], fixture::now());
-        told(&index)
+        describe(&index)
     };
-    let told = gone(text, "deploy s4/runner uses=account:runner");
-    assert!(told.starts_with("finisherGone at Topic"), "{told}");
-    assert!(told.contains("- Deployment s4/runner: deleted"), "{told}");
+    let described = gone(text, "deploy s4/runner uses=account:runner");
+    assert!(described.starts_with("finisherGone at Topic"), "{described}");
+    assert!(described.contains("- Deployment s4/runner: deleted"), "{described}");
     // One that had no such right is not taken for it, and where nothing of the rights is left, it is not known.
     let without = text.replace("accounts=s4/runner", "accounts=s4/other");
-    let told = gone(&without, "deploy s4/web uses=account:web");
-    assert!(told.starts_with("finisherUnknown at Topic"), "{told}");
-    let told = gone(&without, "deploy s4/runner uses=account:runner");
-    assert!(told.starts_with("finisherUnknown at Topic"), "{told}");
+    let described = gone(&without, "deploy s4/web uses=account:web");
+    assert!(described.starts_with("finisherUnknown at Topic"), "{described}");
+    let described = gone(&without, "deploy s4/runner uses=account:runner");
+    assert!(described.starts_with("finisherUnknown at Topic"), "{described}");
 }
 
 #[test]
@@ -514,12 +517,12 @@ fn kind_whose_converter_is_down_is_the_cause_of_its_objects_and_its_definition()
     };
     let said = "conversion webhook for example.com/v1, Kind=Widget failed: Post \"https://c.ops.svc\": no endpoints available";
     index.apply([hidden(said)], fixture::now());
-    let down = told(&index);
+    let down = describe(&index);
     let head = "conversionDown at CustomResourceDefinition widgets.example.com (Confirmed";
     assert!(down.contains(head), "{down}");
     assert!(!down.contains("cannotSee"), "{down}");
     index.apply([hidden("widgets is forbidden")], fixture::now());
-    let forbidden = told(&index);
+    let forbidden = describe(&index);
     assert!(
         !forbidden.contains("conversionDown") && forbidden.contains("cannotSee"),
         "{forbidden}"

@@ -52,7 +52,7 @@ mod tests {
     };
 
     #[test]
-    fn only_kinds_of_the_card_are_told_and_only_after_half_a_minute() {
+    fn only_kinds_of_the_card_are_listed_and_only_after_half_a_minute() {
         let mut index = fixture::index(
             "node n1\npod shop/a node=n1 deleted=400 grace=30 containers=web:running\ncm shop/c",
         );
@@ -63,7 +63,7 @@ mod tests {
             index.apply([hidden], since(seconds));
         }
         let found = diagnose(&index, &Graph::of(&index), fixture::now());
-        let told = unanswered(&index, &found[0], fixture::now());
-        assert_eq!(told, [("nodes".to_owned(), since(31))]);
+        let listed = unanswered(&index, &found[0], fixture::now());
+        assert_eq!(listed, [("nodes".to_owned(), since(31))]);
     }
 }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::Index;
 use crate::object::{Kind, Object};
 
-/// The fewest completed deletions of a kind that tell anything.
+/// The fewest completed deletions of a kind that are a basis for an estimate.
 const FEWEST: usize = 20;
 /// The latest ones that are remembered of each kind.
 const KEPT: usize = 100;

@@ -1,5 +1,5 @@
-//! Tells a Pod whose containers have ended from one that is gone from the API alone, and a volume that is released from one
-//! that a node may still write to.
+//! Distinguishes a Pod whose containers have ended from one that is gone from the API alone, and a volume that is released
+//! from one that a node may still write to.
 //!
 //! # Decisions
 //! - The kubelet reports that the containers have ended, and then removes the Pod. A DELETED event for a Pod without that

@@ -1,4 +1,4 @@
-//! Tells what is visible from what is hidden: "is it gone?" has three answers, and a hidden kind proves nothing.
+//! Distinguishes what is visible from what is hidden: "is it gone?" has three answers, and a hidden kind proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -124,8 +124,8 @@ impl Index {
             && self.undefined.contains(&(kind.group.clone(), kind.kind.clone()))
     }
 
-    /// Checks that every namespaced kind is visible in this namespace, so that an empty namespace can be told from one
-    /// with hidden content.
+    /// Checks that every namespaced kind is visible in this namespace, so that an empty namespace can be distinguished from
+    /// one with hidden content.
     ///
     /// # Errors
     /// The first reason why a kind is not visible.

@@ -9,15 +9,15 @@ pub struct Annotations {
     pub release: Option<(Arc<str>, Arc<str>)>,
     /// The application in Argo CD's `argocd.argoproj.io/tracking-id`.
     pub application: Option<Arc<str>>,
-    /// The annotation that tells the tool which installed the object not to delete it, as `key: value`.
+    /// The annotation that asks the tool which installed the object not to delete it, as `key: value`.
     pub keep: Option<Arc<str>>,
 }
 
-/// Whether an annotation tells a tool not to delete the object: Helm, Argo CD, Flux and kapp have one each.
+/// Whether an annotation asks a tool not to delete the object: Helm, Argo CD, Flux and kapp have one each.
 ///
 /// Sources: `helm.sh/helm/v3/pkg/action/resource_policy.go`, Argo CD's `docs/user-guide/sync-options.md`, Flux's
 /// `docs/components/kustomize/kustomizations`, kapp's `apply-ordering` and `apply` pages.
-pub fn tells_to_keep(key: &str, value: &str) -> bool {
+pub fn asks_to_keep(key: &str, value: &str) -> bool {
     let is_option = |option: &str| value.split(',').any(|it| it.trim() == option);
     match key {
         "helm.sh/resource-policy" => value.trim().eq_ignore_ascii_case("keep"),
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tools_annotation_keeps_and_a_near_miss_does_not() {
+    fn annotation_of_a_tool_keeps_and_a_near_miss_does_not() {
         for (key, value, keeps) in [
             ("helm.sh/resource-policy", "keep", true),
             ("helm.sh/resource-policy", " Keep ", true),
@@ -46,7 +46,7 @@ mod tests {
             ("kapp.k14s.io/delete-strategy", "orphan", true),
             ("example.com/resource-policy", "keep", false),
         ] {
-            assert_eq!(tells_to_keep(key, value), keeps, "{key}: {value}");
+            assert_eq!(asks_to_keep(key, value), keeps, "{key}: {value}");
         }
     }
 }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_written_back_unchanged() {
+    fn text_is_written_back_unchanged() {
         let texts = [
             "0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f",
             "0B51C9D1-77AA-4C1E-9F8A-1F2F3F4F5F6F",

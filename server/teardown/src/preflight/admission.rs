@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Webhooks that are asked about a DELETE of the plan, or when its finalizers are cleared, and whose Service has no ready Pod.
-/// Those that are called by URL are outside the cluster; only a dry run tells about them.
+/// Those that are called by URL are outside the cluster; only a dry run shows whether they answer.
 pub(super) fn webhooks_down(subject: &Subject<'_>, notes: &mut Notes) {
     let mut serving = HashMap::new();
     let mut configurations: Vec<_> = subject

@@ -29,24 +29,24 @@ fn preflight_of(index: &Index, plan: &Plan) -> Preflight {
 
 /// The notes of the plan of the unit `shop`: severity, finding and objects.
 fn notes(text: &str) -> String {
-    told(&fixture::index(text))
+    describe(&fixture::index(text))
 }
 
-fn told(index: &Index) -> String {
-    told_of(&preflight_of(index, &plan_of(index)).view())
+fn describe(index: &Index) -> String {
+    describe_view(&preflight_of(index, &plan_of(index)).view())
 }
 
-fn told_of(view: &PreflightView) -> String {
-    let mut told = String::new();
+fn describe_view(view: &PreflightView) -> String {
+    let mut described = String::new();
     for note in &view.notes {
         let objects: Vec<String> = note.objects.iter().map(ToString::to_string).collect();
         let code = short(&note.code);
-        writeln!(told, "{:?} {code}: {}", note.severity, objects.join(", ")).unwrap();
+        writeln!(described, "{:?} {code}: {}", note.severity, objects.join(", ")).unwrap();
     }
-    told
+    described
 }
 
-/// A finding with the parameters that tell it apart.
+/// A finding with the parameters that distinguish it.
 fn short(code: &NoteCode) -> String {
     match code {
         NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, .. } => {
@@ -176,10 +176,10 @@ fn kind_without_the_verb_delete_is_said_and_not_asked_about() {
         Widget shop/b of=shop
     ",
     );
-    insta::assert_snapshot!(told(&index), @"");
+    insta::assert_snapshot!(describe(&index), @"");
     let resources = [String::from("widgets.example.com")].into();
     index.apply([Observation::Undeletable(resources)], fixture::now());
-    insta::assert_snapshot!(told(&index), @"Refusal widgets.example.com has no delete: Widget shop/b");
+    insta::assert_snapshot!(describe(&index), @"Refusal widgets.example.com has no delete: Widget shop/b");
     let asked: Vec<String> = preflight_of(&index, &plan_of(&index))
         .questions()
         .iter()
@@ -345,7 +345,7 @@ fn kind_that_is_hidden_holds_the_namespaces_of_the_plan() {
         hidden("nodes", HiddenCause::Forbidden),
     ];
     index.apply(observed, fixture::now());
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     Refusal stale.example.com/v1 is down: Namespace shop
     Refusal Hidden { resource: "secrets", namespace: None, message: Code(Stale) }: Namespace shop
     "#);
@@ -392,7 +392,7 @@ fn budgets_of_the_pods_are_information() {
 }
 
 #[test]
-fn a_view_is_bounded_and_counts_what_it_leaves_off() {
+fn view_is_bounded_and_counts_what_it_leaves_off() {
     let mut text = String::from("ns shop of=shop\n");
     for number in 0..30 {
         writeln!(text, "Widget shop/a{number:02} of=shop finalizers=example.com/same").unwrap();

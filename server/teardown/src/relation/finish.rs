@@ -3,7 +3,7 @@
 //!
 //! # Decisions
 //! - Candidates are the workloads whose ServiceAccount may update or patch the object, by a rule that names its resource;
-//!   only where there are none, those that a rule with `*` lets do so, for they may change anything and tell nothing.
+//!   only where there are none, those that a rule with `*` lets do so, for they may change anything and show nothing.
 //! - Of several candidates the one that the finalizer's project ships is chosen, then the only one in the unit or release of
 //!   the object's definition. A single candidate is the finisher.
 //! - Where no one is chosen, each candidate is a *possible* finisher. It goes later, where that closes no cycle, and that is

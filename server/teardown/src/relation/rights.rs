@@ -1,5 +1,5 @@
 //! The rights by which a ServiceAccount may remove a finalizer: to update or patch a resource, or its `/finalizers`. The right
-//! to a `/status` tells which controller answers for a kind.
+//! to a `/status` shows which controller answers for a kind.
 
 use std::{collections::HashMap, sync::Arc};
 

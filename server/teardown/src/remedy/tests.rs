@@ -30,29 +30,29 @@ fn code<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// The remedies as text: harm and act, then needs, reach, losses, undo, then the commands.
-fn told(index: &Index) -> String {
-    let mut told = String::new();
+fn describe(index: &Index) -> String {
+    let mut described = String::new();
     for (diagnosis, remedies) in found(index) {
-        writeln!(told, "{} at {}", diagnosis.cause.name(), diagnosis.root).unwrap();
+        writeln!(described, "{} at {}", diagnosis.cause.name(), diagnosis.root).unwrap();
         for it in remedies {
             let target = it.target.as_ref().map(|target| format!(" → {target}"));
-            writeln!(told, "  {:?}: {}{}", it.harm, code(&it.act), target.unwrap_or_default())
+            writeln!(described, "  {:?}: {}{}", it.harm, code(&it.act), target.unwrap_or_default())
                 .unwrap();
             if let Some(why) = &it.withheld {
-                writeln!(told, "    withheld: {}", code(why)).unwrap();
+                writeln!(described, "    withheld: {}", code(why)).unwrap();
             }
             for need in &it.needs {
-                writeln!(told, "    needs {} {:?}", code(&need.code), need.holds).unwrap();
+                writeln!(described, "    needs {} {:?}", code(&need.code), need.holds).unwrap();
             }
             let reaches = it.reaches.objects.iter().map(ToString::to_string);
             for reached in reaches.chain(it.reaches.resources.iter().cloned()) {
-                writeln!(told, "    reaches {reached}").unwrap();
+                writeln!(described, "    reaches {reached}").unwrap();
             }
             for loss in it.loses.iter().map(code) {
-                writeln!(told, "    loses {loss}").unwrap();
+                writeln!(described, "    loses {loss}").unwrap();
             }
             if let Some(undo) = it.undo {
-                writeln!(told, "    undo {}", code(&undo)).unwrap();
+                writeln!(described, "    undo {}", code(&undo)).unwrap();
             }
             for (command, line) in it.lines("prod") {
                 let sign = match command.purpose {
@@ -65,11 +65,11 @@ fn told(index: &Index) -> String {
                     Place::Kubectl => String::new(),
                     Place::Node(node) => format!("[{node}] "),
                 };
-                writeln!(told, "    {sign} {place}{line}").unwrap();
+                writeln!(described, "    {sign} {place}{line}").unwrap();
             }
         }
     }
-    told
+    described
 }
 
 fn hide(index: &mut Index, resource: &str) {
@@ -103,7 +103,7 @@ const SILENT: &str = "
 
 #[test]
 fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
-    insta::assert_snapshot!(told(&fixture::index(SILENT)), @r#"
+    insta::assert_snapshot!(describe(&fixture::index(SILENT)), @r#"
     nodeSilent at Node n1
       None: startNode:node:n1,provider:aws:///i-1 → Node n1
         ? kubectl --context=prod describe nodes/n1
@@ -208,7 +208,7 @@ fn machine_that_the_cloud_says_is_off_counts_as_proof() {
 
 #[test]
 fn mount_is_freed_and_a_pod_is_forced_last() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         node n1
         pvc shop/data volume=pv
         pod shop/a uid=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
@@ -351,7 +351,7 @@ fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
 }
 
 #[test]
-fn every_remedy_is_one_change_and_comes_in_order_of_harm() {
+fn remedies_are_one_change_each_in_order_of_harm() {
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
     for (diagnosis, remedies) in found(&fixture::index(&everything)) {
         assert!(!remedies.is_empty(), "no remedy for {}", diagnosis.id);

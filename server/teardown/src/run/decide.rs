@@ -428,7 +428,7 @@ impl Run {
                 .push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
         }
         if is_postponed(progress, context.index, context.now)
-            && !context.is_cause_changed(step, progress)
+            && context.find_cause_change(step, progress).is_none()
         {
             return;
         }

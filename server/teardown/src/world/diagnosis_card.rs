@@ -44,7 +44,7 @@ pub fn diagnosis_card<'a>(
     for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
         (&attempt.id, attempt.is_open()).hash(&mut hasher);
     }
-    // Half of it is enough to tell two states of one card apart.
+    // Half of it is enough to distinguish two states of one card.
     let stamp = hasher.finish() as u32;
     DiagnosisCard { diagnosis: Arc::new(diagnosis.clone()), contact, before, course, stamp }
 }

@@ -249,7 +249,7 @@ fn unit_that_is_gone_shows_its_runs_and_the_cluster() {
 }
 
 #[test]
-fn every_object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
+fn object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
     let text = format!("{SHOPS}\n cm shop/kube-root-ca.crt\n endpoints shop/web");
     let index = fixture::index(&text);
     let graph = Graph::of(&index);

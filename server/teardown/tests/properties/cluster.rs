@@ -37,7 +37,7 @@ impl Rng {
     }
 }
 
-/// The true state of the cluster, and the events that nobody has been told yet.
+/// The true state of the cluster, and the events that were not delivered yet.
 pub(crate) struct Cluster {
     objects: BTreeMap<Uid, Object>,
     planned: BTreeMap<Uid, BTreeSet<Uid>>,
@@ -114,12 +114,12 @@ impl Cluster {
 
     /// Some of the pending events, each kind in its order.
     pub(crate) fn deliver_events(&mut self, rng: &mut Rng) -> Vec<Observation> {
-        let mut told = Vec::new();
+        let mut delivered = Vec::new();
         for queue in self.pending.values_mut() {
             let count = rng.below(queue.len() as u64 + 1) as usize;
-            told.extend(queue.drain(..count));
+            delivered.extend(queue.drain(..count));
         }
-        told
+        delivered
     }
 
     fn note(&mut self, observation: Observation) {
@@ -233,8 +233,8 @@ impl Cluster {
         }
         if object.deletion.is_none() {
             object.deletion = Some(Box::new(Deletion { at: now, grace: 0 }));
-            let told = Observation::Applied(Box::new(object.clone()));
-            self.note(told);
+            let observation = Observation::Applied(Box::new(object.clone()));
+            self.note(observation);
         }
     }
 

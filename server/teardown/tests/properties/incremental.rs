@@ -128,9 +128,9 @@ const OBJECTS: &[&[&str]] = &[
     ],
 ];
 
-/// Something that happens to the index.
+/// An operation on the index: a change or a query.
 #[derive(Clone, Debug)]
-enum Happening {
+enum Operation {
     /// An object comes or changes.
     Apply(usize, usize),
     /// An object goes.
@@ -141,20 +141,20 @@ enum Happening {
     Hide(usize, bool),
     /// The kind of an object is no longer served.
     Withdraw(usize),
-    /// Somebody looks.
-    Look,
+    /// The derived state is queried.
+    Query,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn operation() -> impl Strategy<Value = Operation> {
     let state = || (0..OBJECTS.len(), 0usize..4);
     prop_oneof![
-        8 => state().prop_map(|(object, state)| Happening::Apply(object, state)),
-        3 => state().prop_map(|(object, state)| Happening::Delete(object, state)),
+        8 => state().prop_map(|(object, state)| Operation::Apply(object, state)),
+        3 => state().prop_map(|(object, state)| Operation::Delete(object, state)),
         1 => (0..OBJECTS.len(), prop::collection::vec(state(), 0..30))
-            .prop_map(|(object, states)| Happening::List(object, states)),
-        1 => (0..OBJECTS.len(), any::<bool>()).prop_map(|(object, hide)| Happening::Hide(object, hide)),
-        1 => (0..OBJECTS.len()).prop_map(Happening::Withdraw),
-        4 => Just(Happening::Look),
+            .prop_map(|(object, states)| Operation::List(object, states)),
+        1 => (0..OBJECTS.len(), any::<bool>()).prop_map(|(object, hide)| Operation::Hide(object, hide)),
+        1 => (0..OBJECTS.len()).prop_map(Operation::Withdraw),
+        4 => Just(Operation::Query),
     ]
 }
 
@@ -163,16 +163,16 @@ fn state_of(object: usize, state: usize) -> Object {
     fixture::object(states[state % states.len()])
 }
 
-fn observation(happening: &Happening) -> Option<Observation> {
-    Some(match happening {
-        Happening::Apply(object, state) => {
+fn observation(operation: &Operation) -> Option<Observation> {
+    Some(match operation {
+        Operation::Apply(object, state) => {
             Observation::Applied(Box::new(state_of(*object, *state)))
         }
-        Happening::Delete(object, state) => {
+        Operation::Delete(object, state) => {
             let Object { kind, uid, .. } = state_of(*object, *state);
             Observation::Deleted { kind, uid }
         }
-        Happening::List(object, states) => {
+        Operation::List(object, states) => {
             let kind = state_of(*object, 0).kind;
             let mut objects: Vec<Object> = Vec::new();
             for listed in states.iter().map(|(object, state)| state_of(*object, *state)) {
@@ -183,7 +183,7 @@ fn observation(happening: &Happening) -> Option<Observation> {
             }
             Observation::Listed { kind, objects }
         }
-        Happening::Hide(object, hide) => {
+        Operation::Hide(object, hide) => {
             let resource = state_of(*object, 0).kind.resource();
             let (cause, message) = (HiddenCause::Forbidden, "forbidden".into());
             if *hide {
@@ -192,8 +192,8 @@ fn observation(happening: &Happening) -> Option<Observation> {
                 Observation::Visible { resource }
             }
         }
-        Happening::Withdraw(object) => Observation::Withdrawn(state_of(*object, 0).kind),
-        Happening::Look => return None,
+        Operation::Withdraw(object) => Observation::Withdrawn(state_of(*object, 0).kind),
+        Operation::Query => return None,
     })
 }
 
@@ -237,7 +237,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(600) })]
     #[test]
     fn followed_state_equals_state_computed_from_scratch(
-        happenings in prop::collection::vec(happening(), 1..120),
+        operations in prop::collection::vec(operation(), 1..120),
     ) {
         let (mut index, mut derived) = (Index::default(), Derived::default());
         let mut cards = UnitCards::default();
@@ -249,8 +249,8 @@ proptest! {
         // Half of the objects are there from the start.
         let first = OBJECTS.iter().step_by(2).map(|states| object(states[0]));
         index.apply(first.map(|it| Observation::Applied(Box::new(it))), now());
-        for happening in happenings.iter().chain([&Happening::Look]) {
-            match observation(happening) {
+        for operation in operations.iter().chain([&Operation::Query]) {
+            match observation(operation) {
                 Some(observation) => index.apply([observation], now()),
                 None => {
                     derived.follow(&mut index, now());

@@ -205,7 +205,7 @@ fn is_held_by_pods(
     planned: &BTreeSet<String>,
     ancestry: &Ancestry<'_>,
 ) -> bool {
-    // Once a workload is gone, its plan and the owners of its Pods tell which Pods are left. These are being deleted.
+    // Once a workload is gone, its plan and the owners of its Pods show which Pods are left. These are being deleted.
     let waits_for_pods = list(step, "/after").iter().any(|it| it["phase"] == "podsGone");
     let is_going = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
     state.within("Pod", namespace(object)).any(|pod| {

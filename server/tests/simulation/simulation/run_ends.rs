@@ -19,8 +19,9 @@ impl Simulation {
         Observer { transcript, sandbox }
     }
 
-    /// Whether every run has ended, and a new reader of its page sees that.
-    pub(super) async fn is_over(&mut self) -> bool {
+    /// Reads the page of each run that has ended. Returns whether every run has ended, and a new reader of its page sees
+    /// that.
+    pub(super) async fn read_run_ends(&mut self) -> bool {
         let mut is_over = true;
         for (run, has_ended) in self.environment.disk.runs() {
             if has_ended && !self.run_ends.contains_key(&run) {

@@ -166,8 +166,8 @@ fn state(claim: &Value) -> String {
         ("allocated", allocated),
         ("reserved", allocated && length(&claim["status"]["reservedFor"]) > 0),
     ];
-    let told = states.into_iter().filter(|(_, is_so)| *is_so).map(|(state, _)| state);
-    told.collect::<Vec<_>>().join(",")
+    let states = states.into_iter().filter(|(_, is_so)| *is_so).map(|(state, _)| state);
+    states.collect::<Vec<_>>().join(",")
 }
 
 /// The parameters of a policy binding (`paramRef`).
@@ -217,7 +217,7 @@ mod tests {
     use super::super::tests::{NOW, cells, check};
 
     #[test]
-    fn an_api_service_says_why_it_does_not_answer() {
+    fn api_service_shows_why_it_does_not_answer() {
         let condition = |status: &str, reason: &str| json!({"conditions": [{"type": "Available", "status": status, "reason": reason}]});
         let service = json!({"namespace": "shop", "name": "api"});
         for (service, status, expected) in [
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_says_what_it_decides_by() {
+    fn admission_policy_shows_its_columns() {
         let group = "admissionregistration.k8s.io";
         for (spec, expected) in [
             (json!({}), json!([0, "<unset>"])),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_to_devices_says_how_far_it_is() {
+    fn resource_claim_shows_its_state() {
         let allocation = json!({"devices": {}});
         for (deleted, status, expected) in [
             (false, json!({}), "pending"),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_says_what_it_has() {
+    fn flow_schema_and_priority_level_show_their_columns() {
         let (group, age, none) = ("flowcontrol.apiserver.k8s.io", "<unknown>", "<none>");
         let mut schema = json!({
             "metadata": {"name": "a"},
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_was_decided() {
+    fn certificate_request_shows_its_conditions() {
         let none = "<none>";
         for (spec, status, expected) in [
             (json!({}), json!({}), json!([none, "", none, "Pending"])),

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn less_is_told_of_what_is_longer_ago() {
+    fn longer_durations_are_less_precise() {
         let (minute, hour, day) = (60, 3_600, 86_400);
         for (seconds, expected) in [
             (i64::MIN, "<invalid>"),

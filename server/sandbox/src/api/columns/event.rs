@@ -89,7 +89,7 @@ mod tests {
     use super::super::tests::{cells, check};
 
     #[test]
-    fn an_event_says_the_same_in_both_groups() {
+    fn event_has_equal_columns_in_both_groups() {
         let of_core = json!({
             "metadata": {"name": "a.1"}, "type": "Normal", "reason": "Killing", "message": " Stopping\n",
             "involvedObject": {"kind": "Pod", "name": "a", "fieldPath": "spec.containers{c}"},
@@ -113,8 +113,8 @@ mod tests {
         other["series"] = json!({"count": 7, "lastObservedTime": "2026-01-01T00:59:30.000000Z"});
         let columns = ["Last Seen", "First Seen", "Count"];
         check("events.k8s.io", "events", &columns, &other, &json!(["30s", "2m", 7]));
-        let told = ["Last Seen", "Object", "Source", "First Seen", "Count"];
+        let columns = ["Last Seen", "Object", "Source", "First Seen", "Count"];
         let nothing = json!(["<unknown>", "", "", "<unknown>", 1]);
-        check("", "events", &told, &json!({}), &nothing);
+        check("", "events", &columns, &json!({}), &nothing);
     }
 }

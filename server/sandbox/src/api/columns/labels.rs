@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selector_is_told_by_key() {
+    fn selector_is_formatted_by_key() {
         let wanted = |operator: &str, values: Value| json!({"matchExpressions": [{"key": "b", "operator": operator, "values": values}]});
         for (selector, expected) in [
             (json!(null), "<none>"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_structure_is_told_as_go_does() {
+    fn structure_is_formatted_as_in_go() {
         let selector = json!({
             "matchLabels": {"a": "1"},
             "matchExpressions": [{"key": "b", "operator": "In", "values": ["x", "y"]}],

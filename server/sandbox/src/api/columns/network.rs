@@ -194,7 +194,7 @@ mod tests {
     use super::super::tests::check;
 
     #[test]
-    fn a_service_says_where_it_is_reached() {
+    fn service_shows_its_addresses() {
         let columns = ["Type", "Cluster-IP", "External-IP", "Port(s)", "Selector"];
         let none = "<none>";
         let ingress = json!({"loadBalancer": {"ingress": [

@@ -68,7 +68,7 @@ mod tests {
     use super::super::tests::{cells, check};
 
     #[test]
-    fn a_node_says_what_it_is_and_where() {
+    fn node_shows_its_roles_and_addresses() {
         let (age, none, unknown) = ("<unknown>", "<none>", "<unknown>");
         let mut node = json!({"metadata": {"name": "a"}, "spec": {"unschedulable": true}});
         let status = "Unknown,SchedulingDisabled";

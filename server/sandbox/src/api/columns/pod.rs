@@ -14,7 +14,7 @@ pub(super) fn columns() -> Vec<Column> {
             json!(format!("{}/{}", summary.ready, summary.containers))
         }),
         text("Status", |pod, _| json!(Summary::of(pod).status)),
-        text("Restarts", |pod, now| json!(Summary::of(pod).restarts.told(now))),
+        text("Restarts", |pod, now| json!(Summary::of(pod).restarts.describe(now))),
         AGE,
         wide("IP", |pod, _| {
             let status = &pod["status"];
@@ -136,7 +136,7 @@ impl Restarts {
         self.last = self.last.max(ended);
     }
 
-    fn told(&self, now: Timestamp) -> String {
+    fn describe(&self, now: Timestamp) -> String {
         match self.last {
             Some(last) if self.count != 0 => {
                 format!("{} ({} ago)", self.count, duration::between(last, now))
@@ -187,7 +187,7 @@ mod tests {
     use super::super::tests::{NOW, check};
 
     #[test]
-    fn a_pod_says_what_its_containers_do() {
+    fn pod_shows_the_state_of_its_containers() {
         let columns = ["Ready", "Status", "Restarts"];
         let container = |ready: bool, state: Value| json!({"name": "c", "ready": ready, "restartCount": 0, "state": state});
         let pod = |phase: &str, containers: Vec<Value>| {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_begins_says_how_far_it_is() {
+    fn pod_that_starts_shows_its_init_containers() {
         let terminated = |code: i64, reason: &str, signal: i64| json!({"terminated": {"exitCode": code, "reason": reason, "signal": signal}});
         for (statuses, expected) in [
             (vec![json!({"waiting": {"reason": "PodInitializing"}})], "Init:0/2"),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_table_says_where_a_pod_is() {
+    fn wide_table_shows_the_node_of_a_pod() {
         let wide = ["IP", "Node", "Nominated Node", "Readiness Gates"];
         let none = "<none>";
         for (pod, expected) in [

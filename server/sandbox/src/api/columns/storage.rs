@@ -123,10 +123,10 @@ fn phase_or_terminating(object: &Value) -> &str {
 }
 
 /// A property of the claim's volume, from the claim's status; empty before the claim has a volume.
-fn of_volume(claim: &Value, told: fn(&Value) -> String) -> String {
+fn of_volume(claim: &Value, property: fn(&Value) -> String) -> String {
     match object::text(claim, &["spec", "volumeName"]) {
         "" => String::new(),
-        _ => told(&claim["status"]),
+        _ => property(&claim["status"]),
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use super::super::tests::{NOW, cells, check};
 
     #[test]
-    fn a_claim_tells_of_its_volume_once_it_has_one() {
+    fn claim_shows_its_volume_once_it_is_bound() {
         let (age, unset) = ("<unknown>", "<unset>");
         let old = "volume.beta.kubernetes.io/storage-class";
         let status = json!({"phase": "Bound", "capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteMany", "ReadWriteOnce"]});

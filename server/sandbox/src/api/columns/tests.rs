@@ -27,9 +27,9 @@ pub(super) fn check(group: &str, plural: &str, names: &[&str], object: &Value, e
 }
 
 /// The columns as `Name`, or `Name:type` for a type other than string, with a slash at the end of wide ones.
-fn told(group: &str, plural: &str) -> String {
+fn describe(group: &str, plural: &str) -> String {
     let columns = columns(group, plural);
-    let told = columns.iter().map(Column::definition).map(|definition| {
+    let described = columns.iter().map(Column::definition).map(|definition| {
         let sort = match definition["type"].as_str().unwrap() {
             "string" => String::new(),
             sort => format!(":{sort}"),
@@ -37,7 +37,7 @@ fn told(group: &str, plural: &str) -> String {
         let wide = if definition["priority"] == 1 { "/" } else { "" };
         format!("{}{sort}{wide}", definition["name"].as_str().unwrap())
     });
-    told.collect::<Vec<_>>().join(" ")
+    described.collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn columns_are_those_of_the_real_one() {
             "Name Age SignerName Requestor RequestedDuration Condition",
         ),
     ] {
-        assert_eq!(told(group, plural), expected, "{plural}");
+        assert_eq!(describe(group, plural), expected, "{plural}");
     }
 }
 
 #[test]
-fn names_are_told_as_names() {
+fn names_have_the_format_name() {
     for kind in Kinds::new().iter() {
         for column in of(kind) {
             let definition = column.definition();

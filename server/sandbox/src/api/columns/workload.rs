@@ -198,7 +198,7 @@ mod tests {
     use super::super::tests::{NOW, cells, check};
 
     #[test]
-    fn a_job_says_how_far_it_is() {
+    fn job_shows_its_completions() {
         let template = json!({"spec": {"containers": [{"name": "a", "image": "x:1"}, {"name": "b", "image": "y"}]}});
         let job = json!({
             "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cron_job_says_when_it_made_one() {
+    fn cron_job_shows_its_last_schedule() {
         let mut one = json!({"metadata": {"name": "a"}, "spec": {"schedule": "@daily"}});
         let age = "<unknown>";
         assert_eq!(
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_counts_what_is_ready() {
+    fn workload_counts_its_ready_pods() {
         let one = json!({
             "metadata": {"name": "a"},
             "spec": {

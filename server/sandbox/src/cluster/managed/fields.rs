@@ -95,11 +95,11 @@ impl Fields {
         };
         for (element, mine, other) in both() {
             if mine.is_member && other.is_member {
-                paths.push(format!("{path}{}", element.told()));
+                paths.push(format!("{path}{}", element.describe()));
             }
         }
         for (element, mine, other) in both() {
-            mine.share(other, &format!("{path}{}", element.told()), paths);
+            mine.share(other, &format!("{path}{}", element.describe()), paths);
         }
     }
 

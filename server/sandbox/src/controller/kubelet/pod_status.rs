@@ -149,12 +149,12 @@ pub(super) fn terminate(
     for kind in &kinds[..if well { 2 } else { 3 }] {
         conclude(&mut changed, kind, "False", Some(reason), now);
     }
-    let told = list(pod, "/status/containerStatuses");
+    let statuses = list(pod, "/status/containerStatuses");
     let containers: Vec<Value> = list(pod, "/spec/containers")
         .iter()
         .map(|it| {
-            let told = told.iter().find(|status| text(status, "/name") == text(it, "/name"));
-            let started = told.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
+            let status = statuses.iter().find(|status| text(status, "/name") == text(it, "/name"));
+            let started = status.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
             json!({
                 "name": text(it, "/name"),
                 "image": text(it, "/image"),
@@ -187,7 +187,10 @@ pub(super) fn terminate(
 
 /// Reports once that a Pod's sandbox cannot be stopped. A condition records that, as in
 /// `end2end/cluster/stages/pod-end.yaml`.
-pub(super) fn complain_of_kill(pod: Option<&Value>, client: &mut Client<'_>) -> Result<(), Status> {
+pub(super) fn report_failed_kill(
+    pod: Option<&Value>,
+    client: &mut Client<'_>,
+) -> Result<(), Status> {
     let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
         return Ok(());
     };

@@ -23,9 +23,9 @@ fn print(ledger: &mut Ledger, token: &str) {
     ledger.print(mark(token), id(token), guest(&name, Right::Act), at(0));
 }
 
-fn invite(ledger: &mut Ledger, maker: &str, token: &str, right: Right) -> Result<(), Failure> {
+fn invite(ledger: &mut Ledger, inviter: &str, token: &str, right: Right) -> Result<(), Failure> {
     let name = format!("holder of {token}");
-    ledger.invite(&mark(maker), mark(token), id(token), guest(&name, right), at(0), Some(at(60)))
+    ledger.invite(&mark(inviter), mark(token), id(token), guest(&name, right), at(0), Some(at(60)))
 }
 
 fn exchange(
@@ -38,8 +38,8 @@ fn exchange(
 }
 
 /// Makes a link with a session and signs in with it. The session, the link and its id have one name.
-fn join(ledger: &mut Ledger, maker: &str, name: &str, right: Right) {
-    invite(ledger, maker, name, right).unwrap();
+fn join(ledger: &mut Ledger, inviter: &str, name: &str, right: Right) {
+    invite(ledger, inviter, name, right).unwrap();
     exchange(ledger, name, name, at(0)).unwrap();
 }
 
@@ -144,15 +144,15 @@ fn guest_who_may_look_pushes_out_nobody_who_may_act() {
 #[test]
 fn inviter_gives_at_most_the_own_right() {
     let mut ledger = team();
-    for (maker, right, allowed) in [
+    for (inviter, right, allowed) in [
         ("li", Right::Look, true),
         ("li", Right::Act, true),
         ("ana", Right::Look, true),
         ("ana", Right::Act, false),
     ] {
-        let made = invite(&mut ledger, maker, "new", right);
+        let made = invite(&mut ledger, inviter, "new", right);
         let expected = if allowed { Ok(()) } else { Err(Failure::NotAllowed(right)) };
-        assert_eq!(made, expected, "{maker} {right}");
+        assert_eq!(made, expected, "{inviter} {right}");
     }
     assert_eq!(invite(&mut ledger, "nobody", "new", Right::Look), Err(Failure::NotSignedIn));
 }
@@ -236,9 +236,9 @@ fn guest_of_a_printed_link_that_signed_out_becomes_no_printed_one() {
 }
 
 #[test]
-fn circle_of_makers_ends() {
+fn circle_of_inviters_ends() {
     let mut ledger = team();
-    ledger.sessions.get_mut(&mark("wang")).unwrap().grant.maker = Some(id("ana"));
+    ledger.sessions.get_mut(&mark("wang")).unwrap().grant.inviter = Some(id("ana"));
     assert_eq!(listed(&ledger, "sun"), "");
     assert_eq!(ledger.take_back(&mark("sun"), "ana"), Err(Failure::UnknownLink));
 }

@@ -12,7 +12,7 @@ pub(super) enum Said {
     Succeeded { pod: String, volume: Option<String> },
 }
 
-/// The steps by the words of the kubelet, the most telling first.
+/// The steps by the words of the kubelet, the most specific first.
 const STEPS: [(&str, KubeletStep); 17] = [
     ("orphaned pod \"", KubeletStep::RemoveDirectory),
     ("error cleaning subPath mounts", KubeletStep::UnmountSubPath),
@@ -33,7 +33,7 @@ const STEPS: [(&str, KubeletStep); 17] = [
     ("mounted volumes=[", KubeletStep::Unmount),
 ];
 
-/// The errors by their words in small letters, the most telling first. Those of `umount` and the C library are in the
+/// The errors by their words in small letters, the most specific first. Those of `umount` and the C library are in the
 /// language of the node; the ones here are those of util-linux and glibc.
 const ERRORS: [(&str, KubeletError); 21] = [
     ("not found in the list of registered csi drivers", KubeletError::DriverNotRegistered),

@@ -18,11 +18,11 @@ fn delete(index: &mut Index, ago: i64, line: &str) {
 /// The changes before the first diagnosis.
 fn changes(index: &Index) -> String {
     let diagnoses = diagnose(index, &Graph::of(index), fixture::now());
-    let told = before(index, &diagnoses[0]).into_iter().map(|it| {
+    let described = before(index, &diagnoses[0]).into_iter().map(|it| {
         let seconds = fixture::now().duration_since(it.at.unwrap()).as_secs();
         format!("{} {:?} {} {seconds} s ago", it.of, it.source, it.said)
     });
-    told.collect::<Vec<_>>().join("\n")
+    described.collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -18,9 +18,9 @@ fn courses(index: &Index) -> String {
 }
 
 fn courses_with(index: &Index, diagnoses: &mut [Diagnosis]) -> String {
-    let mut told = String::new();
+    let mut described = String::new();
     for it in diagnoses {
-        writeln!(told, "{}", it.cause.name()).unwrap();
+        writeln!(described, "{}", it.cause.name()).unwrap();
         for upcoming in course(index, &Graph::of(index), it, fixture::now()) {
             let text = format!("{upcoming:?}");
             let name = text.split([' ', '(']).next().unwrap_or_default();
@@ -50,10 +50,10 @@ fn courses_with(index: &Index, diagnoses: &mut [Diagnosis]) -> String {
                 Upcoming::ProgramRetries { programs } => format!("{} programs", programs.len()),
                 Upcoming::KubeletWaits { .. } | Upcoming::NoManager => String::new(),
             };
-            writeln!(told, "  {name} {rest}").unwrap();
+            writeln!(described, "  {name} {rest}").unwrap();
         }
     }
-    told
+    described
 }
 
 fn of(text: &str) -> String {
@@ -80,7 +80,7 @@ fn still(index: &mut Index, question: &Question, name: &str) {
 }
 
 #[test]
-fn end_of_the_grace_period_is_told_and_then_overdue() {
+fn end_of_the_grace_period_is_named_and_then_overdue() {
     let pod = |deleted: u32| {
         format!("node n1\npod shop/a node=n1 deleted={deleted} grace=30 containers=web:running")
     };
@@ -177,7 +177,7 @@ fn pods_of_a_silent_node_are_evicted_after_their_own_tolerations() {
 }
 
 #[test]
-fn claim_of_a_pod_on_a_silent_node_tells_of_its_eviction_alone() {
+fn claim_of_a_pod_on_a_silent_node_has_only_its_eviction() {
     insta::assert_snapshot!(of("
         node n1 ready=Ready:Unknown:NodeStatusUnknown:100:stopped taints=node.kubernetes.io/unreachable:NoExecute
         node n2
@@ -201,8 +201,11 @@ fn forced_detach_is_counted_from_the_last_pod_that_wanted_the_volume() {
     let mut index = index.clone();
     let pod = fixture::object("pod shop/db-0 node=n1 uses=claim:data");
     index.apply([Observation::Applied(Box::new(pod))], ago(90));
-    let told = courses(&index);
-    assert!(told.contains("ForcedDetach pv-1 within 360 s"), "it is wanted again: {told}");
+    let described = courses(&index);
+    assert!(
+        described.contains("ForcedDetach pv-1 within 360 s"),
+        "it is wanted again: {described}"
+    );
 
     let mut index = fixture::index(&format!(
         "{SILENT}\npod shop/other node=n1 deleted=400 grace=30 containers=web:running"
@@ -295,7 +298,7 @@ fn namespace_controller_looks_again_by_a_time_once_the_api_is_repaired() {
 }
 
 #[test]
-fn tries_that_have_no_time_tell_their_longest_wait() {
+fn tries_that_have_no_time_have_their_longest_wait() {
     insta::assert_snapshot!(of("
         cm shop/alone deleted=200 finalizers=foregroundDeletion
         svc shop/edge deleted=200 finalizers=service.kubernetes.io/load-balancer-cleanup

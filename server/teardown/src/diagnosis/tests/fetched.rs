@@ -23,10 +23,10 @@ fn look(index: &mut Index, question: Question, name: &str, renewed: &str, ago: i
 
 /// The first diagnosis: its cause, root and confidence; then its facts about leases.
 fn first(index: &Index) -> String {
-    let told = told(index);
+    let described = describe(index);
     let is_of_lease = |line: &&str| line.contains("Lease") && line.starts_with("  -");
-    let head = told.lines().next().unwrap_or_default();
-    let lines = std::iter::once(head).chain(told.lines().filter(is_of_lease));
+    let head = described.lines().next().unwrap_or_default();
+    let lines = std::iter::once(head).chain(described.lines().filter(is_of_lease));
     lines.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
@@ -63,7 +63,7 @@ fn silent_node_is_confirmed_by_a_lease_that_does_not_move() {
 }
 
 #[test]
-fn node_whose_lease_is_renewed_is_told_from_a_dead_one() {
+fn node_whose_lease_is_renewed_is_distinguished_from_a_dead_one() {
     let mut index = fixture::index(SILENT);
     look(&mut index, Question::NodeLeases, "n1", "a", 30);
     look(&mut index, Question::NodeLeases, "n1", "b", 10);
@@ -104,8 +104,8 @@ fn manager_that_does_not_renew_its_lease_stands_before_what_it_explains() {
         Db.example.com shop/db deleted=200 finalizers=example.com/db
     ";
     let heads = |index: &Index| {
-        let told = told(index);
-        let heads = told.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>();
+        let described = describe(index);
+        let heads = described.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>();
         heads.join("\n")
     };
     let mut index = fixture::index(text);
@@ -173,7 +173,7 @@ fn event_of_the_kubelet_confirms_what_the_state_suggests() {
         "pod shop/a",
         &[("default-scheduler", "Scheduled", "assigned"), ("kubelet", "FailedKillPod", killed)],
     );
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     containersRunning at Pod shop/a (Confirmed, stuck)
       Pod shop/a
       - Node n1: condition Ready True Kubelet
@@ -186,7 +186,7 @@ fn event_of_the_kubelet_confirms_what_the_state_suggests() {
         "error killing pod: failed to \"KillPodSandbox\" with KillPodSandboxError: \"rpc error\"";
     let mut index = fixture::index(text);
     events(&mut index, "pod shop/a", &[("kubelet", "FailedKillPod", other)]);
-    assert!(told(&index).starts_with("containersRunning at Pod shop/a (Inferred, stuck)"));
+    assert!(describe(&index).starts_with("containersRunning at Pod shop/a (Inferred, stuck)"));
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn events_that_cannot_be_seen_or_made_are_not_no_events() {
     let mut index = fixture::index(text);
     events(&mut index, "pod shop/a", &[]);
     answer(&mut index, events_of("pod other/b"), Err("events is forbidden".into()), 0);
-    let told = told(&index);
-    assert!(told.contains("  - Namespace shop: no new Events"), "{told}");
-    assert!(told.contains("  - Events other/: hidden"), "{told}");
+    let described = describe(&index);
+    assert!(described.contains("  - Namespace shop: no new Events"), "{described}");
+    assert!(described.contains("  - Events other/: hidden"), "{described}");
 }
 
 #[test]
@@ -218,10 +218,11 @@ fn service_without_endpoints_confirms_a_webhook_that_is_down() {
     let question = || Question::Endpoints { namespace: "ops".into(), name: "gate".into() };
     let mut index = fixture::index(text);
     assert!(
-        told(&index).starts_with("webhookDown at ValidatingWebhookConfiguration gate (Inferred")
+        describe(&index)
+            .starts_with("webhookDown at ValidatingWebhookConfiguration gate (Inferred")
     );
     answer(&mut index, question(), Ok(Answer::Endpoints(0)), 0);
-    let down = told(&index);
+    let down = describe(&index);
     assert!(
         down.starts_with("webhookDown at ValidatingWebhookConfiguration gate (Confirmed, stuck)"),
         "{down}"
@@ -229,7 +230,8 @@ fn service_without_endpoints_confirms_a_webhook_that_is_down() {
     assert!(down.contains("  - Service ops/gate: no ready endpoint"), "{down}");
     answer(&mut index, question(), Ok(Answer::Endpoints(1)), 0);
     assert!(
-        told(&index).starts_with("webhookDown at ValidatingWebhookConfiguration gate (Inferred")
+        describe(&index)
+            .starts_with("webhookDown at ValidatingWebhookConfiguration gate (Inferred")
     );
 }
 
@@ -293,7 +295,7 @@ fn kubelets_that_live_are_asked_about_the_pods_that_they_hold_and_no_others() {
 }
 
 #[test]
-fn a_node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
+fn node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
     let asked = |text: &str| queries(&fixture::index(text));
     let pod = |name: &str, node: &str, deleted: u32| {
         format!("pod shop/{name} node={node} deleted={deleted} grace=30 containers=web:running\n")
@@ -323,12 +325,12 @@ fn pod_that_waits_for_the_volume_of_one_that_hangs_is_asked_about_too() {
     let mut index = fixture::index(&text);
     let attach = "Multi-Attach error for volume \"pv\" Volume is already used by pod(s) b";
     events(&mut index, "pod shop/c", &[("attachdetach-controller", "FailedAttachVolume", attach)]);
-    let told = told(&index);
+    let described = describe(&index);
     assert!(
-        told.contains(
+        described.contains(
             "  - Pod shop/c: attachdetach-controller says FailedAttachVolume: Multi-Attach"
         ),
-        "{told}"
+        "{described}"
     );
     let graph = Graph::of(&index);
     let asked = asked(&index, &graph);
@@ -382,7 +384,7 @@ fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root()
             Answer::Events(vec![event("service-controller", "SyncLoadBalancerFailed", "denied")]),
         ),
     ];
-    let told = |left_out: Option<usize>| {
+    let roots_without = |left_out: Option<usize>| {
         let mut index = fixture::index(text);
         for ago in [60, 20] {
             for (number, (question, said)) in answers.iter().enumerate() {
@@ -393,10 +395,10 @@ fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root()
         }
         roots(&index)
     };
-    let whole = told(None);
+    let whole = roots_without(None);
     assert!(whole.values().filter(|it| **it == Confidence::Confirmed).count() >= 5, "{whole:?}");
     for left_out in 0..answers.len() {
-        let without = told(Some(left_out));
+        let without = roots_without(Some(left_out));
         for (root, confidence) in &without {
             assert!(
                 whole.get(root).is_some_and(|before| confidence <= before),

@@ -78,7 +78,7 @@ fn shortened(objects: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_cause_has_a_situation() {
+fn causes_all_have_a_situation() {
     assert_eq!(ALL.map(|it| it.cause), Cause::NAMES);
     for situation in &ALL {
         whole(situation);

@@ -1,4 +1,4 @@
-use super::{fixture, plan_of, preflight_of, told_of};
+use super::{describe_view, fixture, plan_of, preflight_of};
 use crate::{
     index::Index,
     preflight::{Answer, CheckState, Preflight, QuestionId, QuestionKind, Unasked},
@@ -18,14 +18,14 @@ fn question_about(preflight: &Preflight, name: &str) -> QuestionId {
 }
 
 /// The notes of the unit `shop` after these answers, one for each name.
-fn told(answers: &[(&str, Answer)]) -> String {
+fn describe(answers: &[(&str, Answer)]) -> String {
     let index = fixture::index(SHOP);
     let mut preflight = preflight_of(&index, &plan_of(&index));
     for (name, answer) in answers {
         let question = question_about(&preflight, name);
         preflight.answer(question, answer.clone(), fixture::now());
     }
-    told_of(&preflight.view())
+    describe_view(&preflight.view())
 }
 
 fn said(text: &str) -> crate::api_problem::ApiProblem {
@@ -35,9 +35,9 @@ fn said(text: &str) -> crate::api_problem::ApiProblem {
 /// `matchConditions` may exclude an object, and the index does not know them.
 #[test]
 fn dry_run_that_succeeds_refutes_a_webhook_that_seemed_to_be_down() {
-    insta::assert_snapshot!(told(&[]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b");
-    insta::assert_snapshot!(told(&[("a", Answer::Accepted)]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b");
-    insta::assert_snapshot!(told(&[("a", Answer::Accepted), ("b", Answer::Accepted)]), @"");
+    insta::assert_snapshot!(describe(&[]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b");
+    insta::assert_snapshot!(describe(&[("a", Answer::Accepted)]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b");
+    insta::assert_snapshot!(describe(&[("a", Answer::Accepted), ("b", Answer::Accepted)]), @"");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn webhook_that_the_index_knows_to_be_down_is_one_note() {
         ("b", fails("gate.example.com")),
         ("c", fails("url.example.com")),
     ];
-    insta::assert_snapshot!(told(&answers), @"
+    insta::assert_snapshot!(describe(&answers), @"
     Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
     Refusal url.example.com fails: Secret shop/c
     ");
@@ -65,7 +65,7 @@ fn equal_refusals_are_one_note_with_the_first_words() {
         ("c", Answer::Forbidden { said: Some(said("no")) }),
         ("shop", Answer::Refused { said: said("odd") }),
     ];
-    insta::assert_snapshot!(told(&answers), @r#"
+    insta::assert_snapshot!(describe(&answers), @r#"
     Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
     Refusal Some("deny.example.com") denies: Quoted("not a"): ConfigMap shop/a, ConfigMap shop/b
     Refusal may not delete secrets: Secret shop/c
@@ -81,7 +81,7 @@ fn answer_that_predicts_nothing_is_no_refusal() {
         ("c", Answer::Unknown { said: said("away") }),
         ("shop", Answer::Accepted),
     ];
-    insta::assert_snapshot!(told(&answers), @r#"
+    insta::assert_snapshot!(describe(&answers), @r#"
     Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b
     Warning no answer: Quoted("away"): Secret shop/c
     Warning old: ConfigMap shop/b
@@ -103,7 +103,7 @@ fn preflight_that_ends_early_names_what_it_did_not_ask() {
     preflight.answer(late, Answer::Old, fixture::now());
     let view = preflight.view();
     assert_eq!((view.state, view.checked, view.total), (CheckState::Done, 1, 4));
-    insta::assert_snapshot!(told_of(&view), @"
+    insta::assert_snapshot!(describe_view(&view), @"
     Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b
     Info not asked: Time: Secret shop/c, Namespace shop, ConfigMap shop/b
     ");
@@ -138,5 +138,5 @@ fn right_to_suspend_a_parent_that_is_missing_is_a_refusal_of_its_own() {
     }
     let view = preflight.view();
     assert_eq!((view.checked, view.refusals), (2, 1));
-    insta::assert_snapshot!(told_of(&view), @"Refusal may not suspend kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web");
+    insta::assert_snapshot!(describe_view(&view), @"Refusal may not suspend kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web");
 }

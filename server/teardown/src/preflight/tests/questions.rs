@@ -112,7 +112,7 @@ fn questions_are_bounded_and_each_kind_is_asked_about_first() {
     assert_eq!(asked.len(), MOST);
     assert_eq!(asked[..3].iter().filter(|it| it.contains("ConfigMap")).count(), 1, "{asked:?}");
     let view = preflight_of(&index, &plan_of(&index)).view();
-    assert_eq!(super::told_of(&view).lines().count(), 1);
+    assert_eq!(super::describe_view(&view).lines().count(), 1);
     assert_eq!(view.notes[0].total, 602 - MOST);
 }
 

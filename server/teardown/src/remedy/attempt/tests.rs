@@ -96,7 +96,7 @@ fn hash_changes_with_the_blast_radius_and_not_with_time() {
 }
 
 #[test]
-fn every_hash_of_one_cluster_is_another() {
+fn hashes_of_one_cluster_differ() {
     let index = fixture::index(HOOK);
     let mut hashes: Vec<String> =
         all(&index).iter().map(|(diagnosis, remedy)| remedy.hash(diagnosis)).collect();

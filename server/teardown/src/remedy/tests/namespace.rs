@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
-    insta::assert_snapshot!(told(&fixture::index(API_DOWN)), @r#"
+    insta::assert_snapshot!(describe(&fixture::index(API_DOWN)), @r#"
     apiDown at APIService v1beta1.metrics.k8s.io
       None: repairApi:groupVersion:metrics.k8s.io/v1beta1 → Service kube-system/metrics-server
         ? kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml --show-managed-fields
@@ -106,7 +106,7 @@ fn controller_looks_again_within_75_seconds_after_the_api_is_removed() {
 
 #[test]
 fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         Topic.queue.example gone/orders deleted=90 finalizers=queue.example/topic
         cm gone/left
     ")), @r#"
@@ -127,7 +127,7 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
 
 #[test]
 fn webhook_is_repaired_then_ignored_then_removed() {
-    insta::assert_snapshot!(told(&fixture::index(r#"
+    insta::assert_snapshot!(describe(&fixture::index(r#"
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
         webhook gate service=ops/gate guards=configmaps,deployments.apps
         cm shop/c
@@ -165,7 +165,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
 
 #[test]
 fn finalizer_in_the_spec_goes_alone() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         ns shop of=shop deleted=400 spec=kubernetes,example.com/keep finalizers=example.com/meta
     ")), @r#"
     finisherGone at Namespace 
@@ -189,7 +189,7 @@ fn finalizer_in_the_spec_goes_alone() {
 
 #[test]
 fn converter_is_repaired_or_switched_off() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
         crd topics.queue.example defines=Topic.queue.example service=s4/converter
     ")), @r#"
@@ -220,7 +220,7 @@ fn hidden_kind_is_made_visible_and_nothing_else() {
     let mut index =
         fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");
     hide(&mut index, "pods");
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     cannotSee at PersistentVolumeClaim shop/data
       None: makeVisible:resource:pods → PersistentVolumeClaim shop/data
         ? kubectl --context=prod auth can-i list pods --all-namespaces

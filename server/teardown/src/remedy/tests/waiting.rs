@@ -13,7 +13,7 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
     let operator = fixture::object("deploy s4/queue-operator");
     let deleted = Observation::Deleted { kind: operator.kind, uid: operator.uid };
     index.apply([deleted], fixture::now());
-    insta::assert_snapshot!(told(&index), @r#"
+    insta::assert_snapshot!(describe(&index), @r#"
     finisherGone at Topic 
       None: restoreFinisher:finalizer:a.example/x,candidates:[group:apps,kind:Deployment,namespace:s4,name:queue-operator] → Deployment s4/queue-operator
       Deletion: deleteAgain:insteadOf:foregroundDeletion → Topic s4/orders
@@ -45,7 +45,7 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
 
 #[test]
 fn collector_that_is_silent_gets_the_delete_again() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         ns shop
         cm shop/kept owner=cm/parent
         cm shop/parent deleted=200 finalizers=orphan
@@ -64,7 +64,7 @@ fn collector_that_is_silent_gets_the_delete_again() {
 
 #[test]
 fn claim_in_use_needs_its_workload_to_end() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         node n1
         ns shop
         pvc shop/live deleted=300 finalizers=kubernetes.io/pvc-protection
@@ -100,7 +100,7 @@ fn claim_in_use_needs_its_workload_to_end() {
 
 #[test]
 fn storage_of_a_volume_stays_behind_a_finalizer_that_goes() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         pv old deleted=300 phase=Released finalizers=kubernetes.io/pv-protection,external-provisioner.volume.kubernetes.io/finalizer driver=disk.example reclaim=Delete
     ")), @r#"
     backendLeft at PersistentVolume old
@@ -141,7 +141,7 @@ fn attachment_keeps_its_finalizer_while_the_volume_is_attached() {
 
 #[test]
 fn load_balancer_stays_behind_its_finalizer() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         ns shop
         svc shop/front deleted=400 finalizers=service.kubernetes.io/load-balancer-cleanup
     ")), @r#"
@@ -159,7 +159,7 @@ fn load_balancer_stays_behind_its_finalizer() {
 
 #[test]
 fn volume_that_is_bound_needs_its_claim_to_go() {
-    insta::assert_snapshot!(told(&fixture::index("
+    insta::assert_snapshot!(describe(&fixture::index("
         node n1
         pvc shop/data volume=pv
         pod shop/a node=n1 uses=claim:data

@@ -84,16 +84,18 @@ pub(super) fn earliest_try(progress: &Progress) -> Option<Timestamp> {
 }
 
 impl ReconcileContext<'_> {
-    /// Whether the cause of a step's last refusal has changed since, so that the call is tried early.
-    pub(super) fn is_cause_changed(&mut self, step: &Step, progress: &Progress) -> bool {
-        let Some(StepProblem::Refused { message, .. }) = &progress.problem else { return false };
+    /// The second of the last change of the cause of a step's refusal, if it came since, so that the call is tried early.
+    /// What it reads of a webhook is kept for the other steps.
+    pub(super) fn find_cause_change(
+        &mut self,
+        step: &Step,
+        progress: &Progress,
+    ) -> Option<Seconds> {
+        let Some(StepProblem::Refused { message, .. }) = &progress.problem else { return None };
         if earliest_try(progress).is_none_or(|earliest| self.now < earliest) {
-            return false;
+            return None;
         }
-        let Some(refused) = progress.retry_window.as_ref().map(|span| Seconds::from(span.start))
-        else {
-            return false;
-        };
+        let refused = Seconds::from(progress.retry_window.as_ref()?.start);
         let index = self.index;
         let object = index.changed_at(&step.uid);
         let changed = match RefusalCause::of(message) {
@@ -107,7 +109,7 @@ impl ReconcileContext<'_> {
             RefusalCause::Other => object,
         };
         // A change in the second of the refusal may have come after it.
-        changed.is_some_and(|changed| changed >= refused)
+        changed.filter(|changed| *changed >= refused)
     }
 
     /// The second of the last change of a webhook's Services and of the Pods behind them.

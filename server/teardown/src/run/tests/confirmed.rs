@@ -183,7 +183,7 @@ fn pod_that_used_another_claim_does_not_matter() {
 }
 
 #[test]
-fn every_gone_object_carries_its_proof() {
+fn gone_object_carries_its_proof() {
     let fixture = "ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop\n cm shop/c of=shop";
     let mut scenario = Scenario::of(fixture);
     scenario.reconcile();

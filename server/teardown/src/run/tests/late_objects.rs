@@ -133,7 +133,7 @@ fn late_objects_other_than_pods_block_the_objects_they_need() {
 }
 
 #[test]
-fn repeated_problem_has_one_feed_entry() {
+fn repeated_problem_has_one_entry_in_the_event_log() {
     let mut scenario = Scenario::of("ns shop of=shop\n pvc shop/data of=shop");
     let pod = fixture::object("pod shop/debug uses=claim:data");
     let sight = || crate::action::PodSight {

@@ -55,7 +55,7 @@ impl Scenario {
         *self.progress(uid).refusals().unwrap()
     }
 
-    /// The problems in the feed.
+    /// The problems in the event log.
     fn problems(&self) -> Vec<StepProblem> {
         let problem = |entry: &FeedEntry| match &entry.event {
             FeedEvent::Problem { problem, .. } => Some(problem.clone()),

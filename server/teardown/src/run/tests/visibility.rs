@@ -59,7 +59,7 @@ fn requested_step_of_a_hidden_kind_is_unknown() {
 }
 
 #[test]
-fn no_step_becomes_late_while_the_api_server_is_unreachable() {
+fn step_does_not_become_late_while_the_api_server_is_unreachable() {
     let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop");
     scenario.reconcile();
     accepted(&mut scenario, "cm:shop/a");

@@ -78,7 +78,7 @@ fn end_shown_after_a_minute_is_a_violation() {
 }
 
 #[test]
-fn every_reader_has_to_see_the_end_in_time() {
+fn readers_all_have_to_see_the_end_in_time() {
     let (mut history, end) = at(GONE);
     history.evidence.end_pages.push(end.clone());
     check((history, EndPage { at: GONE + MAX_SILENCE + 1, ..end }), "I3");

@@ -1,4 +1,4 @@
-//! The whole feed of a run. A page holds only the last lines.
+//! The whole event log of a run. A page holds only the last lines.
 
 use app::text;
 use axum::{
@@ -15,7 +15,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use super::{AppState, Failure};
 
 #[derive(Serialize)]
-pub(super) struct Feed {
+pub(super) struct EventLog {
     events: Vec<FeedEntry>,
 }
 
@@ -23,9 +23,9 @@ pub(super) struct Feed {
 pub(super) async fn read(
     State(state): State<AppState>,
     run: Result<Path<RunId>, PathRejection>,
-) -> Result<Json<Feed>, Failure> {
+) -> Result<Json<EventLog>, Failure> {
     let Path(run) = run?;
-    Ok(Json(Feed { events: state.hub.feed(run).await?? }))
+    Ok(Json(EventLog { events: state.hub.event_log(run).await?? }))
 }
 
 /// The lines as sentences, oldest first, to archive after an incident.
@@ -34,7 +34,7 @@ pub(super) async fn written(
     run: Result<Path<RunId>, PathRejection>,
 ) -> Result<String, Failure> {
     let Path(run) = run?;
-    let events = state.hub.feed(run).await??;
+    let events = state.hub.event_log(run).await??;
     let skipped = |event: &&FeedEntry| matches!(event.event, FeedEvent::Skipped { .. });
     let skipped = events.iter().filter(skipped).count();
     Ok(events.iter().map(|event| line(event, skipped)).collect())

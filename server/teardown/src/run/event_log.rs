@@ -1,4 +1,4 @@
-//! The feed of a run, as pages show it, and the problems of its steps.
+//! The event log of a run, as pages show it, and the problems of its steps.
 
 mod wire;
 
@@ -14,10 +14,10 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// An entry of a run's feed: codes and parameters, from which the page makes a sentence in the reader's language.
+/// An entry of a run's event log: codes and parameters, from which the page makes a sentence in the reader's language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedEntry {
-    /// Its place in the feed, from 0.
+    /// Its place in the event log, from 0.
     pub number: u64,
     /// The time of the event.
     #[serde(with = "crate::millis::required")]
@@ -117,7 +117,7 @@ impl StepProblem {
     }
 }
 
-/// The events that a run's feed shows.
+/// The events that a run's event log shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "FlatEvent", into = "FlatEvent")]
 pub enum FeedEvent {

@@ -13,9 +13,9 @@ use crate::{
     text,
 };
 
-/// The feed.
+/// The event log.
 #[component]
-pub fn Feed(
+pub fn EventLog(
     /// The run's records.
     scene: Scene,
     /// The run.
@@ -37,13 +37,13 @@ pub fn Feed(
         })
     };
     view! {
-        <section class="feed" aria-labelledby="feed-title">
+        <section class="event-log" aria-labelledby="log-title">
             <div class="section-head">
-                <h2 id="feed-title">{text::FEED}</h2>
-                <a href=move || address::feed(&run.get()) rel="external">{text::WHOLE_FEED}</a>
+                <h2 id="log-title">{text::EVENTS}</h2>
+                <a href=move || address::event_log(&run.get()) rel="external">{text::ALL_EVENTS}</a>
             </div>
             {move || lines.with(Vec::is_empty).then(|| view! { <p class="quiet">{text::NO_EVENTS}</p> }.into_any())}
-            <ol reversed=true tabindex="0" aria-labelledby="feed-title">
+            <ol reversed=true tabindex="0" aria-labelledby="log-title">
                 {rows(lines, key, move |card| Some(line(&card, untrack(skipped))))}
             </ol>
             {move || (older() > 0).then(|| view! { <p class="quiet">{text::more(older())}</p> }.into_any())}
@@ -64,14 +64,14 @@ fn key(card: &FeedEntry) -> String {
 
 fn line(card: &FeedEntry, skipped: usize) -> AnyView {
     let class = match &card.event {
-        FeedEvent::Problem { .. } => "feed-line feed-problem",
-        FeedEvent::DataChecked { lost, .. } if !lost.is_empty() => "feed-line feed-problem",
+        FeedEvent::Problem { .. } => "log-line log-problem",
+        FeedEvent::DataChecked { lost, .. } if !lost.is_empty() => "log-line log-problem",
         FeedEvent::Gone { .. } | FeedEvent::DataChecked { .. } | FeedEvent::Finished => {
-            "feed-line feed-gone"
+            "log-line log-gone"
         }
         FeedEvent::Suspended { .. }
         | FeedEvent::Requested { .. }
-        | FeedEvent::Terminating { .. } => "feed-line",
+        | FeedEvent::Terminating { .. } => "log-line",
         FeedEvent::Started { .. }
         | FeedEvent::Recovered
         | FeedEvent::Paused { .. }
@@ -79,7 +79,7 @@ fn line(card: &FeedEntry, skipped: usize) -> AnyView {
         | FeedEvent::Stopping { .. }
         | FeedEvent::Skipped { .. }
         | FeedEvent::TakenOn { .. }
-        | FeedEvent::Stopped { .. } => "feed-line feed-person",
+        | FeedEvent::Stopped { .. } => "log-line log-person",
     };
     view! { <li class=class>{time_of_day(card.at)} <span>{text::event(&card.event, skipped)}</span></li> }.into_any()
 }

@@ -1,5 +1,5 @@
-//! An event of a feed as it travels: its name, and beside it the parameters that this event has. One struct, because the code
-//! that reads an enum whose variants have fields would cost the page four kilobytes.
+//! An entry's event as it travels: its name, and beside it the parameters that this event has. One struct, because the code that
+//! reads an enum whose variants have fields would cost the page four kilobytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,9 +98,9 @@ impl From<FeedEvent> for FlatEvent {
     }
 }
 
-/// A feed has an event that is not known, or that lacks a parameter.
+/// An event log has an event that is not known, or that lacks a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no event of a feed has this name with these parameters")]
+#[error("no event of an event log has this name with these parameters")]
 pub(super) struct UnknownEvent;
 
 impl TryFrom<FlatEvent> for FeedEvent {
