@@ -139,9 +139,11 @@ impl DemoCluster {
                 continue;
             }
             reported = Some(card.clone());
-            let seen = vec![Observation::Pace(card.speed), Observation::Demo(card)];
-            if mailbox.send(Incoming::Observed(seen)).await.is_err() {
-                return;
+            let pace = Incoming::Observed(vec![Observation::Pace(card.speed)]);
+            for incoming in [pace, Incoming::Demo(card)] {
+                if mailbox.send(incoming).await.is_err() {
+                    return;
+                }
             }
         }
     }

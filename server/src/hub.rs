@@ -226,6 +226,10 @@ impl Hub {
                 self.cluster.observe(observations);
                 self.topics.mark_stale();
             }
+            Incoming::Demo(demo) => {
+                self.cluster.set_demo(demo);
+                self.topics.mark_stale();
+            }
             Incoming::CallCompleted { run, action, outcome } => {
                 self.runs.complete(run, action, outcome);
             }

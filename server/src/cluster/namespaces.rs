@@ -143,7 +143,6 @@ impl Known {
             | Observation::Time(_)
             | Observation::Pace(_)
             | Observation::RunsIn { .. }
-            | Observation::Demo(_)
             | Observation::Reached { .. }
             | Observation::Unreachable { .. } => false,
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
     advice::{Freshness, Standpoint},
+    demo::Demo,
     derived::Derived,
     diagnosis::{Diagnosis, LogOrigin, LogProblem, kubelet_log::KubeletLog, unanswered},
     graph::Graph,
@@ -30,6 +31,8 @@ const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
 pub(super) struct ClusterState {
     name: String,
     clock: Clock,
+    /// The state of the simulation, passed on to the page as it is.
+    demo: Option<Demo>,
     index: Index,
     derived: Derived,
     cards: UnitCards,
@@ -43,6 +46,7 @@ pub(super) struct ClusterState {
 /// The index with a graph and units that are up to date.
 pub(super) struct Current<'a> {
     name: &'a str,
+    demo: Option<&'a Demo>,
     pub(super) index: &'a Index,
     pub(super) graph: &'a Graph,
     pub(super) units: &'a BTreeMap<UnitId, Unit>,
@@ -56,6 +60,7 @@ impl ClusterState {
         Self {
             name,
             clock: Clock::start(now),
+            demo: None,
             index: Index::default(),
             derived: Derived::default(),
             cards: UnitCards::default(),
@@ -80,6 +85,11 @@ impl ClusterState {
             }
         }
         self.index.apply(observations, now);
+    }
+
+    /// Keeps the state of the simulation.
+    pub(super) fn set_demo(&mut self, demo: Demo) {
+        self.demo = Some(demo);
     }
 
     /// The identity of this cluster, so that a run is never executed on another one.
@@ -189,9 +199,11 @@ impl ClusterState {
     pub(super) fn overview(&mut self, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Record> {
         self.current();
         let (stale, now) = (self.derived.take_stale(), self.clock.now());
-        let Self { name, index, derived, cards, .. } = self;
+        let Self { name, demo, index, derived, cards, .. } = self;
+        let demo = demo.as_ref();
         let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
-        let world = World { cluster: name, index, graph, units, runs, attempts, diagnoses, now };
+        let world =
+            World { cluster: name, demo, index, graph, units, runs, attempts, diagnoses, now };
         world.overview_with(cards, &stale)
     }
 
@@ -210,16 +222,16 @@ impl ClusterState {
         self.follow();
         let now = self.clock.now();
         self.read = Some(now);
-        let Self { name, index, derived, .. } = self;
+        let Self { name, demo, index, derived, .. } = self;
         let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
-        Current { name, index, graph, units, diagnoses, now }
+        Current { name, demo: demo.as_ref(), index, graph, units, diagnoses, now }
     }
 }
 
 impl<'a> Current<'a> {
     /// The cluster with these runs, for the views of the topics.
     pub(super) fn world(self, runs: &'a [&'a Run], attempts: &'a [&'a Attempt]) -> World<'a> {
-        let Self { name: cluster, index, graph, units, diagnoses, now } = self;
-        World { cluster, index, graph, units, runs, attempts, diagnoses, now }
+        let Self { name: cluster, demo, index, graph, units, diagnoses, now } = self;
+        World { cluster, demo, index, graph, units, runs, attempts, diagnoses, now }
     }
 }

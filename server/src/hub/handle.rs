@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     advice::Standpoint,
+    demo::Demo,
     diagnosis::{LogProblem, kubelet_log::KubeletLog},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::{Object, Uid},
@@ -28,6 +29,8 @@ use super::{journal_status::JournalStatus, refusal::Refusal};
 pub enum Incoming {
     /// Observations of the watches, in order.
     Observed(Vec<Observation>),
+    /// The cluster is simulated, and this is the state of the simulation.
+    Demo(Demo),
     /// A call was completed.
     CallCompleted {
         /// The run that requested it.

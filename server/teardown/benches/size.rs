@@ -107,6 +107,7 @@ impl Cluster {
     fn world<'a>(&'a self, runs: &'a [&'a Run]) -> World<'a> {
         World {
             cluster: "bench",
+            demo: None,
             index: &self.index,
             graph: self.derived.graph(),
             units: self.derived.units(),
@@ -121,6 +122,7 @@ impl Cluster {
         let stale = self.derived.take_stale();
         let world = World {
             cluster: "bench",
+            demo: None,
             index: &self.index,
             graph: self.derived.graph(),
             units: self.derived.units(),

@@ -123,6 +123,7 @@ fn rules(criterion: &mut Criterion) {
     group.bench_function("plan", |b| b.iter(|| plan(&index, &graph, &found[&id], &choices, now)));
     let world = World {
         cluster: "bench",
+        demo: None,
         index: &index,
         graph: &graph,
         units: &found,

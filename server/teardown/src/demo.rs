@@ -1,5 +1,5 @@
-//! The state of a simulated cluster: its fault switches, and how fast its time passes. The index keeps it beside the
-//! objects, so that every browser sees the same state.
+//! The state of a simulated cluster: its fault switches, and how fast its time passes. The server keeps it beside the
+//! index, so that every browser sees the same state.
 
 use serde::{Deserialize, Serialize};
 

@@ -43,7 +43,6 @@ pub use self::{
 };
 use crate::{
     api_problem::ApiProblem,
-    demo::Demo,
     object::{Facts, Kind, Object, ObjectRef, Uid},
     observation::{HiddenCause, Observation, Unreachable},
     proof::Proof,
@@ -87,7 +86,6 @@ pub struct Index {
     /// Group and kind of the definitions that were deleted.
     undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
-    demo: Option<Demo>,
     unreachable: Option<Unreachable>,
     own_namespace: Option<Arc<str>>,
     changes: u64,
@@ -261,7 +259,6 @@ impl Index {
             Observation::Fetched { question, answer } => self.fetches.note(question, answer, now),
             Observation::Unasked(question) => self.fetches.forget(&question),
             Observation::RunsIn { namespace } => self.own_namespace = Some(namespace),
-            Observation::Demo(demo) => self.demo = Some(demo),
             Observation::Unreachable { cause, message } => {
                 let since = self.unreachable.as_ref().map_or(now, |unreachable| unreachable.since);
                 self.unreachable = Some(Unreachable { since, cause, message });
@@ -505,11 +502,6 @@ impl Index {
     /// The API server's version, once it has answered.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
-    }
-
-    /// The state of the simulation, if the cluster is simulated.
-    pub fn demo(&self) -> Option<&Demo> {
-        self.demo.as_ref()
     }
 
     /// The namespace that the server runs in, if it runs in this cluster.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    demo::Demo,
     fetched::{Answer, Question},
     object::{Kind, Object, Uid},
 };
@@ -113,8 +112,6 @@ pub enum Observation {
     Time(Timestamp),
     /// The speed of the API server's clock, in its seconds per second of ours. The default is 1.
     Pace(u32),
-    /// The cluster is simulated, and this is the state of the simulation.
-    Demo(Demo),
     /// The API server does not answer, or answers with an error.
     Unreachable {
         /// The kind of failure.
@@ -134,7 +131,6 @@ impl Observation {
             | Self::Unreachable { .. }
             | Self::Time(_)
             | Self::Pace(_)
-            | Self::Demo(_)
             | Self::Fetched { .. }
             | Self::Unasked(_) => true,
             Self::Watching(_)

@@ -135,6 +135,7 @@ mod tests {
         let diagnoses = &diagnoses;
         World {
             cluster: "test",
+            demo: None,
             index,
             graph: &graph,
             units: &units,

@@ -13,6 +13,7 @@ pub use self::{
 };
 use crate::{
     deadlines::{Deadlines, Overdue},
+    demo::Demo,
     diagnosis::Diagnosis,
     graph::Graph,
     index::{HiddenKind, Index, Presence, Renewal},
@@ -38,6 +39,8 @@ const EVENTS: usize = 400;
 pub struct World<'a> {
     /// The cluster's name.
     pub cluster: &'a str,
+    /// The state of the simulation, if the cluster is simulated.
+    pub demo: Option<&'a Demo>,
     /// The index.
     pub index: &'a Index,
     /// Its edges.
@@ -185,7 +188,7 @@ impl World<'_> {
             objects: self.index.len(),
             diagnoses: self.diagnoses.len(),
             unreachable: self.index.unreachable().cloned(),
-            demo: self.index.demo().cloned(),
+            demo: self.demo.cloned(),
             switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
             journal: 0,
         };

@@ -193,6 +193,7 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     let _ = reply.send(vec![]);
                 }
                 Incoming::Observed(_)
+                | Incoming::Demo(_)
                 | Incoming::CallCompleted { .. }
                 | Incoming::RemedyCopied { .. }
                 | Incoming::RemedyCompleted { .. }

@@ -102,8 +102,7 @@ impl Setup {
                 Observation::Reached { .. }
                 | Observation::Time(_)
                 | Observation::Pace(_)
-                | Observation::RunsIn { .. }
-                | Observation::Demo(_) => {
+                | Observation::RunsIn { .. } => {
                     continue;
                 }
                 Observation::Listed { objects, .. } => {

@@ -25,6 +25,7 @@ fn unit_card_is_the_same_in_overview_and_unit_page() {
     let units = units(&index, &graph);
     let world = World {
         cluster: "test",
+        demo: None,
         index: &index,
         graph: &graph,
         units: &units,
@@ -55,6 +56,7 @@ fn run_page(run: &Run, index: &Index) -> Vec<Record> {
     let units = units(index, &graph);
     let world = World {
         cluster: "test",
+        demo: None,
         index,
         graph: &graph,
         units: &units,
@@ -201,6 +203,7 @@ fn world_of<'a>(
 ) -> World<'a> {
     World {
         cluster: "test",
+        demo: None,
         index,
         graph,
         units,

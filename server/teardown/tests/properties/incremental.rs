@@ -223,6 +223,7 @@ fn around(graph: &Graph, index: &Index) -> Vec<String> {
 fn world<'a>(index: &'a Index, derived: &'a Derived) -> World<'a> {
     World {
         cluster: "test",
+        demo: None,
         index,
         graph: derived.graph(),
         units: derived.units(),

@@ -215,6 +215,7 @@ fn records(index: &Index) -> Vec<Record> {
     let units = units(index, &graph);
     let world = World {
         cluster: "test",
+        demo: None,
         index,
         graph: &graph,
         units: &units,
