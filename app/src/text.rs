@@ -1,10 +1,15 @@
-//! Every sentence the page says. [`en`] is the catalogue; a second language is another file with the same names.
+//! Every sentence that Unwind says to a person. [`en`] is the catalogue; a second language is another file with the same names.
 //! This file holds the texts that are the same in all languages: numbers, durations, and timestamps as the API server writes them.
 //!
 //! # Decisions
 //! - A time that stands alone is a `<time>`, which the browser writes in the reader's zone (`view::moment`). A time inside a
 //!   sentence stays in UTC, with its date: sentences are copied into incident notes and compared with the logs of the cluster,
 //!   and the server makes some of them, which does not know the reader's zone.
+//! - The texts that only the server sends stand here too: its page about the journal, the title of a notification, the line of an
+//!   attempt. One catalogue is one place to translate and to search. These texts also share their words with the page's: an
+//!   attempt and a notification are part of an advice, and objects, times and problems read the same everywhere.
+//! - They cost the page nothing: the linker leaves out of the module what only the server calls. (The module of the page holds
+//!   no byte of `journal_failing`, `stuck_in`, `attempt` or `switched_off_advice`; the `JOURNAL_NOTICE` that it shows is there.)
 
 pub mod en;
 

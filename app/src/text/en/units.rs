@@ -6,7 +6,6 @@ use super::{many, state};
 
 pub const UNITS_LEAD: &str = "Applications in this cluster, with all objects that belong to each.";
 pub const SEARCH_UNITS: &str = "Search units";
-pub const APPLICATIONS: &str = "Applications";
 pub const COLUMN_UNIT: &str = "Application";
 pub const COLUMN_FOUND: &str = "Found by";
 pub const COLUMN_NAMESPACES: &str = "Namespaces";
