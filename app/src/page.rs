@@ -23,9 +23,11 @@ use crate::{
         seed::InitialData,
     },
     view::{
-        adviser::{Adviser, Question},
-        frame::Badge,
-        invite::{Invitations, InviteCommand},
+        diagnosis::adviser::{Adviser, Question},
+        frame::{
+            Badge,
+            invite::{Invitations, InviteCommand},
+        },
     },
 };
 

@@ -26,8 +26,14 @@ use crate::{
     },
     text,
     view::{
-        banner, choices::choices_form, confirm::Confirm, empty, guard::Guarded, moment::moment,
-        plan::plan_view, preflight::preflight, step::Terminating,
+        banner,
+        control::guard::Guarded,
+        empty,
+        moment::moment,
+        plan::{
+            choices::choices_form, confirm::Confirm, plan_view, preflight::preflight,
+            step::Terminating,
+        },
     },
 };
 

@@ -5,7 +5,11 @@ use teardown::{advice::SWITCHED_OFF, message::Topic};
 
 use crate::{
     text,
-    view::{banner, diagnosis::diagnoses, empty, remedy::RemedyDialog, way::list},
+    view::{
+        banner,
+        diagnosis::{diagnoses, remedy::RemedyDialog, way::list},
+        empty,
+    },
 };
 
 /// The page.

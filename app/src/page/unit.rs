@@ -17,17 +17,12 @@ use crate::{
     text,
     view::{
         banner,
-        diagnosis::diagnoses,
-        drawer::Drawer,
+        control::{guard::Guarded, search::Search},
+        diagnosis::{diagnoses, remedy::RemedyDialog},
         empty,
-        graph::Graph,
-        guard::Guarded,
-        list::List,
-        remedy::RemedyDialog,
-        run_row::run_row,
-        search::Search,
-        shape::ShapeSwitch,
-        unit_head::{Tally, unit_head},
+        map::{drawer::Drawer, graph::Graph, list::List, shape::ShapeSwitch},
+        run::row::run_row,
+        unit::head::{Tally, unit_head},
     },
 };
 

@@ -11,12 +11,10 @@ use crate::{
     navigation::address::{self, Address},
     state::scene,
     text,
-    view::rows::rows,
-    view::run_row::run_row,
-    view::search::Search,
-    view::state_bar::state_links,
-    view::unit_row::unit_row,
-    view::{banner, empty},
+    view::{
+        banner, control::search::Search, empty, rows::rows, run::row::run_row,
+        state_bar::state_links, unit::row::unit_row,
+    },
 };
 
 /// The table of units.

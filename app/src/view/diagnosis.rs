@@ -1,6 +1,10 @@
 //! Why deletions wait, a card for each cause: first what somebody needs who was woken by it, then the chain and the evidence.
 //! A card is made of `<details>`, so that it opens without a script.
 
+pub mod way;
+pub mod adviser;
+pub mod remedy;
+
 use leptos::prelude::*;
 use teardown::{
     advice::{Advice, LogBox},
@@ -9,13 +13,15 @@ use teardown::{
     object::Uid,
 };
 
-use super::{
+use self::{
     adviser::Adviser,
+    way::{command, ways_out},
+};
+use super::{
     icon::icon,
     moment::moment,
     object_name::{object_link, object_name},
     rows::rows,
-    way::{command, ways_out},
 };
 use crate::{
     navigation::address::{self, Address},

@@ -1,5 +1,12 @@
 //! The frame around every page: rail, top bar, banners that concern all of it, and the landmarks.
 
+pub mod connection;
+pub mod demo;
+pub mod invite;
+pub mod keys;
+pub mod theme;
+pub mod focus;
+
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::{components::A, hooks::use_location, location::Url};
@@ -11,16 +18,15 @@ use teardown::{
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::{
-    banner,
+use self::{
     connection::ConnectionPill,
     demo::demo,
     focus::keep_focus,
-    icon::icon,
     invite::{Invitations, Invite, InviteCommand},
     keys::Keys,
     theme::ThemeButton,
 };
+use super::{banner, icon::icon};
 use crate::{
     navigation::address::TROUBLE,
     state::{clock, connection::Connection, production::is_production, seed::InitialData},

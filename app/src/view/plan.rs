@@ -1,17 +1,23 @@
 //! A plan: totals, data, order, and what is kept.
 
+pub mod choices;
+pub mod wave;
+pub mod step;
+pub mod kept;
+pub mod preflight;
+pub mod confirm;
+
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
 use teardown::plan::{DataFate, Fate, Plan};
 
-use super::{
-    icon::icon,
+use self::{
     kept::{kept_list, names},
-    object_name::object_name,
     step::Terminating,
     wave::wave,
 };
+use super::{icon::icon, object_name::object_name};
 use crate::text;
 
 /// All of it. What is terminating already when the plan is shown is said to be so.

@@ -1,0 +1,73 @@
+//! The question before Unwind does a remedy: the effect, what it hits and loses, and a person's word for what the API does not
+//! show.
+
+use leptos::prelude::*;
+use teardown::{advice::Way, right::Right};
+
+use super::{adviser::Adviser, way::warnings};
+use crate::{
+    text,
+    view::{banner, control::typed::Typed},
+};
+
+/// The dialog.
+#[component]
+pub fn RemedyDialog(
+    /// Asks, does it, and knows the refusal.
+    adviser: Adviser,
+) -> impl IntoView {
+    let question = adviser.question;
+    let statement = RwSignal::new(String::new());
+    Effect::new(move |_| {
+        if question.open.get() {
+            statement.set(String::new());
+        }
+    });
+    let of = move |part: fn(&Way) -> String| {
+        question.way.with(|way| way.as_ref().map(part).unwrap_or_default())
+    };
+    let title = Signal::derive(move || of(|way| format!("{}?", way.title)));
+    let name = Signal::derive(move || {
+        of(|way| way.offer.as_ref().map(|offer| offer.name.clone()).unwrap_or_default())
+    });
+    let needs_statement = move || {
+        question.way.with(|way| {
+            way.as_ref().and_then(|way| way.offer.as_ref()).is_some_and(|offer| offer.statement)
+        })
+    };
+    let busy = Signal::derive(move || {
+        adviser.busy.get() || needs_statement() && statement.with(|it| it.trim().len() < 10)
+    });
+    let act = Callback::new(move |name: String| {
+        if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {
+            offer.name = name;
+            (adviser.act)(adviser, offer, statement.get_untracked());
+        }
+    });
+    let body = move || {
+        let word = needs_statement().then(|| {
+            view! {
+                <label>
+                    {text::STATEMENT}
+                    <input
+                        type="text"
+                        maxlength="500"
+                        prop:value=move || statement.get()
+                        on:input:target=move |event| statement.set(event.target().value())
+                    />
+                </label>
+            }
+            .into_any()
+        });
+        question.way.with(|way| {
+            let way = way.as_ref()?;
+            Some(view! { <p>{way.does.clone()}</p> {warnings(way)} {word} }.into_any())
+        })
+    };
+    view! {
+        {move || adviser.refusal.get().map(|refusal| banner::refusal(&refusal))}
+        <Typed open=question.open id="remedy" title label=text::DO_REMEDY name busy needs=Right::Force act>
+            {move || body()}
+        </Typed>
+    }
+}

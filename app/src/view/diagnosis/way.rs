@@ -1,0 +1,133 @@
+//! The ways out of a deletion that waits, the least harmful first and open, each with its commands to copy and, where the
+//! server does it, the button to have it done.
+
+use leptos::prelude::*;
+use teardown::{
+    advice::{Advice, Way, WayCommand, WayNeed},
+    remedy::{Harm, Holds},
+    right::Right,
+};
+
+use super::adviser::Question;
+use crate::{
+    state::clipboard,
+    text,
+    view::{control::guard::Guarded, icon::icon},
+};
+
+/// The ways out of a diagnosis, with the attempts at them; `question` asks before one is done.
+pub fn ways_out(advice: &Advice, opened: StoredValue<Vec<String>>, question: Question) -> AnyView {
+    let done = advice.attempts.iter();
+    let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
+    let heading = view! {
+        <h3>{text::WAYS_OUT}</h3>
+        <ul class="way-attempts" role="status">{done}</ul>
+    };
+    list(heading.into_any(), &advice.ways, opened, Some(question))
+}
+
+/// The list under a heading. `opened` has the titles of those that the reader opened, at first the first one, so that they
+/// stay open when the list is drawn again.
+pub fn list(
+    heading: AnyView,
+    ways: &[Way],
+    opened: StoredValue<Vec<String>>,
+    question: Option<Question>,
+) -> AnyView {
+    if opened.with_value(Vec::is_empty) {
+        opened.update_value(|opened| opened.extend(ways.first().map(|way| way.title.clone())));
+    }
+    let rows = ways.iter().map(|way| row(way, opened, question)).collect_view();
+    view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
+}
+
+/// Its preconditions, the objects that it hits, its losses, and whether it can be taken back.
+pub fn warnings(way: &Way) -> AnyView {
+    let needs = (!way.needs.is_empty()).then(|| {
+        let needs = way.needs.iter().map(need).collect_view();
+        view! { <ul class="way-needs" aria-label=text::NEEDS>{needs}</ul> }.into_any()
+    });
+    let lines = way.reaches.iter().chain(&way.loses).chain(&way.undo).cloned();
+    let lines = lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view();
+    view! {
+        {needs}
+        <ul class="way-warnings">{lines}</ul>
+    }
+    .into_any()
+}
+
+fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
+    let class = match way.harm {
+        Harm::None => "way-harm none",
+        Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
+        Harm::Leftovers | Harm::DataLoss => "way-harm much",
+    };
+    let withheld = way.withheld.clone().map(|why| {
+        view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
+    });
+    let title = way.title.clone();
+    let is_open = opened.with_value(|opened| opened.contains(&title));
+    let toggled = move |event: leptos::ev::Event| {
+        let is_open = event_target::<web_sys::Element>(&event).has_attribute("open");
+        opened.update_value(|opened| {
+            opened.retain(|it| *it != title);
+            if is_open {
+                opened.push(title.clone());
+            }
+        });
+    };
+    let offer = question.filter(|_| way.offer.is_some()).map(|question| {
+        let asked = way.clone();
+        let act = Callback::new(move |()| question.ask(asked.clone()));
+        view! { <Guarded label=text::ASK_REMEDY busy=question.open needs=Right::Force act class="small danger"/> }.into_any()
+    });
+    let commands = way.commands.iter().map(command).collect_view();
+    view! {
+        <li>
+            <details class="way" open=is_open on:toggle=toggled>
+                <summary>
+                    <span class="way-title">{way.title.clone()}</span>
+                    " " <span class=class>{way.harms.clone()}</span>
+                </summary>
+                <p>{way.does.clone()}</p>
+                {withheld}
+                {warnings(way)}
+                {commands}
+                {offer}
+            </details>
+        </li>
+    }
+    .into_any()
+}
+
+fn need(need: &WayNeed) -> AnyView {
+    let symbol = match need.holds {
+        Holds::Yes => "state-gone",
+        Holds::No => "state-refused",
+        Holds::Unknown => "state-unknown",
+    };
+    view! {
+        <li>
+            {icon(symbol)} <span class="visually-hidden">{text::holds(need.holds)} ": "</span>
+            <span>{need.what.clone()}</span>
+        </li>
+    }
+    .into_any()
+}
+
+/// A command with the button to copy it.
+pub fn command(command: &WayCommand) -> AnyView {
+    let copied = RwSignal::new(false);
+    let line = command.line.clone();
+    let copy = move |_| clipboard::put(line.clone(), copied);
+    view! {
+        <div class="way-command">
+            <span class="way-place">{command.what.clone()}</span>
+            <pre tabindex="0"><code>{command.line.clone()}</code></pre>
+            <button type="button" class="button small" on:click=copy>
+                {move || if copied.get() { text::COMMAND_COPIED } else { text::COPY_COMMAND }}
+            </button>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,110 @@
+//! The banner of a simulated cluster: it says that nothing real is touched, and has the fault switches.
+
+use leptos::prelude::*;
+use teardown::demo::{Demo, DemoCommand, DemoFault, FaultSwitch};
+
+use crate::{
+    state::{command, connection::Connection},
+    text,
+    view::{
+        control::{ask::Ask, guard::Guarded},
+        icon::icon,
+        rows::rows,
+    },
+};
+
+/// The banner with its fault switches. Nothing where the cluster is real.
+pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView {
+    let is_simulated = Memo::new(move |_| state.with(Option::is_some));
+    let banner = move || {
+        is_simulated.get().then(|| {
+            let fast = Box::new(move || {
+                state.with(|demo| demo.as_ref().is_some_and(|demo| demo.speed > 1))
+            });
+            let speed = Box::new(|fast| DemoCommand::Speed { times: if fast { 1 } else { 10 } });
+            let asking = RwSignal::new(false);
+            let ask = Callback::new(move |()| asking.set(true));
+            let reset = Callback::new(move |()| run_command(DemoCommand::Reset {}));
+            let title = Signal::stored(text::START_OVER_TITLE.to_owned());
+            view! {
+                <details class="demo">
+                    <summary>
+                        {icon("icon-run")} <strong>{text::SANDBOX}</strong> " " <span>{text::SIMULATED_MEANS}</span>
+                    </summary>
+                    <div class="demo-switches">
+                        {rows(
+                            Memo::new(move |_| switches(state)),
+                            |(what, subject)| text::switch(*what, subject),
+                            move |(what, subject)| Some(switch(state, run_command, what, subject)),
+                        )}
+                        {button(text::SPEED.to_owned(), "", fast, false, speed, run_command)}
+                        {button(text::REPAIR_ALL.to_owned(), "", Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), run_command)}
+                        <Guarded label=text::START_OVER_ASK busy=false act=ask/>
+                    </div>
+                </details>
+                <Ask open=asking id="start-over-title" title label=text::START_OVER busy=false act=reset>
+                    <p>{text::START_OVER_MEANS}</p>
+                </Ask>
+            }
+            .into_any()
+        })
+    };
+    view! { {move || banner()} }.into_any()
+}
+
+/// The switches without their position: the button of a switch stays the same while it is flipped.
+fn switches(state: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
+    let switches =
+        state.with(|demo| demo.as_ref().map(|demo| demo.switches.clone()).unwrap_or_default());
+    switches.into_iter().map(|FaultSwitch { what, subject, .. }| (what, subject)).collect()
+}
+
+fn switch(
+    state: Memo<Option<Demo>>,
+    run_command: fn(DemoCommand),
+    what: DemoFault,
+    subject: String,
+) -> AnyView {
+    let label = text::switch(what, &subject);
+    let story = if what == DemoFault::Incident { text::story(&subject) } else { "" };
+    let body = Box::new(command::switch(what, &subject));
+    let is_on = Box::new(move || {
+        let switch = FaultSwitch { what, subject: subject.clone(), on: true };
+        state.with(|demo| demo.as_ref().is_some_and(|demo| demo.switches.contains(&switch)))
+    });
+    button(label, story, is_on, what == DemoFault::Incident, body, run_command)
+}
+
+/// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
+/// asked of the server then.
+fn button(
+    label: String,
+    story: &'static str,
+    is_down: Box<dyn Fn() -> bool + Send + Sync>,
+    once: bool,
+    body: Box<dyn Fn(bool) -> DemoCommand + Send>,
+    run_command: fn(DemoCommand),
+) -> AnyView {
+    let down = Memo::new(move |_| is_down());
+    let connection = expect_context::<Connection>();
+    let hindrance = move || connection.hindrance();
+    let is_off = move || hindrance().is_some() || (once && down.get());
+    let act = move |_| {
+        if !untrack(is_off) {
+            run_command(body(down.get_untracked()));
+        }
+    };
+    view! {
+        <button
+            type="button"
+            class="button"
+            aria-pressed=move || down.get().to_string()
+            aria-disabled=move || is_off().then_some("true")
+            title=move || hindrance().unwrap_or_default()
+            on:click=act
+        >
+            {label} <small>{story}</small>
+        </button>
+    }
+    .into_any()
+}

@@ -1,0 +1,157 @@
+//! An object in the graph: kind, name, and its state as shape, glyph and word.
+
+use std::{collections::HashSet, sync::Arc};
+
+use leptos::{prelude::*, svg};
+use teardown::{
+    message::{Membership, ObjectCard, State},
+    object::Uid,
+};
+
+use super::edge::whole;
+use crate::{
+    ICONS,
+    state::{
+        drawing::{HEIGHT, WIDTH},
+        scene::Scene,
+        subscription::{self, Lasting},
+    },
+    text,
+    view::icon,
+};
+
+/// A card's size in whole units.
+const WIDE: i32 = WIDTH as i32;
+const HIGH: i32 = HEIGHT as i32;
+/// Characters a card has room for.
+const NAME: usize = 20;
+const KIND: usize = 14;
+/// Characters in the larger type of a distant view.
+const FAR_NAME: usize = 15;
+
+/// The surroundings of a node: the filter, the selection and the focus.
+#[derive(Clone, Copy)]
+pub struct Around {
+    /// The objects that are not faded; all of them where there is none.
+    pub lit: Signal<Option<Arc<HashSet<Uid>>>>,
+    /// The records, which also say what changed during a gap.
+    pub scene: Scene,
+    /// The selected object.
+    pub selected: Lasting<Memo<Option<Uid>>>,
+    /// The one node that Tab reaches.
+    pub focus: Signal<Option<Uid>>,
+}
+
+/// The node. `counts` are the edges that lead to it and away from it.
+pub fn node(
+    card: Lasting<RwSignal<ObjectCard>>,
+    place: Signal<(f64, f64)>,
+    counts: Signal<(usize, usize)>,
+    around: Around,
+    choose: Callback<Uid>,
+) -> AnyView {
+    let first = card.get_untracked();
+    let state = Memo::new(move |_| card.with(|card| card.state));
+    let kept = Memo::new(move |_| card.with(|card| matches!(card.membership, Membership::Kept(_))));
+    let outside = first.membership == Membership::Outside;
+    let uid = first.uid.clone();
+    let class = {
+        let uid = uid.clone();
+        move || {
+            subscription::end_with_owner();
+            // Before the lit cards, which are made from it: see `graph`.
+            let chosen = around.selected.with(|selected| selected.as_ref() == Some(&uid));
+            let dim = around.lit.with(|lit| lit.as_ref().is_some_and(|lit| !lit.contains(&uid)));
+            let mut class = format!("node {}", icon::of_state(state.get()));
+            let fresh = around.scene.is_marked(&uid);
+            for (name, is) in [
+                ("node-dim", dim),
+                ("node-selected", chosen),
+                ("node-outside", outside),
+                ("node-fresh", fresh),
+            ] {
+                if is {
+                    class.push(' ');
+                    class.push_str(name);
+                }
+            }
+            class
+        }
+    };
+    let tab = {
+        let uid = uid.clone();
+        move || {
+            subscription::end_with_owner();
+            if around.focus.with(|focus| focus.as_ref() == Some(&uid)) { "0" } else { "-1" }
+        }
+    };
+    let pressed = {
+        let uid = uid.clone();
+        move || {
+            subscription::end_with_owner();
+            around.selected.with(
+                |selected| {
+                    if selected.as_ref() == Some(&uid) { "true" } else { "false" }
+                },
+            )
+        }
+    };
+    let transform = move || {
+        subscription::end_with_owner();
+        let (x, y) = place.get();
+        format!("translate({} {})", whole(x), whole(y))
+    };
+    let full = text::visible(&first.object.name);
+    let name = text::shortened(&full, NAME);
+    let far_name = text::shortened(&full, FAR_NAME);
+    let kind = text::shortened(text::kind_short(&first.object.kind), KIND);
+    // It begins with what is seen, so that it can be said to a voice control.
+    let label = {
+        let seen = format!("{name} {kind}");
+        let path = text::visible(&text::path(&first.object));
+        move || {
+            subscription::end_with_owner();
+            let (before, after) = counts.get();
+            text::node_label(&seen, state.get(), &path, before, after)
+        }
+    };
+    // Only where the card cannot show it: to a screen reader the label says it already.
+    let whole_name = (name != *first.object.name)
+        .then(|| svg::title().child(text::visible(&text::path(&first.object))));
+    let chosen = uid.clone();
+    view! {
+        <g
+            class=class
+            id=format!("node-{uid}")
+            data-uid=uid.to_string()
+            transform=transform
+            tabindex=tab
+            role="button"
+            aria-pressed=pressed
+            aria-label=label
+            on:click=move |_| choose.run(chosen.clone())
+        >
+            // The label says all of it.
+            <g aria-hidden="true">
+                {whole_name}
+                <rect class="node-card" width=WIDE height=HIGH rx="9"></rect>
+                <rect class="node-edge" width="4" height=HIGH - 16 x="0" y="8" rx="2"></rect>
+                <use href=format!("{ICONS}#{}", icon::of_kind(&first.object.kind)) class="node-icon" x="13" y="11" width="17" height="17"></use>
+                <text class="node-name" x="38" y="24">{name}</text>
+                " "
+                <text class="node-far" x="38" y="35">{far_name}</text>
+                <text class="node-kind" x="38" y="42">{kind}</text>
+                " "
+                <text class="node-word" x=WIDE - 32 y="42">{move || (state.get() != State::Present).then(|| text::state(state.get()))}</text>
+                <use
+                    href=move || (state.get() != State::Present).then(|| format!("{ICONS}#{}", icon::of_state(state.get())))
+                    class="node-state" x=WIDE - 27 y="31" width="15" height="15"
+                ></use>
+                {move || (kept.get() && state.get() != State::Kept).then(|| view! {
+                    <use href=format!("{ICONS}#icon-lock") class="node-lock" x=WIDE - 25 y="10" width="13" height="13"></use>
+                }.into_any())}
+            </g>
+        </g>
+    }
+    .into_any()
+}

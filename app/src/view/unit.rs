@@ -1,0 +1,4 @@
+//! An application: as a row of the table, and the head of its own page.
+
+pub mod row;
+pub mod head;
