@@ -2,7 +2,7 @@
 //!
 //! # Decisions
 //! - `slice::sort_by` is compiled anew for each type and each comparison, and takes about three kilobytes of the module each
-//!   time. Seven lists of the page cost more of the first load than it has left, so they share one order of places.
+//!   time. The lists of the page would cost more of the first load than it has left, so they share one order of places.
 
 use std::{cmp::Ordering, mem};
 

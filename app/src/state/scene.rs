@@ -322,13 +322,8 @@ of_kind!(
 
 /// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects.
 pub fn diagnoses_by_harm(records: &Records) -> Vec<String> {
-    // Each sort of the standard library costs a page about a kilobyte; few cards are put in their places without.
-    let mut cards: Vec<&DiagnosisCard> = Vec::new();
-    for card in diagnoses(records) {
-        let harm = card.diagnosis.harm();
-        let place = cards.partition_point(|other| other.diagnosis.harm() >= harm);
-        cards.insert(place, card);
-    }
+    let mut cards: Vec<&DiagnosisCard> = diagnoses(records).collect();
+    sort(&mut cards, |a, b| b.diagnosis.harm().cmp(&a.diagnosis.harm()));
     cards.into_iter().map(|card| card.diagnosis.id.clone()).collect()
 }
 

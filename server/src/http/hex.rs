@@ -1,4 +1,8 @@
 //! Bytes in hexadecimal: request ids, tokens, and hashes of tokens.
+//!
+//! # Decisions
+//! - One way of one encoding is a few lines. `data-encoding` has every other one, and is here only with the WebSockets of axum,
+//!   which Leptos turns on and no route uses.
 
 /// Random bytes from the operating system, `N` of them, in hexadecimal.
 ///

@@ -1,5 +1,9 @@
 //! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of that about the
 //! journal. They have no inline script and no inline style, and show no text from outside unescaped.
+//!
+//! # Decisions
+//! - The standard library escapes the five characters. `html-escape` does the same, has four thousand lines of which most
+//!   decode, and is here only as long as Leptos renders with it: named here, its version would have to follow Leptos'.
 
 use axum::response::{Html, IntoResponse};
 use http::header;

@@ -11,8 +11,8 @@ use teardown::{
 
 use crate::{navigation::address, state::connection::Connection, text};
 
-/// The items in order, each once. They are put in one by one: `collect` sorts them first, and each type that is sorted adds
-/// three kilobytes to the browser's half.
+/// The items in order, each once. They are put in one by one: `collect` sorts them first, and each type that is sorted makes
+/// the browser's half larger (see `crate::sort`).
 fn set<T: Ord>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);

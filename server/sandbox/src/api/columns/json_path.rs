@@ -1,5 +1,9 @@
 //! JSON paths, as far as CustomResourceDefinitions use them for columns:
 //! `.status.conditions[?(@.type=="Ready")].status`. Upstream: client-go/util/jsonpath/jsonpath.go.
+//!
+//! # Decisions
+//! - `jsonpath-rust`, which kube brings, speaks RFC 9535 and not the dialect of Kubernetes: it has no `\.` for a dot in a name,
+//!   and an item without the member passes its `!=`. Columns with either would differ from a real API server.
 
 use serde_json::Value;
 
