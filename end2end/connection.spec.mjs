@@ -75,7 +75,7 @@ test('objects that changed while the page was offline are marked for a while', a
 	await page.goto(`${unwind.origin}/u/consortium?view=list`);
 	await expect(live(page)).toBeVisible();
 	const changed = page.getByRole('row').filter({ hasText: 'orderer-config' });
-	const marked = page.locator('tr.fresh');
+	const marked = page.locator('tr.list-fresh');
 	await expect(changed).toBeVisible();
 	await expect(marked).toHaveCount(0);
 	await unwind.quit();

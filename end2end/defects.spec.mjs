@@ -37,9 +37,9 @@ const smallTexts = (page, least = 12) =>
 const smallTargets = (page) =>
 	page.evaluate(() => {
 		const within = document.querySelector('dialog[open]') ?? document;
-		const targets = 'button, summary, a.button, a.segment, a.chip, nav a, input:not([type=checkbox], [type=radio]), label.tick';
+		const targets = 'button, summary, a.button, a.shape-link, a.chip, nav a, input:not([type=checkbox], [type=radio]), label.dialog-tick';
 		return [...within.querySelectorAll(targets)]
-			.filter((it) => it.checkVisibility() && !it.closest('svg, .skip'))
+			.filter((it) => it.checkVisibility() && !it.closest('svg, .frame-skip'))
 			.map((it) => ({ it, box: it.getBoundingClientRect() }))
 			.filter(({ it, box }) => box.height < 43.5 || (it.matches('button') && box.width < 43.5))
 			.map(({ it, box }) => `${Math.round(box.width)} × ${Math.round(box.height)}: ${(it.getAttribute('aria-label') ?? it.textContent)?.trim().slice(0, 40)}`);

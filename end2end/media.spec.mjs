@@ -53,7 +53,7 @@ test('page with prefers-contrast raises the contrast of all text and lines', asy
 	await signIn(page, unwind.link);
 	await page.goto(`${unwind.origin}/u/consortium`);
 	const of = (name) => page.evaluate((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim(), name);
-	const faint = page.locator('.crumbs a').first();
+	const faint = page.locator('.frame-crumbs a').first();
 	const contrast = () =>
 		faint.evaluate((it) => {
 			const light = (colour) => {
@@ -61,7 +61,7 @@ test('page with prefers-contrast raises the contrast of all text and lines', asy
 				const [r, g, b] = parts.map((part) => part / 255).map((it) => (it > 0.04045 ? ((it + 0.055) / 1.055) ** 2.4 : it / 12.92));
 				return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 			};
-			const [dark, bright] = [light(getComputedStyle(it).color), light(getComputedStyle(document.querySelector('.top')).backgroundColor)].sort((a, b) => a - b);
+			const [dark, bright] = [light(getComputedStyle(it).color), light(getComputedStyle(document.querySelector('.frame-top')).backgroundColor)].sort((a, b) => a - b);
 			return (bright + 0.05) / (dark + 0.05);
 		});
 	for (const colorScheme of ['light', 'dark']) {

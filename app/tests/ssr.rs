@@ -63,7 +63,7 @@ fn check(html: &str) {
         "nothing comes from elsewhere"
     );
     assert!(!html.contains(" onclick="), "inline handlers break the content security policy");
-    for part in ["<main id=\"content\"", "class=\"skip\"", "<header", "<nav", "<h1"] {
+    for part in ["<main id=\"content\"", "class=\"frame-skip\"", "<header", "<nav", "<h1"] {
         assert!(html.contains(part), "{part} is missing");
     }
     let ids: Vec<&str> =

@@ -176,7 +176,7 @@ fn table(name: &'static str, scene: scene::Scene, units: Memo<Vec<UnitId>>) -> A
                         <th scope="col">{text::COLUMN_FOUND}</th>
                         <th scope="col">{text::COLUMN_NAMESPACES}</th>
                         <th scope="col" class="number">{text::COLUMN_OBJECTS}</th>
-                        <th scope="col" class="wide">{text::COLUMN_STATES}</th>
+                        <th scope="col">{text::COLUMN_STATES}</th>
                         <th scope="col" class="number">{text::COLUMN_SHARED}</th>
                         <th scope="col">{text::COLUMN_CHANGED}</th>
                         <th scope="col">{text::COLUMN_RUN}</th>

@@ -112,7 +112,7 @@ pub fn read_only() -> AnyView {
 /// The page, or something in it, is dead: seen once `start.js` finds it so, and made of nothing that has to live.
 pub fn halted() -> AnyView {
     view! {
-        <div class="toast halted" role="alert">
+        <div class="banner-toast banner-halted" role="alert">
             <span>{text::HALTED}</span>
             <a class="button" href="" rel="external">{text::RELOAD}</a>
         </div>
@@ -127,7 +127,7 @@ pub fn outdated() -> AnyView {
         let _ = window().location().reload();
     };
     view! {
-        <div class="toast" role="status">
+        <div class="banner-toast" role="status">
             <span>{text::OUTDATED}</span>
             <button type="button" class="button" on:click=reload>{text::RELOAD}</button>
         </div>

@@ -57,11 +57,11 @@ pub fn nothing_matches() -> AnyView {
 /// Data is on its way; of a fixed height, so that nothing jumps.
 pub fn loading() -> AnyView {
     view! {
-        <div class="loading" role="status">
+        <div class="empty-loading" role="status">
             <span class="visually-hidden">{text::LOADING}</span>
-            <div class="bone" aria-hidden="true"></div>
-            <div class="bone" aria-hidden="true"></div>
-            <div class="bone" aria-hidden="true"></div>
+            <div class="empty-bone" aria-hidden="true"></div>
+            <div class="empty-bone" aria-hidden="true"></div>
+            <div class="empty-bone" aria-hidden="true"></div>
         </div>
     }
     .into_any()

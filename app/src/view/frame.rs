@@ -139,17 +139,17 @@ pub fn Frame(
     };
     view! {
         <Title text=shown_title/>
-        <a class="skip" href="#content" rel="external">{text::SKIP_LINK}</a>
+        <a class="frame-skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
-            <nav class="rail" aria-label=text::MAIN_NAVIGATION>
+            <nav class="frame-rail" aria-label=text::MAIN_NAVIGATION>
                 <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
-                <A attr:class="rail-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
-                <a class="rail-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
-                <A attr:class="rail-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
+                <A attr:class="frame-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
+                <a class="frame-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
+                <A attr:class="frame-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
             </nav>
             <div class="frame-column">
-                <header class="top">
-                    <nav class="crumbs" aria-label=text::BREADCRUMB><ol>{move || crumbs()}</ol></nav>
+                <header class="frame-top">
+                    <nav class="frame-crumbs" aria-label=text::BREADCRUMB><ol>{move || crumbs()}</ol></nav>
                     <div class="frame-status">
                         {move || cluster()}
                         <ConnectionPill/>

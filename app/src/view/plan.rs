@@ -96,11 +96,11 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         .into_any()
     });
     view! {
-        <div class="totals">
+        <div class="plan-totals">
             {total(plan.deletions().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
             {total(plan.kept.len().to_string(), text::WILL_KEEP, text::of_objects(all), "")}
             {total(plan.left_to_cluster.len().to_string(), text::WILL_LEAVE, text::of_objects(all), "")}
-            {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "total-destroyed" } else { "" })}
+            {total(figure, text::DATA_DESTROYED, lost, if destroyed > 0 { "plan-destroyed" } else { "" })}
             {total(safe.to_string(), text::DATA_SAFE, left, "")}
         </div>
         {namespaces}
@@ -125,10 +125,10 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
 
 fn total(figure: String, label: &'static str, more: String, class: &'static str) -> AnyView {
     view! {
-        <div class=format!("total {class}")>
-            <span class="total-figure">{figure}</span>
-            <span class="total-label">{label}</span>
-            <span class="total-more">{more}</span>
+        <div class=format!("plan-total {class}")>
+            <span class="plan-figure">{figure}</span>
+            <span class="plan-label">{label}</span>
+            <span class="plan-more">{more}</span>
         </div>
     }
     .into_any()

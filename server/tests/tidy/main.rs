@@ -9,11 +9,12 @@ mod source;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::PathBuf,
 };
 
 use module_graph::{Files, ModuleGraph, circles};
 use retired_words::retired_words;
-use source::{Source, code, files, lines_naming, modules_named, root, sources};
+use source::{Source, classes, code, files, lines_naming, modules_named, root, sources};
 
 /// Crates that only some modules may name; a module by the beginning of its path.
 const CRATES: [(&str, &[&str]); 12] = [
@@ -467,6 +468,54 @@ fn stylesheets_have_their_view_and_are_imported() {
     );
 }
 
+/// Classes of views that begin otherwise than the name of their stylesheet, and the reason why.
+const CLASSES: [(&str, &str); 6] = [
+    ("arrow", "the head of an edge has the name of its marker, by which the lines refer to it"),
+    ("chip", "a small label, in the head of a unit and in the words of a state bar"),
+    ("dialog", "every question of the page is one; that of `confirm` has the most in it"),
+    ("evidence", "the list of what was seen, for attention, for a diagnosis and before a skip"),
+    ("lane", "a lane of the map; nothing else has lanes"),
+    ("pill", "the whole of `connection`; nothing else is one"),
+];
+
+/// Whether a class begins with a word of the path of its stylesheet, which may be in the plural.
+fn is_named_after(class: &str, stem: &str) -> bool {
+    let first = class.split('-').next().unwrap_or_default();
+    stem.split(['/', '_']).any(|word| first == word || first.strip_suffix('s') == Some(word))
+}
+
+/// A class is found from the page, and the page from a class, by its name alone.
+#[test]
+fn classes_belong_to_their_view() {
+    let style = root().join("style");
+    let read = |path: PathBuf| {
+        let stem = path.strip_prefix(&style).unwrap().display().to_string();
+        let stem = stem.trim_start_matches("view/").trim_end_matches(".css").to_owned();
+        (stem, classes(&fs::read_to_string(path).unwrap()))
+    };
+    let views: BTreeMap<_, _> = files(&style.join("view"), ".css").into_iter().map(read).collect();
+    let (_, base) = read(style.join("base.css"));
+    let mut violations = vec![];
+    for (stem, found) in &views {
+        for (line, class) in found {
+            let is_shared = base.iter().any(|(_, it)| it == class)
+                || CLASSES.iter().any(|(it, _)| is_named_after(class, it));
+            // A view may place what another one draws.
+            let is_of_another = || {
+                let has = |of: &[(usize, String)]| of.iter().any(|(_, it)| it == class);
+                views.iter().any(|(it, of)| it != stem && is_named_after(class, it) && has(of))
+            };
+            if !is_shared && !is_named_after(class, stem) && !is_of_another() {
+                violations.push(format!("style/view/{stem}.css:{line} .{class}"));
+            }
+        }
+    }
+    check(
+        "begin the class with the name of its view, or move it to style/base.css if several views share it",
+        &violations,
+    );
+}
+
 #[test]
 fn text_scans_find_names_in_code_alone() {
     let blanked = code(
@@ -494,6 +543,10 @@ fn text_scans_find_names_in_code_alone() {
     {
         assert!(prose(line).is_empty(), "{line}");
     }
+
+    let style = "/* .no */ .a > b.c,\n&.no:has(.d) { inset: 0.5rem; .e.no & { x: url(\"f.g\") } }";
+    let found: Vec<_> = classes(style).into_iter().map(|(at, it)| format!("{at}{it}")).collect();
+    assert_eq!(found, ["1a", "1c", "2d", "2e"], "a class that only changes another is left out");
 
     let named = modules_named(
         "use crate::hub::{http, Hub}; use crate::{args, journal::{Journal, hub}, plan};\ncrate::run::x(a, b)",

@@ -246,3 +246,34 @@ pub(crate) fn modules_named(code: &str) -> BTreeSet<String> {
     modules.remove("");
     modules
 }
+
+/// The classes in the selectors of a stylesheet, each with its line; without those that only change another class, as in
+/// `.pill.live` or `&.bad`.
+pub(crate) fn classes(style: &str) -> Vec<(usize, String)> {
+    let mut css = String::new();
+    for (number, part) in style.split("/*").enumerate() {
+        let (comment, rest) = if number == 0 { ("", part) } else { part.split_once("*/").unwrap() };
+        css.extend(comment.chars().filter(|it| *it == '\n'));
+        css.push_str(rest);
+    }
+    let mut found = vec![];
+    let mut start = 0;
+    for (at, _) in css.match_indices(['{', '}', ';']) {
+        let selector = &css[start..at];
+        if css[at..].starts_with('{') && !selector.trim_start().starts_with('@') {
+            for (dot, _) in selector.match_indices('.') {
+                let is_in_name = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
+                let name = &selector[dot + 1..];
+                let name = &name[..name.find(|it| !is_in_name(it)).unwrap_or(name.len())];
+                let ends = |it: char| it.is_whitespace() || ">+~,(".contains(it);
+                let before = selector[..dot].rsplit(ends).next().unwrap_or_default();
+                if !before.starts_with('&') && !before.contains('.') {
+                    let line = css[..start + dot].matches('\n').count() + 1;
+                    found.push((line, name.to_owned()));
+                }
+            }
+        }
+        start = at + 1;
+    }
+    found
+}

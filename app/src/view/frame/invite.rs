@@ -77,7 +77,7 @@ pub fn Invite(
     let choices = Right::ALL.into_iter().filter(|choice| *choice <= connection.right());
     let choices = choices.map(|choice| {
         view! {
-            <label class="tick">
+            <label class="dialog-tick">
                 <input
                     type="radio"
                     name="invite-right"

@@ -67,13 +67,13 @@ pub fn Keys() -> impl IntoView {
         <button type="button" class="tool wide" title=text::KEYS_TITLE aria-label=text::KEYS_TITLE on:click=move |_| open.set(true)>
             {icon("icon-keys")}
         </button>
-        {move || copied.get().then(|| view! { <div class="toast" role="status">{text::COPIED}</div> }.into_any())}
+        {move || copied.get().then(|| view! { <div class="banner-toast" role="status">{text::COPIED}</div> }.into_any())}
         <dialog class="dialog" aria-labelledby="keys-title" node_ref=dialog on:close=move |_| open.set(false)>
             <h2 id="keys-title">{text::KEYS_TITLE}</h2>
             <dl>{rows}</dl>
             <form method="dialog">
                 {move || open.get().then(|| view! {
-                    <label class="tick">
+                    <label class="dialog-tick">
                         <input type="checkbox" checked=has_shortcuts() on:change:target=move |event| set_shortcuts(event.target().checked())/>
                         <span>{text::KEYS_ON}</span>
                     </label>

@@ -37,8 +37,8 @@ pub fn edge(
             lit.as_ref().is_some_and(|lit| !lit.contains(&first) || !lit.contains(&later))
         });
         match (touched, dim) {
-            (true, _) => "edge lit",
-            (false, true) => "edge dim",
+            (true, _) => "edge edge-lit",
+            (false, true) => "edge edge-dim",
             (false, false) => "edge",
         }
     };

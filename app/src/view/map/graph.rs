@@ -165,8 +165,8 @@ pub fn Graph(
     };
     let class = move || match detail.get() {
         Detail::Near => "graph near",
-        Detail::Mid => "graph mid",
-        Detail::Far => "graph far",
+        Detail::Mid => "graph graph-mid",
+        Detail::Far => "graph graph-far",
     };
     let size = move |of: fn(&Drawing) -> f64| {
         move || whole(drawing.with(|drawing| of(drawing)) * zoom.get())

@@ -64,14 +64,14 @@ pub fn List(
     view! {
         <div class="list">
             <div class="table-frame">
-                <table class="objects">
+                <table class="list-table">
                     <thead>
                         <tr>
                             <th scope="col">{text::COLUMN_OBJECT}</th>
                             <th scope="col">{text::COLUMN_STATE}</th>
                             <th scope="col" class="number">{text::COLUMN_WAVE}</th>
                             <th scope="col">{text::COLUMN_SINCE}</th>
-                            <th scope="col" class="wide">{text::COLUMN_STANDING}</th>
+                            <th scope="col">{text::COLUMN_STANDING}</th>
                         </tr>
                     </thead>
                     {rows(lanes, lane_key, move |lane| Some(group(scene, address, shown, lane)))}
@@ -133,7 +133,7 @@ fn group(
     });
     view! {
         <tbody>
-            <tr class="group">
+            <tr class="list-group">
                 <th colspan="5" scope="rowgroup">{name} <span class="count">{move || uids.with(Vec::len)}</span></th>
             </tr>
             {rows(uids, Uid::to_string, move |uid| Some(row(scene, address, scene.object(&uid)?)))}
@@ -155,7 +155,7 @@ fn row(scene: Scene, address: Address, card: Lasting<RwSignal<ObjectCard>>) -> A
         })
     };
     view! {
-        <tr class:fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
+        <tr class:list-fresh=move || uid.with_value(|uid| scene.is_marked(uid))>
             <th scope="row">{object_link(object_name_short(&first.object), &first.uid, address)}</th>
             <td>{move || {
                 let state = card.with(|card| card.state);
@@ -163,7 +163,7 @@ fn row(scene: Scene, address: Address, card: Lasting<RwSignal<ObjectCard>>) -> A
             }}</td>
             <td class="number">{move || card.with(|card| card.wave.map_or(text::NONE.to_owned(), |wave| wave.to_string()))}</td>
             <td class="when">{move || card.with(|card| card.since.map(moment))}</td>
-            <td class="wide standing">{move || membership()}</td>
+            <td class="list-standing">{move || membership()}</td>
         </tr>
     }
     .into_any()

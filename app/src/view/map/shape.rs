@@ -21,7 +21,7 @@ pub fn ShapeSwitch(
     let link = move |shape: Shape, symbol: &'static str, label: &'static str| {
         view! {
             <a
-                class="segment"
+                class="shape-link"
                 href=move || address.to_shape(shape)
                 aria-current=move || current(shape).then_some("true")
                 data-noscroll="noscroll"
@@ -32,7 +32,7 @@ pub fn ShapeSwitch(
         .into_any()
     };
     view! {
-        <nav class=move || if address.shape.get().or(otherwise).is_none() { "segments auto" } else { "segments" } aria-label=text::VIEW>
+        <nav class=move || if address.shape.get().or(otherwise).is_none() { "shape shape-auto" } else { "shape" } aria-label=text::VIEW>
             {link(Shape::Map, "icon-map", text::MAP)}
             {link(Shape::List, "icon-list", text::LIST)}
         </nav>

@@ -113,7 +113,7 @@ fn tick(choices: &Choices, choice: &Choice, label: String) -> AnyView {
     let (name, value) = choice.pair();
     let is_made = choices.has(choice);
     view! {
-        <label class="tick">
+        <label class="dialog-tick">
             <input type="checkbox" name=name value=value checked=is_made/>
             <bdi>{label}</bdi>
         </label>

@@ -107,7 +107,7 @@ pub fn Confirm(
     let holding = move || phase.get() != Phase::Typing;
     let tick_box = move |label: String| {
         view! {
-            <label class="tick">
+            <label class="dialog-tick">
                 <input
                     type="checkbox"
                     disabled=holding

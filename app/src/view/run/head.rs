@@ -113,7 +113,7 @@ pub fn RunHead(
                     <a href="#left-title" rel="external">{text::left_to_cluster(card.left_to_cluster)}</a>
                 }.into_any()))}
                 {move || (attention.get() > 0).then(|| view! {
-                    <a class="attention-count" href="#attention" rel="external">
+                    <a class="run-attention" href="#attention" rel="external">
                         {icon("state-stuck")} {text::attention(attention.get())}
                     </a>
                 }.into_any())}

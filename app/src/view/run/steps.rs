@@ -143,13 +143,13 @@ fn row(scene: Scene, address: Address, card: Lasting<RwSignal<StepCard>>) -> Any
     view! {
         <tr
             id=format!("step-{}", first.id)
-            class:settled=move || card.with(|card| card.gone.is_some())
-            class:fresh=move || card.with(|card| scene.is_marked(&card.uid))
+            class:steps-settled=move || card.with(|card| card.gone.is_some())
+            class:list-fresh=move || card.with(|card| scene.is_marked(&card.uid))
         >
             <td class="number">{first.wave}</td>
             <th scope="row">{object_link(object_name(&first.object), &first.uid, address)}</th>
             <td>{move || state_badge(card.with(|card| card.state))}</td>
-            <td class="waits">{move || waits()}</td>
+            <td class="steps-waits">{move || waits()}</td>
             <td class="when">{move || card.with(|card| card.requested.map(time_of_day))}</td>
             <td class="when" title=move || card.with(|card| card.proof.map(text::proof))>
                 {move || card.with(|card| card.gone.map(time_of_day))}

@@ -23,19 +23,19 @@ pub fn unit_row(card: &UnitCard) -> AnyView {
         view! { <a href=address::run(run)>{text::RUN} " " {run.to_string()}</a> }.into_any()
     });
     let (shared, class) = match card.shared {
-        0 => (text::NONE.to_owned(), "number none"),
+        0 => (text::NONE.to_owned(), "number unit-none"),
         some => (some.to_string(), "number"),
     };
     view! {
         <tr>
             <th scope="row" class="unit-name"><a href=address::unit(&card.id)><bdi>{text::isolated(card.id.as_str())}</bdi></a></th>
-            <td class="found" title=text::found_hint(card.origin)>{text::found(card.origin)}</td>
-            <td class="namespaces" title=all>{namespaces}</td>
+            <td class="unit-found" title=text::found_hint(card.origin)>{text::found(card.origin)}</td>
+            <td class="unit-namespaces" title=all>{namespaces}</td>
             <td class="number" data-label=text::COLUMN_OBJECTS>{total}</td>
-            <td class="wide">{state_bar(&card.counts)}</td>
+            <td class="unit-states">{state_bar(&card.counts)}</td>
             <td class=class data-label=text::COLUMN_SHARED title=text::SHARED_HINT>{shared}</td>
             <td class="when" data-label=text::COLUMN_CHANGED>{card.newest.map(moment)}</td>
-            <td class="open-run">{run}</td>
+            <td class="unit-run">{run}</td>
         </tr>
     }
     .into_any()
