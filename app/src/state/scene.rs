@@ -349,3 +349,97 @@ pub fn count<'a>(states: impl Iterator<Item = &'a teardown::message::State>) -> 
     }
     counts
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use teardown::{
+        fold::Publication,
+        message::{Membership, State},
+        object::ObjectRef,
+        relation::DeletionPhase,
+        selector::Labels,
+    };
+
+    use super::*;
+
+    fn object(name: &str, state: State, wave: u32) -> Record {
+        Record::Object(ObjectCard {
+            uid: Uid::new(name),
+            object: ObjectRef {
+                group: "".into(),
+                kind: "Pod".into(),
+                namespace: Some("shop".into()),
+                name: name.into(),
+            },
+            version: "v1".to_owned(),
+            state,
+            since: None,
+            membership: Membership::Member,
+            created: None,
+            deletion: None,
+            finalizers: Vec::new(),
+            labels: Labels::new(),
+            details: Vec::new(),
+            phase: DeletionPhase::Present,
+            final_phase: DeletionPhase::Gone,
+            step: None,
+            wave: Some(wave),
+        })
+    }
+
+    /// A reader in the page; the answer says how often it has read so far.
+    fn counted(read: impl Fn() + Send + Sync + 'static) -> impl Fn() -> usize {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = count.clone();
+        let reader = Memo::new(move |_| {
+            read();
+            counter.fetch_add(1, Ordering::Relaxed)
+        });
+        move || {
+            reader.get_untracked();
+            count.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn delta_wakes_the_readers_of_what_it_changes_alone() {
+        Owner::new().with(|| {
+            let mut records =
+                vec![object("web", State::Present, 1), object("db", State::Present, 2)];
+            let mut server = Publication::new(Revision { boot: 1, count: 0 });
+            server.advance(records.clone());
+            let scene = Scene::new(Some(server.snapshot()));
+            let mut send = |records: &[Record]| {
+                scene.apply(server.advance(records.to_vec()).unwrap()).unwrap();
+            };
+            let row = |name: &str| {
+                let uid = Uid::new(name);
+                counted(move || drop(scene.object(&uid).map(|card| card.get())))
+            };
+            let (web, db) = (row("web"), row("db"));
+            let members = counted(move || scene.read_members(|_| ()));
+            let all = counted(move || scene.read(|_| ()));
+            let read = || [web(), db(), members(), all()];
+            assert_eq!(read(), [1, 1, 1, 1]);
+            assert_eq!(read(), [1, 1, 1, 1], "nobody reads again without a change");
+
+            records[0] = object("web", State::Terminating, 1);
+            send(&records);
+            assert_eq!(read(), [2, 1, 1, 2], "a state: its row, and who reads all");
+            records.push(object("cache", State::Present, 1));
+            send(&records);
+            assert_eq!(read(), [2, 1, 2, 3], "one more object: the list, and no row");
+            records[1] = object("db", State::Present, 3);
+            send(&records);
+            assert_eq!(read(), [2, 2, 3, 4], "another step: its row, and the list, which moves it");
+            records.remove(2);
+            send(&records);
+            assert_eq!(read(), [2, 2, 4, 5], "one object less: the list, and no other row");
+        });
+    }
+}
