@@ -73,3 +73,71 @@ impl RowOwners {
         row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use leptos::reactive::graph::{
+        AnySource, AnySubscriber, ReactiveNode, Source, Subscriber, WithObserver,
+    };
+
+    use super::*;
+    use crate::state::subscription::Lasting;
+
+    /// The effect of a row, as a signal knows it.
+    #[derive(Default)]
+    struct Reader(Mutex<Vec<AnySource>>);
+
+    impl ReactiveNode for Reader {
+        fn mark_dirty(&self) {}
+        fn mark_check(&self) {}
+        fn mark_subscribers_check(&self) {}
+        fn update_if_necessary(&self) -> bool {
+            false
+        }
+    }
+
+    impl Subscriber for Reader {
+        fn add_source(&self, source: AnySource) {
+            self.0.lock().unwrap().push(source);
+        }
+
+        fn clear_sources(&self, subscriber: &AnySubscriber) {
+            for source in self.0.lock().unwrap().drain(..) {
+                source.remove_subscriber(subscriber);
+            }
+        }
+    }
+
+    /// Mounts and drops a thousand rows that read, and counts their subscriptions that are left.
+    fn left(read: impl Fn() -> i32) -> usize {
+        let mut owners = RowOwners::of(Owner::current().unwrap());
+        let mut readers = vec![];
+        for _ in 0..1_000 {
+            let row = owners.next();
+            let reader = Arc::new(Reader::default());
+            let subscriber =
+                AnySubscriber(Arc::as_ptr(&reader) as usize, Arc::downgrade(&reader) as _);
+            row.with(|| subscriber.with_observer(&read));
+            readers.push(reader);
+        }
+        // A signal refers to each of its readers once, and weakly.
+        readers.iter().map(Arc::weak_count).sum()
+    }
+
+    /// The count of listeners of a browser does not see these: they are in the memory of the module.
+    #[test]
+    fn rows_that_are_gone_leave_no_subscription() {
+        Owner::new().with(|| {
+            let signal = RwSignal::new(0);
+            assert_eq!(left(|| signal.get()), 1_000, "a signal keeps the readers that it had");
+            let signal = RwSignal::new(0);
+            let lasting = Lasting::new(signal);
+            assert_eq!(left(|| lasting.get()), 0);
+            // A reader that is still there is no row that is gone.
+            let count = Memo::new(move |_| lasting.get());
+            assert_eq!(count.get_untracked(), 0);
+            signal.set(1);
+            assert_eq!(count.get_untracked(), 1);
+        });
+    }
+}
