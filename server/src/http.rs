@@ -171,7 +171,7 @@
 //!
 //! # Metrics
 //! With `--metrics-address` a listener of its own serves `GET /metrics` as OpenMetrics text, and nothing else, to whoever
-//! reaches it. It answers 503 if the hub does not answer within 5 s. The names stand in `server/monitoring/README.md`.
+//! reaches it. It answers 503 if the hub does not answer within 5 s. The names stand in `server/monitoring/metrics.md`.
 
 mod access;
 mod advice;

@@ -1,4 +1,4 @@
-//! The metrics for Prometheus. The names and their meaning stand in `server/monitoring/README.md`; a test compares that
+//! The metrics for Prometheus. The names and their meaning stand in `server/monitoring/metrics.md`; a test compares that
 //! table, the alert rules and the dashboard with the [`exposition()`].
 //!
 //! # Decisions

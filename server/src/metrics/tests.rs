@@ -19,7 +19,7 @@ use teardown::{
 use super::*;
 use crate::hub::Reading;
 
-const DOCUMENTATION: &str = include_str!("../../monitoring/README.md");
+const DOCUMENTATION: &str = include_str!("../../monitoring/metrics.md");
 const ALERTS: &str = include_str!("../../monitoring/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../monitoring/dashboard.json");
 
