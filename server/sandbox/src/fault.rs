@@ -4,6 +4,7 @@
 mod admission;
 mod mode;
 mod script;
+mod server;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -15,6 +16,7 @@ use crate::{cluster::Propagation, store::Key};
 pub use admission::AdmissionDecision;
 pub use mode::OperatingMode;
 pub use script::BadLine;
+pub use server::ServerFault;
 
 /// The effect of a rule on a request, or on an open watch that is about to send something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,15 +99,6 @@ pub enum NfsFault {
     Stale,
     /// It does not answer, so that each program that touches a hard mount hangs.
     Dead,
-}
-
-/// The fault of the server behind an APIService.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerFault {
-    /// It answers nothing, although the Pods of its Service are ready.
-    Dead,
-    /// It does what a request with `dryRun` asks for.
-    IgnoresDryRun,
 }
 
 /// A fault that is applied to the cluster at a time.

@@ -10,7 +10,6 @@ use crate::{
     api_problem::ApiProblem,
     object::{Kind, ObjectRef, OwnerRef, Uid},
     plan::{Propagation, StepId},
-    run::Call,
     selector::Labels,
     unit::UnitId,
 };
@@ -75,16 +74,6 @@ impl Action {
             | Self::Suspend { step, .. }
             | Self::ReadPods { step, .. }
             | Self::Read { step, .. } => *step,
-        }
-    }
-
-    /// The kind of call that it is.
-    pub fn call(&self) -> Call {
-        match self {
-            Self::Delete { .. } => Call::Delete,
-            Self::Suspend { .. } => Call::Suspend,
-            Self::ReadPods { .. } => Call::ReadPods,
-            Self::Read { .. } => Call::Read,
         }
     }
 }

@@ -252,7 +252,9 @@ async fn watch_starts_at_the_resource_version_of_the_last_page() {
 async fn pages_that_do_not_arrive_in_time_become_smaller() {
     let lists = vec![Reply::Silence, Reply::Silence, list("10", "", &[object("a", 3)])];
     let mut setup = setup(pods(), false, lists, vec![]);
-    setup.expect(&["hidden pods Failing: Timeout { seconds: 30 }", "visible pods", "listed [a@3]"]).await;
+    setup
+        .expect(&["hidden pods Failing: Timeout { seconds: 30 }", "visible pods", "listed [a@3]"])
+        .await;
     let asked = setup.asked();
     let pages: Vec<&str> = asked[..3].iter().map(String::as_str).collect();
     assert_eq!(

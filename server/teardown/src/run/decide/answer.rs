@@ -39,7 +39,7 @@ impl Run {
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
             return Decision::default();
         };
-        let call = action.call();
+        let call = call_of(action);
         // The watch was faster than the answer, or the answer belongs to a call before a restart.
         if progress.stage != Stage::Calling(call) {
             return Decision::default();
@@ -183,6 +183,16 @@ impl Run {
             (!goes_along).then(|| user.reference())
         });
         users.min()
+    }
+}
+
+/// The kind of call that an action is.
+fn call_of(action: &Action) -> Call {
+    match action {
+        Action::Delete { .. } => Call::Delete,
+        Action::Suspend { .. } => Call::Suspend,
+        Action::ReadPods { .. } => Call::ReadPods,
+        Action::Read { .. } => Call::Read,
     }
 }
 
