@@ -207,5 +207,5 @@ test('page that fails to start, or crashes, says so', async ({ unwind, visit }) 
 	page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
 	await page.goto(`${unwind.origin}/`);
 	await expect(stopped).toBeVisible();
-	expect(errors.join('\n')).toMatch(/panicked at \S+\.rs:\d+/);
+	await expect.poll(() => errors.join('\n')).toMatch(/panicked at \S+\.rs:\d+/);
 });

@@ -25,7 +25,8 @@ const topic = (name) => ({
 test('99 of 100 writes are a sentence in the browser within 2 s, fetched evidence included', async ({ visit }) => {
 	test.setTimeout(600_000);
 	const unwind = await Unwind.before(['--sandbox', 's4']);
-	const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
+	const kubeconfig = await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8');
+	const { server, tokens } = parseKubeconfig(kubeconfig);
 	const client = new Client({ server, token: tokens.get('sandbox') });
 	/** @param {string} method @param {string} path @param {object} [body] @param {Record<string, string>} [headers] */
 	const send = async (method, path, body, headers) => {
@@ -64,7 +65,7 @@ test('99 of 100 writes are a sentence in the browser within 2 s, fetched evidenc
 						const look = () => {
 							const card = document.querySelector('details.diagnosis[open]');
 							const isThere = card?.querySelector('summary')?.textContent?.includes('queue.example/topic') && card.textContent?.includes(words);
-							if (isThere) resolve(performance.timeOrigin + performance.now());
+							if (isThere) resolve(Date.now());
 							return isThere;
 						};
 						if (look()) return;
@@ -73,9 +74,10 @@ test('99 of 100 writes are a sentence in the browser within 2 s, fetched evidenc
 					}),
 				{ words },
 			);
-			await send('DELETE', `${topics}/t${number}`);
-			const written = performance.timeOrigin + performance.now();
-			took.push(Math.max(0, (await seen) - written));
+			const written = Date.now();
+			const [at] = await Promise.all([seen, send('DELETE', `${topics}/t${number}`)]);
+			expect(at).toBeGreaterThanOrEqual(written);
+			took.push(Number(at) - written);
 			await send('PATCH', `${topics}/t${number}`, { metadata: { finalizers: null } }, { 'content-type': 'application/merge-patch+json' });
 			await expect(page.getByText('No deletion is in trouble')).toBeVisible();
 		}

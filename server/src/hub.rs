@@ -30,7 +30,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     plan::{Choices, Plan, PlanId},
-    run::RunId,
+    run::{ReplayError, RunId},
     unit::UnitId,
     wanted::Wanted,
 };
@@ -76,9 +76,9 @@ pub enum HubError {
     /// The journal cannot be read at all, so nobody knows which runs are open.
     #[error("the journal failed")]
     Journal(#[from] JournalError),
-    /// An event that a run has decided does not fit its plan.
-    #[error("an event of run {0} does not fit its plan")]
-    Damaged(RunId),
+    /// An event that a run has decided cannot follow in its state.
+    #[error("an event of run {0} cannot follow")]
+    Damaged(RunId, #[source] ReplayError),
     /// The operating system gave no random numbers.
     #[error("no random numbers")]
     Random(#[from] getrandom::Error),

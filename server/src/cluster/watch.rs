@@ -380,6 +380,8 @@ impl Watch {
                 if version.is_empty() {
                     return Err(WatchError::Failing(None, ProblemCode::NoResourceVersion.into()));
                 }
+                // A silence may have been an outage and not the size of the page.
+                self.page = (self.page * 2).min(PAGE);
                 return Ok((objects, Position { version, stream: None }));
             }
             next = page.metadata.next;

@@ -162,7 +162,7 @@ impl ActiveRun {
             self.is_recovering &= entry.event != RunEvent::Recovered;
             self.run
                 .apply(entry.at, &entry.event)
-                .map_err(|_| HubError::Damaged(self.run.id.clone()))?;
+                .map_err(|error| HubError::Damaged(self.run.id.clone(), error))?;
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Record {
                 card.from.clone(),
                 card.to.clone(),
                 card.kind,
-                card.reason.field.to_string(),
+                format!("{} {}", card.reason.field, card.reason.value),
             ),
             Self::HiddenKind(card) => Key::HiddenKind(card.resource.clone()),
             Self::Step(card) => Key::Step(card.id),

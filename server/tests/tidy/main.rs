@@ -162,7 +162,7 @@ fn server_does_not_ask_whether_its_cluster_is_simulated() {
     for source in
         sources().iter().filter(|source| modules.iter().any(|module| source.is_under(module)))
     {
-        let asks = ["demo.", "DemoFault", "FaultSwitch"].into_iter();
+        let asks = ["demo.", "= demo", "match demo", "DemoFault", "FaultSwitch"].into_iter();
         let asked = asks.filter(|word| {
             // The hub hands the state of the demo on to the page, and does not look into it.
             let code = source.without_tests().replace("demo.as_ref()", "");

@@ -353,7 +353,7 @@ fn answered(code: &NoteCode) -> (String, String, String) {
         NoteCode::NotAsked { why } => (
             "Not asked about every object".to_owned(),
             match why {
-                Unasked::Limit => "A preflight asks the API server about at most 500 objects, at least one of each kind and namespace first.",
+                Unasked::Limit => "A preflight asks the API server at most 500 questions, about one object of each kind and namespace first.",
                 Unasked::Time => "A preflight ends after 30 s.",
                 Unasked::Throttled => "The API server asked for fewer requests.",
                 Unasked::Busy => "The server was busy.",

@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(step_problem(&refused(1)), "The API server refused with 403.");
         assert_eq!(
             step_problem(&refused(7)),
-            "The API server refused with 403. 7 times since 2027-01-15 08:00:00 UTC, next try at 08:28:00 UTC."
+            "The API server refused with 403. 7 times since 2027-01-15 08:00:00 UTC, next try at 2027-01-15 08:28:00 UTC."
         );
     }
 

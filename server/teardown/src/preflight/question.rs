@@ -7,7 +7,10 @@
 //! - Everywhere else an access review asks for the right to delete. One more asks for the right to suspend a parent.
 //! - The first questions are about one object of each kind and namespace, because most refusals concern all of them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use crate::{
     index::Index,
@@ -15,7 +18,7 @@ use crate::{
     plan::{Plan, Propagation, Step, StepAction, StepId},
 };
 
-/// The most objects about which a preflight asks.
+/// The most questions of a preflight.
 pub(super) const MOST: usize = 500;
 
 /// The name of a question in its preflight. There may be two about one step.
@@ -76,7 +79,8 @@ pub(super) fn questions(plan: &Plan, index: &Index) -> (Vec<Question>, Vec<Objec
     ranked.sort_by_key(|(rank, question)| (*rank, question.id));
     let mut questions: Vec<Question> = ranked.into_iter().map(|(_, question)| question).collect();
     let rest = questions.split_off(questions.len().min(MOST));
-    (questions, rest.into_iter().map(|question| question.object).collect())
+    let over: BTreeSet<ObjectRef> = rest.into_iter().map(|question| question.object).collect();
+    (questions, over.into_iter().collect())
 }
 
 /// The forms of the questions about a step.

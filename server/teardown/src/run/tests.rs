@@ -119,7 +119,20 @@ impl Scenario {
         let step = self.run.plan.step(self.id(uid)).unwrap();
         let (step, kind, object, uid) =
             (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
-        let action = Action::Read { step, kind, object, uid };
+        let action = match self.run.progress(step).unwrap().stage {
+            Stage::Calling(Call::Delete) => {
+                let (version, propagation) = (None, Propagation::Background);
+                Action::Delete { step, kind, object, uid, version, propagation }
+            }
+            Stage::Calling(Call::ReadPods) => {
+                let namespace = object.namespace.unwrap();
+                Action::ReadPods { step, namespace, version: None }
+            }
+            Stage::Calling(Call::Suspend) => {
+                Action::Suspend { step, kind, object, patch: serde_json::Value::Null }
+            }
+            _ => Action::Read { step, kind, object, uid },
+        };
         _ = self.apply_input(&Input::CallCompleted { action, outcome });
     }
 
