@@ -446,6 +446,59 @@ fn open_run_is_offered_in_place_of_a_new_plan() {
     assert!(html.contains("Open the run") && !html.contains("Start teardown…"));
 }
 
+/// The run's page with these changes to its records.
+fn run_with(right: Right, change: impl Fn(&mut Record)) -> String {
+    let seed = PageSeed { right, ..consortium::run() };
+    let seed = with_records(seed, |records| records.iter_mut().for_each(change));
+    let html = render("run-unplanned", "/r/7", seed);
+    check(&html);
+    html
+}
+
+#[test]
+fn objects_outside_the_plan_lead_to_a_plan_of_their_own() {
+    let held = |record: &mut Record| {
+        if let Record::Step(card) = record
+            && matches!(card.state, State::CameBack | State::Stuck)
+        {
+            card.unplanned = vec![card.object.clone()];
+        }
+    };
+    let link = "href=\"/u/consortium/plan?unplanned=7\"";
+    let html = run_with(Right::Act, held);
+    for said in ["Objects outside the plan", "Came back: ", " waits for ", link] {
+        assert!(html.contains(said), "{said}");
+    }
+    let html = run_with(Right::Look, held);
+    assert!(html.contains("Objects outside the plan") && !html.contains(link));
+    assert!(!run_with(Right::Act, |_| {}).contains("Objects outside the plan"));
+}
+
+#[test]
+fn run_beside_another_one_leads_to_it() {
+    let html = run_with(Right::Act, |record| {
+        if let Record::Run(card) = record {
+            card.beside = Some(RunId::new("6"));
+        }
+    });
+    assert!(html.contains("href=\"/r/6\""));
+
+    let mut seed = with_records(consortium::planned(), |records| {
+        for record in records {
+            if let Record::Unit(card) = record {
+                card.run = Some(RunId::new("6"));
+            }
+        }
+    });
+    let plan = seed.plan.as_mut().unwrap();
+    plan.choices = Choices::from_iter([Choice::Unplanned(RunId::new("6"))]);
+    let html = render("plan-beside", PLAN, seed);
+    check(&html);
+    assert!(html.contains("Start teardown…") && html.contains("href=\"/r/6\""));
+    assert!(html.contains("Tear down objects outside the plan of consortium?"));
+    assert!(html.contains("name=\"unplanned\" value=\"6\""), "another choice keeps it");
+}
+
 #[test]
 fn numbers_of_a_unit_add_up_in_its_head_and_on_its_plan() {
     let left = |card: &ObjectCard| &*card.object.kind == "ServiceAccount";

@@ -84,6 +84,17 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
 //! ```
+//! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
+//! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
+//! plan of them and of what they own has the choice `unplanned` with the run. It is confirmed as every plan is, with the name of
+//! the run's unit, and runs beside the open run, which continues by itself when they are gone:
+//! ```sh
+//! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"unplanned":"k3f9"}]}' $U/api/plans          # 201
+//! ```
+//! What an object of an open run still needs is kept in it. It answers 404 `unknownRun` if there is no such run, 409 `runEnded`
+//! after the end of the run, 422 `unknownChoice` if the run is of another unit, and 422 `emptyPlan` if the run waits for no such
+//! object.
+//!
 //! A remedy is confirmed by the `hash` of its `offer` in the advice, by the name of its object, and by a statement where the
 //! offer asks for one. Its outcome follows in the list of remedies and in the advice. The advice `switchedOff` has what remedies
 //! switched off, and its offers put it back:

@@ -350,7 +350,8 @@ impl Hub {
     /// Makes a plan, unless it could not be started.
     fn make_plan(&mut self, unit: &UnitId, choices: &Choices) -> Result<Arc<Plan>, Refusal> {
         self.runs.check_writable()?;
-        let plan = self.plans.make(unit, choices, &mut self.cluster)?;
+        let unplanned = self.runs.unplanned(unit, choices, &mut self.cluster)?;
+        let plan = self.plans.make(unit, choices, unplanned.as_ref(), &mut self.cluster)?;
         self.runs.check_plan(&plan, &self.cluster)?;
         Ok(plan)
     }

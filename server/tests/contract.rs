@@ -149,6 +149,7 @@ async fn documentation_works_line_by_line() {
     take on 7 TakenOn { confirm: "data", pods: [Uid("8d1c…")] } r1 by Li
     release r1 by Li
     plan shop without=Secret/shop/tls keep=data
+    plan shop unplanned=r1
     remedy p1 of nodeSilent//Node//n1/ for n1 by Li
     undo remedy p1 for n1 by Li
     preflight p1

@@ -452,6 +452,7 @@ fn run_card() -> RunCard {
         kept: 3,
         left_to_cluster: 2,
         recovered: 1,
+        beside: None,
     }
 }
 
@@ -526,6 +527,7 @@ pub(crate) fn run() -> PageSeed {
             },
             taken: false,
             problem,
+            unplanned: Vec::new(),
         }));
         let card = world.object(&step.uid);
         card.state = state;

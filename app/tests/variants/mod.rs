@@ -249,6 +249,7 @@ fn plan() -> Plan {
         Choice::Namespace(_) => Choice::Namespace("shop".into()),
         Choice::KeepData => Choice::KeepData,
         Choice::Delete(_) => Choice::Delete(node()),
+        Choice::Unplanned(_) => Choice::Unplanned(RunId::new("1f")),
     };
     Plan {
         id: PlanId::new("1f"),

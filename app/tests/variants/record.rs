@@ -127,6 +127,7 @@ fn run(state: RunState) -> RunCard {
         kept: 1,
         left_to_cluster: 2,
         recovered: 3,
+        beside: Some(RunId::new("2f")),
     }
 }
 
@@ -257,6 +258,7 @@ fn step(state: State, proof: Option<Proof>, problem: Option<StepProblem>) -> Ste
         waits_for: vec![StepId(1), StepId(2)],
         taken: true,
         problem,
+        unplanned: vec![object("unplanned")],
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct MakePlan {
     choices: Choices,
 }
 
-/// Makes a plan of a unit as it is now, with a person's choices.
+/// Makes a plan of a unit as it is now, or of what one of its open runs waits for outside its plan, with a person's choices.
 pub(super) async fn make(
     State(state): State<AppState>,
     Body(MakePlan { unit, choices }): Body<MakePlan>,

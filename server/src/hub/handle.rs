@@ -412,7 +412,7 @@ impl HubHandle {
         self.request(|reply| Incoming::ReadTally { reply }).await
     }
 
-    /// Makes a plan of a unit in its current state, with a person's choices.
+    /// Makes a plan of a unit in its current state, or of the unplanned objects of one of its open runs, with a person's choices.
     ///
     /// # Errors
     /// [`Refusal`] if no plan can be made, [`HubClosed`] if the process is ending.

@@ -7,7 +7,7 @@ use std::{
 
 use teardown::{
     plan::{self, Choices, Plan, PlanError, PlanId},
-    unit::UnitId,
+    unit::{Unit, UnitId},
 };
 
 use super::{Refusal, cluster_state::ClusterState};
@@ -23,21 +23,22 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// Makes a plan of a unit in its current state, and keeps it.
+    /// Makes a plan of a unit in its current state, or of the unplanned objects of one of its runs, and keeps it.
     pub(super) fn make(
         &mut self,
         unit: &UnitId,
         choices: &Choices,
+        unplanned: Option<&Unit>,
         cluster: &mut ClusterState,
     ) -> Result<Arc<Plan>, Refusal> {
         if cluster.index().is_synced() {
             let current = cluster.current();
-            if let Some(unit) = current.units.get(unit) {
+            if let Some(unit) = unplanned.or_else(|| current.units.get(unit)) {
                 let unknown = |choice| Refusal::Unplannable(PlanError::UnknownChoice { choice });
                 choices.check(unit, current.index).map_err(unknown)?;
             }
         }
-        let plan = Arc::new(plan_of(unit, choices, cluster)?);
+        let plan = Arc::new(plan_of(unit, choices, unplanned, cluster)?);
         self.keep(&plan);
         Ok(plan)
     }
@@ -58,17 +59,20 @@ impl Plans {
     }
 }
 
-/// A plan of a unit in its current state.
+/// A plan of a unit in its current state, or of the unplanned objects of one of its runs.
 pub(super) fn plan_of(
     unit: &UnitId,
     choices: &Choices,
+    unplanned: Option<&Unit>,
     cluster: &mut ClusterState,
 ) -> Result<Plan, Refusal> {
     if !cluster.index().is_synced() {
         return Err(Refusal::NotReady);
     }
     let current = cluster.current();
-    let unit = current.units.get(unit).ok_or_else(|| Refusal::UnknownUnit(unit.clone()))?;
+    let unit = unplanned
+        .or_else(|| current.units.get(unit))
+        .ok_or_else(|| Refusal::UnknownUnit(unit.clone()))?;
     plan::plan(current.index, current.graph, unit, choices, current.now)
         .map_err(Refusal::Unplannable)
 }

@@ -1,5 +1,7 @@
 //! The runs: their start, a person's commands to them, and everything that they decide by themselves.
 
+mod unplanned;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
@@ -270,7 +272,8 @@ impl Runs {
                 });
             }
         }
-        let now = match plan_of(&plan.unit, &plan.choices, cluster) {
+        let unplanned = self.unplanned(&plan.unit, &plan.choices, cluster)?;
+        let now = match plan_of(&plan.unit, &plan.choices, unplanned.as_ref(), cluster) {
             Ok(now) => now,
             Err(Refusal::Unplannable(PlanError::Empty) | Refusal::UnknownUnit(_)) => {
                 Plan { steps: Vec::new(), ..plan.clone() }

@@ -10,6 +10,7 @@ mod recovery;
 mod recorded;
 mod set_aside;
 mod topics;
+mod unplanned;
 
 use std::{
     sync::{Arc, Mutex},

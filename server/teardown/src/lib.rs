@@ -27,6 +27,7 @@ pub mod index;
 pub mod relation;
 pub mod graph;
 pub mod unit;
+mod run_id;
 pub mod deadlines;
 pub mod diagnosis;
 pub mod wanted;

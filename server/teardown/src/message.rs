@@ -393,6 +393,9 @@ pub struct RunCard {
     pub left_to_cluster: usize,
     /// The number of times it continued after a restart of the server.
     pub recovered: u32,
+    /// The run beside which it deletes objects that the plan of that run does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<RunId>,
 }
 
 /// A step, as a row of a run.
@@ -426,6 +429,10 @@ pub struct StepCard {
     pub taken: bool,
     /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
+    /// The objects that it waits for and that the plan does not know, for which a plan of their own can be made. A run names at
+    /// most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unplanned: Vec<ObjectRef>,
 }
 
 /// The reason why deletions wait, as a card.

@@ -24,7 +24,8 @@
 //! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
 //!   may have reached the API server, so its object is read first.
 //! - Parents that declare planned objects are suspended, and some objects that came back go with their namespace
-//!   (`decide/parent.rs`, `decide/came_back.rs`).
+//!   (`decide/parent.rs`, `decide/came_back.rs`). Of other objects that hold the run and are not in its plan, a person may make a plan
+//!   of their own, which runs beside it (`decide/unplanned.rs`).
 //! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
 //! - Pods, late objects and the unit that the object itself names are checked again before every DELETE. An older object that is
 //!   changed after the start, so that it needs what the plan takes, is found only for claims, volumes, custom resources,
@@ -41,7 +42,6 @@ mod transition;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::Arc,
 };
 
@@ -58,36 +58,15 @@ use crate::{
     state::State,
 };
 
+pub use crate::run_id::RunId;
+
 pub use self::{
     command::{CommandError, RunCommand},
-    decide::{Decision, Input, PodsLeft},
+    decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
     progress::{Progress, Skip, Stage, Suspension},
 };
-
-/// A run's id, chosen by the server when the run starts.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RunId(String);
-
-impl RunId {
-    /// The id from its text in a URL.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Builds the records of each topic from the state at one moment.
 
 mod diagnosis_card;
+mod run_cards;
 mod unit_cards;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,13 +20,13 @@ use crate::{
     index::{HiddenKind, Index, Presence, Renewal},
     message::{
         ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
-        Record, RunCard, State, StepCard, UnitCard,
+        Record, State, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
     plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     remedy::{Attempt, switched_off},
-    run::{PodsLeft, Run},
+    run::Run,
     unit::{Unit, UnitId, UnitOrigin},
 };
 
@@ -124,10 +125,7 @@ impl World<'_> {
     pub fn run(&self, run: &Run) -> Vec<Record> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
-        let taken = run.taken();
-        let mut left = PodsLeft::default();
-        let mut card = |step: &Step| self.step_card(run, step, taken.contains(&step.id), &mut left);
-        records.extend(run.steps().map(|(step, _)| Record::Step(card(step))));
+        records.extend(self.step_cards(run).into_iter().map(Record::Step));
         let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
         let shown = Shown { world: self, run: Some(run), steps };
         for (step, _) in run.steps() {
@@ -211,7 +209,11 @@ impl World<'_> {
     }
 
     fn open_run(&self, unit: &UnitId) -> Option<&Run> {
-        self.runs.iter().copied().find(|run| run.plan.unit == *unit && !run.state().is_ended())
+        let mut open =
+            self.runs.iter().filter(|run| run.plan.unit == *unit && !run.state().is_ended());
+        // A run of unplanned objects is beside the one that is the unit's.
+        let first = open.clone().find(|run| run.plan.choices.unplanned().is_none());
+        first.or_else(|| open.next()).copied()
     }
 
     fn unit_card(&self, unit: &Unit) -> UnitCard {
@@ -313,51 +315,6 @@ impl World<'_> {
             Overdue::No => State::Finalizing,
         };
         (state, Some(since))
-    }
-
-    fn run_card(&self, run: &Run) -> RunCard {
-        let mut counts = Counts::new();
-        for (step, _) in run.steps() {
-            *counts.entry(self.step_state(run, step)).or_default() += 1;
-        }
-        RunCard {
-            id: run.id.clone(),
-            unit: run.plan.unit.clone(),
-            plan: run.plan.id.clone(),
-            state: run.state(),
-            by: run.by().to_owned(),
-            started: run.started(),
-            ended: run.ended(),
-            counts,
-            total: run.plan.deletions(),
-            kept: run.plan.kept.len(),
-            left_to_cluster: run.plan.left_to_cluster.len(),
-            recovered: run.recovered(),
-        }
-    }
-
-    fn step_card(&self, run: &Run, step: &Step, is_taken: bool, left: &mut PodsLeft) -> StepCard {
-        let progress = run.progress(step.id);
-        let state = self.step_state(run, step);
-        let waits_for = if matches!(state, State::Waiting | State::Unknown) {
-            run.waits_for(step, self.index, left)
-        } else {
-            Vec::new()
-        };
-        StepCard {
-            id: step.id,
-            uid: step.uid.clone(),
-            object: step.object.clone(),
-            wave: step.wave,
-            state,
-            requested: progress.and_then(|progress| progress.requested),
-            gone: progress.and_then(|progress| progress.gone),
-            proof: progress.and_then(|progress| progress.proof),
-            unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
-            waits_for,
-            taken: is_taken && state != State::Skipped,
-            problem: progress.and_then(|progress| progress.problem.clone()),
-        }
     }
 }
 

@@ -238,6 +238,7 @@ fn snapshot(topic: &Topic) -> Message {
             kept: 0,
             left_to_cluster: 0,
             recovered: 0,
+            beside: None,
         })],
         Topic::Units | Topic::Trouble | Topic::Unit(_) => vec![],
     };

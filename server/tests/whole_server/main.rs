@@ -5,3 +5,4 @@ mod custom_resources;
 mod parents;
 mod preflight;
 mod setup;
+mod unplanned;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
 use serde_json::{Value, json};
 use teardown::{
-    message::{Message, Record, Topic},
     plan::{Choice, Choices},
     remedy::{PutBack, SwitchedOff},
     run::{RunCommand, RunId, RunState},
@@ -89,20 +88,8 @@ fn suspend(server: &Server, namespace: &str, suspend: bool) {
 }
 
 impl Server {
-    async fn state(&self, run: &RunId) -> RunState {
-        let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
-        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
-        let of_run = |record: &Record| match record {
-            Record::Run(card) if card.id == *run => Some(card.state),
-            _ => None,
-        };
-        records.iter().find_map(of_run).unwrap()
-    }
-
     async fn is_held_by_its_parent(&self, run: &RunId) -> bool {
-        let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
-        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
-        format!("{records:?}").contains(&format!(
+        format!("{:?}", self.records(run).await).contains(&format!(
             "{:?}",
             UnknownReason::ParentActive {
                 parent: teardown::object::ObjectRef {

@@ -14,18 +14,20 @@ use server::{
     journal::Journal,
 };
 use teardown::{
+    message::{Message, Record, Topic},
     plan::{Choices, Plan},
-    run::RunId,
+    run::{RunId, RunState},
     unit::UnitId,
 };
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A server that may do everything, and its simulated cluster.
 pub(crate) struct Server {
     pub(crate) hub: HubHandle,
     pub(crate) sandbox: Sandbox,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
+    started: (Timestamp, Instant),
 }
 
 impl Server {
@@ -35,17 +37,34 @@ impl Server {
         let mut world = ControlPlane::new(now, 1, Timing::default());
         world.run_until_idle();
         set_up(&mut world);
-        let sandbox = Sandbox::of(world);
+        Self::over(Sandbox::of(world), actor, Journal::in_memory(), (now, Instant::now()))
+    }
+
+    /// Ends the server without a shutdown, and starts another one with this journal.
+    pub(crate) async fn restart(mut self, actor: Actor, journal: impl FnOnce() -> Journal) -> Self {
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        Self::over(self.sandbox, actor, journal(), self.started)
+    }
+
+    /// A server with this journal, in a world that began at that time.
+    fn over(
+        sandbox: Sandbox,
+        actor: Actor,
+        journal: Journal,
+        started: (Timestamp, Instant),
+    ) -> Self {
+        let now = started.0 + started.1.elapsed();
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
         let (out, calls) = mpsc::channel(hub::CALLS);
         let (asked, requests) = mpsc::channel(hub::PREFLIGHTS);
         let (confirmed, remedies) = mpsc::channel(hub::REMEDIES);
-        let chance = Chance::seeded(1);
+        let chance = Chance::seeded(1 + started.1.elapsed().as_millis() as u64);
         let cluster = Cluster::served_by(sandbox.speaking_as(Some(actor)), "sandbox")
             .repeatable(chance.clone())
             .answering(requests)
             .with_remedies(remedies);
-        let hub = Hub::open("sandbox".into(), inbox, out, Journal::in_memory()).unwrap();
+        let hub = Hub::open("sandbox".into(), inbox, out, journal).unwrap();
         let hub = hub.repeatable(now, chance).unwrap().asking(asked).allow_remedies(confirmed);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
@@ -53,7 +72,23 @@ impl Server {
         tasks.spawn(async move {
             cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
         });
-        Self { hub: handle, sandbox, _tasks: tasks }
+        Self { hub: handle, sandbox, tasks, started }
+    }
+
+    /// The records of a run's page.
+    pub(crate) async fn records(&self, run: &RunId) -> Vec<Record> {
+        let message = self.hub.query(Topic::Run(run.clone())).await.unwrap().unwrap();
+        let Message::Snapshot { records, .. } = message else { panic!("{message:?}") };
+        records
+    }
+
+    /// The state of a run.
+    pub(crate) async fn state(&self, run: &RunId) -> RunState {
+        let of_run = |record: &Record| match record {
+            Record::Run(card) if card.id == *run => Some(card.state),
+            _ => None,
+        };
+        self.records(run).await.iter().find_map(of_run).unwrap()
     }
 
     /// Starts a run of a plan.

@@ -58,6 +58,11 @@ pub const BY_NAME: &str =
     "No label says that these are part of the unit. Only their namespace does. Confirm each:";
 pub const NOTHING_TO_DO: &str = "Nothing to delete";
 
+/// The subject of a plan: the unit, or the objects that its run waits for outside its plan.
+pub fn subject(unit: String, is_beside: bool) -> String {
+    if is_beside { format!("objects outside the plan of {unit}") } else { unit }
+}
+
 /// A plan's heading.
 pub fn plan_title(unit: &str) -> String {
     format!("Teardown of {unit}")

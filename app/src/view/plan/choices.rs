@@ -33,6 +33,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
     let objects: Vec<&ObjectRef> = objects.chain(plan.kept.iter().map(|it| &it.object)).collect();
     let mut kinds = set(objects.iter().map(|it| (it.kind.clone(), it.group.clone())));
     let mut namespaces = set(objects.iter().filter_map(|it| it.namespace.clone()));
+    let mut beside = None;
     // A choice stays in the form, even if it is about nothing any more.
     for choice in choices.iter() {
         match choice {
@@ -41,6 +42,9 @@ pub fn choices_form(plan: &Plan) -> AnyView {
             Choice::Without(object) => left_out.extend([object.clone()]),
             Choice::WithoutKind { group, kind } => kinds.extend([(kind.clone(), group.clone())]),
             Choice::Namespace(name) => namespaces.extend([name.clone()]),
+            Choice::Unplanned(_) => {
+                beside = Some(tick(choices, choice, text::UNPLANNED.to_owned()));
+            }
             Choice::IncludeAll | Choice::KeepData => {}
         }
     }
@@ -92,6 +96,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
             <summary>{text::CHOICES}</summary>
             <form method="get" action=address::new_plan(&plan.unit, &Choices::default())>
                 <p class="lead">{text::CHOICES_LEAD}</p>
+                {beside}
                 {unclaimed}
                 {tick(choices, &Choice::KeepData, text::KEEP_DATA.to_owned())}
                 {group(text::OVERRIDE, annotated)}

@@ -230,7 +230,7 @@ pub fn Confirm(
     };
     view! {
         <dialog class="dialog" aria-labelledby="confirm-title" node_ref=dialog on:close=closed>
-            <h2 id="confirm-title">{text::confirm_title(&plan.unit.to_string())}</h2>
+            <h2 id="confirm-title">{text::confirm_title(&text::subject(plan.unit.to_string(), plan.choices.unplanned().is_some()))}</h2>
             <p>{text::confirm_lead(plan.deletions())}</p>
             {namespaces}
             <p><strong>{place}</strong> " " {move || expected()}</p>

@@ -114,6 +114,7 @@ mod tests {
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,
             problem: None,
+            unplanned: vec![],
         };
         let mut steps =
             [step(0, &[]), step(1, &[]), step(2, &[0, 1]), step(3, &[2]), step(4, &[1])];

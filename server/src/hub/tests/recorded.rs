@@ -181,7 +181,8 @@ fn record_all(disk: &Disk, version: u32) {
     let mut journal = Journal::over(disk.clone());
     let mut cluster = ClusterState::new("test".into(), fixture::now());
     cluster.observe(fixture::listing(&fixture::objects(SHOP)));
-    let plan = Arc::new(plan_of(&UnitId::new("shop"), &Choices::default(), &mut cluster).unwrap());
+    let plan =
+        Arc::new(plan_of(&UnitId::new("shop"), &Choices::default(), None, &mut cluster).unwrap());
     let here = ClusterId::new("test", None);
     let steps: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
     let [one, two, three, four] = steps[..4] else { panic!("{steps:?}") };

@@ -9,16 +9,22 @@
 //! namespace=shop                         only what is in this namespace goes
 //! keep=data                              claims and volumes stay
 //! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
+//! unplanned=k3f9                         only objects go that this open run waits for and that its plan does not know
 //! ```
 //!
 //! An object is `KIND.GROUP/NAMESPACE/NAME`, without a group in the core group, and with an empty namespace where its kind
 //! has none.
+//!
+//! # Decisions
+//! - `unplanned` names the run and not the objects. They are found again when the plan is started, as the members of a unit are,
+//!   so that one which no longer holds the run is a difference. Objects without any mark of a unit need no other way into a
+//!   plan, and nobody can bring an object of another application into it by its name.
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
-use crate::{index::Index, object::ObjectRef, unit::Unit};
+use crate::{index::Index, object::ObjectRef, run_id::RunId, unit::Unit};
 
 /// One choice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +48,8 @@ pub enum Choice {
     KeepData,
     /// This object goes although an annotation says that it stays.
     Delete(ObjectRef),
+    /// Only objects go that this open run waits for and that its plan does not know.
+    Unplanned(RunId),
 }
 
 /// The text is not a choice.
@@ -62,7 +70,8 @@ pub enum ChoiceError {
 
 impl Choice {
     /// The names of all choices.
-    pub const NAMES: [&'static str; 5] = ["include", "without", "namespace", "keep", "delete"];
+    pub const NAMES: [&'static str; 6] =
+        ["include", "without", "namespace", "keep", "delete", "unplanned"];
 
     /// Reads a choice.
     ///
@@ -79,6 +88,7 @@ impl Choice {
             "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
+            "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
             _ => object(value).map(Self::Delete),
         };
         choice.ok_or_else(|| ChoiceError::Value { name, value: value.to_owned() })
@@ -94,6 +104,7 @@ impl Choice {
             Self::Namespace(name) => ("namespace", name.to_string()),
             Self::KeepData => ("keep", "data".to_owned()),
             Self::Delete(object) => ("delete", address(object)),
+            Self::Unplanned(run) => ("unplanned", run.to_string()),
         }
     }
 }
@@ -240,6 +251,14 @@ impl Choices {
         self.has(&Choice::Delete(object.clone()))
     }
 
+    /// The open run whose unplanned objects alone go. Of several the first; [`Choices::check`] refuses the others.
+    pub fn unplanned(&self) -> Option<&RunId> {
+        self.0.iter().find_map(|choice| match choice {
+            Choice::Unplanned(run) => Some(run),
+            _ => None,
+        })
+    }
+
     /// Checks that each choice is about something: a name that was mistyped must not be deleted for it.
     ///
     /// # Errors
@@ -256,6 +275,7 @@ impl Choices {
             }
             Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
             Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
+            Choice::Unplanned(run) => self.unplanned() == Some(run),
         };
         self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
     }
@@ -275,6 +295,7 @@ mod tests {
             ("namespace", "shop"),
             ("keep", "data"),
             ("delete", "PersistentVolumeClaim/shop/data-0"),
+            ("unplanned", "k3f9"),
         ] {
             let choice = Choice::read(name, value).unwrap();
             assert_eq!(choice.pair(), (name, value.to_owned()));

@@ -7,6 +7,7 @@ mod late_objects;
 mod parent;
 mod ready;
 mod refusal;
+mod unplanned;
 mod waiting;
 
 use std::{
@@ -16,12 +17,12 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use self::waiting::PodsLeft;
 use self::{
     answer::gone,
     late_objects::LateObjects,
     refusal::{BackendsChanged, earliest_try},
 };
+pub use self::{unplanned::Unplanned, waiting::PodsLeft};
 use super::{
     Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, Stage, StepProblem,
 };

@@ -15,6 +15,7 @@ mod confirmed;
 mod kept_data;
 mod parent;
 mod read_first;
+mod unplanned;
 
 use std::collections::BTreeSet;
 

@@ -26,7 +26,7 @@ impl RunState {
 impl Progress {
     /// Whether this event can follow in the stage of the step.
     pub(super) fn allows(&self, event: &RunEvent) -> bool {
-        use Stage::{CameBack, Calling, Requested, Skipped, Suspended, Terminating, Waiting};
+        use Stage::{Calling, CameBack, Requested, Skipped, Suspended, Terminating, Waiting};
         let is_open = matches!(self.stage, Waiting | Calling(_) | Requested | Terminating);
         match event {
             // A read is followed by the next call at once: the object, then the Pods that use it, then its DELETE.

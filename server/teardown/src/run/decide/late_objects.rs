@@ -25,15 +25,9 @@ pub(super) struct LateObjects<'a> {
 
 impl<'a> LateObjects<'a> {
     pub(super) fn of(plan: &Plan, index: &'a Index) -> Self {
-        let since = plan.made.checked_sub(BEHIND).unwrap_or(Timestamp::MIN);
-        let is_new = |object: &Object| {
-            object.created.is_some_and(|created| Timestamp::from(created) >= since)
-        };
         let mut objects: HashMap<&Uid, &Arc<Object>> = index
             .objects()
-            .filter(|it| {
-                is_new(it) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
-            })
+            .filter(|it| is_late(it, plan))
             .map(|object| (&object.uid, object))
             .collect();
         for step in &plan.steps {
@@ -63,9 +57,24 @@ impl<'a> LateObjects<'a> {
         let firsts = theirs.chain(&own).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             let it = self.objects.get(first).filter(|_| *then == object.uid)?;
-            let goes_with = || self.index.descends(first, &object.uid);
-            (edge.kind != EdgeKind::Contains && edge.keeps() && !goes_with()).then_some(&***it)
+            holds(edge, self.index).then_some(&***it)
         });
         firsts.min_by_key(|first| first.reference())
     }
+}
+
+/// Whether an object is newer than a plan, and neither a Pod nor made by the cluster.
+pub(super) fn is_late(object: &Object, plan: &Plan) -> bool {
+    let since = plan.made.checked_sub(BEHIND).unwrap_or(Timestamp::MIN);
+    object.created.is_some_and(|created| Timestamp::from(created) >= since)
+        && !object.is_made_by_cluster()
+        && !matches!(object.facts, Facts::Pod(_))
+}
+
+/// Whether the object at the first end of an edge has to go before the other, and is not deleted with it. The content of a
+/// namespace is checked elsewhere.
+pub(super) fn holds(edge: &Edge, index: &Index) -> bool {
+    edge.ordered().is_some_and(|(first, then, _)| {
+        edge.kind != EdgeKind::Contains && edge.keeps() && !index.descends(first, then)
+    })
 }

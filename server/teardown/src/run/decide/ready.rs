@@ -371,23 +371,30 @@ impl Run {
         claim.map_or(Ok(()), |claim| Err(UnknownReason::InUse { by: claim.reference() }))
     }
 
-    fn is_planned(&self, uid: &Uid) -> bool {
+    pub(super) fn is_planned(&self, uid: &Uid) -> bool {
         self.step_of(uid).is_some()
     }
 
     /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
     /// confirmed their deletion.
     fn check_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
-        let goes_with_it = |object: &Object| {
+        let late_object = self.content(namespace, index).map(|object| object.reference()).min();
+        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
+    }
+
+    /// The objects in a namespace that do not go with it.
+    pub(super) fn content<'a>(
+        &self,
+        namespace: &str,
+        index: &'a Index,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let goes_with_it = move |object: &Object| {
             object.is_made_by_cluster()
                 || matches!(&object.facts, Facts::Binding(binding) if binding.people)
                 || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
                 || self.came_back_to_go(object, index)
         };
-        let content = index.in_namespace(namespace);
-        let late_object =
-            content.filter(|object| !goes_with_it(object)).map(|object| object.reference()).min();
-        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
+        index.in_namespace(namespace).filter(move |object| !goes_with_it(object))
     }
 
     /// The Pods of a consistent read that block the deletion of a claim: those that mount it, and those of a workload
@@ -470,7 +477,7 @@ fn needs_confirmation(object: &Object, index: &Index) -> bool {
 
 /// Whether a Pod that needs an object is deleted with the step's owner too, so that the step would wait for itself.
 /// This does not apply to storage, unless the Pod owns the claim.
-fn goes_with(pod: &Object, step: &Step, object: &Object, index: &Index) -> bool {
+pub(super) fn goes_with(pod: &Object, step: &Step, object: &Object, index: &Index) -> bool {
     let is_its_own_or_no_storage =
         !matches!(object.facts, Facts::Claim(_)) || index.descends(&object.uid, &pod.uid);
     is_its_own_or_no_storage && index.descends(&pod.uid, &step.uid)

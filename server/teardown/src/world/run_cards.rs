@@ -1,0 +1,85 @@
+//! The cards of a run and of its steps.
+
+use std::collections::BTreeMap;
+
+use super::World;
+use crate::{
+    message::{Counts, RunCard, State, StepCard},
+    object::ObjectRef,
+    plan::{Step, StepId},
+    run::{PodsLeft, Run},
+};
+
+/// The most unplanned objects that the page of a run names.
+const UNPLANNED: usize = 100;
+
+impl World<'_> {
+    pub(super) fn run_card(&self, run: &Run) -> RunCard {
+        let mut counts = Counts::new();
+        for (step, _) in run.steps() {
+            *counts.entry(self.step_state(run, step)).or_default() += 1;
+        }
+        RunCard {
+            id: run.id.clone(),
+            unit: run.plan.unit.clone(),
+            plan: run.plan.id.clone(),
+            state: run.state(),
+            by: run.by().to_owned(),
+            started: run.started(),
+            ended: run.ended(),
+            counts,
+            total: run.plan.deletions(),
+            kept: run.plan.kept.len(),
+            left_to_cluster: run.plan.left_to_cluster.len(),
+            recovered: run.recovered(),
+            beside: run.plan.choices.unplanned().cloned(),
+        }
+    }
+
+    /// The cards of all steps of a run.
+    pub(super) fn step_cards(&self, run: &Run) -> Vec<StepCard> {
+        let taken = run.taken();
+        let mut left = PodsLeft::default();
+        let mut unplanned: BTreeMap<StepId, Vec<ObjectRef>> = BTreeMap::new();
+        for it in run.unplanned(self.index, self.graph, self.runs).iter().take(UNPLANNED) {
+            unplanned.entry(it.step).or_default().push(it.object.reference());
+        }
+        let card = |(step, _): (&Step, _)| {
+            let unplanned = unplanned.remove(&step.id).unwrap_or_default();
+            self.step_card(run, step, taken.contains(&step.id), unplanned, &mut left)
+        };
+        run.steps().map(card).collect()
+    }
+
+    fn step_card(
+        &self,
+        run: &Run,
+        step: &Step,
+        is_taken: bool,
+        unplanned: Vec<ObjectRef>,
+        left: &mut PodsLeft,
+    ) -> StepCard {
+        let progress = run.progress(step.id);
+        let state = self.step_state(run, step);
+        let waits_for = if matches!(state, State::Waiting | State::Unknown) {
+            run.waits_for(step, self.index, left)
+        } else {
+            Vec::new()
+        };
+        StepCard {
+            id: step.id,
+            uid: step.uid.clone(),
+            object: step.object.clone(),
+            wave: step.wave,
+            state,
+            requested: progress.and_then(|progress| progress.requested),
+            gone: progress.and_then(|progress| progress.gone),
+            proof: progress.and_then(|progress| progress.proof),
+            unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
+            waits_for,
+            taken: is_taken && state != State::Skipped,
+            problem: progress.and_then(|progress| progress.problem.clone()),
+            unplanned,
+        }
+    }
+}
