@@ -228,6 +228,12 @@ pub fn new_plan(unit: &UnitId, choices: &Choices) -> String {
     format!("/u/{}/plan{}", encoded(unit.as_str()), chosen(choices))
 }
 
+/// Where a plan is made of what holds this run outside its plan.
+pub fn plan_beside(unit: &UnitId, run: &RunId) -> String {
+    let plan = new_plan(unit, &Choices::default());
+    format!("{plan}?unplanned={}", encoded(run.as_str()))
+}
+
 fn chosen(choices: &Choices) -> String {
     let pairs: Vec<String> = choices
         .iter()

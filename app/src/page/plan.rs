@@ -159,7 +159,10 @@ pub fn PlanPage() -> impl IntoView {
     let open_run = Memo::new(move |_| {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
-    let beside = move || plan.with(|plan| plan.as_ref()?.choices.unplanned().cloned());
+    // A plan of what holds a run is for beside it.
+    let is_beside = move || {
+        plan.with(|plan| plan.as_ref().is_some_and(|plan| plan.choices.unplanned().is_some()))
+    };
     let to_unit = move || address::unit(&unit.get());
     let body = move || {
         match plan.get() {
@@ -192,21 +195,16 @@ pub fn PlanPage() -> impl IntoView {
         <div class="page">
             <div class="page-head">
                 <div class="grow">
-                    <h1>{move || text::plan_title(&text::subject(text::isolated(unit.get().as_str()), beside().is_some()))}</h1>
+                    <h1>{move || text::plan_title(&text::isolated(unit.get().as_str()))}</h1>
                     {move || plan.with(|plan| plan.as_ref().map(lead))}
                 </div>
                 <div class="tools">
                     <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
                     {move || {
-                        let beside = beside();
-                        let is_beside = beside.is_some();
-                        let run = beside.or_else(|| open_run.get()).map(|run| {
+                        let run = open_run.get().filter(|_| !is_beside());
+                        if let Some(run) = run {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
-                        });
-                        if run.is_some() && !is_beside {
-                            return run.into_any();
-                        }
-                        let act = if stale.get() {
+                        } else if stale.get() {
                             view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
                         } else {
                             let open = Callback::new(move |()| asking.set(true));
@@ -215,8 +213,7 @@ pub fn PlanPage() -> impl IntoView {
                                     || plan.with(|plan| plan.as_ref().is_none_or(|plan| plan.steps.is_empty()))
                             });
                             view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
-                        };
-                        view! { {run} {act} }.into_any()
+                        }
                     }}
                 </div>
             </div>

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use teardown::{
     message::{Membership, ObjectCard, RunCard, State, StepCard, Topic},
     object::Uid,
-    plan::{Choice, Choices, KeptReason, StepId},
+    plan::{KeptReason, StepId},
     right::Right,
     run::{RunCommand, RunId},
 };
@@ -97,28 +97,14 @@ pub fn Run() -> impl IntoView {
     });
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
-    let unplanned = move || {
-        let (mut count, mut rows) = (0, Vec::new());
-        attention.with(|steps| {
-            for step in steps.iter().filter(|step| !step.unplanned.is_empty()) {
-                count += step.unplanned.len();
-                let row = text::unplanned(step);
-                rows.push(view! { <li>{row}</li> }.into_any());
-            }
-        });
-        let unit = card.with(|card| card.as_ref().map(|card| card.unit.clone()))?;
-        let link = may_plan.then(|| {
-            let choices = Choices::from_iter([Choice::Unplanned(id.get())]);
-            let to = address::new_plan(&unit, &choices);
-            view! { <a class="button" href=to rel="external">{text::MAKE_PLAN}</a> }.into_any()
-        });
-        (count > 0).then(|| view! {
-            <section aria-labelledby="unplanned-title">
-                <h2 id="unplanned-title">{text::UNPLANNED} " " <span class="count">{count}</span></h2>
-                <ul class="kept-names">{rows}</ul>
-                {link}
-            </section>
-        }.into_any())
+    // The steps above name the objects.
+    let beside = move || {
+        let is_held = attention.with(|steps| steps.iter().any(|step| !step.unplanned.is_empty()));
+        (is_held && may_plan).then(|| {
+            let unit = card.with(|card| card.as_ref().map(|card| card.unit.clone()));
+            let to = unit.map(|unit| address::plan_beside(&unit, &id.get()));
+            view! { <a class="button" href=to rel="external">{text::PLAN_UNPLANNED}</a> }.into_any()
+        })
     };
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
@@ -152,7 +138,7 @@ pub fn Run() -> impl IntoView {
                         </section>
                     }.into_any())}
                     <Attention scene address steps=attention_ids busy send take_on/>
-                    {unplanned}
+                    {beside}
                     <section aria-labelledby="steps-title">
                         <div class="section-head">
                             <h2 id="steps-title">{text::STEPS}</h2>

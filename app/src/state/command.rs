@@ -153,7 +153,7 @@ pub async fn session_link(name: &str, right: Right) -> Result<String, Refusal> {
         url: String,
     }
     let name = Some(name.trim()).filter(|name| !name.is_empty());
-    let path = [location().pathname(), location().search()].map(Result::unwrap_or_default).concat();
+    let path = location().pathname().unwrap_or_default() + &location().search().unwrap_or_default();
     ask("/api/session/link", &Body { name, path: &path, right }).await.map(|Made { url }| url)
 }
 

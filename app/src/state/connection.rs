@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// The state of the connection, without being woken by a change.
-    pub(super) fn link_untracked(self) -> Link {
+    pub fn link_untracked(self) -> Link {
         self.link.get_untracked()
     }
 

@@ -106,19 +106,16 @@ fn row(
 fn summary(diagnosis: &Diagnosis) -> AnyView {
     let (symbol, class) =
         if diagnosis.stuck { ("state-stuck", "state-stuck") } else { ("state-slow", "state-slow") };
-    let marks = [
-        (diagnosis.cause.explains_others(), text::SOLVE_FIRST),
-        (!diagnosis.impact.is_none(), text::HARM),
-    ];
-    let marks = marks.map(|(holds, mark)| {
-        holds.then(|| view! { <span class="diagnosis-harm">{mark}</span> " " }.into_any())
-    });
+    let (explains, does_harm, ..) = diagnosis.harm();
+    let mark = if explains { text::SOLVE_FIRST } else { text::HARM };
+    let harm = (explains || does_harm)
+        .then(|| view! { <span class="diagnosis-harm">{mark}</span> }.into_any());
     view! {
         <span class=format!("diagnosis-head {class}")>
             {icon(symbol)}
             <span class="diagnosis-cause">{text::cause(diagnosis)}</span>
             <span class="diagnosis-facts">
-                {marks.collect_view()}<span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
+                {harm} <span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
             </span>
         </span>
     }

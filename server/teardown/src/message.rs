@@ -181,7 +181,7 @@ impl Record {
                 card.from.clone(),
                 card.to.clone(),
                 card.kind,
-                format!("{} {}", card.reason.field, card.reason.value),
+                [&*card.reason.field, &*card.reason.value].join(" "),
             ),
             Self::HiddenKind(card) => Key::HiddenKind(card.resource.clone()),
             Self::Step(card) => Key::Step(card.id),

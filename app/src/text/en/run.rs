@@ -1,16 +1,14 @@
 //! The texts of a run's page.
 
 use teardown::{
-    message::{State, StepCard},
     object::ObjectRef,
     run::{FeedEvent, RunState},
 };
 
 use super::{
-    super::{isolated, named, names},
+    super::{isolated, named},
     duration, objects,
     proof::data_checked,
-    state,
     step_problem::step_problem,
 };
 use crate::state::progress::Progress;
@@ -42,7 +40,7 @@ pub const COLUMN_REQUESTED: &str = "DELETE sent";
 pub const COLUMN_GONE: &str = "Gone";
 pub const SEE_PLAN: &str = "The plan";
 pub const UNPLANNED: &str = "Objects outside the plan";
-pub const BESIDE: &str = "The run that waits for it";
+pub const PLAN_UNPLANNED: &str = "Plan for the objects outside the plan";
 pub const NO_RUN: &str = "This run is not known";
 pub const NO_RUN_MEANS: &str = "It was started on another server, or its journal was removed.";
 
@@ -53,15 +51,6 @@ pub fn run_title(unit: &str, state: RunState) -> String {
         RunState::Finished => format!("{unit} torn down"),
         RunState::Stopped => format!("Teardown of {unit} stopped"),
     }
-}
-
-/// A step that waits for objects outside the plan, or whose object was created again.
-pub fn unplanned(step: &StepCard) -> String {
-    let waits = match step.state {
-        State::CameBack => state(step.state).to_owned() + ":",
-        _ => named(&step.object) + " waits for",
-    };
-    format!("{waits} {}", names(&step.unplanned))
 }
 
 /// A run's result: `52 objects in 6 s`.

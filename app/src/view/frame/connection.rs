@@ -31,15 +31,20 @@ pub fn ConnectionPill() -> impl IntoView {
         Link::Stale { .. } => text::STALE.to_owned(),
         Link::Unreadable { .. } => text::UNREADABLE.to_owned(),
     };
-    // A memo, so that the time is drawn once and not with every second of the countdown.
-    let since = Memo::new(move |_| match connection.link() {
-        Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since } => {
-            jiff::Timestamp::from_second(since).ok()
-        }
-        Link::Connecting | Link::Live | Link::Offline => None,
+    // The time is drawn once, and not with every second of the countdown.
+    let has_age = Memo::new(move |_| {
+        !matches!(connection.link(), Link::Connecting | Link::Live | Link::Offline)
     });
-    let age =
-        move || since.get().map(|at| view! { {text::DATA_AS_OF} " " {time_of_day(at)} }.into_any());
+    let age = move || {
+        has_age.track();
+        let (Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since }) =
+            connection.link_untracked()
+        else {
+            return None;
+        };
+        let at = jiff::Timestamp::from_second(since).ok()?;
+        Some(view! { {text::DATA_AS_OF} " " {time_of_day(at)} }.into_any())
+    };
     // A memo wakes only when the sentence differs, so each is announced once.
     let announced = Memo::new(move |_| match connection.link() {
         Link::Offline => text::OFFLINE_SAID,

@@ -93,7 +93,7 @@ pub fn RunHead(
     view! {
         <div class="run-head">
             <div class="run-head-line">
-                <h1>{move || text::run_title(&card.with(|card| text::subject(text::isolated(card.unit.as_str()), card.beside.is_some())), state.get())}</h1>
+                <h1>{move || text::run_title(&card.with(|card| text::isolated(card.unit.as_str())), state.get())}</h1>
                 <span class=class>{move || badge()}</span>
                 <span class="grow"></span>
                 <div class="tools">{move || buttons()}</div>
@@ -119,11 +119,10 @@ pub fn RunHead(
                 }.into_any())}
                 <span class="quiet">{move || card.with(|card| {
                     let ended = card.ended.map(|ended| view! { " · " {text::ENDED} " " {moment(ended)} }.into_any());
-                    let beside = card.beside.as_ref().map(|run| view! { " · " <a href=address::run(run)>{text::BESIDE}</a> }.into_any());
                     let recovered = (card.recovered > 0).then(|| format!(" · {}", text::recovered(card.recovered)));
                     view! {
                         {text::STARTED} " " {moment(card.started)} " " {text::by(&card.by)} {ended} {recovered}
-                        " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a> {beside}
+                        " · " <a href=address::plan(&card.unit, &card.plan)>{text::SEE_PLAN}</a>
                     }.into_any()
                 })}</span>
             </div>
