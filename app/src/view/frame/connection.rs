@@ -36,7 +36,9 @@ pub fn ConnectionPill() -> impl IntoView {
         !matches!(connection.link(), Link::Connecting | Link::Live | Link::Offline)
     });
     let age = move || {
-        has_age.track();
+        if !has_age.get() {
+            return None;
+        }
         let (Link::Reconnecting { since, .. } | Link::Stale { since } | Link::Unreadable { since }) =
             connection.link_untracked()
         else {
