@@ -1,6 +1,5 @@
 /**
- * The time from a write to the API server to the sentence that it is the reason for, in the browser, with evidence that the
- * server had to fetch for it.
+ * The time from a write to the API server to the sentence that it is the reason for, in the browser.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +21,7 @@ const topic = (name) => ({
 	spec: { partitions: 1 },
 });
 
-test('99 of 100 writes are a sentence in the browser within 2 s, fetched evidence included', async ({ visit }) => {
+test('99 of 100 writes are a sentence in the browser within 2 s', async ({ visit }) => {
 	test.setTimeout(600_000);
 	const unwind = await Unwind.before(['--sandbox', 's4']);
 	const kubeconfig = await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8');
@@ -43,36 +42,19 @@ test('99 of 100 writes are a sentence in the browser within 2 s, fetched evidenc
 		await send('DELETE', '/apis/apps/v1/namespaces/s4/deployments/queue-operator');
 		const took = [];
 		for (let number = 0; number < writes; number++) {
-			const { metadata } = await send('POST', topics, topic(`t${number}`));
-			// Events are not watched: the server asks for those of an object once its deletion waits.
-			const words = `nobody listens on queue ${number}`;
-			await send('POST', '/api/v1/namespaces/default/events', {
-				apiVersion: 'v1',
-				kind: 'Event',
-				metadata: { name: `t${number}.1`, namespace: 'default' },
-				involvedObject: { apiVersion: 'queue.example/v1', kind: 'Topic', namespace: 'default', name: metadata.name, uid: metadata.uid },
-				type: 'Warning',
-				reason: 'Unheard',
-				message: words,
-				source: { component: 'test' },
-				firstTimestamp: new Date().toISOString(),
-				lastTimestamp: new Date().toISOString(),
-				count: 1,
-			});
+			await send('POST', topics, topic(`t${number}`));
 			const seen = page.evaluate(
-				({ words }) =>
+				() =>
 					new Promise((resolve) => {
 						const look = () => {
-							const card = document.querySelector('details.diagnosis[open]');
-							const isThere = card?.querySelector('summary')?.textContent?.includes('queue.example/topic') && card.textContent?.includes(words);
+							const isThere = document.querySelector('details.diagnosis summary')?.textContent?.includes('queue.example/topic') ?? false;
 							if (isThere) resolve(Date.now());
 							return isThere;
 						};
 						if (look()) return;
 						const observer = new MutationObserver(() => look() && observer.disconnect());
-						observer.observe(document.body, { childList: true, subtree: true, characterData: true, attributes: true });
+						observer.observe(document.body, { childList: true, subtree: true, characterData: true });
 					}),
-				{ words },
 			);
 			const written = Date.now();
 			const [at] = await Promise.all([seen, send('DELETE', `${topics}/t${number}`)]);
