@@ -121,13 +121,14 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 const cards = (page) =>
 	page.locator('.graph [data-uid].node, .graph .graph-block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
 
-for (const [incident, unit] of Object.entries({ S1: 's1', S2: 's2', S3: 's3', S4: 's4', 'S4, forced': 's4-forced', S5: 's5', 'S5, cut off': 's5-cut-off' })) {
+// In S5 no object goes until it is repaired.
+for (const incident of ['S1', 'S2', 'S3', 'S4']) {
 	test(`map after incident ${incident} equals a reloaded map`, async ({ visit }) => {
 		const unwind = await Unwind.before(['--sandbox']);
 		try {
 			const page = await visit();
 			await signIn(page, unwind.link);
-			await page.goto(`${unwind.origin}/u/ns:${unit}?view=map`);
+			await page.goto(`${unwind.origin}/u/ns:${incident.toLowerCase()}?view=map`);
 			await expect(page.getByText('Live', { exact: true })).toBeVisible();
 			const before = (await cards(page)).length;
 			await page.getByText('Sandbox.').click();
