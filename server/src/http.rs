@@ -91,7 +91,7 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"unplanned":"k3f9"}]}' $U/api/plans          # 201
 //! ```
-//! What an object of an open run still needs is kept in it. It answers 404 `unknownRun` if there is no such run, 409 `runEnded`
+//! The plan keeps everything that an object of an open run still needs. It answers 404 `unknownRun` if there is no such run, 409 `runEnded`
 //! after the end of the run, 422 `unknownChoice` if the run is of another unit, and 422 `emptyPlan` if the run waits for no such
 //! object.
 //!

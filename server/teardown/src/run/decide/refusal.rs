@@ -85,7 +85,7 @@ pub(super) fn earliest_try(progress: &Progress) -> Option<Timestamp> {
 
 impl ReconcileContext<'_> {
     /// The second of the last change of the cause of a step's refusal, if it came since, so that the call is tried early.
-    /// What it reads of a webhook is kept for the other steps.
+    /// The state of a webhook's backend is kept for the other steps.
     pub(super) fn find_cause_change(
         &mut self,
         step: &Step,
