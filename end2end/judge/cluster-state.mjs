@@ -70,10 +70,13 @@ export class ClusterState {
 	}
 }
 
+/** Of Kubernetes, Istio and OpenShift. */
+const rootCertificates = ['kube-root-ca.crt', 'istio-ca-root-cert', 'openshift-service-ca.crt'];
+
 /**
  * Whether the cluster creates the object in every namespace by itself.
  * @param {KubeObject} object
  */
 export const madeByCluster = ({ kind, metadata }) =>
 	(kind === 'ServiceAccount' && metadata.name === 'default') ||
-	(kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt');
+	(kind === 'ConfigMap' && rootCertificates.includes(metadata.name));

@@ -462,6 +462,8 @@ test('declared: an active parent counts, one that is suspended, going, or of ano
 	assert.deepEqual(deleting([make('HelmRelease', 'app', { spec: {} })], byHelm), ['declared']);
 	assert.deepEqual(deleting([application({})], byArgoCd('app')), ['declared']);
 	assert.deepEqual(deleting([application({})], byArgoCd('ns_app')), ['declared']);
+	const labelled = make('ConfigMap', 'settings', { labels: { ...unitLabels, 'argocd.argoproj.io/instance': 'app' } });
+	assert.deepEqual(deleting([application({})], labelled), ['declared']);
 	assert.deepEqual(deleting([application(undefined)], byArgoCd('app')), []);
 	assert.deepEqual(deleting([flux({ suspend: true })], byFlux), []);
 	assert.deepEqual(deleting([going], byFlux), []);
@@ -488,8 +490,16 @@ test('named: any field that names the kind counts, another name, kind, namespace
 		custom({ configMapName: 'keys' }),
 		custom({ secretName: 'keys' }, 'elsewhere'),
 		custom({ secretName: 'keys' }, 'ns', 'apps/v1'),
+		custom({ secretRef: { name: 'keys', namespace: 'elsewhere' } }),
+		custom({ secretRef: { name: 'keys' } }, ''),
 	])
 		assert.deepEqual(deleting([other], secret), []);
+	for (const namespace of ['', 'elsewhere'])
+		assert.deepEqual(
+			deleting([custom({ secretRef: { name: 'keys', namespace: 'ns' } }, namespace)], secret),
+			['named'],
+			'a reference says its namespace',
+		);
 });
 
 test('finisher: its controller and its own Pod count, another finalizer and another workload do not', () => {

@@ -21,26 +21,28 @@ export const definition = whereTeardownDeletes(({ object: { kind, spec }, state 
 });
 
 /**
- * Whether a value has a field, at any depth, that names an object of this kind: `credentialsSecret`, `secretName`, `configMapRef`.
- * @param {any} value @param {string} kind @param {string} name @param {string} [field] @returns {boolean}
+ * Whether a value has a field, at any depth, that names this object: `credentialsSecret`, `secretName`, `configMapRef`. A name
+ * without a namespace is of the namespace of the object that says it.
+ * @param {any} value @param {KubeObject} object @param {string|undefined} home @param {string} [field] @returns {boolean}
  */
-function names(value, kind, name, field = '') {
-	if (Array.isArray(value)) return value.some((entry) => names(entry, kind, name, field));
+function names(value, object, home, field = '') {
+	const { kind, metadata } = object;
+	if (Array.isArray(value)) return value.some((entry) => names(entry, object, home, field));
 	const isOfKind = new RegExp(`${kind}s?(Name|Ref)?s?$`, 'i').test(field);
-	if (isOfKind && [value, value?.name].includes(name)) return true;
+	if (isOfKind && value === metadata.name) return home === metadata.namespace;
 	if (!value || typeof value !== 'object') return false;
-	if (value.kind === kind && value.name === name) return true;
-	return Object.entries(value).some(([inner, part]) => names(part, kind, name, inner));
+	if ((isOfKind || value.kind === kind) && value.name === metadata.name)
+		return (value.namespace ?? home) === metadata.namespace;
+	return Object.entries(value).some(([inner, part]) => names(part, object, home, inner));
 }
 
 /** A ConfigMap or Secret goes after the custom resources whose specs name it. */
-export const named = whereTeardownDeletes(({ object: { kind, metadata }, state }) => {
-	if (kind !== 'ConfigMap' && kind !== 'Secret') return;
+export const named = whereTeardownDeletes(({ object, state }) => {
+	if (object.kind !== 'ConfigMap' && object.kind !== 'Secret') return;
 	return there(
-		state
-			.contentOf(metadata.namespace)
+		[...state.objects.values()]
 			.filter((it) => groupOf(it).includes('.') && !groupOf(it).endsWith('.k8s.io'))
-			.find((it) => names(it.spec, kind, metadata.name)),
+			.find((it) => names(it.spec, object, it.metadata.namespace)),
 		'names it',
 	);
 });

@@ -60,7 +60,8 @@ export const recreated = ({ event, object }, facts) => {
 
 /**
  * A GitOps parent makes what it declares again, so it is suspended or on its way out first. Flux marks objects with labels; Argo CD
- * with an annotation that begins with the application's name, or, outside Argo CD's own namespace, with NAMESPACE_NAME.
+ * with an annotation that begins with the application's name, or, outside Argo CD's own namespace, with NAMESPACE_NAME, and else
+ * with a label.
  */
 export const declared = whereTeardownDeletes(({ object, state }) => {
 	const { uid, labels = {}, annotations = {} } = object.metadata;
@@ -68,7 +69,8 @@ export const declared = whereTeardownDeletes(({ object, state }) => {
 		{ kind: 'Kustomization', group: 'kustomize.toolkit.fluxcd.io' },
 		{ kind: 'HelmRelease', group: 'helm.toolkit.fluxcd.io' },
 	].map(({ kind, group }) => state.find(kind, labels[`${group}/namespace`], labels[`${group}/name`]));
-	const application = annotations['argocd.argoproj.io/tracking-id']?.split(':')[0];
+	const application =
+		annotations['argocd.argoproj.io/tracking-id']?.split(':')[0] ?? labels['argocd.argoproj.io/instance'];
 	const byArgoCd = state
 		.all('Application')
 		.find(({ metadata: { namespace, name } }) => [name, `${namespace}_${name}`].includes(application));
