@@ -204,8 +204,8 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("", "Namespace") => extension::read_namespace,
         ("storage.k8s.io", "VolumeAttachment") => storage::read_attachment,
         ("storage.k8s.io", "CSINode") => storage::read_csi_node,
-        ("kustomize.toolkit.fluxcd.io", "Kustomization")
-        | ("helm.toolkit.fluxcd.io", "HelmRelease") => parent::read_flux,
+        ("kustomize.toolkit.fluxcd.io", "Kustomization") => parent::read_kustomization,
+        ("helm.toolkit.fluxcd.io", "HelmRelease") => parent::read_helm_release,
         ("argoproj.io", "Application") => parent::read_application,
         _ => return None,
     })

@@ -1,10 +1,17 @@
 //! The marks by which an object names the GitOps parent that declares it.
+//!
+//! # Decisions
+//! - Argo CD before 3.0 tracks its objects by the label `app.kubernetes.io/instance`, which most charts set for themselves. So
+//!   the label counts only where an Application of that name says that it manages the object
+//!   (<https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/>).
 
 use std::sync::Arc;
 
-use crate::object::{Kind, Object};
+use crate::object::{Facts, Kind, Object};
 
 const ARGO_CD: &str = "argocd.argoproj.io/instance";
+/// The label of a release, of Helm or of Argo CD.
+const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// The labels by which Flux marks what a controller of it applied: the parent's namespace and name.
 #[derive(Clone, Copy)]
@@ -43,12 +50,25 @@ pub(crate) struct DeclaringParent {
     pub(crate) name: Arc<str>,
     /// The field of the object that names it.
     pub(crate) field: &'static str,
+    /// Other tools set the same mark, so it counts only where the parent says that it manages the object.
+    pub(crate) is_guess: bool,
 }
 
 impl DeclaringParent {
+    /// Whether this is the parent that the marks of `object` mean.
+    pub(crate) fn is_meant(&self, parent: &Object, object: &Object) -> bool {
+        let manages = || match &parent.facts {
+            Facts::Parent(facts) => facts.manages.contains(&object.reference()),
+            _ => false,
+        };
+        parent.kind.is(self.group, self.kind)
+            && self.is(parent.namespace.as_deref(), &parent.name)
+            && (!self.is_guess || manages())
+    }
+
     /// Whether an object of its kind with this name is meant. Argo CD names an application of another namespace than its own
     /// `NAMESPACE_NAME` (<https://argo-cd.readthedocs.io/en/stable/operator-manual/app-any-namespace/>).
-    pub(crate) fn is(&self, namespace: Option<&str>, name: &str) -> bool {
+    fn is(&self, namespace: Option<&str>, name: &str) -> bool {
         match &self.namespace {
             Some(own) => namespace == Some(&**own) && *name == *self.name,
             None => {
@@ -62,19 +82,25 @@ impl DeclaringParent {
 
 /// The objects by which Argo CD or Flux declares an object, according to its marks.
 pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = DeclaringParent> {
-    let application = argo_cd_application(object).map(|name| DeclaringParent {
+    let application = |name, field, is_guess| DeclaringParent {
         group: "argoproj.io",
         kind: "Application",
         plural: "applications",
         namespace: None,
         name,
-        field: ARGO_CD,
-    });
+        field,
+        is_guess,
+    };
+    let application = match argo_cd_application(object) {
+        Some(name) => Some(application(name, ARGO_CD, false)),
+        None => label(object, INSTANCE).map(|name| application(name, INSTANCE, true)),
+    };
     let of_flux = FLUX.into_iter().zip(FLUX_KINDS).filter_map(|(marks, (kind, plural))| {
         let (namespace, name) = flux_owner(object, marks)?;
         let field = marks.name;
         let group = field.strip_suffix("/name").unwrap_or_default();
-        Some(DeclaringParent { group, kind, plural, namespace: Some(namespace), name, field })
+        let namespace = Some(namespace);
+        Some(DeclaringParent { group, kind, plural, namespace, name, field, is_guess: false })
     });
     application.into_iter().chain(of_flux)
 }
@@ -100,4 +126,19 @@ pub(crate) fn argo_cd_application(object: &Object) -> Option<Arc<str>> {
 /// The namespace and the name of the Kustomization or HelmRelease of Flux that an object belongs to.
 pub(crate) fn flux_owner(object: &Object, marks: FluxMarks) -> Option<(Arc<str>, Arc<str>)> {
     Some((label(object, marks.namespace)?, label(object, marks.name)?))
+}
+
+/// The namespace and the name of the Helm release of which an object is the record of one revision
+/// (`pkg/storage/driver/secrets.go` and `cfgmaps.go` of Helm).
+pub(crate) fn recorded_release(object: &Object) -> Option<(&Arc<str>, &Arc<str>)> {
+    let may_be = object.kind.is("", "Secret") || object.kind.is("", "ConfigMap");
+    let is_record = may_be
+        && object.name.starts_with("sh.helm.release.v1.")
+        && object.labels.get("owner").is_some_and(|owner| **owner == *"helm");
+    object.namespace.as_ref().zip(object.labels.get("name")).filter(|_| is_record)
+}
+
+/// The number of the revision that an object is the record of.
+pub(crate) fn recorded_revision(object: &Object) -> u64 {
+    object.labels.get("version").and_then(|it| it.parse().ok()).unwrap_or_default()
 }

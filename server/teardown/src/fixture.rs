@@ -13,6 +13,7 @@
 //! A deletion's age is `deleted=SECONDS`, with `grace=SECONDS`. A Pod stays on an unreachable node for `stays=SECONDS`, or
 //! for ever with any other word.
 //!
+//! The objects that an Application manages are `manages=WORD/NAMESPACE/NAME`, several joined by commas.
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
@@ -34,7 +35,7 @@ use crate::{
     object::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
         Container, ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress,
-        Kind, Namespace, Node, Object, OwnerRef, Parent, Phase, Pod, PodReference,
+        Kind, Namespace, Node, Object, ObjectRef, OwnerRef, Parent, Phase, Pod, PodReference,
         PodReferenceKind, Reclaim, Reference, References, ResourceRule, Role, Service,
         ServiceAccount, ServiceRef, Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks,
         Workload,
@@ -297,13 +298,22 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn references(&self) -> Facts {
+    fn managed(text: &str) -> ObjectRef {
+        let Reference { group, kind, namespace, name, .. } = Self::reference("", text);
+        ObjectRef { group, kind, namespace, name }
+    }
+
+    fn names(&self) -> Box<[Reference]> {
         let names = self.list("refs").map(|text| {
             let (field, text) = text.split_once(':').unwrap_or(("spec.ref", text));
             Self::reference(field, text)
         });
+        names.collect()
+    }
+
+    fn references(&self) -> Facts {
         let (controller, driver) = (self.text("controller"), self.text("driver"));
-        let read = References { names: names.collect(), controller, driver };
+        let read = References { names: self.names(), controller, driver };
         if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
     }
 
@@ -504,6 +514,8 @@ impl<'a> Fields<'a> {
             "Application" | "Kustomization" | "HelmRelease" => Facts::Parent(Box::new(Parent {
                 active: self.list("state").all(|it| it != "suspended").then(|| "false".into()),
                 applying: self.list("state").any(|it| it == "applying"),
+                names: self.names(),
+                manages: self.list("manages").map(Self::managed).collect(),
             })),
             _ => self.references(),
         }

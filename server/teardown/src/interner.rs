@@ -133,7 +133,14 @@ impl Interner {
                 self.share_texts(&mut references.driver);
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
-            Facts::Parent(parent) => self.share_texts(&mut parent.active),
+            Facts::Parent(parent) => {
+                self.share_texts(&mut parent.active);
+                self.share_references(&mut parent.names);
+                for object in &mut parent.manages {
+                    self.share_texts([&mut object.group, &mut object.kind]);
+                    self.share_texts(&mut object.namespace);
+                }
+            }
             Facts::None | Facts::Node(_) | Facts::Namespace(_) => {}
         }
     }

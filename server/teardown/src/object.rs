@@ -177,6 +177,12 @@ pub struct Object {
     pub facts: Facts,
 }
 
+/// The ConfigMaps that a controller creates in every namespace, and creates again: of Kubernetes
+/// (`pkg/controller/certificates/rootcacertpublisher`), of Istio (`security/pkg/k8s/configutil.go` and
+/// `pilot/pkg/serviceregistry/kube/controller/namespacecontroller.go`) and of OpenShift's service CA operator.
+const ROOT_CERTIFICATES: [&str; 3] =
+    ["kube-root-ca.crt", "istio-ca-root-cert", "openshift-service-ca.crt"];
+
 /// The label that kubeadm and most distributions put on nodes of the control plane.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
@@ -196,19 +202,28 @@ impl Object {
         }
     }
 
+    /// The names that its spec refers to, of a kind of which they are read.
+    pub fn references(&self) -> &[Reference] {
+        match &self.facts {
+            Facts::References(facts) => &facts.names,
+            Facts::Parent(parent) => &parent.names,
+            _ => &[],
+        }
+    }
+
     /// The owner that manages it, if it has one.
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owners.iter().find(|owner| owner.controller)
     }
 
     /// Whether the cluster creates this object by itself and removes it with its namespace or its owner, so that it is
-    /// never a step of its own: the default ServiceAccount, the root certificate, endpoints, Events, Leases and the
-    /// attachments of volumes.
+    /// never a step of its own: the default ServiceAccount, the root certificates, endpoints, Events, Leases and the
+    /// attachments of volumes. Istio and OpenShift put a root certificate into every namespace as well.
     pub fn is_made_by_cluster(&self) -> bool {
         let (group, kind) = (&*self.kind.group, &*self.kind.kind);
         match (group, kind) {
             ("", "ServiceAccount") => &*self.name == "default",
-            ("", "ConfigMap") => &*self.name == "kube-root-ca.crt",
+            ("", "ConfigMap") => ROOT_CERTIFICATES.contains(&&*self.name),
             ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
             ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
             // The controller that attaches volumes makes one for each volume and node, and removes it after the last Pod.

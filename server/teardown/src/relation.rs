@@ -202,6 +202,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Ed
     provision::provisions(&mut found, index, pods);
     provision::controls(&mut found, index, pods);
     declare::declares(&mut found, index);
+    declare::records(&mut found, index);
     found.edges
 }
 

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::following::Units;
 use crate::{
+    declaration::recorded_release,
     graph::Graph,
     index::Index,
     object::{Facts, Object, Uid},
@@ -265,6 +266,7 @@ impl Belonging<'_> {
         identity::part_of(object)
             .map(named)
             .or_else(|| self.unit_of_relatives(object, depth))
+            .or_else(|| self.unit_of_release(object, depth))
             .or_else(|| identity::installed_with(object).map(named))
             .or_else(|| self.unit_of_namespace(object))
     }
@@ -279,6 +281,17 @@ impl Belonging<'_> {
             .chain(scaled)
             .filter_map(|uid| self.index.get(uid))
             .find_map(|relative| self.unit_of(relative, depth))
+    }
+
+    /// The unit of what a Helm release has installed, for its records, if all of that is in one.
+    fn unit_of_release(&self, record: &Object, depth: usize) -> Option<(Arc<str>, Standing)> {
+        let (namespace, name) = recorded_release(record)?;
+        let newest = *self.index.records_of(namespace, name).first()?;
+        let installed = self.graph.to(&newest.uid).filter(|edge| edge.kind == EdgeKind::Declares);
+        let installed = installed.filter_map(|edge| self.index.get(&edge.from));
+        let mut units = installed.map(|object| Some(self.unit_of(object, depth)?.0));
+        let first = units.next()??;
+        units.all(|unit| unit.as_ref() == Some(&first)).then_some((first, Standing::Member))
     }
 
     fn unit_of_namespace(&self, object: &Object) -> Option<(Arc<str>, Standing)> {

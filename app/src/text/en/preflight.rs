@@ -209,6 +209,12 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Its controller may create them again as soon as they are gone.",
             "Suspend it or turn off its automatic sync, or delete it first with its pruning turned off.",
         ),
+        NoteCode::Reverted { by } => texts(
+            format!("{} makes it active again", named(by)),
+            "It must be suspended before what it declares can go, and its owner, which is not in the plan, writes its spec.",
+            "Let the owner leave the sync policy alone (of an ApplicationSet: spec.ignoreApplicationDifferences with \
+             /spec/syncPolicy), or delete it first with --cascade=orphan.",
+        ),
         NoteCode::DeclaredElsewhere { kind, name } => texts(
             format!("These objects are managed by {kind} {}, which cannot be seen", isolated(name)),
             "It may be in another cluster. If it still exists, its controller may create them again.",

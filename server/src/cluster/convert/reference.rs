@@ -1,6 +1,5 @@
 //! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies and custom resources. Of
 //! widespread projects there is a table of the fields that name something; of all other custom resources, [`custom`] guesses.
-//! The parents of Flux and Argo CD are read for their state alone ([`parent`](super::parent)): their names make no edge.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::{
 
 /// The way in which a field names something.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+pub(super) enum Form {
     /// A text: the name.
     Name,
     /// A text: the name, or `NAMESPACE/NAME`.
@@ -29,7 +28,7 @@ enum Form {
 }
 
 /// A field of a spec: its path, its form, and the group and kind of what it names, unless it says them.
-type Field = (&'static str, Form, &'static str, &'static str);
+pub(super) type Field = (&'static str, Form, &'static str, &'static str);
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const CERTIFICATES: &str = "cert-manager.io";
@@ -191,7 +190,7 @@ struct Named<'a> {
 }
 
 /// The names in the fields of a table.
-fn listed(fields: &[Field], spec: &Value) -> Names {
+pub(super) fn listed(fields: &[Field], spec: &Value) -> Names {
     let mut names = Names::default();
     for (path, form, group, target) in fields {
         let steps: Vec<&str> = path.split('.').collect();

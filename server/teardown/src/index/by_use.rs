@@ -1,5 +1,6 @@
 //! The objects by the questions that are asked most: the content of a namespace, its Pods and workloads, its claims, the
-//! dependents of an owner, the definition of a kind, the workloads of a CSI driver, and what is being deleted.
+//! dependents of an owner, the definition of a kind, the workloads of a CSI driver, the records of a Helm release, and what is
+//! being deleted.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,6 +10,7 @@ use std::{
 
 use super::{Index, key::ByUid, reads::Asked};
 use crate::{
+    declaration::{recorded_release, recorded_revision},
     labels::PART_OF,
     object::{Facts, Kind, Object, Uid},
     selector::Selector,
@@ -26,6 +28,8 @@ pub(super) struct ByUse {
     plugins: HashMap<Arc<str>, Sorted>,
     definitions: HashMap<(Arc<str>, Arc<str>), Sorted>,
     dependents: HashMap<Uid, Sorted>,
+    /// By the namespace and the name of the Helm release.
+    records: HashMap<(Arc<str>, Arc<str>), Sorted>,
     going: Sorted,
 }
 
@@ -74,6 +78,9 @@ impl ByUse {
                 put(self.plugins.entry(driver.clone()).or_default());
             }
         }
+        if let Some((namespace, name)) = recorded_release(object) {
+            put(self.records.entry((namespace.clone(), name.clone())).or_default());
+        }
         let Some(namespace) = &object.namespace else { return };
         let content = match self.namespaces.get_mut(namespace) {
             Some(content) => content,
@@ -103,6 +110,9 @@ impl ByUse {
             for driver in &workload.drivers {
                 remove_from(&mut self.plugins, driver, &object.uid);
             }
+        }
+        if let Some((namespace, name)) = recorded_release(object) {
+            remove_from(&mut self.records, &(namespace.clone(), name.clone()), &object.uid);
         }
         if let Some(unit) = object.labels.get(PART_OF) {
             remove_from(&mut self.workers_of, unit, &object.uid);
@@ -206,6 +216,15 @@ impl Index {
     pub(crate) fn dependents(&self, owner: &Uid) -> impl Iterator<Item = &Arc<Object>> {
         self.ask(Asked::Dependents(owner));
         all(self.by_use.dependents.get(owner))
+    }
+
+    /// The records of a Helm release, the newest first.
+    pub(crate) fn records_of(&self, namespace: &Arc<str>, name: &Arc<str>) -> Vec<&Arc<Object>> {
+        self.ask(Asked::Records(namespace, name));
+        let mut records: Vec<&Arc<Object>> =
+            all(self.by_use.records.get(&(namespace.clone(), name.clone()))).collect();
+        records.sort_by_key(|record| std::cmp::Reverse(recorded_revision(record)));
+        records
     }
 
     /// The objects that are being deleted, by UID.

@@ -15,6 +15,7 @@ use std::{
 
 use super::{Index, key::Name};
 use crate::{
+    declaration::recorded_release,
     labels::PART_OF,
     object::{Facts, Object, Uid},
 };
@@ -53,6 +54,8 @@ pub(super) enum Asked<'a> {
     Definition(&'a str, &'a str),
     /// The dependents of an owner.
     Dependents(&'a Uid),
+    /// The records of a Helm release, by its namespace and name.
+    Records(&'a str, &'a str),
     /// The roles and bindings.
     Rights,
 }
@@ -162,6 +165,9 @@ impl Changes {
         }
         if let Facts::Definition(definition) = &object.facts {
             changed(Asked::Definition(&definition.group, &definition.kind));
+        }
+        if let Some((namespace, name)) = recorded_release(object) {
+            changed(Asked::Records(namespace, name));
         }
         if matches!(object.facts, Facts::Role(_) | Facts::Binding(_)) {
             changed(Asked::Rights);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::{ObjectRef, Reference};
+
 /// A parent that applies the objects that it declares, and makes them again, for as long as it is active: a Kustomization or
 /// HelmRelease of Flux, or an Application of Argo CD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,4 +13,8 @@ pub struct Parent {
     pub active: Option<Arc<str>>,
     /// It applies its objects right now.
     pub applying: bool,
+    /// The names in its spec: its source, the Secrets and ConfigMaps that it reads, the parents that it waits for.
+    pub names: Box<[Reference]>,
+    /// The objects that an Application of Argo CD says it manages: `status.resources`. Flux marks its objects instead.
+    pub manages: Box<[ObjectRef]>,
 }

@@ -124,8 +124,8 @@ impl Facts {
                 *group == b.group && *kind == b.kind && *converter == b.converter
             }
             (Self::Parent(a), Self::Parent(b)) => {
-                let Parent { active, applying: _ } = &**a;
-                *active == b.active
+                let Parent { active, applying: _, names, manages } = &**a;
+                *active == b.active && *names == b.names && *manages == b.manages
             }
             (Self::Node(_), Self::Node(_)) | (Self::Namespace(_), Self::Namespace(_)) => true,
             (a, b) => a == b,

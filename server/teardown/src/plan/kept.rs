@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
 use crate::{
+    declaration::is_parent,
     graph::Graph,
     index::Index,
     labels::PART_OF,
@@ -394,7 +395,8 @@ pub(super) fn suspended<'a>(
     let parents = kept.iter().filter(|(uid, reason)| {
         matches!(reason, KeptReason::NeededBy { .. }) && declares_what_stays(uid)
     });
-    let mut left: Vec<&Object> = parents.filter_map(|(uid, _)| Some(&**index.get(uid)?)).collect();
+    let parents = parents.filter_map(|(uid, _)| Some(&**index.get(uid)?));
+    let mut left: Vec<&Object> = parents.filter(|it| is_parent(&it.kind)).collect();
     let mut suspended: Vec<&Object> = Vec::new();
     loop {
         let reverts = |parent: &Object| {

@@ -134,6 +134,11 @@ pub enum NoteCode {
         /// The parent.
         parent: ObjectRef,
     },
+    /// A parent has to be suspended first, and an object outside the plan, its owner, makes it active again.
+    Reverted {
+        /// The owner.
+        by: ObjectRef,
+    },
     /// The objects say that another object declares them, and that object cannot be seen.
     DeclaredElsewhere {
         /// The kind of the parent.

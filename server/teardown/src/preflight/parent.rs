@@ -1,4 +1,10 @@
-//! Parents outside the plan that declare its objects, and would make them again.
+//! Parents outside the plan that declare its objects, and would make them again; and the owners of parents, which would make
+//! these active again.
+//!
+//! # Decisions
+//! - An ApplicationSet of Argo CD writes the specs of its Applications again at once
+//!   (<https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/>). Of another
+//!   owner it is not known whether it does, so it is a warning.
 
 use super::{
     note::{NoteCode, Notes, Severity},
@@ -18,10 +24,17 @@ pub(super) fn declaring(subject: &Subject<'_>, notes: &mut Notes) {
     let mut known: Vec<(DeclaringParent, Option<(Severity, NoteCode)>)> = Vec::new();
     for (_, object) in subject.objects() {
         for parent in declaring_parents(object) {
+            let found = parent_of(&parent, object, subject.index());
+            if parent.is_guess && found.is_none() {
+                continue;
+            }
             let finding = match known.iter().find(|(it, _)| *it == parent) {
                 Some((_, finding)) => finding.clone(),
                 None => {
-                    let finding = judge(&parent, subject);
+                    let finding = judge(&parent, found, subject);
+                    if let Some(found) = found {
+                        reverted(found, subject, notes);
+                    }
                     known.push((parent, finding.clone()));
                     finding
                 }
@@ -33,8 +46,24 @@ pub(super) fn declaring(subject: &Subject<'_>, notes: &mut Notes) {
     }
 }
 
-fn judge(parent: &DeclaringParent, subject: &Subject<'_>) -> Option<(Severity, NoteCode)> {
-    match parent_of(parent, subject.index()) {
+/// Notes the owner that stays and looks after the spec of a parent, which has to be suspended.
+fn reverted(parent: &Object, subject: &Subject<'_>, notes: &mut Notes) {
+    let is_to_be_suspended = is_active(parent) && parent.deletion.is_none();
+    let owner = parent.controller().and_then(|owner| subject.index().get(&owner.uid));
+    let Some(owner) = owner.filter(|it| is_to_be_suspended && is_outside(it, subject)) else {
+        return;
+    };
+    let is_known = owner.kind.is("argoproj.io", "ApplicationSet");
+    let severity = if is_known { Severity::Refusal } else { Severity::Warning };
+    notes.add(severity, NoteCode::Reverted { by: owner.reference() }, parent.reference());
+}
+
+fn judge(
+    parent: &DeclaringParent,
+    found: Option<&Object>,
+    subject: &Subject<'_>,
+) -> Option<(Severity, NoteCode)> {
+    match found {
         Some(found) => (is_outside(found, subject) && is_active(found))
             .then(|| (Severity::Refusal, NoteCode::Declared { parent: found.reference() })),
         None if is_visible(parent, subject.index()) => None,

@@ -76,6 +76,7 @@ fn short(code: &NoteCode) -> String {
         NoteCode::ProvisionerMissing { driver } => format!("no {driver} anywhere"),
         NoteCode::Waits { diagnosis } => format!("waits for {}", diagnosis.cause.name()),
         NoteCode::Declared { parent } => format!("declared by {parent}"),
+        NoteCode::Reverted { by } => format!("reverted by {by}"),
         NoteCode::DeclaredElsewhere { kind, name } => format!("declared by unseen {kind} {name}"),
         NoteCode::Budgets => "budgets".to_owned(),
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
@@ -379,6 +380,34 @@ fn parent_in_the_plan_is_no_finding_and_one_in_another_cluster_is_a_warning() {
         Application.argoproj.io shop/shop-app of=shop
         cm shop/b of=shop labels=helm.toolkit.fluxcd.io/name:web,helm.toolkit.fluxcd.io/namespace:flux-system
     "), @"Warning declared by unseen HelmRelease web: ConfigMap shop/b");
+}
+
+#[test]
+fn owner_that_makes_a_parent_active_again_is_named() {
+    let by_argo_cd = "labels=argocd.argoproj.io/instance:shop";
+    let set = |rest: &str| {
+        notes(&format!(
+            "ns shop of=shop
+             cm shop/a of=shop {by_argo_cd}
+             cm shop/b of=shop {by_argo_cd}
+             Application.argoproj.io shop/shop of=shop owner=ApplicationSet.argoproj.io/all
+             ApplicationSet.argoproj.io shop/all {rest}"
+        ))
+    };
+    insta::assert_snapshot!(set(""), @r"
+    Refusal declared by Application shop/shop: ConfigMap shop/a, ConfigMap shop/b
+    Refusal reverted by ApplicationSet shop/all: Application shop/shop
+    ");
+    assert_eq!(set("of=shop"), "", "it goes as well");
+    insta::assert_snapshot!(notes(
+        "ns shop of=shop
+         cm shop/a of=shop labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+         Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop owner=Team.example.com/red
+         Team.example.com shop/red of=other"
+    ), @r"
+    Refusal declared by Kustomization shop/web: ConfigMap shop/a
+    Warning reverted by Team shop/red: Kustomization shop/web
+    ");
 }
 
 #[test]

@@ -4,17 +4,19 @@
 //! - A parent goes last. Its own deletion may prune everything that it declares, in no order and claims included; once nothing
 //!   of that is left, it prunes nothing. A run suspends it first (`run/decide/parent.rs`).
 //! - The order yields: a parent may live in the namespace that it declares.
+//! - The records of a Helm release go last of it, the newest first: without them `helm list` does not know what is left, and
+//!   with them `helm install` refuses the name. One that stays because a part of the release stays is never suspended.
 
 use super::{DeletionPhase, EdgeCollector, EdgeKind, Precedence, Strength};
 use crate::{
-    declaration::{DeclaringParent, declaring_parents},
+    declaration::{DeclaringParent, declaring_parents, recorded_release},
     index::Index,
     object::Object,
 };
 
 pub(super) fn declares(found: &mut EdgeCollector<'_>, index: &Index) {
     for named in declaring_parents(found.from) {
-        if let Some(parent) = parent_of(&named, index) {
+        if let Some(parent) = parent_of(&named, found.from, index) {
             found.push_with(
                 Strength::Yielding,
                 parent,
@@ -27,11 +29,35 @@ pub(super) fn declares(found: &mut EdgeCollector<'_>, index: &Index) {
     }
 }
 
-/// The parent that an object's marks name, if it exists.
-pub(crate) fn parent_of<'a>(parent: &DeclaringParent, index: &'a Index) -> Option<&'a Object> {
-    let resource = format!("{}.{}", parent.plural, parent.group);
-    let objects = index.of_resource(&resource).map(|object| &**object);
-    objects
-        .filter(|object| parent.is(object.namespace.as_deref(), &object.name))
-        .min_by(|a, b| a.uid.cmp(&b.uid))
+/// The edges to the records of the object's Helm release.
+pub(super) fn records(found: &mut EdgeCollector<'_>, index: &Index) {
+    let order = Precedence::FromFirst(DeletionPhase::Gone);
+    let object = found.from;
+    let release = object.annotations.as_deref().and_then(|it| it.release.as_ref());
+    if let Some((namespace, name)) = release
+        && let Some(newest) = index.records_of(namespace, name).first()
+    {
+        let field = "metadata.annotations[meta.helm.sh/release-name]";
+        found.push_with(Strength::Yielding, newest, EdgeKind::Declares, order, field, name.clone());
+    }
+    if let Some((namespace, name)) = recorded_release(object)
+        && let [newest, earlier @ ..] = index.records_of(namespace, name).as_slice()
+        && newest.uid == object.uid
+    {
+        for record in earlier {
+            let (kind, field) = (EdgeKind::Refers, "metadata.labels.name");
+            found.push_with(Strength::Yielding, record, kind, order, field, name.clone());
+        }
+    }
+}
+
+/// The parent that a mark of an object names, if it exists.
+pub(crate) fn parent_of<'a>(
+    named: &DeclaringParent,
+    object: &Object,
+    index: &'a Index,
+) -> Option<&'a Object> {
+    let resource = format!("{}.{}", named.plural, named.group);
+    let parents = index.of_resource(&resource).map(|parent| &**parent);
+    parents.filter(|parent| named.is_meant(parent, object)).min_by(|a, b| a.uid.cmp(&b.uid))
 }

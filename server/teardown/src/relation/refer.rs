@@ -31,12 +31,10 @@ const STRIMZI: &str = "kafka.strimzi.io";
 pub(super) fn references(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let mut seen = HashSet::new();
-    if let Facts::References(facts) = &object.facts {
-        for reference in &facts.names {
-            let Some(target) = resolve(reference, object, index) else { continue };
-            if seen.insert(target.uid.clone()) && !index.descends(&object.uid, &target.uid) {
-                to_named(found, target, reference, lookup);
-            }
+    for reference in object.references() {
+        let Some(target) = resolve(reference, object, index) else { continue };
+        if seen.insert(target.uid.clone()) && !index.descends(&object.uid, &target.uid) {
+            to_named(found, target, reference, lookup);
         }
     }
     if &*object.kind.group == STRIMZI

@@ -38,9 +38,10 @@ use crate::{
 };
 
 /// The first and the longest delay between two consistent reads while an unplanned Pod uses a claim; the delay doubles
-/// with each read. After the first delay, the claim is read at once when none of those Pods is left in the index.
+/// with each read. After the first delay, the claim is read at once when none of those Pods is left in the index. Each read is
+/// kept in the journal, so they become rare: a Pod may stay for a weekend.
 const REREAD_BACKOFF: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
+    (SignedDuration::from_secs(1), SignedDuration::from_mins(10));
 /// The most Pods that one problem names.
 const NAMED: usize = 8;
 
@@ -575,12 +576,18 @@ impl ReconcileContext<'_> {
     }
 }
 
-/// Whether the step is postponed. A step that waits for Pods no longer is once none of them is in the index.
+/// Whether the step is postponed. It no longer is once the index shows that the cause is over: none of the Pods that it waits
+/// for is left, nor the object that uses it.
 fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
     let Some(span) = progress.retry_window.as_ref().filter(|span| span.contains(&now)) else {
         return false;
     };
-    let Some(StepProblem::InUse { pods }) = &progress.problem else { return true };
-    now.duration_since(span.start) < REREAD_BACKOFF.0
-        || pods.iter().any(|pod| index.named(pod).is_some())
+    let is_over = match &progress.problem {
+        Some(StepProblem::InUse { pods }) => pods.iter().all(|pod| index.named(pod).is_none()),
+        Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => {
+            index.named(by).is_none()
+        }
+        _ => false,
+    };
+    !is_over || now.duration_since(span.start) < REREAD_BACKOFF.0
 }

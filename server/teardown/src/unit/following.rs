@@ -2,7 +2,7 @@
 //!
 //! # Decisions
 //! - An object that changed, or whose edges did, may change the units of those that belong to it: its dependents, its claims
-//!   and their volumes, its autoscaler, and the claims that it mounts. All of them are asked again, however far away.
+//!   and their volumes, its autoscaler, the claims that it mounts, and the records of its release. All of them are asked again, however far away.
 //! - A namespace is asked as a whole when its own object changes, and when its first object that names a unit comes or the
 //!   last one goes. Only then, and in [`Units::of`], more objects than those around a change are gone through.
 
@@ -13,6 +13,7 @@ use std::{
 
 use super::{Belonging, Standing, Unit, UnitId, UnitOrigin, identity, is_namespace, names_a_unit};
 use crate::{
+    declaration::recorded_release,
     graph::Graph,
     index::{Changes, Index},
     object::{Object, Uid},
@@ -92,6 +93,7 @@ impl Units {
                 matches!(edge.kind, EdgeKind::Claims | EdgeKind::Binds | EdgeKind::Mounts)
             });
             open.extend(storage.map(|edge| edge.to.clone()));
+            open.extend(records_around(&uid, index, graph));
             again.insert(uid);
         }
         self.ask_again(&again, index, graph)
@@ -186,4 +188,15 @@ impl Units {
         }
         changed
     }
+}
+
+/// The records of the Helm release that installed an object, or that an object is a record of.
+fn records_around(uid: &Uid, index: &Index, graph: &Graph) -> Vec<Uid> {
+    let declares = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Declares);
+    let named = declares.map(|edge| &edge.to).chain([uid]).filter_map(|uid| index.get(uid));
+    let releases = named.filter_map(|object| recorded_release(object));
+    releases
+        .flat_map(|(namespace, name)| index.records_of(namespace, name))
+        .map(|record| record.uid.clone())
+        .collect()
 }

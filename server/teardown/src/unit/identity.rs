@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::{
-    declaration::{FLUX, argo_cd_application, flux_owner, label},
+    declaration::{FLUX, argo_cd_application, flux_owner, label, recorded_release},
     labels::PART_OF,
     object::Object,
 };
@@ -28,7 +28,9 @@ pub(super) fn installed_with(object: &Object) -> Option<Arc<str>> {
         let named = annotations.and_then(|it| it.release.clone());
         let labelled =
             || Some((object.namespace.clone()?, label(object, "app.kubernetes.io/instance")?));
-        let (namespace, name) = named.or_else(labelled)?;
+        let recorded =
+            || recorded_release(object).map(|(namespace, name)| (namespace.clone(), name.clone()));
+        let (namespace, name) = named.or_else(recorded).or_else(labelled)?;
         Some(format!("release:{namespace}/{name}"))
     };
     let argo_cd = || Some(format!("argocd:{}", argo_cd_application(object)?));

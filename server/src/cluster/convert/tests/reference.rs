@@ -18,6 +18,7 @@ fn names(of: &str, spec: &str) -> Vec<String> {
 fn references(of: &str, rest: &str) -> References {
     match read(of, rest).facts {
         Facts::References(references) => *references,
+        Facts::Parent(parent) => References { names: parent.names, ..References::default() },
         Facts::None => References::default(),
         _ => panic!("no references"),
     }
@@ -351,4 +352,63 @@ fn huge_spec_of_a_custom_resource_is_read_in_part() {
     let many: Vec<String> = (0..500).map(|i| format!(r#"{{"topicName": "t{i}"}}"#)).collect();
     let many = format!(r#"{{"list": [{}]}}"#, many.join(","));
     assert_eq!(names("example.com/v1 Widget", &many).len(), 64);
+}
+
+#[test]
+fn parents_of_flux_and_argo_cd() {
+    assert_eq!(
+        names(
+            "kustomize.toolkit.fluxcd.io/v1 Kustomization",
+            r#"{"suspend": true, "sourceRef": {"kind": "GitRepository", "name": "shop", "namespace": "flux-system"},
+                "dependsOn": [{"name": "database"}], "decryption": {"provider": "sops", "secretRef": {"name": "age"}},
+                "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "hosts"}, {"kind": "ConfigMap", "name": "sizes"}]},
+                "serviceAccountName": "deployer", "targetNamespace": "web"}"#
+        ),
+        [
+            "GitRepository.source.toolkit.fluxcd.io flux-system/shop by spec.sourceRef",
+            "Kustomization.kustomize.toolkit.fluxcd.io database by spec.dependsOn[0]",
+            "Secret age by spec.decryption.secretRef",
+            "Secret hosts by spec.postBuild.substituteFrom[0]",
+            "ConfigMap sizes by spec.postBuild.substituteFrom[1]",
+            "ServiceAccount deployer by spec.serviceAccountName",
+        ]
+    );
+    assert_eq!(
+        names(
+            "helm.toolkit.fluxcd.io/v2 HelmRelease",
+            r#"{"chart": {"spec": {"chart": "shop", "sourceRef": {"kind": "HelmRepository", "name": "charts"}}},
+                "valuesFrom": [{"kind": "ConfigMap", "name": "values"}], "suspend": "odd"}"#
+        ),
+        [
+            "HelmRepository.source.toolkit.fluxcd.io charts by spec.chart.spec.sourceRef",
+            "ConfigMap values by spec.valuesFrom[0]",
+        ]
+    );
+    assert_eq!(
+        names("argoproj.io/v1alpha1 Application", r#"{"project": "payments", "source": null}"#),
+        ["AppProject.argoproj.io payments by spec.project"]
+    );
+    assert_eq!(names("argoproj.io/v1alpha1 Application", "null"), Vec::<String>::new());
+}
+
+#[test]
+fn application_of_argo_cd_is_applying_and_manages_its_objects() {
+    let parent = |rest: &str| match read("argoproj.io/v1alpha1 Application", rest).facts {
+        Facts::Parent(parent) => *parent,
+        _ => panic!("no parent"),
+    };
+    let asked = parent(r#""spec": {}, "operation": {"sync": {}}"#);
+    assert!(asked.applying && asked.active.is_none(), "{asked:?}");
+    let idle = parent(
+        r#""spec": {"syncPolicy": {"automated": {}}}, "operation": null, "status": {"resources": null}"#,
+    );
+    assert!(!idle.applying && idle.active.as_deref() == Some("{}"), "{idle:?}");
+    let managing = parent(
+        r#""status": {"operationState": {"phase": "Running"}, "resources": [
+            {"group": "apps", "kind": "Deployment", "namespace": "shop", "name": "web", "version": "v1", "status": "Synced"},
+            {"kind": "Namespace", "name": "shop", "version": "v1"}]}"#,
+    );
+    assert!(managing.applying);
+    let managed: Vec<String> = managing.manages.iter().map(ToString::to_string).collect();
+    assert_eq!(managed, ["Deployment shop/web", "Namespace shop"]);
 }

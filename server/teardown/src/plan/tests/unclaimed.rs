@@ -34,6 +34,8 @@ const SHOP: &str = "
     rs shop/web-1 owner=deploy/web selector=app:web template=app:web
     cm shop/settings of=shop
     cm shop/kube-root-ca.crt
+    cm shop/istio-ca-root-cert
+    cm shop/openshift-service-ca.crt
     sa shop/default
     deploy shop/shell selector=app:shell template=app:shell uses=config:settings,config:notes
     rs shop/shell-1 owner=deploy/shell selector=app:shell template=app:shell

@@ -190,3 +190,26 @@ fn object_that_its_owner_names_goes_after_the_owner_alone() {
         "Part.example.com:shop/a Owns Whole.example.com:shop/w; Whole.example.com:shop/w first, Gone; metadata.ownerReferences[0] = Whole w",
     );
 }
+
+/// Argo CD before 3.0 tracks by a label that Helm's charts set too.
+#[test]
+fn application_declares_what_it_manages_under_the_label_of_a_release() {
+    check(
+        "cm shop/a labels=app.kubernetes.io/instance:web
+         cm shop/b labels=app.kubernetes.io/instance:web
+         cm other/a labels=app.kubernetes.io/instance:web
+         Application.argoproj.io argocd/web manages=cm/shop/a
+         Application.argoproj.io argocd/other manages=cm/shop/b",
+        "cm:shop/a Declares Application.argoproj.io:argocd/web; cm:shop/a first, Gone; app.kubernetes.io/instance = web",
+    );
+}
+
+#[test]
+fn parent_goes_before_its_source_in_another_namespace() {
+    check(
+        "Kustomization.kustomize.toolkit.fluxcd.io shop/web refs=spec.sourceRef:GitRepository.source.toolkit.fluxcd.io/flux/shop
+         GitRepository.source.toolkit.fluxcd.io flux/shop
+         GitRepository.source.toolkit.fluxcd.io shop/shop",
+        "Kustomization.kustomize.toolkit.fluxcd.io:shop/web Refers GitRepository.source.toolkit.fluxcd.io:flux/shop; Kustomization.kustomize.toolkit.fluxcd.io:shop/web first, Gone; spec.sourceRef = shop",
+    );
+}

@@ -9,17 +9,19 @@ use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
     index::Index,
-    object::{Facts, ObjectRef, Uid},
+    object::{Facts, Object, ObjectRef, Uid},
     plan::Step,
     proof::Proof,
     relation::{EdgeKind, EdgeLookup, edges_of},
-    run::{Call, Run, RunEvent, RunState, Stage, StepProblem},
+    run::{Call, Progress, Run, RunEvent, RunState, Stage, StepProblem},
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
 
-/// The delay after an object was found to be given away or in use, just before its DELETE.
-const RECHECK: SignedDuration = SignedDuration::from_secs(20);
+/// The first and the longest delay after an object was found to be given away or in use, just before its DELETE; the delay
+/// doubles each time.
+const RECHECK: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(20), SignedDuration::from_mins(10));
 /// The first and the longest delay after no answer; the delay doubles with each try.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(250), SignedDuration::from_secs(30));
@@ -59,7 +61,7 @@ impl Run {
                 Decision::event(RunEvent::NoEffect { step: id })
             }
             Outcome::Present { terminating: false, version, named } => {
-                self.check_again(step, named.as_ref(), version, index, now)
+                self.check_again(step, progress, named.as_ref(), version, index, now)
             }
             Outcome::Suspended => Decision::event(RunEvent::Suspended { step: id }),
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),
@@ -130,6 +132,7 @@ impl Run {
     fn check_again(
         &self,
         step: &Step,
+        progress: &Progress,
         named: Option<&UnitId>,
         version: &Arc<str>,
         index: &Index,
@@ -152,23 +155,39 @@ impl Run {
                 decision.add_versioned_call(step, call, propagation, Some(version.clone()));
             }
             Ok(false) => decision.events.push(RunEvent::NoEffect { step: step.id }),
-            Err(reason) => decision.events.push(RunEvent::Postponed {
-                step: step.id,
-                until: now.checked_add(RECHECK).unwrap_or(now),
-                effect_unknown: false,
-                problem: StepProblem::Unknown { reason },
-            }),
+            Err(reason) => {
+                let is_others =
+                    matches!(reason, UnknownReason::InUse { .. } | UnknownReason::GivenAway { .. });
+                let problem = StepProblem::Unknown { reason };
+                let is_same = is_others && progress.problem.as_ref() == Some(&problem);
+                let tries = if is_same { progress.attempts } else { 0 };
+                decision.events.push(RunEvent::Postponed {
+                    step: step.id,
+                    until: now.checked_add(doubled(RECHECK, tries)).unwrap_or(now),
+                    effect_unknown: false,
+                    problem,
+                });
+            }
         }
         decision
     }
 
-    /// An object outside the plan's steps that has to go before a step's object, as it is now. The content of a namespace
-    /// and the Pods that mount a claim are checked elsewhere.
+    /// An object outside the plan's steps that has to go before a step's object, as it is now: of the same namespace, or one of
+    /// any namespace whose spec names it, such as the HTTPRoute of a Gateway. The content of a namespace and the Pods that mount
+    /// a claim are checked elsewhere.
     fn user_outside(&self, step: &Step, index: &Index) -> Option<ObjectRef> {
-        let namespace = step.object.namespace.as_ref()?;
         let is_outside = |uid: &Uid| self.step_of(uid).is_none();
         let lookup = EdgeLookup::of(index);
-        let objects = index.in_namespace(namespace).filter(|it| {
+        let ObjectRef { kind, namespace, name, .. } = &step.object;
+        let near = namespace.iter().flat_map(|namespace| index.in_namespace(namespace));
+        let is_far = |it: &&Arc<Object>| namespace.is_none() || it.namespace != *namespace;
+        let names_it = |it: &&Arc<Object>| {
+            it.references().iter().any(|named| named.kind == *kind && named.name == *name)
+        };
+        // Only a Pod names a claim, and only a claim a volume.
+        let may_be_named = !step.holds_storage;
+        let far = index.objects().filter(|_| may_be_named).filter(is_far).filter(names_it);
+        let objects = near.chain(far).filter(|it| {
             is_outside(&it.uid) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
         });
         let own = index.get(&step.uid);

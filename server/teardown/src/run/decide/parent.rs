@@ -4,7 +4,8 @@
 //! - A parent outside the plan is not touched. While it is active, what it declares waits: it would come back, a claim without
 //!   its data.
 //! - The watch, not the answer to the PATCH, says that a parent is suspended. No object that it declares is deleted before.
-//! - A parent is suspended once. Whoever makes it active again has a reason: the run then waits and says so.
+//! - A parent is suspended once. Whoever makes it active again has a reason: the run then waits and says so. An owner in the plan,
+//!   such as an ApplicationSet, would do so at once, so it goes before.
 //! - A reconciliation that was under way when the parent was suspended still applies its objects, so the run waits for its end,
 //!   but not for ever: Flux may wait for the health of what it applied.
 
@@ -18,7 +19,7 @@ use crate::{
     declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::{Facts, Object},
-    relation::parent_of,
+    relation::{EdgeKind, parent_of},
     suspension::suspend,
     unknown_reason::UnknownReason,
 };
@@ -41,7 +42,10 @@ impl Run {
         let object = context.index.get(&step.uid).map(|object| &object.facts);
         let Some(Facts::Parent(parent)) = object else { return false };
         let Some(active) = &parent.active else { return false };
+        let is_owner_left =
+            step.after.iter().any(|it| it.has(EdgeKind::Owns) && !self.is_gone(it.step));
         match progress.suspended() {
+            None if is_owner_left => {}
             None => match self.check_parents_suspended(step, context) {
                 Ok(true) => {
                     let (id, kind, object) = (step.id, step.kind.clone(), step.object.clone());
@@ -75,8 +79,10 @@ impl Run {
         let ReconcileContext { index, now, .. } = *context;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
         for named in declaring_parents(object) {
-            let Some(parent) = parent_of(&named, index) else {
-                self.check_would_be_seen(&named, index)?;
+            let Some(parent) = parent_of(&named, object, index) else {
+                if !named.is_guess {
+                    self.check_would_be_seen(&named, index)?;
+                }
                 continue;
             };
             if parent.deletion.is_some() || parent.uid == step.uid {
@@ -117,9 +123,7 @@ impl Run {
             object.kind.is("argoproj.io", "Application")
                 && object.finalizers.iter().any(|it| it.starts_with(ARGO_CD_PRUNES))
         };
-        if !index.get(&step.uid).is_some_and(prunes) {
-            return Ok(true);
-        }
+        let Some(parent) = index.get(&step.uid).filter(|it| prunes(it)) else { return Ok(true) };
         // A namespace of the plan that the Application lives in waits for it.
         let waits_for_it = |object: &Object| {
             self.step_of(&object.uid).and_then(|id| self.plan.step(id)).is_some_and(|other| {
@@ -129,10 +133,7 @@ impl Run {
         };
         let declares = |object: &&Arc<Object>| {
             object.uid != step.uid
-                && declaring_parents(object).any(|named| {
-                    step.kind.is(named.group, named.kind)
-                        && named.is(step.object.namespace.as_deref(), &step.object.name)
-                })
+                && declaring_parents(object).any(|named| named.is_meant(parent, object))
                 && !waits_for_it(object)
         };
         match index.objects().filter(declares).map(|object| object.reference()).min() {

@@ -56,7 +56,7 @@ impl Run {
         Ok(true)
     }
 
-    fn is_gone(&self, step: StepId) -> bool {
+    pub(super) fn is_gone(&self, step: StepId) -> bool {
         self.progress(step).is_some_and(|progress| progress.stage == Stage::Gone)
     }
 

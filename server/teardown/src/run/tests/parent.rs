@@ -281,3 +281,17 @@ fn parent_that_stays_and_that_somebody_replaces_holds_no_run_up() {
     scenario.reconcile();
     assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Gone);
 }
+
+/// An ApplicationSet makes its Application active again, so it goes before that is suspended, and orphans it.
+#[test]
+fn owner_of_a_parent_goes_before_the_parent_is_suspended() {
+    let own = "Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop owner=ResourceSet.fluxcd.controlplane.io/all";
+    let set = "ResourceSet.fluxcd.controlplane.io shop/all of=shop";
+    let before = "Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop";
+    let mut scenario = Scenario::of(&format!("{}\n {set}", SHOP.replace(before, own)));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/free", "DELETE ResourceSet shop/all"]);
+    accepted(&mut scenario, "ResourceSet.fluxcd.controlplane.io:shop/all");
+    assert!(scenario.reconcile().is_empty());
+    scenario.gone(set);
+    assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
+}

@@ -104,6 +104,10 @@ fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
         ("deploy shop/theirs of=other", "uses=secret:main", true),
         ("deploy lab/theirs of=other", "uses=secret:main", false),
         ("deploy shop/theirs of=other", "uses=secret:other", false),
+        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/shop/main", true),
+        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/lab/main", false),
+        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/main", false),
+        ("Gadget.example.com lab/theirs of=other", "refs=cm/shop/main", false),
     ] {
         let secret = "secret shop/main owner=Widget.example.com/main";
         let mut scenario = Scenario::of(&format!("{SHOP}\n {secret}\n {before}"));
@@ -112,7 +116,10 @@ fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
         let then = answered(&mut scenario, WIDGET, read(Some("shop")));
         assert_eq!(then.is_empty(), is_used, "{before} {after}: {then:?}");
         if is_used {
-            assert_eq!(user_of(&scenario, WIDGET), "Deployment shop/theirs");
+            let (kind, name) = before.split_once(' ').unwrap();
+            let kind = if kind == "deploy" { "Deployment" } else { "Gadget" };
+            let name = name.strip_suffix(" of=other").unwrap();
+            assert_eq!(user_of(&scenario, WIDGET), format!("{kind} {name}"));
         }
     }
 }
@@ -125,4 +132,43 @@ fn read_before_a_delete_is_no_more_than_a_read_while_the_run_is_paused() {
     assert_eq!(answered(&mut scenario, WIDGET, read(Some("shop"))), Vec::<String>::new());
     scenario.steer(&command(RunCommand::Resume));
     assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET Widget shop/main"]);
+}
+
+/// An object that is used for a weekend is read again ever more rarely, because each read is kept in the journal; and soon after
+/// its user is gone.
+#[test]
+fn object_that_is_in_use_all_weekend_does_not_fill_the_journal() {
+    const THEIRS: &str = "Gadget.example.com lab/theirs of=other refs=Widget.example.com/shop/main";
+    let mut scenario = Scenario::of(&format!("{SHOP}\n Gadget.example.com lab/theirs of=other"));
+    scenario.applied(THEIRS);
+    let start = scenario.now;
+    let mut bytes = 0;
+    let mut read_all = |scenario: &mut Scenario| {
+        let mut reads = 0;
+        let mut open = vec![Input::Reconcile];
+        while let Some(input) = open.pop() {
+            let decision = scenario.apply_input(&input);
+            bytes += decision
+                .events
+                .iter()
+                .map(|it| serde_json::to_vec(it).unwrap().len() + 40)
+                .sum::<usize>();
+            for action in decision.actions {
+                let Action::Read { step, .. } = action else { continue };
+                reads += 1;
+                open.push(Input::CallCompleted { action, outcome: scenario.unchanged(step) });
+            }
+        }
+        reads
+    };
+    let mut reads = 0;
+    while scenario.now.duration_since(start) < jiff::SignedDuration::from_hours(60) {
+        reads += read_all(&mut scenario);
+        scenario.pass(10);
+    }
+    assert!((300..400).contains(&reads), "{reads}");
+    scenario.gone(THEIRS);
+    scenario.pass(1);
+    assert_eq!(read_all(&mut scenario), 1);
+    assert!(bytes < 200_000, "{bytes}");
 }
