@@ -49,6 +49,7 @@ struct DiskState {
     /// Acknowledged, but not yet durable.
     unsynced: Option<MemoryStore>,
     acknowledges_early: bool,
+    ignores_failures: bool,
     writes: u64,
     crash_point: Option<(u64, CrashPoint)>,
     /// Set while writes fail.
@@ -100,6 +101,11 @@ impl Disk {
     /// Acknowledges writes before they are durable.
     pub(crate) fn acknowledge_early(&self) {
         self.lock().acknowledges_early = true;
+    }
+
+    /// Acknowledges writes that fail.
+    pub(crate) fn ignore_failures(&self) {
+        self.lock().ignores_failures = true;
     }
 
     /// Crashes the server at a later write: 0 is the next one.
@@ -223,6 +229,9 @@ impl Store for InstanceStore {
         if let Some(failure) = state.failure {
             let at = self.kill_switch.now();
             state.fail_write(failure, puts, self.instance, at)?;
+            if state.ignores_failures {
+                return Ok(());
+            }
             return Err(StoreError::File(io::Error::from(io::ErrorKind::StorageFull).into()));
         }
         if state.acknowledges_early {

@@ -258,12 +258,13 @@ fn same_seed_gives_the_same_transcript_history_and_requests() {
 }
 
 /// Each mutant with the invariants that it breaks in one run, and with a part of each violation's text.
-const MUTANTS: [(Mutant, &[(&str, &str)]); 23] = [
+const MUTANTS: [(Mutant, &[(&str, &str)]); 24] = [
     (Mutant::NoPrecondition, &[("I2", "has no UID precondition")]),
     (Mutant::NoVersion, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, &[("I1", "")]),
     (Mutant::StaleRead, &[("I1", "uses it")]),
     (Mutant::LateIntent, &[("I7", "before its intent was durable")]),
+    (Mutant::IgnoredFailure, &[("I7", "before its intent was durable")]),
     (Mutant::RepeatByName, &[("I2", "deleted an object of no confirmed plan")]),
     (Mutant::CallOutlivesServer, &[("I6", "is in flight")]),
     (Mutant::NoFurtherStep, &[("I9", "could be deleted"), ("I3", "has 0 ends")]),

@@ -27,6 +27,8 @@ pub(crate) enum Mutant {
     StaleRead,
     /// The journal acknowledges writes before they are durable.
     LateIntent,
+    /// The journal acknowledges writes that failed.
+    IgnoredFailure,
     /// Every DELETE is repeated by name, as if its answer had been lost.
     RepeatByName,
     /// Calls go on after the crash of the process that made them.

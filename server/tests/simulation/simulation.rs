@@ -194,6 +194,9 @@ impl Simulation {
         if mutant == Some(Mutant::LateIntent) {
             disk.acknowledge_early();
         }
+        if mutant == Some(Mutant::IgnoredFailure) {
+            disk.ignore_failures();
+        }
         if mutant == Some(Mutant::StaleRead) {
             schedule.script.insert_str(0, "on list pods -> stale 60\n");
         }
