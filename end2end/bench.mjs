@@ -1,6 +1,7 @@
 /**
  * Measures Unwind on this machine against the real control plane: the time that it adds per dependency level, the latency of a
- * change from the API server's answer to the stream and to the browser, and the bytes of the first load.
+ * change from the API server's answer to the stream and to the browser, that to the sentence about a deletion, and the bytes of the
+ * first load.
  *
  *   node end2end/bench.mjs
  */
@@ -12,6 +13,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { launchOptions } from './browser.mjs';
 import { start } from './cluster/cluster.mjs';
+import { reportLatency } from './latency.mjs';
 import { Unwind } from './unwind.mjs';
 
 const levels = 40;
@@ -155,6 +157,7 @@ try {
 	}
 	report('change answered by the API server → on the stream', late);
 	report('change answered by the API server → shown by a browser', later);
+	await reportLatency(browser, unwind, (...asked) => cluster.request('admin', ...asked));
 	await browser.close();
 	await weigh('the sign-in page', unwind.origin, {});
 	await weigh('the list of units', unwind.origin, { cookie: session.cookie });

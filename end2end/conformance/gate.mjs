@@ -31,11 +31,12 @@ const answeredBy = [
 	[/^controller\/autoscaler/, ['autoscaling']],
 	[/^controller\/(garbage|revision)/, ['owners']],
 	[/^controller\/namespace/, ['namespaces']],
-	[/^controller\/(kubelet|node_faults|pod_gc|pods|scheduler)/, ['kubelets', 'pods']],
+	[/^controller\/(kubelet|node_faults|runtime|pod_gc|pods|scheduler)/, ['kubelets', 'pods']],
 	[/^controller\/(node_lifecycle|taint_eviction)/, ['kubelets', 'outage']],
 	[/^controller\/(claim_protection|volume_protection|protection|attributes_class_protection)/, ['protection']],
 	[/^controller\/(attach|binder|provisioner|ephemeral_volume|attacher)/, ['storage']],
 	[/^(controller\/(daemon_set|deployment|job|replica_set|stateful_set|cron_job)|cron)/, ['workloads']],
+	[/^controller\/(load_balancer|leader_election)/, ['workloads']],
 	[/^controller\/(endpoint|service_account|root_ca|service_cidr|resource_claim)/, ['edges']],
 	[/^(fault|control_plane)/, ['outage']],
 ];

@@ -64,12 +64,13 @@ pub struct Args {
     #[arg(long, conflicts_with = "read_only")]
     pub allow_remedies: bool,
 
-    /// Also read the kubelets' logs about Pods that wait. It needs `get` on `nodes/proxy`, and whoever holds credentials with that
-    /// right can run commands in every container of the cluster. Kubelets answer only with `enableSystemLogQuery`
+    /// Also ask kubelets about Pods that wait: for their logs, what their runtimes run and the failures that they count. It needs
+    /// `get` on `nodes/proxy`, and whoever holds credentials with that right can run commands in every container of the cluster.
+    /// Kubelets give their logs only with `enableSystemLogQuery`
     #[arg(long)]
     pub kubelet_logs: bool,
 
-    /// Kubeconfig file of the same cluster whose current context reads the kubelets' logs, so that no other credentials need
+    /// Kubeconfig file of the same cluster whose current context asks the kubelets, so that no other credentials need
     /// that right
     #[arg(long, value_name = "FILE", requires = "kubelet_logs", conflicts_with = "sandbox")]
     pub kubelet_kubeconfig: Option<PathBuf>,
@@ -323,10 +324,10 @@ mod tests {
                   Persons with the right to force may have Unwind carry out remedies, such as removing a finalizer
 
               --kubelet-logs
-                  Also read the kubelets' logs about Pods that wait. It needs `get` on `nodes/proxy`, and whoever holds credentials with that right can run commands in every container of the cluster. Kubelets answer only with `enableSystemLogQuery`
+                  Also ask kubelets about Pods that wait: for their logs, what their runtimes run and the failures that they count. It needs `get` on `nodes/proxy`, and whoever holds credentials with that right can run commands in every container of the cluster. Kubelets give their logs only with `enableSystemLogQuery`
 
               --kubelet-kubeconfig <FILE>
-                  Kubeconfig file of the same cluster whose current context reads the kubelets' logs, so that no other credentials need that right
+                  Kubeconfig file of the same cluster whose current context asks the kubelets, so that no other credentials need that right
 
               --metrics-address <ADDRESS:PORT>
                   Address and port to serve metrics for Prometheus on, without a session; a port alone is on 127.0.0.1

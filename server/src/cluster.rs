@@ -5,7 +5,7 @@
 //!            ┌─ health: does the API server answer?
 //! API server ┼─ kinds: which kinds are served? ─► watch, one per kind ─► report ─► Incoming::Observed
 //!            ├─ fetch: leases, Events, endpoints, while asked for ─► report ─► Incoming::Observed
-//!            ├─ kubelet_log: lines of kubelets' logs, if asked for and allowed ──► Incoming::KubeletAnswered
+//!            ├─ kubelet: what kubelets say, if asked for and allowed ──► Incoming::KubeletAnswered
 //!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
 //!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
@@ -27,7 +27,7 @@ mod fake;
 mod fetch;
 mod health;
 mod interner;
-mod kubelet_log;
+mod kubelet;
 mod kinds;
 mod namespaces;
 mod preflight;
@@ -158,13 +158,13 @@ impl Cluster {
         Self { wanted: Some(wanted), ..self }
     }
 
-    /// Also asks kubelets for their logs, with the same credentials.
+    /// Also asks kubelets for their logs and state, with the same credentials.
     #[must_use]
     pub fn reading_kubelet_logs(self) -> Self {
         Self { kubelets: Some(self.client.clone()), ..self }
     }
 
-    /// Also asks kubelets for their logs, with credentials of their own.
+    /// Also asks kubelets for their logs and state, with credentials of their own.
     ///
     /// # Errors
     /// Returns a [`ConnectError`] if the configuration is missing or cannot be used.
@@ -211,7 +211,7 @@ impl Cluster {
         let querying = self
             .kubelets
             .zip(self.wanted.clone())
-            .map(|(client, wanted)| kubelet_log::query_kubelets(client, mailbox.clone(), wanted));
+            .map(|(client, wanted)| kubelet::query_kubelets(client, mailbox.clone(), wanted));
         let fetching = self.wanted.map(|wanted| {
             fetch::fetch(self.client.clone(), report.clone(), self.chance.clone(), wanted)
         });
@@ -298,7 +298,7 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use teardown::{fetched::LogQuery, object::Uid};
+    use teardown::{fetched::KubeletQuery, object::Uid};
 
     use super::*;
     use crate::cluster::fake::now;
@@ -336,8 +336,8 @@ mod tests {
         let ((own, asked_by_own), (kubelets, asked_of_kubelets)) =
             (fake::client(answer), fake::client(answer));
         let node: Arc<str> = "node-a".into();
-        let query = LogQuery { node, pods: vec![Uid::new("u")], since: Timestamp::UNIX_EPOCH };
-        let wanted = Wanted { logs: [query].into(), ..Wanted::default() };
+        let query = KubeletQuery { node, pods: vec![Uid::new("u")], since: Timestamp::UNIX_EPOCH };
+        let wanted = Wanted { kubelets: [query].into(), ..Wanted::default() };
         let (_wants, wanted) = channel::channel(wanted);
         let cluster = Cluster::of(own, "fake".into(), None);
         let cluster = Cluster { kubelets: Some(kubelets), wanted: Some(wanted), ..cluster };

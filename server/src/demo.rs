@@ -87,6 +87,8 @@ impl DemoCluster {
             },
         };
         let mut control_plane = ControlPlane::new(Timestamp::now(), SEED, Timing::default());
+        control_plane.controllers.add_cloud();
+        control_plane.controllers.add_leader_election();
         // The log would grow as long as the process runs, and nothing reads it.
         control_plane.cluster.log.stop();
         control_plane.run_until_idle();
@@ -98,7 +100,7 @@ impl DemoCluster {
         })
     }
 
-    /// The cluster to serve. Its kubelets are asked for their logs: no credentials of anybody are at risk.
+    /// The cluster to serve. Its kubelets are asked: no credentials of anybody are at risk.
     pub fn cluster(&self) -> Cluster {
         Cluster::served_by(self.sandbox.clone(), NAME).reading_kubelet_logs()
     }

@@ -20,7 +20,7 @@ mod topic_channel;
 mod active_run;
 mod attempts;
 mod journal_status;
-mod kubelet_logs;
+mod kubelet_answers;
 mod refusal;
 mod set_aside;
 mod writer;
@@ -311,8 +311,8 @@ impl Hub {
                 self.topics.mark_stale();
                 send_reply(reply, kept.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
             }
-            Incoming::KubeletAnswered { pods, answer } => {
-                self.cluster.keep_queried_log(&pods, &answer);
+            Incoming::KubeletAnswered { pods, subject, answer } => {
+                self.cluster.keep_kubelet_answer(&pods, subject, &answer);
                 self.topics.mark_stale();
             }
             Incoming::ReadRemedies { diagnosis, reply } => {

@@ -25,7 +25,7 @@ use server::{
 use teardown::{
     advice::Advice,
     demo::{DemoCommand, DemoFault},
-    diagnosis::{Confidence, Source},
+    diagnosis::{Confidence, KubeletSubject, Source},
     message::{DiagnosisCard, Message, Record, Topic},
     remedy::{Holds, NeedCode},
     wanted::Wanted,
@@ -135,10 +135,27 @@ impl Server {
     }
 
     fn delete_pod(&self) {
-        let (key, options) = (Key::new("", "pods", "shop", "a"), DeleteOptions::default());
+        self.delete("pods", "shop", "a");
+    }
+
+    /// Has what a script says happen, from now on.
+    fn play(&self, script: &str) {
+        self.sandbox.with(|world| {
+            let faults = world.parse_faults(script).unwrap();
+            world.cluster.faults.extend(faults);
+        });
+    }
+
+    fn delete(&self, plural: &str, namespace: &str, name: &str) {
+        let (key, options) = (Key::new("", plural, namespace, name), DeleteOptions::default());
         self.sandbox
             .with(|world| world.cluster.delete(&Actor::admin(), &key, &options).map(drop))
             .unwrap();
+    }
+
+    fn has(&self, plural: &str, namespace: &str, name: &str) -> bool {
+        let key = Key::new("", plural, namespace, name);
+        self.sandbox.with(|world| world.cluster.get(&key).is_some())
     }
 
     fn set_node(&self, fault: Option<NodeFault>) {
@@ -268,15 +285,20 @@ async fn kubelet_that_is_asked_names_the_mount_and_the_next_try_without_anybody_
         "{first:?}"
     );
 
-    // A reader that looks each second causes one request a minute, and one that leaves none.
+    let ended = "runs nothing of Pod ";
+    assert!(facts.iter().any(|fact| fact.contains(ended)), "{facts:?}");
+    let counted = "failed unmounts of volumes of kubernetes.io/nfs";
+    assert!(facts.iter().any(|fact| fact.contains(counted)), "{facts:?}");
+
+    // A reader that looks each second causes three requests a minute, one for each subject, and one that leaves none.
     for _ in 0..300 {
         server.cards(|cards| !cards.is_empty()).await;
     }
     let queries = server.queries();
-    assert!(queries.len() >= 5, "{queries:?}");
-    for (one, next) in queries.iter().zip(&queries[1..]) {
-        let nodes = (&one.1, &next.1);
-        assert!(nodes.0 == nodes.1 && one.2 == 200, "one node holds the Pod: {queries:?}");
+    assert!(queries.iter().all(|it| it.1 == queries[0].1 && it.2 == 200), "one node: {queries:?}");
+    let subjects = KubeletSubject::ALL.len();
+    assert!(queries.len() >= 5 * subjects, "{queries:?}");
+    for (one, next) in queries.iter().zip(&queries[subjects..]) {
         assert!(next.0.duration_since(one.0).as_secs() >= 60, "{queries:?}");
     }
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -302,24 +324,18 @@ async fn kubelet_is_asked_only_if_the_owner_of_the_cluster_chose_so() {
 #[tokio::test(start_paused = true)]
 async fn refused_query_is_reported_and_its_end_too() {
     let server = Server::start_world("s2", Cluster::reading_kubelet_logs);
-    let set = |script: &str| {
-        server.sandbox.with(|world| {
-            let faults = world.parse_faults(script).unwrap();
-            world.cluster.faults.extend(faults);
-        });
-    };
-    set("on get nodes/proxy until=300s -> 403");
+    server.play("on get nodes/proxy until=300s -> 403");
     let unread = |cards: &[DiagnosisCard]| {
         let evidence = cards.iter().filter(is_mounted).flat_map(|it| &it.diagnosis.evidence);
-        evidence.filter(|it| matches!(it.source, Source::LogUnread(_))).count()
+        evidence.filter(|it| matches!(it.source, Source::Unanswered(..))).count()
     };
     let cards = server.cards(|cards| unread(cards) == 1).await;
     let id = cards.iter().find(is_mounted).unwrap().diagnosis.id.clone();
     let advice = server.advice(&id).await;
     let facts = facts(&advice);
-    let fact = facts.iter().find(|fact| fact.contains("cannot be read")).unwrap();
+    let fact = facts.iter().find(|fact| fact.contains("cannot be asked")).unwrap();
     assert!(
-        fact.starts_with("The kubelet’s log on node ")
+        fact.starts_with("The kubelet on node ")
             && fact.ends_with("Unwind’s credentials lack the right to get nodes/proxy."),
         "{fact}"
     );
@@ -335,4 +351,96 @@ async fn demo_reads_the_logs_of_its_kubelets() {
     let incident = DemoCommand::TurnOn { what: DemoFault::Incident, subject: "s2".into() };
     demo.run_command(&incident).unwrap();
     cards_of(&hub, is_confirmed).await;
+}
+
+fn is_confirmed_as(name: &str) -> impl Fn(&DiagnosisCard) -> bool {
+    move |card| {
+        card.diagnosis.cause.name() == name && card.diagnosis.confidence == Confidence::Confirmed
+    }
+}
+
+fn create(world: &mut ControlPlane, plural: &str, namespace: &str, object: serde_json::Value) {
+    world.cluster.create(&Actor::admin(), "", plural, namespace, object).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn runtime_that_still_runs_a_container_confirms_that_it_cannot_be_stopped() {
+    let server = Server::with(|world| {
+        create(world, "namespaces", "", json!({"metadata": {"name": "shop"}}));
+        world.run_until_idle();
+        let pod = json!({
+            "metadata": {"name": "a", "annotations": {"unwind.test/hold": "silent"}},
+            "spec": {"nodeName": "node-a", "terminationGracePeriodSeconds": 5,
+                "containers": [{"name": "web", "image": "registry.example/web:1"}]},
+        });
+        create(world, "pods", "shop", pod);
+    })
+    .serve(Cluster::reading_kubelet_logs);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    server.delete_pod();
+    let is_confirmed = is_confirmed_as("containersRunning");
+    let cards = server.cards(|cards| cards.iter().any(&is_confirmed)).await;
+    let advice = server.advice(&cards[0].diagnosis.id).await;
+    assert_eq!(advice.confidence, "Confirmed: the container runtime of the node says so.");
+    let facts = facts(&advice);
+    let fact = "The container runtime of node node-a still runs container web of Pod shop/a";
+    assert!(facts.contains(&fact), "{facts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn manager_that_is_off_is_a_cause_of_its_own_until_it_is_back() {
+    let server = Server::with(|world| {
+        world.controllers.add_leader_election();
+        create(world, "namespaces", "", json!({"metadata": {"name": "shop"}}));
+    })
+    .serve(|cluster| cluster);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    server.play("at 0s controller kube-controller-manager off");
+    server.delete("namespaces", "", "shop");
+    let is_manager = is_confirmed_as("managerSilent");
+    let cards = server.cards(|cards| cards.iter().any(&is_manager)).await;
+    let silent = |card: &DiagnosisCard| card.diagnosis.cause.name() == "controllerSilent";
+    assert!(cards.iter().any(silent), "{cards:?}");
+    assert!(is_manager(&cards[0]), "what explains the other stands first: {cards:?}");
+    let advice = server.advice(&cards[0].diagnosis.id).await;
+    let facts = facts(&advice);
+    let still = "has not been renewed while Unwind watched";
+    assert!(
+        facts.iter().any(|it| it.contains("kube-controller-manager") && it.contains(still)),
+        "{facts:?}"
+    );
+
+    server.play("at 0s controller kube-controller-manager on");
+    server.cards(<[_]>::is_empty).await;
+    assert!(!server.has("namespaces", "", "shop"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_balancer_that_the_cloud_does_not_remove_holds_its_service_until_it_does() {
+    let server = Server::with(|world| {
+        world.controllers.add_cloud();
+        create(world, "namespaces", "", json!({"metadata": {"name": "shop"}}));
+        world.run_until_idle();
+        let service = json!({
+            "metadata": {"name": "front"},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+        });
+        create(world, "services", "shop", service);
+    })
+    .serve(|cluster| cluster);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    server.play("at 0s cloud refuses the security group sg-1 is in use");
+    server.delete("services", "shop", "front");
+    let is_left = is_confirmed_as("loadBalancerLeft");
+    let cards = server.cards(|cards| cards.iter().any(&is_left)).await;
+    assert_eq!(cards.len(), 1, "{cards:?}");
+    let advice = server.advice(&cards[0].diagnosis.id).await;
+    let facts = facts(&advice);
+    let said = "service-controller says SyncLoadBalancerFailed: Error syncing load balancer: failed to delete load balancer: \
+                the security group sg-1 is in use";
+    assert!(facts.iter().any(|fact| fact.contains(said)), "{facts:?}");
+
+    server.play("at 0s cloud repaired");
+    server.cards(<[_]>::is_empty).await;
+    assert!(!server.has("services", "shop", "front"));
 }

@@ -144,6 +144,7 @@ impl ControlPlane {
             ScheduledFault::Nfs { server, fault: Some(NfsFault::Dead) } => {
                 _ = node_faults.dead_servers.insert(server)
             }
+            ScheduledFault::Cloud(refusal) => node_faults.cloud = refusal,
             ScheduledFault::Server { api_service, fault } => {
                 cluster.set_server_fault(api_service, fault);
             }

@@ -16,6 +16,7 @@ pub(crate) mod read;
 pub mod resource;
 pub mod node_faults;
 pub mod timing;
+pub(crate) mod runtime;
 
 mod garbage;
 mod namespace;
@@ -52,11 +53,13 @@ mod pod_gc;
 mod resource_quota;
 mod kubelet;
 mod gitops;
+mod leader_election;
+mod load_balancer;
 mod kustomize;
 pub(crate) mod operator;
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,8 +202,8 @@ struct ControllerProcess {
     name: &'static str,
     user: &'static str,
     component: &'static str,
-    /// Whether it is part of the controller manager.
-    in_manager: bool,
+    /// The program that it is part of, if that has more than one controller.
+    program: Option<&'static str>,
     start: fn(&Timing, Timestamp) -> Box<dyn Controller>,
     /// `None` while it does not run.
     running: Option<Box<dyn Controller>>,
@@ -222,12 +225,15 @@ pub struct ControllerPanic {
     pub message: String,
 }
 
-/// The process that most controllers are part of. This name addresses all of them.
+/// The program that most controllers are part of. This name addresses all of them.
 const MANAGER: &str = "kube-controller-manager";
-/// The controllers that have a process of their own or are part of the API server.
-const OUTSIDE: [&str; 8] = [
+/// The program of the scheduler and its lease.
+const SCHEDULER: &str = "kube-scheduler";
+/// The program of a cloud's controllers.
+const CLOUD: &str = "cloud-controller-manager";
+/// The controllers that are a program of their own or part of the API server.
+const OUTSIDE: [&str; 7] = [
     definition::Definitions::NAME,
-    scheduler::Scheduler::NAME,
     kubelet::Kubelets::NAME,
     attacher::Attacher::NAME,
     provisioner::Provisioner::NAME,
@@ -265,7 +271,26 @@ impl Controllers {
     /// If there is a controller of this name.
     pub fn register<R: Reconcile + 'static>(&mut self) {
         assert!(self.names().all(|name| name != R::NAME), "{} is registered already", R::NAME);
-        self.processes.push(ControllerProcess::new::<R>(false));
+        self.processes.push(ControllerProcess::new::<R>(None));
+    }
+
+    /// Adds a cloud, whose controller gives Services of type LoadBalancer their load balancers. A cluster on bare machines has none.
+    pub fn add_cloud(&mut self) {
+        self.processes.push(ControllerProcess::new::<load_balancer::LoadBalancers>(Some(CLOUD)));
+    }
+
+    /// Has the programs of the control plane renew the leases by which they lead. Without it nothing changes in an idle cluster
+    /// but the reports of its nodes.
+    pub fn add_leader_election(&mut self) {
+        use leader_election::{CloudManager, LeaderElection, Manager, Scheduler};
+        self.processes.extend([
+            ControllerProcess::new::<LeaderElection<Manager>>(Some(MANAGER)),
+            ControllerProcess::new::<LeaderElection<Scheduler>>(Some(SCHEDULER)),
+        ]);
+        if self.processes.iter().any(|process| process.program == Some(CLOUD)) {
+            self.processes
+                .push(ControllerProcess::new::<LeaderElection<CloudManager>>(Some(CLOUD)));
+        }
     }
 
     /// The names of the built-in controllers, and of the controller manager that most of them are part of.
@@ -273,9 +298,10 @@ impl Controllers {
         built_in().into_iter().map(|process| process.name).chain([MANAGER])
     }
 
-    /// The names of the controllers, and of the controller manager that most of them are part of.
+    /// The names of the controllers, and of the programs that they are part of.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<'_> {
-        self.processes.iter().map(|process| process.name).chain([MANAGER])
+        let programs: BTreeSet<&str> = self.processes.iter().filter_map(|it| it.program).collect();
+        self.processes.iter().map(|process| process.name).chain(programs)
     }
 
     fn of(processes: Vec<ControllerProcess>, timing: Timing) -> Self {
@@ -297,12 +323,11 @@ impl Controllers {
         self.panics.drain(..).collect()
     }
 
-    /// Sets the operating mode of a controller. Returns whether there is one of this name. The name of the controller
-    /// manager addresses all controllers that are part of it.
+    /// Sets the operating mode of a controller. Returns whether there is one of this name. The name of a
+    /// program addresses all controllers that are part of it.
     pub fn set_mode(&mut self, name: &str, mode: OperatingMode) -> bool {
-        let is_meant = |process: &ControllerProcess| {
-            process.name == name || name == MANAGER && process.in_manager
-        };
+        let is_meant =
+            |process: &ControllerProcess| process.name == name || process.program == Some(name);
         let mut is_there = false;
         for process in self.processes.iter_mut().filter(|process| is_meant(process)) {
             if mode == OperatingMode::Off {
@@ -392,7 +417,11 @@ fn built_in() -> Vec<ControllerProcess> {
 }
 
 fn process<R: Reconcile + 'static>() -> ControllerProcess {
-    ControllerProcess::new::<R>(!OUTSIDE.contains(&R::NAME))
+    let program = match R::NAME {
+        scheduler::Scheduler::NAME => Some(SCHEDULER),
+        name => (!OUTSIDE.contains(&name)).then_some(MANAGER),
+    };
+    ControllerProcess::new::<R>(program)
 }
 
 /// The message of a panic.
@@ -402,7 +431,7 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 }
 
 impl ControllerProcess {
-    fn new<R: Reconcile + 'static>(in_manager: bool) -> Self {
+    fn new<R: Reconcile + 'static>(program: Option<&'static str>) -> Self {
         Self {
             name: R::NAME,
             user: R::USER,
@@ -415,7 +444,7 @@ impl ControllerProcess {
             },
             running: None,
             mode: OperatingMode::default(),
-            in_manager,
+            program,
             seen: None,
             due: None,
             late: None,

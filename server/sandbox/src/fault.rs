@@ -130,6 +130,8 @@ pub enum ScheduledFault {
         server: String,
         fault: Option<NfsFault>,
     },
+    /// The cloud refuses to remove load balancers, with these words; `None` repairs it.
+    Cloud(Option<String>),
     /// The server behind the APIService of this name; `None` repairs it.
     Server {
         api_service: String,

@@ -43,6 +43,9 @@ struct Args {
     /// The waits of the controllers
     #[arg(long, value_enum, default_value_t = Timing::Real)]
     timing: Timing,
+    /// Have a cloud with its controller, and programs that renew the leases by which they lead
+    #[arg(long)]
+    cloud: bool,
     /// A script of faults
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
@@ -61,7 +64,7 @@ enum Timing {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Args { port, kubeconfig: path, seed, speed, world: name, timing, faults, obey } =
+    let Args { port, kubeconfig: path, seed, speed, world: name, timing, cloud, faults, obey } =
         Args::parse();
     let temporary = || env::temp_dir().join(format!("sandbox-{}.kubeconfig", std::process::id()));
     let path = path.unwrap_or_else(temporary);
@@ -70,6 +73,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Timing::Brisk => timing::Timing::brisk(),
     };
     let mut control_plane = ControlPlane::new(Timestamp::now(), seed, timing);
+    if cloud {
+        control_plane.controllers.add_cloud();
+        control_plane.controllers.add_leader_election();
+    }
     control_plane.cluster.clock.set_speed(speed);
     // The nodes register, and the namespaces get their service accounts.
     control_plane.run_until_idle();

@@ -7,7 +7,10 @@ use teardown::{
     advice::{Freshness, Standpoint},
     demo::Demo,
     derived::Derived,
-    diagnosis::{Diagnosis, LogOrigin, LogProblem, kubelet_log::KubeletLog, unanswered},
+    diagnosis::{
+        Diagnosis, KubeletAnswer, KubeletProblem, KubeletSubject, LogOrigin,
+        kubelet_log::KubeletLog, unanswered,
+    },
     graph::Graph,
     index::Index,
     message::Record,
@@ -21,7 +24,7 @@ use teardown::{
 };
 use tokio::time::Instant;
 
-use super::{clock::Clock, handle::Remedies, kubelet_logs::KubeletLogs};
+use super::{clock::Clock, handle::Remedies, kubelet_answers::KubeletAnswers};
 use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
@@ -40,7 +43,7 @@ pub(super) struct ClusterState {
     wanted: Wanted,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
-    kubelet_logs: KubeletLogs,
+    kubelet_answers: KubeletAnswers,
 }
 
 /// The index with a graph and units that are up to date.
@@ -66,7 +69,7 @@ impl ClusterState {
             cards: UnitCards::default(),
             wanted: Wanted::default(),
             read: None,
-            kubelet_logs: KubeletLogs::default(),
+            kubelet_answers: KubeletAnswers::default(),
         }
     }
 
@@ -153,22 +156,23 @@ impl ClusterState {
         let Current { diagnoses, now, .. } = self.current();
         let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
         let pod = found.pod_of_kubelet()?.0.clone();
-        self.kubelet_logs.keep(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
+        self.kubelet_answers.keep_log(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
         self.derived.diagnose_again();
         Some(())
     }
 
-    /// Keeps the answer of a kubelet to a query about these Pods.
-    pub(super) fn keep_queried_log(
+    /// Keeps the answer of a kubelet about these Pods.
+    pub(super) fn keep_kubelet_answer(
         &mut self,
         pods: &[Uid],
-        answer: &Result<KubeletLog, LogProblem>,
+        subject: KubeletSubject,
+        answer: &Result<KubeletAnswer, KubeletProblem>,
     ) {
         let now = self.clock.now();
         for pod in pods {
             match answer {
-                Ok(log) => self.kubelet_logs.keep(log, pod, LogOrigin::Queried, now),
-                Err(problem) => self.kubelet_logs.keep_problem(problem, pod, now),
+                Ok(answer) => self.kubelet_answers.keep_answer(answer, pod, now),
+                Err(problem) => self.kubelet_answers.keep_problem(problem, subject, pod, now),
             }
         }
         self.derived.diagnose_again();
@@ -211,7 +215,7 @@ impl ClusterState {
     pub(super) fn follow(&mut self) {
         let now = self.clock.now();
         if self.derived.follow(&mut self.index, now) {
-            self.kubelet_logs.add_to(self.derived.diagnoses_mut());
+            self.kubelet_answers.add_to(self.derived.diagnoses_mut());
             let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
             self.wanted = wanted(&self.index, graph, diagnoses, now);
         }

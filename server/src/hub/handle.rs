@@ -8,7 +8,7 @@ use teardown::{
     action::{Action, Outcome},
     advice::Standpoint,
     demo::Demo,
-    diagnosis::{LogProblem, kubelet_log::KubeletLog},
+    diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject, kubelet_log::KubeletLog},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::{Object, Uid},
     observation::Observation,
@@ -129,12 +129,14 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
     },
-    /// A kubelet was asked for its log.
+    /// A kubelet was asked.
     KubeletAnswered {
         /// The Pods that it was asked about.
         pods: Vec<Uid>,
-        /// The facts of its log.
-        answer: Result<KubeletLog, LogProblem>,
+        /// The subject that it was asked about.
+        subject: KubeletSubject,
+        /// The facts that it gave.
+        answer: Result<KubeletAnswer, KubeletProblem>,
     },
     /// A person has confirmed a remedy.
     Remedy {

@@ -12,7 +12,8 @@ use serde_json::Value;
 use teardown::{
     api_problem::ProblemCode,
     diagnosis::{
-        Cause, Confidence, Diagnosis, Evidence, Impact, LogOrigin, LogProblem, RestOfLog, Source,
+        Cause, Confidence, Diagnosis, Evidence, Impact, KubeletProblem, KubeletSubject, LogOrigin,
+        RestOfLog, Source,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
     message::{ClusterCard, DiagnosisCard, Revision},
@@ -132,10 +133,16 @@ fn card_with_words() -> DiagnosisCard {
         (Source::Kubelet(by(), Box::new(fact)), secret.to_owned()),
         (Source::NotInLog(by(), Box::new(rest)), String::new()),
         (
-            Source::LogUnread(Box::new(LogProblem::QueryRefused { said: secret.into() })),
+            Source::Unanswered(
+                KubeletSubject::Log,
+                Box::new(KubeletProblem::QueryRefused { said: secret.into() }),
+            ),
             String::new(),
         ),
-        (Source::LogUnread(Box::new(LogProblem::Other(secret.into()))), String::new()),
+        (
+            Source::Unanswered(KubeletSubject::Log, Box::new(KubeletProblem::Other(secret.into()))),
+            String::new(),
+        ),
     ];
     let evidence =
         sources.map(|(source, said)| Evidence { of: of.clone(), source, said, at: None });

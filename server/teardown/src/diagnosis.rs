@@ -8,7 +8,7 @@
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
 //! - Where the kind that would show it is hidden, the diagnosis says so, and never that there is no cause.
 //! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until that
-//!   log is read or pasted (`kubelet_log`, `kubelet_report`).
+//!   log is read or pasted (`kubelet_log`, `kubelet_report`), or its runtime was asked (`running_pods`, `kubelet_state`).
 
 mod admission;
 mod before;
@@ -18,11 +18,15 @@ mod control_plane;
 mod course;
 mod events;
 mod finalizer;
+pub mod kubelet_answer;
 pub mod kubelet_log;
+pub mod kubelet_metrics;
 mod kubelet_report;
+mod kubelet_state;
 mod namespace;
 mod owner;
 mod pod;
+pub mod running_pods;
 mod storage;
 mod unanswered;
 mod words;
@@ -47,8 +51,12 @@ pub(crate) use self::{
 pub use self::{
     cause::{Cause, Confidence, Evidence, Link, Source},
     course::{Due, Upcoming},
-    kubelet_log::{LogOrigin, LogProblem, RestOfLog},
-    kubelet_report::{KubeletReport, UnreadLog, add_reports, add_unread},
+    kubelet_answer::{KubeletAnswer, KubeletProblem, KubeletSubject},
+    kubelet_log::{LogOrigin, RestOfLog},
+    kubelet_metrics::NodeFailure,
+    kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
+    kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},
+    running_pods::RuntimeState,
     unanswered::unanswered,
 };
 use crate::{

@@ -37,14 +37,15 @@ pub enum Question {
     },
 }
 
-/// A question to a kubelet: the lines of its log about Pods that it works on. A node is asked for all its Pods at once.
+/// Questions to a kubelet about Pods that it works on: the lines of its log, what its runtime runs, the failures that it counts. A
+/// node is asked for all its Pods at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogQuery {
+pub struct KubeletQuery {
     /// The node.
     pub node: Arc<str>,
     /// The Pods.
     pub pods: Vec<Uid>,
-    /// The time before which lines say nothing.
+    /// The time before which lines of its log say nothing.
     pub since: Timestamp,
 }
 

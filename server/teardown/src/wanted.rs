@@ -6,10 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     diagnosis::{Cause, Diagnosis, subjects},
-    fetched::{LogQuery, Question},
+    fetched::{KubeletQuery, Question},
     graph::Graph,
     index::{Index, Renewal},
-    object::Facts,
+    object::{Facts, Uid},
 };
 
 /// The most objects whose Events are asked for at one time.
@@ -17,7 +17,7 @@ const EVENTS: usize = 12;
 /// The most Services whose endpoints are asked for at one time.
 const ENDPOINTS: usize = 6;
 
-/// The most nodes whose kubelets are asked for their logs at one time.
+/// The most nodes whose kubelets are asked at one time.
 const KUBELETS: usize = 6;
 /// The most Pods that one query is about.
 const PODS: usize = 8;
@@ -30,12 +30,15 @@ pub struct Wanted {
     /// Those to the API server.
     pub questions: BTreeSet<Question>,
     /// Those to kubelets, at most one for each node. Whether kubelets are asked at all is the cluster's owner's choice.
-    pub logs: BTreeSet<LogQuery>,
+    pub kubelets: BTreeSet<KubeletQuery>,
 }
 
 /// The questions of these diagnoses, which are in the order of their harm. There are none while no deletion is in trouble.
 pub fn wanted(index: &Index, graph: &Graph, diagnoses: &[Diagnosis], now: Timestamp) -> Wanted {
-    Wanted { questions: questions(index, graph, diagnoses), logs: logs(index, diagnoses, now) }
+    Wanted {
+        questions: questions(index, graph, diagnoses),
+        kubelets: kubelets(index, diagnoses, now),
+    }
 }
 
 fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<Question> {
@@ -60,13 +63,13 @@ fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<
 ///
 /// A query begins with the first deletion, and at least one whole hour before the current one, so that it stays the same for
 /// an hour and a node never searches the log of days.
-fn logs(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<LogQuery> {
+fn kubelets(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<KubeletQuery> {
     let hour = now.as_second() - now.as_second().rem_euclid(3600);
     let earliest = Timestamp::from_second(hour - REACH.as_secs()).unwrap_or(Timestamp::MIN);
-    let mut queries: Vec<LogQuery> = Vec::new();
+    let mut queries: Vec<KubeletQuery> = Vec::new();
     for diagnosis in diagnoses {
         let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
-        if matches!(index.node_renewal(node), Renewal::Still(_)) {
+        if matches!(index.node_renewal(node), Renewal::Still(_)) || is_static(index, pod) {
             continue;
         }
         let deleted = diagnosis.waiting.iter().find(|held| held.uid == *pod).map(|held| held.since);
@@ -77,11 +80,16 @@ fn logs(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<LogQ
                 query.since = query.since.min(since);
             }
         } else if queries.len() < KUBELETS {
-            queries.push(LogQuery { node: node.clone(), pods: vec![pod.clone()], since });
+            queries.push(KubeletQuery { node: node.clone(), pods: vec![pod.clone()], since });
         }
     }
     queries.iter_mut().for_each(|query| query.pods.sort());
     queries.into_iter().collect()
+}
+
+/// Whether a Pod is the mirror of a static one, which its kubelet knows by another UID (`pkg/kubelet/pod/mirror_client.go`).
+fn is_static(index: &Index, pod: &Uid) -> bool {
+    index.get(pod).is_some_and(|pod| pod.owners.iter().any(|owner| &*owner.kind == "Node"))
 }
 
 /// The Services of a webhook or an aggregated API that does not answer.

@@ -2,14 +2,16 @@
 
 use teardown::{
     api_problem::ApiProblem,
-    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
+    diagnosis::{
+        Cause, Confidence, Diagnosis, Evidence, Impact, Link, RuntimeFit, Source, Waiting,
+    },
     object::ObjectRef,
 };
 
 use super::{
     super::{absolute, isolated, named, names, visible, words},
     api_problem::api_problem,
-    kubelet::{kubelet_fact, log_unread, not_in_log},
+    kubelet::{failures, kubelet_fact, not_in_log, runtime, unanswered},
     many,
 };
 
@@ -297,6 +299,9 @@ pub(super) fn harm(impact: &Impact) -> Vec<String> {
 /// How sure the cause is, and what would make it surer.
 pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
     match (diagnosis.confidence, node_of(&diagnosis.cause)) {
+        (Confidence::Confirmed, _) if diagnosis.runtime_fit() == Some(RuntimeFit::Confirms) => {
+            "Confirmed: the container runtime of the node says so.".to_owned()
+        }
         (Confidence::Confirmed, _) if diagnosis.kubelet_facts().next().is_some() => {
             "Confirmed: the kubelet’s log says so.".to_owned()
         }
@@ -304,6 +309,15 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
         (Confidence::Inferred, None) if matches!(diagnosis.cause, Cause::NodeSilent { .. }) => {
             "Inferred from condition Ready. A lease that is not renewed for 40 s while Unwind watches would confirm it."
                 .to_owned()
+        }
+        (Confidence::Inferred, Some(node))
+            if diagnosis.runtime_fit() == Some(RuntimeFit::Contradicts) =>
+        {
+            format!(
+                "Inferred from the state of the objects, and the container runtime of node {} says otherwise. One of the two \
+                 is out of date.",
+                isolated(node)
+            )
         }
         (Confidence::Inferred, Some(node)) => format!(
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
@@ -370,7 +384,11 @@ pub(super) fn fact(fact: &Evidence) -> String {
         }
         Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
         Source::NotInLog(origin, rest) => not_in_log(origin, rest),
-        Source::LogUnread(problem) => log_unread(&fact.of.name, problem),
+        Source::Unanswered(subject, problem) => unanswered(&fact.of.name, *subject, problem),
+        Source::Runtime { node, state } => runtime(&fact.of, node, state),
+        Source::Failures { failure, count, since } => {
+            failures(&fact.of.name, failure, *count, *since)
+        }
     }
 }
 

@@ -1,12 +1,13 @@
-//! The kubelet’s log in sentences. Only the server asks for these: see `teardown::advice`.
+//! What kubelets say, in sentences. Only the server asks for these: see `teardown::advice`.
 
 use teardown::diagnosis::{
-    LogOrigin, LogProblem, RestOfLog,
+    KubeletProblem, KubeletSubject, LogOrigin, NodeFailure, RestOfLog, RuntimeState,
     kubelet_log::{KubeletError, KubeletFact, KubeletStep},
 };
+use teardown::object::ObjectRef;
 
 use super::{
-    super::{isolated, some_of, visible},
+    super::{isolated, named, some_of, visible},
     api_problem::api_problem,
 };
 
@@ -83,39 +84,97 @@ pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
     )
 }
 
-/// Why the log of a node cannot be read, and what would change that.
-pub(super) fn log_unread(node: &str, problem: &LogProblem) -> String {
+/// What the container runtime of a node runs of a Pod.
+pub(super) fn runtime(pod: &ObjectRef, node: &str, state: &RuntimeState) -> String {
+    let (pod, node) = (named(pod), isolated(node));
+    match state {
+        RuntimeState::Containers(containers) => {
+            let names: Vec<String> = containers.iter().map(|it| isolated(it)).collect();
+            let container = if names.len() == 1 { "container" } else { "containers" };
+            format!(
+                "The container runtime of node {node} still runs {container} {} of {pod}",
+                some_of(&names, 3)
+            )
+        }
+        RuntimeState::Sandbox => format!(
+            "The container runtime of node {node} runs no container of {pod} any more, but its sandbox is left"
+        ),
+        RuntimeState::Nothing => {
+            format!("The container runtime of node {node} runs nothing of {pod} any more")
+        }
+    }
+}
+
+/// A count of failures of a node, and its growth with the seconds that it took.
+pub(super) fn failures(
+    node: &str,
+    failure: &NodeFailure,
+    count: u64,
+    since: Option<(u64, u64)>,
+) -> String {
+    let what = match failure {
+        NodeFailure::Unmount(plugin) => {
+            format!("failed unmounts of volumes of {}", isolated(plugin))
+        }
+        NodeFailure::StopContainer => "failed tries to stop a container".to_owned(),
+        NodeFailure::StopSandbox => "failed tries to stop a sandbox".to_owned(),
+        NodeFailure::OrphanVolumes => "directories of Pods that it cannot remove".to_owned(),
+    };
+    let grown = since.map_or_else(String::new, |(grown, seconds)| match grown {
+        0 => format!(", none of them in the last {seconds} s"),
+        grown => format!(", {grown} of them in the last {seconds} s"),
+    });
+    format!(
+        "The kubelet’s metrics on node {} count {count} {what}{grown}. They are of all its Pods",
+        isolated(node)
+    )
+}
+
+/// Why a kubelet does not answer, and what would change that.
+pub(super) fn unanswered(node: &str, subject: KubeletSubject, problem: &KubeletProblem) -> String {
     let why = match problem {
-        LogProblem::Forbidden => {
+        KubeletProblem::Forbidden => {
             "Unwind’s credentials lack the right to get nodes/proxy.".to_owned()
         }
-        LogProblem::HandlerOff => {
-            "the kubelet serves no logs (enableSystemLogHandler is false).".to_owned()
+        KubeletProblem::HandlerOff => match subject {
+            KubeletSubject::Log => "the kubelet serves no logs (enableSystemLogHandler is false).",
+            KubeletSubject::RunningPods | KubeletSubject::Metrics => {
+                "the kubelet does not serve it (enableDebuggingHandlers is false)."
+            }
         }
-        LogProblem::QueryOff => {
+        .to_owned(),
+        KubeletProblem::QueryOff => {
             "the kubelet answers no queries of logs. Its owner can set enableSystemLogQuery, and before Kubernetes 1.36 also the \
              feature gate NodeLogQuery."
                 .to_owned()
         }
-        LogProblem::QueryRefused { said } => {
+        KubeletProblem::QueryRefused { said } => {
             format!("the kubelet refuses the query{}", quoted(said))
         }
-        LogProblem::NoJournal => "the kubelet’s log is not in the journal of the node.".to_owned(),
-        LogProblem::NoAddress => {
+        KubeletProblem::NoJournal => "the kubelet’s log is not in the journal of the node.".to_owned(),
+        KubeletProblem::NoAddress => {
             "the API server connects to no address that the Node has.".to_owned()
         }
-        LogProblem::Unreachable { said } => format!(
+        KubeletProblem::Unreachable { said } => format!(
             "the API server does not reach the kubelet, though the node may still report{}",
             quoted(said)
         ),
-        LogProblem::Silent { seconds } => format!(
+        KubeletProblem::Silent { seconds } => format!(
             "no answer within {seconds} s. The kubelet may hang, or the node may be out of reach."
         ),
-        LogProblem::NoNode => "the API server knows no such node.".to_owned(),
-        LogProblem::Other(problem) => api_problem(problem),
+        KubeletProblem::NoNode => "the API server knows no such node.".to_owned(),
+        KubeletProblem::Other(problem) => api_problem(problem),
     };
     let why = if why.is_empty() { String::new() } else { format!(": {}", visible(&why)) };
-    format!("The kubelet’s log on node {} cannot be read{why}", isolated(node))
+    let subject = match subject {
+        _ if problem.is_of_node() => {
+            return format!("The kubelet on node {} cannot be asked{why}", isolated(node));
+        }
+        KubeletSubject::Log => "kubelet’s log",
+        KubeletSubject::RunningPods => "kubelet’s list of running Pods",
+        KubeletSubject::Metrics => "kubelet’s metrics",
+    };
+    format!("The {subject} on node {} cannot be read{why}", isolated(node))
 }
 
 /// The words of somebody at the end of a sentence.

@@ -1,5 +1,5 @@
-//! The proxy of nodes (`pkg/registry/core/node/rest/rest.go`), as far as a kubelet's log is asked for: the log handler of
-//! `pkg/kubelet/kubelet_server_journal.go` in front of `journalctl`. The answers are those that were recorded, see
+//! The proxy of nodes (`pkg/registry/core/node/rest/rest.go`), as far as a kubelet is asked about Pods that do not go: the log
+//! handler of `pkg/kubelet/kubelet_server_journal.go` in front of `journalctl`, the list of running Pods and the metrics. The answers are those that were recorded, see
 //! `recordings/README.md`.
 //!
 //! A pattern is taken for a list of literal texts between `|`, with `\` before what is no letter or digit.
@@ -9,7 +9,10 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 use super::{Content, Reply, request::Request};
 use crate::{
-    cluster::Cluster, controller::node_faults::NodeFaults, fault::NodeFault, status::Status,
+    cluster::Cluster,
+    controller::{node_faults::NodeFaults, runtime::Runtime},
+    fault::NodeFault,
+    status::Status,
     store::Key,
 };
 
@@ -33,9 +36,14 @@ pub(super) fn answer(
             "error trying to reach service: dial tcp 192.0.2.254:10250: connect: no route to host",
         ));
     }
-    let Some((_, "logs/")) = request.path.split_once("/proxy/") else {
-        return Ok(Reply::nowhere());
-    };
+    let idle = Runtime::default();
+    let runtime = kubelets.runtimes.get(node).unwrap_or(&idle);
+    match request.path.split_once("/proxy/") {
+        Some((_, "logs/")) => {}
+        Some((_, "runningpods/")) => return Ok(Reply::json(runtime.running_pods())),
+        Some((_, "metrics")) => return Ok(text(StatusCode::OK, &runtime.metrics())),
+        _ => return Ok(Reply::nowhere()),
+    }
     if !accepts_anything(request) {
         let said = "406: Not Acceptable\n\nAvailable representations: ";
         return Ok(text(StatusCode::NOT_ACCEPTABLE, said));

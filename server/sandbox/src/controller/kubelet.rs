@@ -267,6 +267,7 @@ impl Kubelets {
             held.lose_power();
         }
         let next = held.advance(object.as_deref(), client);
+        held.update_runtime(object.as_deref(), client);
         if object.is_none() && held.stage == Stage::Clean {
             self.pods.remove(uid_of);
         }
@@ -317,6 +318,22 @@ impl Held {
             }
             Stage::Waiting | Stage::Starting { .. } => Stage::Waiting,
         };
+    }
+
+    /// Has the runtime of its node run what its stage says. Containers of a Pod that was deleted by force run on until they are
+    /// stopped.
+    fn update_runtime(&self, pod: Option<&Value>, client: &mut Client<'_>) {
+        let runtime = client.node_faults.runtime(&self.node);
+        match self.stage {
+            Stage::Starting { .. } => runtime.start_sandbox(&self.key, &self.uid),
+            Stage::Running { .. } | Stage::Stopping { .. } => {
+                runtime.start_sandbox(&self.key, &self.uid);
+                if let Some(pod) = pod {
+                    runtime.start_containers(pod, &self.uid);
+                }
+            }
+            Stage::Waiting | Stage::Unmounting { .. } | Stage::Clean => runtime.stop(&self.uid),
+        }
     }
 
     /// Advances a Pod as far as possible now.
@@ -472,6 +489,7 @@ impl Held {
                 Ok(()) => false,
                 Err(failed) => {
                     let entry = failed.entry(said, wait);
+                    node_faults.runtime(node).count_failed_unmount(failed.plugin());
                     node_faults.log(node, entry);
                     true
                 }

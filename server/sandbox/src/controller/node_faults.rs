@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::read::text;
+use super::runtime::Runtime;
 use crate::store::Key;
 
 /// The number of lines of a kubelet's log that are kept: enough for the last failures of each of its Pods.
@@ -31,12 +32,16 @@ pub struct NodeFaults {
     /// Objects that a program outside the cluster creates again whenever they are gone, with the state that they had
     /// when it began, if they existed.
     pub recreated: BTreeMap<Key, Option<Arc<Value>>>,
+    /// The words with which the cloud refuses to remove a load balancer.
+    pub cloud: Option<String>,
     /// The last lines of each kubelet's log, by node.
     pub kubelet_logs: BTreeMap<String, VecDeque<String>>,
+    /// The container runtime of each node.
+    pub(crate) runtimes: BTreeMap<String, Runtime>,
 }
 
 impl NodeFaults {
-    /// Repairs everything. The nodes and the logs stay.
+    /// Repairs everything. The nodes with their logs and runtimes stay.
     pub fn repair(&mut self) {
         self.busy.clear();
         self.leftovers.clear();
@@ -44,6 +49,7 @@ impl NodeFaults {
         self.dead_servers.clear();
         self.removed_exports.clear();
         self.recreated.clear();
+        self.cloud = None;
     }
 
     /// Repairs a server and restores the directories of its exports.
@@ -67,6 +73,10 @@ impl NodeFaults {
     /// Whether the server of an export does not answer.
     pub(crate) fn is_dead(&self, export: &str) -> bool {
         self.dead_servers.contains(server_of(export))
+    }
+
+    pub(crate) fn runtime(&mut self, node: &str) -> &mut Runtime {
+        self.runtimes.entry(node.to_owned()).or_default()
     }
 
     pub(crate) fn log(&mut self, node: &str, line: String) {

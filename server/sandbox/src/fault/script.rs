@@ -21,7 +21,7 @@ pub struct BadLine {
 
 impl Faults {
     /// Reads a script. Each line is a rule (`on`) or a scheduled fault (`at`). A word that begins with `#` begins a
-    /// comment, except in JSON and in a webhook's message, which go on to the end of the line:
+    /// comment, except in JSON and in the words of a webhook or a cloud, which go on to the end of the line:
     ///
     /// ```text
     /// on delete pods shop/web-* 2x -> reset after
@@ -40,6 +40,7 @@ impl Faults {
     /// at 53s volume disk leftover
     /// at 54s api v1beta1.metrics.k8s.io dead
     /// at 54s api v1beta1.metrics.k8s.io ignores-dry-run
+    /// at 54s cloud refuses the security group is in use
     /// at 55s node n1 off
     /// at 60s delete persistentvolumeclaims shop/data
     /// at 61s unfinalize persistentvolumeclaims shop/data kubernetes.io/pvc-protection
@@ -52,7 +53,8 @@ impl Faults {
     /// at 68s finalize shop
     /// ```
     ///
-    /// Times count from `now`. `controllers` are the names that a line may give to a controller. Actions are `latency
+    /// Times count from `now`. `controllers` are the names that a line may give to a controller. The name of a
+    /// program, such as `kube-controller-manager`, addresses all controllers in it and the lease by which it leads. Actions are `latency
     /// TIME`, `reset`, `429`, `401`, `403`, `408`, `410`, `500`, `502`, `503`, `504`, `stale CHANGES`, `stall`, `truncate`,
     /// `no-bookmarks`. After `reset`, `408` and the codes from 500 on, `after` says that the request has had its effect.
     ///
@@ -279,6 +281,8 @@ fn scheduled_fault(
             };
             ScheduledFault::Server { api_service: (*name).into(), fault }
         }
+        ["cloud", "refuses", _, ..] => ScheduledFault::Cloud(Some(after(written, 2).into())),
+        ["cloud", "repaired"] => ScheduledFault::Cloud(None),
         ["recreate", resource, name] => ScheduledFault::Recreate(key(resource, name)),
         ["corrupt", resource, name] => ScheduledFault::Corrupt(key(resource, name)),
         ["erase", resource, name] => ScheduledFault::Erase(key(resource, name)),

@@ -1,5 +1,5 @@
 use sandbox::cluster::Propagation::Background;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::test_cluster::{TestCluster, deployment};
 
@@ -109,4 +109,62 @@ fn disruption_budget_says_how_many_pods_may_be_evicted() {
     test.run(0);
     assert_eq!(status(&test)["disruptionsAllowed"], 0);
     test.until(10, "allowed again", |it| status(it)["disruptionsAllowed"] == 1);
+}
+
+/// The Events about the Service `front` with this reason.
+fn of_front<'a>(test: &'a TestCluster, reason: &str) -> Vec<&'a Value> {
+    let is_meant = |it: &&Value| it["involvedObject"]["name"] == "front" && it["reason"] == reason;
+    test.list("events").into_iter().filter(is_meant).collect()
+}
+
+#[test]
+fn service_stays_until_the_cloud_has_removed_its_load_balancer() {
+    let mut test = TestCluster::new();
+    test.controllers.add_cloud();
+    test.namespace("shop");
+    test.create([json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "front", "namespace": "shop"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    })]);
+    test.run(1);
+    let front = test.at("services/shop/front");
+    assert_eq!(
+        front["metadata"]["finalizers"],
+        json!(["service.kubernetes.io/load-balancer-cleanup"])
+    );
+    assert_eq!(front["status"]["loadBalancer"]["ingress"][0]["ip"], "203.0.113.1");
+
+    test.play("at 0s cloud refuses the security group sg-1 is in use # by another");
+    test.delete("services/shop/front", Background);
+    test.run(60);
+    assert!(test.has("services/shop/front"));
+    let failed = of_front(&test, "SyncLoadBalancerFailed");
+    let message = "Error syncing load balancer: failed to delete load balancer: the security group sg-1 is in use # by another";
+    assert_eq!((&failed[0]["message"], failed.len()), (&json!(message), 1), "{failed:?}");
+    assert_eq!(failed[0]["count"], 4, "at once, and after 5, 15 and 35 s");
+
+    test.play("at 0s cloud repaired");
+    test.until(41, "no Service", |it| !it.has("services/shop/front"));
+    assert_eq!(of_front(&test, "DeletedLoadBalancer").len(), 1);
+}
+
+#[test]
+fn service_that_becomes_internal_loses_its_load_balancer_and_stays() {
+    let mut test = TestCluster::new();
+    test.controllers.add_cloud();
+    test.namespace("shop");
+    test.create([json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "front", "namespace": "shop"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    })]);
+    test.run(1);
+    test.change("services/shop/front", |it| it["spec"]["type"] = json!("ClusterIP"));
+    test.run(1);
+    let front = test.at("services/shop/front");
+    assert_eq!(front["metadata"].get("finalizers"), None);
+    assert_eq!(front["status"]["loadBalancer"], json!({}));
 }

@@ -37,6 +37,49 @@ fn case(
     Case { controller, before, act, is_done, within }
 }
 
+fn renewed(test: &TestCluster, lease: &str) -> Value {
+    test.at(&format!("coordination.k8s.io/leases/{lease}"))["spec"]["renewTime"].clone()
+}
+
+#[test]
+fn program_renews_its_lease_while_it_runs() {
+    let mut test = TestCluster::new();
+    test.controllers.add_cloud();
+    test.controllers.add_leader_election();
+    for program in ["kube-controller-manager", "kube-scheduler", "cloud-controller-manager"] {
+        let lease = format!("kube-system/{program}");
+        test.run(5);
+        let first = renewed(&test, &lease);
+        test.run(5);
+        let second = renewed(&test, &lease);
+        assert_ne!(first, second, "{program}");
+        test.off(program);
+        test.run(60);
+        assert_eq!(renewed(&test, &lease), second, "{program}");
+        test.on(program);
+        test.run(3);
+        assert_ne!(renewed(&test, &lease), second, "{program}");
+    }
+}
+
+#[test]
+fn operator_renews_its_lease_while_its_pod_is_ready() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    let mut operator = pod("operator", &Value::Null);
+    operator["metadata"]["annotations"]["unwind.test/leads"] = json!("topics-leader");
+    test.create([operator]);
+    test.run(10);
+    let first = renewed(&test, "shop/topics-leader");
+    test.run(5);
+    assert_ne!(renewed(&test, "shop/topics-leader"), first);
+    test.delete("pods/shop/operator", Background);
+    test.until(60, "no Pod", |it| !it.has("pods/shop/operator"));
+    let last = renewed(&test, "shop/topics-leader");
+    test.run(60);
+    assert_eq!(renewed(&test, "shop/topics-leader"), last);
+}
+
 fn nothing(_: &mut TestCluster) {}
 
 /// A claim with a volume that can be attached to nodes.

@@ -154,6 +154,13 @@ impl TestCluster {
         assert!(self.controllers.set_mode(controller, mode), "no controller {controller}");
     }
 
+    /// Has what a script says happen, from now on.
+    pub(crate) fn play(&mut self, script: &str) {
+        let faults = self.parse_faults(script).unwrap();
+        self.cluster.faults.extend(faults);
+        self.run_until_idle();
+    }
+
     pub(crate) fn off(&mut self, controller: &str) {
         self.set(controller, OperatingMode::Off);
     }

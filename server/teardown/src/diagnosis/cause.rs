@@ -8,7 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatCause;
-use super::kubelet_log::{KubeletFact, LogOrigin, LogProblem, RestOfLog};
+use super::{
+    kubelet_answer::{KubeletProblem, KubeletSubject},
+    kubelet_log::{KubeletFact, LogOrigin, RestOfLog},
+    kubelet_metrics::NodeFailure,
+    running_pods::RuntimeState,
+};
 use crate::{
     api_problem::ApiProblem,
     object::{Object, ObjectRef},
@@ -424,8 +429,24 @@ pub enum Source {
     Kubelet(LogOrigin, Box<KubeletFact>),
     /// The kubelet's log says nothing about the Pod that is understood.
     NotInLog(LogOrigin, Box<RestOfLog>),
-    /// The kubelet's log cannot be read.
-    LogUnread(Box<LogProblem>),
+    /// The kubelet does not answer about this.
+    Unanswered(KubeletSubject, Box<KubeletProblem>),
+    /// The container runtime of the Pod's node runs this of the Pod.
+    Runtime {
+        /// The node.
+        node: Arc<str>,
+        /// The part that runs.
+        state: RuntimeState,
+    },
+    /// The kubelet has counted a failure, of all Pods of its node.
+    Failures {
+        /// The failure.
+        failure: NodeFailure,
+        /// The count.
+        count: u64,
+        /// The number of them since an earlier look, and the seconds between the two.
+        since: Option<(u64, u64)>,
+    },
 }
 
 impl Evidence {

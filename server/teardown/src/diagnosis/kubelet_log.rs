@@ -25,7 +25,6 @@ use self::{
     entry::{entries, is_newest_first},
     fact::Said,
 };
-use crate::api_problem::ApiProblem;
 
 /// The most bytes of a log that are read, those of the newest entries.
 pub const LONGEST_LOG: usize = 256 * 1024;
@@ -135,40 +134,6 @@ pub enum LogOrigin {
     },
     /// The kubelet was asked for them, through the API server.
     Queried,
-}
-
-/// The reason why a kubelet's log cannot be read through the API server. The words in it are bounded and without line breaks.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LogProblem {
-    /// The credentials lack the right to `get` `nodes/proxy`.
-    Forbidden,
-    /// The kubelet serves no logs: `enableSystemLogHandler` is false.
-    HandlerOff,
-    /// The kubelet answers no queries of logs: `enableSystemLogQuery` is false, which is the default.
-    QueryOff,
-    /// The kubelet refuses the query.
-    QueryRefused {
-        /// The kubelet's words.
-        said: String,
-    },
-    /// The kubelet's log is not in the journal of its node.
-    NoJournal,
-    /// The API server connects to no address that the Node has.
-    NoAddress,
-    /// The API server does not reach the kubelet.
-    Unreachable {
-        /// The API server's words.
-        said: String,
-    },
-    /// No answer in time: the API server waits for a kubelet without a limit of its own.
-    Silent {
-        /// The timeout.
-        seconds: u64,
-    },
-    /// The API server knows no Node of this name.
-    NoNode,
-    /// Another one.
-    Other(ApiProblem),
 }
 
 /// The extent of a log in which nothing about a Pod was recognised.

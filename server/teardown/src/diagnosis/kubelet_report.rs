@@ -12,9 +12,8 @@ use jiff::Timestamp;
 
 use super::{
     Cause, Confidence, Diagnosis, EVIDENCE, Evidence, Source,
-    kubelet_log::{
-        KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, LogProblem, RestOfLog,
-    },
+    kubelet_answer::{KubeletProblem, KubeletSubject},
+    kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, RestOfLog},
 };
 use crate::object::{ObjectRef, Uid};
 
@@ -62,11 +61,11 @@ impl KubeletReport {
     }
 }
 
-/// A kubelet's log that cannot be read.
+/// A subject that a kubelet does not answer about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadLog {
+pub struct Unanswered {
     /// The reason.
-    pub problem: LogProblem,
+    pub problem: KubeletProblem,
     /// The time of the last try.
     pub at: Timestamp,
 }
@@ -98,21 +97,33 @@ impl Diagnosis {
     }
 }
 
-/// Adds why logs cannot be read, by the UID of the Pod, in front of the evidence of each diagnosis.
-pub fn add_unread(diagnoses: &mut [Diagnosis], unread: &BTreeMap<Uid, UnreadLog>) {
+/// Adds why kubelets do not answer, by the UID of the Pod, in front of the evidence of each diagnosis.
+pub fn add_unanswered(
+    diagnoses: &mut [Diagnosis],
+    unanswered: &BTreeMap<(Uid, KubeletSubject), Unanswered>,
+) {
     for diagnosis in diagnoses {
         let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
-        let Some(UnreadLog { problem, at }) = unread.get(pod) else { continue };
-        let of = ObjectRef {
-            group: "".into(),
-            kind: "Node".into(),
-            namespace: None,
-            name: node.clone(),
-        };
-        let source = Source::LogUnread(Box::new(problem.clone()));
-        diagnosis.evidence.insert(0, Evidence { of, source, said: String::new(), at: Some(*at) });
-        diagnosis.evidence.truncate(EVIDENCE);
+        let (pod, of) = (pod.clone(), node_ref(node));
+        let about = |subject: &KubeletSubject| unanswered.get_key_value(&(pod.clone(), *subject));
+        let found = KubeletSubject::ALL.iter().filter_map(about);
+        let mut evidence: Vec<Evidence> = found
+            .map(|((_, subject), Unanswered { problem, at })| Evidence {
+                of: of.clone(),
+                source: Source::Unanswered(*subject, Box::new(problem.clone())),
+                said: String::new(),
+                at: Some(*at),
+            })
+            .collect();
+        evidence.append(&mut diagnosis.evidence);
+        evidence.truncate(EVIDENCE);
+        diagnosis.evidence = evidence;
     }
+}
+
+/// A node by its name.
+pub(super) fn node_ref(name: &Arc<str>) -> ObjectRef {
+    ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: name.clone() }
 }
 
 /// Adds what the logs say, by the UID of the Pod, in front of the evidence of each diagnosis.
@@ -263,22 +274,23 @@ mod tests {
         let mut diagnosis = diagnosed(MOUNTED, recorded!("busy"), &uid(recorded!("busy")));
         assert_eq!(diagnosis.confidence, Confidence::Confirmed);
         let before = diagnosis.clone();
-        let problem = LogProblem::Unreachable { said: "no route to host".into() };
-        let unread = UnreadLog { problem: problem.clone(), at: fixture::now() };
+        let problem = KubeletProblem::Unreachable { said: "no route to host".into() };
+        let unread = Unanswered { problem: problem.clone(), at: fixture::now() };
         let add = |diagnosis: &mut Diagnosis, pod: &str| {
-            let unread = BTreeMap::from([(Uid::new(pod), unread.clone())]);
-            add_unread(std::slice::from_mut(diagnosis), &unread);
+            let about = (Uid::new(pod), KubeletSubject::Log);
+            let unread = BTreeMap::from([(about, unread.clone())]);
+            add_unanswered(std::slice::from_mut(diagnosis), &unread);
         };
         add(&mut diagnosis, "another");
         assert_eq!(diagnosis, before);
         add(&mut diagnosis, UID);
         let first = diagnosis.evidence.remove(0);
-        assert_eq!(first.source, Source::LogUnread(Box::new(problem)));
+        assert_eq!(first.source, Source::Unanswered(KubeletSubject::Log, Box::new(problem)));
         assert_eq!((&*first.of.kind, &*first.of.name), ("Node", "n1"));
         assert_eq!(diagnosis, before, "what the log said before stays");
         let bare = first.without_words().unwrap();
-        let no_words = LogProblem::Unreachable { said: String::new() };
-        assert_eq!(bare.source, Source::LogUnread(Box::new(no_words)));
+        let no_words = KubeletProblem::Unreachable { said: String::new() };
+        assert_eq!(bare.source, Source::Unanswered(KubeletSubject::Log, Box::new(no_words)));
     }
 
     #[test]

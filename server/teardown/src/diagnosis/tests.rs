@@ -49,7 +49,9 @@ fn describe(index: &Index) -> String {
                 Source::Unlistable(_) => "unlistable".to_owned(),
                 Source::Hidden(_) => "hidden".to_owned(),
                 Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
-                Source::LogUnread(problem) => format!("log unread: {problem:?}"),
+                Source::Unanswered(subject, problem) => format!("{subject:?}: {problem:?}"),
+                Source::Runtime { state, .. } => format!("runtime: {state:?}"),
+                Source::Failures { failure, count, .. } => format!("{count} {failure:?}"),
                 Source::NotInLog(_, rest) => format!("not in {} entries", rest.entries),
             };
             writeln!(described, "  - {}: {source} {}", fact.of, fact.said).unwrap();

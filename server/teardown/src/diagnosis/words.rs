@@ -10,7 +10,8 @@
 use super::{
     Diagnosis,
     cause::{Cause, Evidence, Source},
-    kubelet_log::{KubeletFact, LogOrigin, LogProblem},
+    kubelet_answer::KubeletProblem,
+    kubelet_log::{KubeletFact, LogOrigin},
 };
 use crate::api_problem::{ApiProblem, ProblemCode};
 
@@ -62,8 +63,9 @@ impl Evidence {
                 (Source::Kubelet(by, Box::new(fact)), String::new())
             }
             Source::NotInLog(..) => return None,
-            Source::LogUnread(problem) => {
-                (Source::LogUnread(Box::new(without_quotation(problem))), String::new())
+            Source::Unanswered(subject, problem) => {
+                let problem = Box::new(without_quotation(problem));
+                (Source::Unanswered(*subject, problem), String::new())
             }
             Source::Field(_)
             | Source::Absent
@@ -72,7 +74,9 @@ impl Evidence {
             | Source::NotRenewed
             | Source::NoReadyPod
             | Source::NoEndpoints
-            | Source::NoNewEvents => (self.source.clone(), self.said.clone()),
+            | Source::NoNewEvents
+            | Source::Runtime { .. }
+            | Source::Failures { .. } => (self.source.clone(), self.said.clone()),
         };
         Some(Self { of: self.of.clone(), source, said, at: self.at })
     }
@@ -114,19 +118,19 @@ fn without(problem: &ApiProblem) -> ApiProblem {
     if quotes { ApiProblem::Quoted(String::new()) } else { problem.clone() }
 }
 
-/// The same problem with a kubelet's log, with an empty quotation where it quotes somebody.
-fn without_quotation(problem: &LogProblem) -> LogProblem {
+/// The same problem with a kubelet, with an empty quotation where it quotes somebody.
+fn without_quotation(problem: &KubeletProblem) -> KubeletProblem {
     match problem {
-        LogProblem::QueryRefused { .. } => LogProblem::QueryRefused { said: String::new() },
-        LogProblem::Unreachable { .. } => LogProblem::Unreachable { said: String::new() },
-        LogProblem::Other(problem) => LogProblem::Other(without(problem)),
-        LogProblem::Forbidden
-        | LogProblem::HandlerOff
-        | LogProblem::QueryOff
-        | LogProblem::NoJournal
-        | LogProblem::NoAddress
-        | LogProblem::Silent { .. }
-        | LogProblem::NoNode => problem.clone(),
+        KubeletProblem::QueryRefused { .. } => KubeletProblem::QueryRefused { said: String::new() },
+        KubeletProblem::Unreachable { .. } => KubeletProblem::Unreachable { said: String::new() },
+        KubeletProblem::Other(problem) => KubeletProblem::Other(without(problem)),
+        KubeletProblem::Forbidden
+        | KubeletProblem::HandlerOff
+        | KubeletProblem::QueryOff
+        | KubeletProblem::NoJournal
+        | KubeletProblem::NoAddress
+        | KubeletProblem::Silent { .. }
+        | KubeletProblem::NoNode => problem.clone(),
     }
 }
 

@@ -387,6 +387,21 @@ pub(super) fn journal_by_proxy(node: &Arc<str>, pod: &Uid) -> Option<Command> {
     kubectl(Purpose::Look, &["get", &format!("--raw={path}")])
 }
 
+/// The Pods that the container runtime of a node runs, as its kubelet lists them.
+pub(super) fn running_pods(node: &Arc<str>) -> Option<Command> {
+    by_proxy(node, "runningpods/")
+}
+
+/// The metrics of a kubelet.
+pub(super) fn kubelet_metrics(node: &Arc<str>) -> Option<Command> {
+    by_proxy(node, "metrics")
+}
+
+fn by_proxy(node: &Arc<str>, below: &str) -> Option<Command> {
+    let path = is_name(node).then(|| format!("/api/v1/nodes/{node}/proxy/{below}"))?;
+    kubectl(Purpose::Look, &["get", &format!("--raw={path}")])
+}
+
 #[cfg(test)]
 mod tests {
     use std::process;

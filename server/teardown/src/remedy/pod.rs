@@ -12,7 +12,7 @@ use super::{
     reach::Reach,
 };
 use crate::{
-    diagnosis::Cause,
+    diagnosis::{Cause, RuntimeState},
     object::{Facts, Object},
 };
 
@@ -40,17 +40,21 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         _ => return Vec::new(),
     };
     let mut found = vec![
-        Remedy::new(repair).at(object).with([command::describe(object), kubelet_log(&name)]),
+        Remedy::new(repair).at(object).with([
+            command::describe(object),
+            kubelet_log(&name),
+            command::running_pods(&name),
+        ]),
         restart_kubelet(case, &name),
     ];
     found.extend(restart_node(case, &name));
-    found.push(force_ended(object, &name, [loss]));
+    found.push(force_ended(case, object, &name, [loss]));
     found
 }
 
 /// No container has started. Force is not offered: what the kubelet waits for may start later and write.
 fn never_started(case: &Case<'_>, object: &Object, node: &Arc<str>) -> Vec<Remedy> {
-    let look = [command::describe(object), kubelet_log(node)];
+    let look = [command::describe(object), kubelet_log(node), command::running_pods(node)];
     let find = Remedy::new(RemedyAct::FindHang { node: node.clone() }).at(object).with(look);
     let mut found = vec![find, restart_kubelet(case, node)];
     found.extend(restart_node(case, node));
@@ -97,8 +101,8 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found.push(restart_kubelet(case, name));
     found.extend(restart_node(case, name));
     found.push(match cause {
-        Cause::PodDirectoryLeft { .. } => force_ended(object, name, [Loss::Directory]),
-        _ => force_ended(object, name, [Loss::SecondWriter, Loss::Mount])
+        Cause::PodDirectoryLeft { .. } => force_ended(case, object, name, [Loss::Directory]),
+        _ => force_ended(case, object, name, [Loss::SecondWriter, Loss::Mount])
             .need(NeedCode::MountsUnused, Holds::Unknown),
     });
     found
@@ -125,7 +129,7 @@ fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool
     });
     Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
-        .with(look.map(Some))
+        .with(look.map(Some).chain([command::running_pods(name), command::kubelet_metrics(name)]))
 }
 
 /// Containers go on while the kubelet restarts.
@@ -162,9 +166,15 @@ pub(super) fn force(
         .loss(loses)
 }
 
-/// The same for a node that reports: never while a container runs.
-fn force_ended(pod: &Object, name: &Arc<str>, loses: impl IntoIterator<Item = Loss>) -> Remedy {
-    let has_ended = has_ended(pod);
+/// The same for a node that reports: never while a container runs, by the Pod's status or by the runtime of its node.
+fn force_ended(
+    case: &Case<'_>,
+    pod: &Object,
+    name: &Arc<str>,
+    loses: impl IntoIterator<Item = Loss>,
+) -> Remedy {
+    let runs = matches!(case.diagnosis.runtime_state(), Some(RuntimeState::Containers(_)));
+    let has_ended = has_ended(pod) && !runs;
     force(pod, name, loses)
         .need(NeedCode::ContainersEnded, has_ended)
         .withhold((!has_ended).then_some(Withheld::ContainersRun))

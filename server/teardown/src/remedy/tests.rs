@@ -3,11 +3,11 @@
 mod namespace;
 mod waiting;
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::*;
 use crate::{
-    diagnosis::diagnose,
+    diagnosis::{RuntimeReport, RuntimeState, add_runtime, diagnose},
     fixture,
     observation::{HiddenCause, Observation},
 };
@@ -224,6 +224,8 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
+        ? kubectl --context=prod get --raw=/api/v1/nodes/n1/proxy/runningpods/
+        ? kubectl --context=prod get --raw=/api/v1/nodes/n1/proxy/metrics
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
       Interruption: restartNode:node:n1 → Node n1
@@ -247,6 +249,8 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         ? [n1] grep -F /pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
         ? [n1] journalctl --unit=kubelet --since=-10min --no-pager --grep=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10
+        ? kubectl --context=prod get --raw=/api/v1/nodes/n1/proxy/runningpods/
+        ? kubectl --context=prod get --raw=/api/v1/nodes/n1/proxy/metrics
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
       Interruption: restartNode:node:n1 → Node n1
@@ -285,6 +289,25 @@ fn pod_whose_containers_run_is_not_forced() {
         "forceDeletePod withheld containersRun",
     ]
     "#);
+}
+
+#[test]
+fn pod_that_its_runtime_still_runs_is_not_forced_whatever_its_status_says() {
+    let index = fixture::index(
+        "node n1
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated",
+    );
+    let graph = Graph::of(&index);
+    let forced = |state: RuntimeState| {
+        let mut found = diagnose(&index, &graph, fixture::now());
+        let report = RuntimeReport::new(state, fixture::now());
+        let pod = found[0].waiting[0].uid.clone();
+        add_runtime(&mut found, &mut BTreeMap::from([(pod, report)]));
+        remedies(&found[0], &index, &graph, fixture::now()).pop().unwrap().withheld
+    };
+    assert_eq!(forced(RuntimeState::Nothing), None);
+    let running = RuntimeState::Containers(vec!["web".into()]);
+    assert_eq!(forced(running), Some(Withheld::ContainersRun));
 }
 
 const API_DOWN: &str = "

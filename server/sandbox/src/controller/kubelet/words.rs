@@ -53,6 +53,15 @@ impl FailedUnmount<'_> {
         )
     }
 
+    /// The volume plugin, as metrics have it.
+    pub(super) fn plugin(&self) -> String {
+        if self.is_nfs {
+            return "kubernetes.io/nfs".to_owned();
+        }
+        let driver = self.unique_name.strip_prefix("kubernetes.io/csi/").unwrap_or_default();
+        format!("kubernetes.io/csi:{}", driver.split('^').next().unwrap_or_default())
+    }
+
     fn error(&self) -> String {
         let Self { pod, volume, .. } = self;
         let pods = format!("/var/lib/kubelet/pods/{pod}");

@@ -256,8 +256,8 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
 fn queries(index: &Index) -> Vec<String> {
     let graph = Graph::of(index);
     let diagnoses = diagnose(index, &graph, fixture::now());
-    let logs = crate::wanted::wanted(index, &graph, &diagnoses, fixture::now()).logs;
-    let line = |query: &crate::fetched::LogQuery| {
+    let logs = crate::wanted::wanted(index, &graph, &diagnoses, fixture::now()).kubelets;
+    let line = |query: &crate::fetched::KubeletQuery| {
         let pods: Vec<String> = query.pods.iter().map(ToString::to_string).collect();
         let since = fixture::now().duration_since(query.since).as_mins();
         format!("{}: {} since {since} min", query.node, pods.join(" "))

@@ -8,12 +8,15 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::cluster::fake::{self, Log, Reply, Seen};
+use teardown::diagnosis::{RuntimeState, kubelet_log::KubeletLog};
 
 const POD: &str = "113e414d-52b9-4eb7-a1ec-20089ddb2e36";
+const NO_PODS: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}"#;
+const NO_FAILURES: &str = "kubelet_running_pods 0\n";
 const PLAIN: &str = "text/plain;charset=UTF-8";
 
-fn query(node: &str, pods: &[&str]) -> LogQuery {
-    LogQuery {
+fn query(node: &str, pods: &[&str]) -> KubeletQuery {
+    KubeletQuery {
         node: node.into(),
         pods: pods.iter().map(|pod| Uid::new(*pod)).collect(),
         since: "2026-11-25T14:00:00Z".parse::<Timestamp>().unwrap(),
@@ -29,8 +32,21 @@ struct Asking {
 }
 
 impl Asking {
+    /// Kubelets that answer this about their logs, and about everything else that there is nothing.
     fn start(
-        queries: &[LogQuery],
+        queries: &[KubeletQuery],
+        answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
+    ) -> Self {
+        Self::answered(queries, move |seen| match subject(&seen.path) {
+            KubeletSubject::Log => answer(seen),
+            KubeletSubject::RunningPods => reply(200, JSON, NO_PODS),
+            KubeletSubject::Metrics => reply(200, "text/plain", NO_FAILURES),
+        })
+    }
+
+    /// Kubelets that answer this about everything.
+    fn answered(
+        queries: &[KubeletQuery],
         answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
     ) -> Self {
         let (client, log) = fake::client(answer);
@@ -40,20 +56,48 @@ impl Asking {
         Self { want, incoming, log, task }
     }
 
-    async fn next(&mut self) -> Result<KubeletLog, LogProblem> {
+    async fn next_of_any(&mut self) -> (KubeletSubject, Result<KubeletAnswer, KubeletProblem>) {
         match self.incoming.recv().await {
-            Some(Incoming::KubeletAnswered { answer, .. }) => answer,
+            Some(Incoming::KubeletAnswered { subject, answer, .. }) => (subject, answer),
             other => panic!("{other:?}"),
         }
     }
 
+    /// The next answer about a log.
+    async fn next(&mut self) -> Result<KubeletLog, KubeletProblem> {
+        loop {
+            let (subject, answer) = self.next_of_any().await;
+            match answer {
+                Err(problem) if subject == KubeletSubject::Log => return Err(problem),
+                Ok(KubeletAnswer::Log(log)) => return Ok(log),
+                _ => {}
+            }
+        }
+    }
+
+    /// The paths of the queries for logs.
     fn paths(&self) -> Vec<String> {
+        let mut paths = self.all_paths();
+        paths.retain(|path| subject(path) == KubeletSubject::Log);
+        paths
+    }
+
+    fn all_paths(&self) -> Vec<String> {
         self.log.lock().unwrap().iter().map(|seen| seen.path.clone()).collect()
     }
 }
 
-fn wanted(queries: &[LogQuery]) -> Wanted {
-    Wanted { logs: queries.iter().cloned().collect(), ..Wanted::default() }
+fn subject(path: &str) -> KubeletSubject {
+    let (_, below) = path.rsplit_once("/proxy/").unwrap();
+    match below {
+        "runningpods/" => KubeletSubject::RunningPods,
+        "metrics" => KubeletSubject::Metrics,
+        _ => KubeletSubject::Log,
+    }
+}
+
+fn wanted(queries: &[KubeletQuery]) -> Wanted {
+    Wanted { kubelets: queries.iter().cloned().collect(), ..Wanted::default() }
 }
 
 fn reply(code: u16, media_type: &'static str, body: &str) -> BoxFuture<'static, Reply> {
@@ -85,24 +129,24 @@ macro_rules! recordings {
 
 #[tokio::test(start_paused = true)]
 async fn answer_without_a_log_has_a_meaning() {
-    let refused = |said: &str| LogProblem::QueryRefused { said: said.into() };
-    let unreachable = |said: &str| LogProblem::Unreachable {
+    let refused = |said: &str| KubeletProblem::QueryRefused { said: said.into() };
+    let unreachable = |said: &str| KubeletProblem::Unreachable {
         said: format!("error trying to reach service: {said}"),
     };
     let status = |code, said: &str| {
-        LogProblem::Other(ProblemCode::Status { code, said: said.into() }.into())
+        KubeletProblem::Other(ProblemCode::Status { code, said: said.into() }.into())
     };
     let recordings = recordings![
-        "forbidden" => LogProblem::Forbidden,
-        "handler-off" => LogProblem::HandlerOff,
-        "query-off" => LogProblem::QueryOff,
+        "forbidden" => KubeletProblem::Forbidden,
+        "handler-off" => KubeletProblem::HandlerOff,
+        "query-off" => KubeletProblem::QueryOff,
         "query-bad-lines" => refused(r#"tailLines: Invalid value: "many": strconv.Atoi: parsing "many": invalid syntax"#),
         "query-bad-pattern" => refused(r#"pattern: Invalid value: "[": error parsing regexp: missing closing ]: `[`"#),
         "query-type-plain" => refused("406: Not Acceptable Available representations:"),
-        "query-unknown-service" => LogProblem::NoJournal,
-        "address-not-allowed" => LogProblem::NoAddress,
-        "no-address" => LogProblem::NoAddress,
-        "no-node" => LogProblem::NoNode,
+        "query-unknown-service" => KubeletProblem::NoJournal,
+        "address-not-allowed" => KubeletProblem::NoAddress,
+        "no-address" => KubeletProblem::NoAddress,
+        "no-node" => KubeletProblem::NoNode,
         "unreachable" => unreachable("dial tcp 192.0.2.254:10250: connect: no route to host"),
         "refused" => unreachable("dial tcp 192.0.2.2:1: connect: connection refused"),
         "silent" => unreachable("net/http: TLS handshake timeout"),
@@ -126,12 +170,12 @@ async fn answer_without_a_log_has_a_meaning() {
     let forbidden_by_kubelet =
         "Forbidden (user=kube-apiserver, verb=get, resource=nodes, subresource(s)=[log])";
     let files = "\noptions present and query resolved to log files for [kubelet]\ntry without specifying options\n";
-    let gateway = LogProblem::Unreachable { said: "502 Bad Gateway".into() };
+    let gateway = KubeletProblem::Unreachable { said: "502 Bad Gateway".into() };
     let rest = [
         (502, "text/html", "502 Bad Gateway", gateway),
         (503, "application/json", busy, status(503, "apiserver is shutting down")),
         (403, "text/plain", forbidden_by_kubelet, status(403, forbidden_by_kubelet)),
-        (200, PLAIN, files, LogProblem::NoJournal),
+        (200, PLAIN, files, KubeletProblem::NoJournal),
         (200, "application/json", "{}", status(200, "{}")),
         (200, "application/octet-stream", "", status(200, "")),
     ];
@@ -148,7 +192,7 @@ async fn kubelet_that_does_not_answer_in_time_is_silent() {
     let mut asking =
         Asking::start(&[query("n1", &[POD])], |_| Box::pin(std::future::ready(Reply::Silence)));
     let begin = Instant::now();
-    assert_eq!(asking.next().await, Err(LogProblem::Silent { seconds: 12 }));
+    assert_eq!(asking.next().await, Err(KubeletProblem::Silent { seconds: 12 }));
     assert_eq!(begin.elapsed(), DEADLINE);
 }
 
@@ -166,12 +210,12 @@ async fn query_is_bounded_and_its_words_are_escaped() {
     assert_eq!(asking.log.lock().unwrap()[0].accept, "*/*");
 
     let mut asking = Asking::start(&[query("..", &[POD])], |_| nothing());
-    assert_eq!(asking.next().await, Err(LogProblem::Other(ProblemCode::NoPath.into())));
+    assert_eq!(asking.next().await, Err(KubeletProblem::Other(ProblemCode::NoPath.into())));
     assert!(asking.paths().is_empty());
 
     let mut asking =
         Asking::start(&[query("n1", &[POD])], |_| reply(200, PLAIN, &"x".repeat(LARGEST + 1)));
-    let problem = LogProblem::Other(ProblemCode::TooLarge { mebibytes: 1 }.into());
+    let problem = KubeletProblem::Other(ProblemCode::TooLarge { mebibytes: 1 }.into());
     assert_eq!(asking.next().await, Err(problem));
 }
 
@@ -216,7 +260,7 @@ async fn node_without_a_log_is_asked_later_each_time() {
     let mut begin = Instant::now();
     let mut waits = Vec::new();
     for _ in 0..12 {
-        assert_eq!(asking.next().await, Err(LogProblem::QueryOff));
+        assert_eq!(asking.next().await, Err(KubeletProblem::QueryOff));
         waits.push(begin.elapsed().as_secs());
         begin = Instant::now();
     }
@@ -226,7 +270,7 @@ async fn node_without_a_log_is_asked_later_each_time() {
         Box::pin(std::future::ready(Reply::Later(429, "300", "slow down".into())))
     });
     let throttled = ProblemCode::Status { code: 429, said: "slow down".into() };
-    assert_eq!(asking.next().await, Err(LogProblem::Other(throttled.into())));
+    assert_eq!(asking.next().await, Err(KubeletProblem::Other(throttled.into())));
     let begin = Instant::now();
     assert!(asking.next().await.is_err());
     assert_eq!(begin.elapsed().as_secs(), 300);
@@ -239,6 +283,115 @@ async fn task_ends_with_the_hub() {
     assert_eq!(asking.task.await.unwrap(), Err(HubGone));
     let mut asking = Asking::start(&[query("n1", &["a"])], |_| nothing());
     asking.incoming.close();
-    assert_eq!(asking.task.await.unwrap(), Err(HubGone));
-    assert_eq!(asking.log.lock().unwrap().len(), 1);
+    assert_eq!((&mut asking.task).await.unwrap(), Err(HubGone));
+    assert_eq!(asking.paths().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn runtime_and_metrics_are_asked_once_a_minute_and_become_facts() {
+    let running = include_str!("../../../sandbox/recordings/kubelet/proxy/running-pods.http");
+    let metrics = include_str!("../../../sandbox/recordings/kubelet/metrics.txt");
+    let (_, version, _) =
+        recorded(include_str!("../../../sandbox/recordings/kubelet/proxy/metrics.http"));
+    let mut asking =
+        Asking::answered(&[query("n1", &[POD])], move |seen| match subject(&seen.path) {
+            KubeletSubject::Log => nothing(),
+            KubeletSubject::RunningPods => {
+                let (code, media_type, body) = recorded(running);
+                reply(code, media_type, body)
+            }
+            KubeletSubject::Metrics => reply(200, version, metrics),
+        });
+    let begin = Instant::now();
+    for minute in 0..3 {
+        let (subject, _) = asking.next_of_any().await;
+        assert_eq!((subject, begin.elapsed()), (KubeletSubject::Log, AGAIN * minute));
+        let (_, answer) = asking.next_of_any().await;
+        let Ok(KubeletAnswer::RunningPods(running)) = answer else { panic!("{answer:?}") };
+        let kill = running.state(&Uid::new("5706607d-b11b-405e-96ba-cd2d3843446e"));
+        assert_eq!(kill, RuntimeState::Containers(vec!["orderer".into()]));
+        let (_, answer) = asking.next_of_any().await;
+        let Ok(KubeletAnswer::Metrics(metrics)) = answer else { panic!("{answer:?}") };
+        assert_eq!(metrics.failures.len(), 6);
+        assert_eq!(begin.elapsed(), AGAIN * minute);
+    }
+    let paths = asking.all_paths();
+    assert_eq!(
+        paths[1..3],
+        ["/api/v1/nodes/n1/proxy/runningpods/", "/api/v1/nodes/n1/proxy/metrics"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_without_pods_or_metrics_has_a_meaning() {
+    use KubeletSubject::{Metrics, RunningPods};
+    let status = |code, said: &str| {
+        KubeletProblem::Other(ProblemCode::Status { code, said: said.into() }.into())
+    };
+    // `pkg/kubelet/server/server.go`, `InstallDebuggingDisabledHandlers`.
+    let disabled = "Debug endpoints are disabled.\n";
+    // A runtime that does not answer the kubelet.
+    let runtime = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+    let forbidden = "Forbidden (user=kube-apiserver-kubelet-client, verb=get, resource=nodes, subresource(s)=[metrics])";
+    let cases = [
+        (RunningPods, 405, "text/plain", disabled, KubeletProblem::HandlerOff),
+        (RunningPods, 500, "text/plain", runtime, status(500, runtime)),
+        (RunningPods, 200, "text/plain", NO_PODS, status(200, NO_PODS)),
+        (RunningPods, 200, JSON, "{}", status(200, "{}")),
+        (RunningPods, 404, "text/plain", "404 page not found\n", status(404, "404 page not found")),
+        (Metrics, 403, "text/plain", forbidden, status(403, forbidden)),
+        (Metrics, 200, "text/plain", "up 1", status(200, "up 1")),
+        (Metrics, 200, "text/html", "<!doctype html>", status(200, "<!doctype html>")),
+    ];
+    for (about, code, media_type, body, problem) in cases {
+        let mut asking = Asking::answered(&[query("n1", &[POD])], move |seen| {
+            if subject(&seen.path) == about { reply(code, media_type, body) } else { nothing() }
+        });
+        loop {
+            let (subject, answer) = asking.next_of_any().await;
+            if subject == about {
+                assert_eq!(answer, Err(problem), "{code} {body}");
+                break;
+            }
+        }
+    }
+    let mut asking = Asking::answered(&[query("n1", &[POD])], |seen| match subject(&seen.path) {
+        Metrics => reply(200, "text/plain", &"x".repeat(LARGEST_METRICS + 1)),
+        RunningPods => reply(200, JSON, &"x".repeat(LARGEST + 1)),
+        KubeletSubject::Log => nothing(),
+    });
+    asking.next().await.unwrap();
+    for mebibytes in [1, 4] {
+        let problem = KubeletProblem::Other(ProblemCode::TooLarge { mebibytes }.into());
+        assert_eq!(asking.next_of_any().await.1, Err(problem));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn node_that_is_out_of_reach_is_asked_for_nothing_else() {
+    let (code, media_type, body) =
+        recorded(include_str!("../../../sandbox/recordings/kubelet/proxy/unreachable.http"));
+    let mut asking =
+        Asking::answered(&[query("n1", &[POD])], move |_| reply(code, media_type, body));
+    let mut begin = Instant::now();
+    for seconds in [0, 120, 180, 240] {
+        assert!(asking.next().await.is_err());
+        assert_eq!(begin.elapsed().as_secs(), seconds);
+        begin = Instant::now();
+    }
+    assert_eq!(asking.all_paths(), asking.paths());
+    // A log that cannot be had delays nothing else.
+    let mut asking =
+        Asking::start(&[query("n1", &[POD])], |_| reply(200, "text/html", "<!doctype html>"));
+    assert_eq!(asking.next().await, Err(KubeletProblem::QueryOff));
+    let begin = Instant::now();
+    for subjects in [
+        [KubeletSubject::RunningPods, KubeletSubject::Metrics],
+        [KubeletSubject::RunningPods, KubeletSubject::Metrics],
+    ] {
+        for expected in subjects {
+            assert_eq!(asking.next_of_any().await.0, expected);
+        }
+    }
+    assert_eq!(begin.elapsed(), AGAIN);
 }
