@@ -96,6 +96,8 @@ pub struct Hub {
     wanted: Option<watch::Sender<Wanted>>,
     /// Says whether the journal can be written.
     writable: Option<watch::Sender<bool>>,
+    /// Whether the cluster knows what the journal says went by force.
+    has_recalled: bool,
 }
 
 impl Hub {
@@ -120,6 +122,7 @@ impl Hub {
             topics: Topics::new(chance.number()?),
             wanted: None,
             writable: None,
+            has_recalled: false,
             chance,
         })
     }
@@ -209,6 +212,15 @@ impl Hub {
         }
     }
 
+    /// Once the index is complete, and so the cluster is known, lets it know what the journal says went by force.
+    fn recall_forced(&mut self) {
+        if !self.has_recalled && self.cluster.index().is_synced() {
+            self.has_recalled = true;
+            let forced = self.runs.attempts().forced_namespaces(&self.cluster);
+            self.cluster.note_forced(forced);
+        }
+    }
+
     /// The next time at which the passing of time alone may have an effect.
     fn wake(&self) -> Instant {
         let publication = self.topics.next_publication();
@@ -224,6 +236,7 @@ impl Hub {
         match incoming {
             Incoming::Observed(observations) => {
                 self.cluster.observe(observations);
+                self.recall_forced();
                 self.topics.mark_stale();
             }
             Incoming::Demo(demo) => {

@@ -232,6 +232,17 @@ async fn node_leases(client: &ApiClient) -> Result<Answer, Unanswered> {
     Ok(Answer::Leases(leases))
 }
 
+/// The lease of a node's kubelet; `None` if there is none.
+pub(super) async fn node_lease(
+    client: &ApiClient,
+    node: &str,
+) -> Result<Option<Lease>, ApiProblem> {
+    let node = segment(node).ok_or(ProblemCode::NoPath)?;
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NODE_LEASES}/leases/{node}");
+    let lease = get::<LeaseObject>(client, &path).await.map_err(|it| it.problem)?;
+    Ok(lease.map(Lease::from))
+}
+
 async fn manager_lease(client: &ApiClient) -> Result<Answer, Unanswered> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{MANAGER}");
     let lease = get::<LeaseObject>(client, &path).await?;
@@ -258,6 +269,19 @@ struct EndpointConditions {
 }
 
 async fn endpoints(client: &ApiClient, namespace: &str, name: &str) -> Result<Answer, Unanswered> {
+    ready(client, namespace, name).await.map(Answer::Endpoints)
+}
+
+/// The number of ready endpoints of a Service.
+pub(super) async fn ready_endpoints(
+    client: &ApiClient,
+    namespace: &str,
+    name: &str,
+) -> Result<usize, ApiProblem> {
+    ready(client, namespace, name).await.map_err(|it| it.problem)
+}
+
+async fn ready(client: &ApiClient, namespace: &str, name: &str) -> Result<usize, Unanswered> {
     let (Some(namespace), Some(name)) = (segment(namespace), segment(name)) else {
         return Err(ProblemCode::NoPath.into());
     };
@@ -266,11 +290,10 @@ async fn endpoints(client: &ApiClient, namespace: &str, name: &str) -> Result<An
     );
     let list = get::<List<Slice>>(client, &path).await?;
     let slices = list.into_iter().flat_map(|list| list.items);
-    let ready = slices
+    Ok(slices
         .flat_map(|slice| slice.endpoints.unwrap_or_default())
         .filter(|endpoint| endpoint.conditions.ready != Some(false))
-        .count();
-    Ok(Answer::Endpoints(ready))
+        .count())
 }
 
 #[derive(Deserialize)]

@@ -12,16 +12,19 @@
 //!   answer comes.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
 
+mod premise;
+
 use std::{sync::Arc, time::Duration};
 
-use futures::future::join_all;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
 use http::Method;
 
 use serde_json::{Value, json};
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
-    object::{Object, ObjectRef},
-    remedy::{AttemptOutcome, Request, Verb},
+    object::ObjectRef,
+    remedy::{AttemptOutcome, Expected, Premise, Request, Verb},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -30,8 +33,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::premise::Found;
 use super::{
-    convert,
     interner::Interner,
     request::{self, Answer, ApiClient, Failure},
     text::chain,
@@ -42,6 +45,8 @@ use crate::hub::{Incoming, RemedyCall};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest time between the start of the reads and the request.
 const FRESH: Duration = Duration::from_secs(1);
+/// The most reads at one time.
+const AT_ONCE: usize = 16;
 
 /// Sends remedies until `drain` is cancelled or the hub is gone. Those on their way are awaited.
 pub(super) async fn send(
@@ -112,6 +117,7 @@ fn name(outcome: &AttemptOutcome) -> &'static str {
         AttemptOutcome::NotSent { .. } => "not sent",
         AttemptOutcome::Refused { .. } => "refused",
         AttemptOutcome::Accepted { .. } => "accepted",
+        AttemptOutcome::Unfinished { .. } => "unfinished",
         AttemptOutcome::Unknown { .. } => "unknown",
     }
 }
@@ -124,8 +130,10 @@ async fn guarded(
     keep: impl AsyncFnOnce(Value) -> Result<(), AttemptOutcome>,
 ) -> Result<AttemptOutcome, AttemptOutcome> {
     let RemedyCall { request, premises, .. } = call;
+    // No remedy keeps both a copy of its target and the object that it made.
+    let mut keep = Some(keep);
     if call.is_dry_run_safe {
-        let tried = perform(client, &dry(request), "?dryRun=All").await;
+        let tried = perform(client, &dry(client, names, call).await?, "?dryRun=All").await;
         if let Err(message) = tried.map_err(Problem::message)
             && !predicts_nothing(&message)
         {
@@ -133,19 +141,19 @@ async fn guarded(
         }
     }
     let began = Instant::now();
-    let reads = join_all(premises.iter().map(|premise| unchanged(client, names, premise))).await;
-    let mut request = request.clone();
+    let reads: Vec<_> = premises.iter().map(|it| premise::read(client, names, it)).collect();
+    let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
+    let mut pinned = request.clone();
     for (premise, read) in premises.iter().zip(reads) {
-        match read {
-            Ok(Some(version)) if Some(&premise.uid) == request.uid.as_ref() => {
-                pin(&mut request, &version);
-            }
-            Ok(Some(_)) => {}
-            Ok(None) => return Err(AttemptOutcome::Changed { object: premise.reference() }),
-            Err(message) => return Err(AttemptOutcome::NotSent { message }),
+        let target = as_expected(read)?;
+        if is_target(request, premise) {
+            pinned = pin(request, target.as_ref())?;
         }
     }
-    if call.keeps_copy {
+    let request = pinned;
+    if call.keeps_copy
+        && let Some(keep) = keep.take()
+    {
         let answer = ask(client, Method::GET, &request.path, None).await;
         keep(read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?).await?;
     }
@@ -153,73 +161,113 @@ async fn guarded(
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
         return Err(AttemptOutcome::NotSent { message });
     }
-    match perform(client, &request, "").await {
+    let answer = match perform(client, &request, "").await {
         Err(Problem::Refused(message)) => return Err(AttemptOutcome::Refused { message }),
         Err(Problem::Unknown(message)) => {
             return Err(AttemptOutcome::Unknown { message: Some(message) });
         }
-        Ok(()) => {}
+        Ok(answer) => answer,
+    };
+    if call.deletes_at_once
+        && let Some(keep) = keep.take()
+    {
+        delete_made(client, &request, &answer, keep)
+            .await
+            .map_err(|message| AttemptOutcome::Unfinished { message })?;
     }
-    let others = premises.iter().filter(|it| Some(&it.uid) != request.uid.as_ref());
-    let mut meanwhile: Option<ObjectRef> = None;
-    for premise in others {
-        // One that cannot be read may have changed as well.
-        if !matches!(unchanged(client, names, premise).await, Ok(Some(_))) {
-            meanwhile = Some(premise.reference());
-        }
-    }
+    let meanwhile = changed_meanwhile(client, names, premises).await;
     Ok(AttemptOutcome::Accepted { meanwhile })
 }
 
-/// The same request as a dry run.
-fn dry(request: &Request) -> Request {
-    let mut request = request.clone();
-    if request.verb == Verb::Delete {
-        request.body["dryRun"] = json!(["All"]);
-    }
-    request
+/// Deletes the object that a request has made. The second request is in the journal before it leaves, as the first was.
+async fn delete_made(
+    client: &ApiClient,
+    request: &Request,
+    answer: &[u8],
+    keep: impl AsyncFnOnce(Value) -> Result<(), AttemptOutcome>,
+) -> Result<(), ApiProblem> {
+    let made: Value = serde_json::from_slice(answer)
+        .map_err(|error| ProblemCode::Unreadable { why: chain(&error) })?;
+    let delete = request.deleting(&made).ok_or(ProblemCode::NoUid)?;
+    keep(made).await.map_err(|outcome| match outcome {
+        AttemptOutcome::NotSent { message } => message,
+        _ => ProblemCode::NoUid.into(),
+    })?;
+    perform(client, &delete, "").await.map(drop).map_err(Problem::message)
 }
 
-/// Lets the API server refuse the request if the target has another version.
-fn pin(request: &mut Request, version: &str) {
-    match (request.verb, request.body.as_array_mut()) {
-        (Verb::Delete, _) => request.body["preconditions"]["resourceVersion"] = json!(version),
+/// The first object that changed while the request was on its way, other than by the request.
+async fn changed_meanwhile(
+    client: &ApiClient,
+    names: &Interner,
+    premises: &[Premise],
+) -> Option<ObjectRef> {
+    let others = || premises.iter().filter(|it| !it.changes_with_it);
+    let reads: Vec<_> = others().map(|it| premise::read(client, names, it)).collect();
+    let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
+    others().zip(reads).find_map(|(premise, read)| match read {
+        Ok(Found::AsExpected(_)) => None,
+        Ok(Found::Other(object)) => Some(object),
+        // One that cannot be read may have changed as well.
+        Err(_) => Some(premise.object.clone()),
+    })
+}
+
+/// Whether a premise is the object that the request changes.
+fn is_target(request: &Request, premise: &Premise) -> bool {
+    matches!(&premise.expected, Expected::Unchanged(it) if Some(&it.uid) == request.uid.as_ref())
+}
+
+/// An `Err` is the outcome of a premise that does not hold, or cannot be read.
+fn as_expected(read: Result<Found, ApiProblem>) -> Result<Option<(String, Bytes)>, AttemptOutcome> {
+    match read {
+        Ok(Found::AsExpected(object)) => Ok(object),
+        Ok(Found::Other(object)) => Err(AttemptOutcome::Changed { object }),
+        Err(message) => Err(AttemptOutcome::NotSent { message }),
+    }
+}
+
+/// The same request as a dry run. A replacement is made of the object as it is now.
+async fn dry(
+    client: &ApiClient,
+    names: &Interner,
+    call: &RemedyCall,
+) -> Result<Request, AttemptOutcome> {
+    let mut request = call.request.clone();
+    match (request.verb, call.premises.iter().find(|it| is_target(&request, it))) {
+        (Verb::Delete, _) => request.body["dryRun"] = json!(["All"]),
+        (Verb::Replace, Some(target)) => {
+            let read = as_expected(premise::read(client, names, target).await)?;
+            request = pin(&request, read.as_ref())?;
+        }
+        _ => {}
+    }
+    Ok(request)
+}
+
+/// The request for which the target must have the version that was read, so that the API server refuses it on any other. A
+/// replacement keeps everything else of the target.
+fn pin(request: &Request, target: Option<&(String, Bytes)>) -> Result<Request, AttemptOutcome> {
+    let mut pinned = request.clone();
+    let Some((version, live)) = target else { return Ok(pinned) };
+    match (request.verb, pinned.body.as_array_mut()) {
+        (Verb::Delete, _) => pinned.body["preconditions"]["resourceVersion"] = json!(version),
         (Verb::JsonPatch, Some(operations)) => {
             let test =
                 json!({ "op": "test", "path": "/metadata/resourceVersion", "value": version });
             operations.insert(0, test);
         }
+        (Verb::Replace, _) => {
+            let live = serde_json::from_slice(live).map_err(|error| AttemptOutcome::NotSent {
+                message: ProblemCode::Unreadable { why: chain(&error) }.into(),
+            })?;
+            let changed = || AttemptOutcome::Changed { object: request.object.clone() };
+            return request.replacing(&live).ok_or_else(changed);
+        }
         // The other changes are harmless, or have no earlier version.
         (Verb::JsonPatch | Verb::MergePatch | Verb::Create, _) => {}
     }
-}
-
-/// The version of the object if it is still exactly as it was. An object that is gone is not.
-async fn unchanged(
-    client: &ApiClient,
-    names: &Interner,
-    object: &Object,
-) -> Result<Option<String>, ApiProblem> {
-    let kind = &object.kind;
-    let namespace = object.namespace.as_deref();
-    let path = request::path(kind, namespace).zip(request::segment(&object.name));
-    let Some((list, name)) = path else { return Err(ProblemCode::NoPath.into()) };
-    let sent = match request::get(&format!("{list}/{name}"), convert::media_type(kind)) {
-        Ok(request) => request::ask(client, request, FRESH).await,
-        Err(failure) => Err(failure),
-    };
-    let answer = sent.map_err(|failure| ApiProblem::from(&failure))?;
-    if answer.code == 404 {
-        return Ok(None);
-    }
-    if !answer.is_success() {
-        return Err(answer.message());
-    }
-    let unreadable = |why: String| -> ApiProblem { ProblemCode::Unreadable { why }.into() };
-    let text = std::str::from_utf8(&answer.body).map_err(|error| unreadable(chain(&error)))?;
-    let now = convert::object_and_version(kind, text, names)
-        .map_err(|error| unreadable(chain(&error)))?;
-    Ok(now.filter(|(now, _)| now == object).map(|(_, version)| version))
+    Ok(pinned)
 }
 
 fn read_copy(answer: Result<Answer, Failure>) -> Result<Value, ApiProblem> {
@@ -253,25 +301,26 @@ impl Problem {
     }
 }
 
-/// Sends the request with this query.
-async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<(), Problem> {
+/// Sends the request with this query. Returns the body of the answer.
+async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<Bytes, Problem> {
     let method = match request.verb {
         Verb::JsonPatch | Verb::MergePatch => Method::PATCH,
         Verb::Delete => Method::DELETE,
         Verb::Create => Method::POST,
+        Verb::Replace => Method::PUT,
     };
     let content = match request.verb {
         Verb::JsonPatch => request::JSON_PATCH,
         Verb::MergePatch => "application/merge-patch+json",
-        Verb::Delete | Verb::Create => request::JSON,
+        Verb::Delete | Verb::Create | Verb::Replace => request::JSON,
     };
     let path = format!("{}{query}", request.path);
     judged(ask(client, method, &path, Some((content, &request.body))).await)
 }
 
-fn judged(answer: Result<Answer, Failure>) -> Result<(), Problem> {
+fn judged(answer: Result<Answer, Failure>) -> Result<Bytes, Problem> {
     match answer {
-        Ok(answer) if answer.is_success() => Ok(()),
+        Ok(answer) if answer.is_success() => Ok(answer.body),
         // Nothing below 500 was done, except that 408 says only that the API server stopped waiting.
         Ok(answer) if answer.code < 500 && answer.code != 408 => {
             Err(Problem::Refused(answer.message()))

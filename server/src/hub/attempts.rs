@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
-    object::Object,
-    remedy::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, switched_off},
+    remedy::{Attempt, AttemptOutcome, Confirmation, Premise, RemedyRefusal, switched_off},
     run::Run,
 };
 use tokio::sync::mpsc;
@@ -127,6 +126,12 @@ impl Attempts {
         ours
     }
 
+    /// The namespaces that persons had finished by force on this cluster.
+    pub(super) fn forced_namespaces(&self, cluster: &ClusterState) -> Vec<Arc<str>> {
+        let here = self.latest_first(cluster);
+        here.iter().filter_map(|attempt| attempt.forced_namespace()).cloned().collect()
+    }
+
     /// Begins a remedy that a person has confirmed. The remedies are computed anew, and the hash says whether the person saw
     /// the same one.
     pub(super) fn begin(
@@ -151,7 +156,7 @@ impl Attempts {
             Ok(request) => request.clone(),
             Err(refusal) => return Ok(Err(Refusal::Remedy(refusal))),
         };
-        let Some(premises) = remedy.premises(cluster.index()) else {
+        let Some(premises) = remedy.premises(&diagnosis, cluster.index()) else {
             return Ok(Err(Refusal::Remedy(RemedyRefusal::ByHand)));
         };
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
@@ -182,7 +187,7 @@ impl Attempts {
             return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
         }
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
-        let premises = target.cloned().into_iter().collect();
+        let premises = target.map(Premise::target).into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
         Ok(self.send(undoing, premises, false, cluster, writer))
     }
@@ -191,7 +196,7 @@ impl Attempts {
     fn send(
         &mut self,
         attempt: Attempt,
-        premises: Vec<Arc<Object>>,
+        premises: Vec<Premise>,
         is_dry_run_safe: bool,
         cluster: &ClusterState,
         writer: &mut Writer,
@@ -211,6 +216,7 @@ impl Attempts {
             premises,
             is_dry_run_safe,
             keeps_copy: attempt.keeps_copy() && attempt.undoes.is_none(),
+            deletes_at_once: attempt.deletes_at_once(),
         };
         let id = attempt.id.clone();
         let record = AttemptRecord { attempt, cluster: cluster.id() };
@@ -222,7 +228,8 @@ impl Attempts {
         Ok(id)
     }
 
-    /// Keeps the copy of the target that an attempt is about to delete, so that it can be put back whatever happens next.
+    /// Keeps the copy of the target that an attempt is about to change, or of the object that it made and is about to delete, so
+    /// that it can be put back or finished whatever happens next.
     /// An `Err` is the outcome of an attempt that may not go on.
     pub(super) fn keep_copy(
         &mut self,

@@ -1,6 +1,6 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
@@ -88,6 +88,13 @@ impl ClusterState {
             }
         }
         self.index.apply(observations, now);
+    }
+
+    /// Notes what went by force before this process began.
+    pub(super) fn note_forced(&mut self, namespaces: Vec<Arc<str>>) {
+        for namespace in namespaces {
+            self.index.note_forced(namespace);
+        }
     }
 
     /// Keeps the state of the simulation.

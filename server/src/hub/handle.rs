@@ -10,11 +10,11 @@ use teardown::{
     demo::Demo,
     diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject, kubelet_log::KubeletLog},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::{Object, Uid},
+    object::Uid,
     observation::Observation,
     plan::{Choices, Plan, PlanId, StepId},
     preflight::{Answer, PreflightView, Question, QuestionId, Unasked},
-    remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy, Request},
+    remedy::{Attempt, AttemptOutcome, Confirmation, Premise, PutBack, Remedy, Request},
     run::{RunCommand, RunId},
     tally::Tally,
     unit::UnitId,
@@ -278,12 +278,14 @@ pub struct RemedyCall {
     pub attempt: String,
     /// The request.
     pub request: Request,
-    /// The objects that must still be exactly so.
-    pub premises: Vec<Arc<Object>>,
+    /// Everything that must still be so.
+    pub premises: Vec<Premise>,
     /// Whether the request may be dry-run first.
     pub is_dry_run_safe: bool,
     /// Whether the target is read whole before, so that it can be put back.
     pub keeps_copy: bool,
+    /// Whether the object that the request creates is deleted at once.
+    pub deletes_at_once: bool,
 }
 
 /// A person's confirmation of a plan.

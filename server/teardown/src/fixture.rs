@@ -17,6 +17,8 @@
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
+//! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
+//!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
@@ -462,7 +464,9 @@ impl<'a> Fields<'a> {
                 Facts::Definition(Box::new(Definition {
                     group: group.into(),
                     kind: kind.into(),
+                    is_converted: self.get("service").is_some(),
                     converter: self.services().into_iter().next().map(Box::new),
+                    stored_versions: self.list("stored").map(Into::into).collect(),
                     terminating: self.conditions("terminating").next().map(Box::new),
                 }))
             }

@@ -78,6 +78,10 @@ pub struct Index {
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    /// Namespaces that are gone, as they were last.
+    former: BTreeMap<Arc<str>, Arc<Object>>,
+    /// Names of namespaces that went although nobody had found them empty.
+    forced: BTreeSet<Arc<str>>,
     durations: Durations,
     fetches: Fetches,
     rules: Rules,
@@ -100,8 +104,8 @@ struct Tombstone {
 
 #[derive(Clone, Debug, Default)]
 struct Watch {
-    /// The group and the kind, as the objects write them.
-    of: (Arc<str>, Arc<str>),
+    /// The kind as discovery named it last.
+    kind: Option<Arc<Kind>>,
     namespaced: bool,
     /// Whether the kind is listed in the whole cluster.
     listed: bool,
@@ -268,7 +272,9 @@ impl Index {
 
     fn watch(&mut self, kind: &Kind) -> &mut Watch {
         let watch = self.kinds.entry(kind.resource()).or_default();
-        watch.of = (kind.group.clone(), kind.kind.clone());
+        if watch.kind.as_deref() != Some(kind) {
+            watch.kind = Some(Arc::new(kind.clone()));
+        }
         watch.namespaced = kind.namespaced;
         watch
     }
@@ -328,8 +334,8 @@ impl Index {
         self.remove_with_namespaces();
     }
 
-    /// A namespace goes only when it is empty. So if a namespace is gone, the objects in it are gone too, even if no
-    /// watch showed their deletion.
+    /// The controller of namespaces lets one go when it is empty. So if it found the namespace empty, the objects in it are gone
+    /// too, even if no watch showed their deletion. A namespace that went by force leaves them behind.
     fn remove_with_namespaces(&mut self) {
         for (resource, uids) in self.objects_of_deleted_namespaces() {
             self.remove_all(&resource, &uids, Proof::NamespaceGone);
@@ -354,6 +360,7 @@ impl Index {
     fn is_gone_namespace(&self, namespace: &str) -> bool {
         matches!(self.visibility("namespaces", None), Visibility::Visible)
             && self.find("", "Namespace", None, namespace).is_none()
+            && !self.forced.contains(namespace)
     }
 
     fn remove_all(&mut self, resource: &str, uids: &[Uid], proof: Proof) {
@@ -413,6 +420,9 @@ impl Index {
         }
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
+        }
+        if object.kind.is("", "Namespace") {
+            self.note_former(&object);
         }
         self.departures.push(&object, self.now);
         if proof == Proof::DeletedEvent {
@@ -477,6 +487,18 @@ impl Index {
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
         self.ask(Asked::Name(Name::from(name)));
         self.names.get(&Name::from(name)).map(|ByName(object)| object)
+    }
+
+    /// The watched kind `kind` of the group `group`.
+    pub(crate) fn kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+        let mut kinds = self.kinds.values().filter_map(|watch| watch.kind.as_ref());
+        kinds.find(|it| it.is(group, kind)).cloned()
+    }
+
+    /// The watched kinds whose objects live in namespaces.
+    pub(crate) fn namespaced_kinds(&self) -> impl Iterator<Item = Arc<Kind>> {
+        let kinds = self.kinds.values().filter_map(|watch| watch.kind.clone());
+        kinds.filter(|kind| kind.namespaced)
     }
 
     /// The object that has this group, kind, namespace and name now.

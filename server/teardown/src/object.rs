@@ -571,8 +571,12 @@ pub struct Definition {
     pub group: Arc<str>,
     /// `spec.names.kind`.
     pub kind: Arc<str>,
+    /// Whether a webhook converts its objects: `spec.conversion.strategy` is `Webhook`.
+    pub is_converted: bool,
     /// The Service of `spec.conversion.webhook`, which converts its objects between versions.
     pub converter: Option<Box<ServiceRef>>,
+    /// `status.storedVersions`: the versions in which its objects may be stored.
+    pub stored_versions: Box<[Arc<str>]>,
     /// Condition Terminating, once the definition is being deleted.
     pub terminating: Option<Box<Condition>>,
 }

@@ -20,6 +20,7 @@ mod finalizer;
 mod namespace;
 mod node;
 mod pod;
+mod premise;
 mod put_back;
 mod reach;
 mod request;
@@ -38,6 +39,7 @@ pub use self::{
         SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
+    premise::{Expected, List, Premise},
     put_back::{PutBack, put_backs},
     reach::Reach,
     request::{Request, Verb},

@@ -4,5 +4,7 @@
 mod custom_resources;
 mod parents;
 mod preflight;
+mod remedies;
 mod setup;
+mod transport;
 mod unplanned;

@@ -18,14 +18,23 @@ use teardown::{
     plan::{Choices, Plan},
     run::{RunId, RunState},
     unit::UnitId,
+    wanted::Wanted,
 };
-use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
+
+use super::transport::{Interruption, Transport};
 
 /// A server that may do everything, and its simulated cluster.
 pub(crate) struct Server {
     pub(crate) hub: HubHandle,
     pub(crate) sandbox: Sandbox,
+    /// A change in the cluster that comes before the next change of the server.
+    pub(crate) interruption: Interruption,
     tasks: JoinSet<()>,
     started: (Timestamp, Instant),
 }
@@ -60,19 +69,27 @@ impl Server {
         let (asked, requests) = mpsc::channel(hub::PREFLIGHTS);
         let (confirmed, remedies) = mpsc::channel(hub::REMEDIES);
         let chance = Chance::seeded(1 + started.1.elapsed().as_millis() as u64);
-        let cluster = Cluster::served_by(sandbox.speaking_as(Some(actor)), "sandbox")
+        let interruption = Interruption::default();
+        let transport = Transport {
+            sandbox: sandbox.speaking_as(Some(actor)),
+            interruption: interruption.clone(),
+        };
+        let (wanted, asked_for) = watch::channel(Wanted::default());
+        let cluster = Cluster::served_by(transport, "sandbox")
+            .fetching(asked_for)
             .repeatable(chance.clone())
             .answering(requests)
             .with_remedies(remedies);
         let hub = Hub::open("sandbox".into(), inbox, out, journal).unwrap();
         let hub = hub.repeatable(now, chance).unwrap().asking(asked).allow_remedies(confirmed);
+        let hub = hub.wanting(wanted);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { hub.run(CancellationToken::new()).await.unwrap() });
         let handle = HubHandle::new(mailbox.clone());
         tasks.spawn(async move {
             cluster.run(mailbox, calls, CancellationToken::new()).await.unwrap();
         });
-        Self { hub: handle, sandbox, tasks, started }
+        Self { hub: handle, sandbox, interruption, tasks, started }
     }
 
     /// The records of a run's page.

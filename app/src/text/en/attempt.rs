@@ -47,6 +47,10 @@ fn outcome(outcome: &AttemptOutcome) -> String {
                 named(object)
             )
         }
+        AttemptOutcome::Unfinished { message } => format!(
+            "The API server accepted the first part, and the second is not done: {}. It is among the things that are switched off until somebody finishes it.",
+            api_problem(message)
+        ),
         AttemptOutcome::Unknown { message: Some(message) } => {
             format!(
                 "Its effect is unknown: {}. Look at the object before you try again.",
@@ -73,9 +77,15 @@ fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
         SwitchedOff::Workload => "is scaled to 0",
         SwitchedOff::Parent => "is suspended by a run",
+        SwitchedOff::Conversion => "does not convert its objects",
+        SwitchedOff::Namespace => "was created again and is not deleted",
     };
+    let verb = if *what == SwitchedOff::Namespace { "Delete" } else { "Put back" };
     let since = format!("Since {}, {}.", absolute(attempt.asked), isolated(&attempt.by));
     let does = match (by_unwind, line) {
+        _ if *what == SwitchedOff::Namespace => format!(
+            "{since} Its deletion did not follow, so what was left in it runs again. Delete it, and its content goes with it."
+        ),
         (true, _) => format!("{since} Put it back once the reason for it is over."),
         (false, Some(_)) => {
             format!("{since} Once the reason for it is over, put it back with this command.")
@@ -90,7 +100,7 @@ fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
         statement: false,
     });
     Way {
-        title: format!("Put back: {} {is}", named(object)),
+        title: format!("{verb}: {} {is}", named(object)),
         harm: Harm::Reversible,
         harms: "Switched off".to_owned(),
         does,

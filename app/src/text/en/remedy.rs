@@ -99,7 +99,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         RemedyAct::DeleteAgain { .. } => {
             format!("Delete {target} again, with its dependents in the background")
         }
-        RemedyAct::RecreateNamespace { namespace } => {
+        RemedyAct::RecreateNamespace { namespace, .. } => {
             format!("Create namespace {} again and delete it", isolated(namespace))
         }
         RemedyAct::RemoveFinalizer { finalizer } => {
@@ -224,20 +224,25 @@ fn remedy_does(act: &RemedyAct) -> String {
             "A second DELETE with policy Background takes {} off. Kubernetes supports this; removing the finalizer by hand would skip the garbage collector.",
             isolated(instead_of)
         ),
-        RemedyAct::RecreateNamespace { .. } => {
-            "Objects in a namespace that does not exist cannot be changed. Create it, with its old labels if you know them, and delete it at once: then their finalizers can be removed, and the rest goes with the namespace.".to_owned()
-        }
+        RemedyAct::RecreateNamespace { has_labels, .. } => format!(
+            "Objects in a namespace that does not exist cannot be changed. It is created and deleted at once: then their finalizers can be removed, and the rest goes with the namespace. {}",
+            if *has_labels {
+                "It gets its old labels; its annotations are not known."
+            } else {
+                "Its old labels and annotations are not known: rules that look at them do not apply."
+            }
+        ),
         RemedyAct::RemoveFinalizer { .. } => {
             "The object goes at once, and whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
         }
         RemedyAct::RemoveSpecFinalizer { .. } => {
-            "The namespace no longer waits for this program, and its clean-up is never done. The namespace loses its annotations with it: keep the copy.".to_owned()
+            "The namespace no longer waits for this program, and its clean-up is never done. The command loses its annotations: keep the copy.".to_owned()
         }
         RemedyAct::FinalizeNamespace => {
             "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it.".to_owned()
         }
         RemedyAct::StopConversion => {
-            "Objects are then read as they are stored. This is right only if all of them have one version.".to_owned()
+            "Objects are then read as they are stored. This is right only if all of them have one version. It stays on every page until it is put back.".to_owned()
         }
         RemedyAct::OutOfServiceTaint { .. } => {
             "Kubernetes then removes every Pod of the node that does not tolerate the taint, DaemonSets too, and detaches their volumes at once. Only for a machine that is off.".to_owned()

@@ -43,17 +43,23 @@ pub(super) fn read_api_service(json: &str) -> Result<(Meta, Facts), Unreadable> 
 
 /// Reads a CustomResourceDefinition.
 pub(super) fn read_definition(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<DefinitionSpec, Conditions> { metadata, spec, status } =
+    let Whole::<DefinitionSpec, DefinitionStatus> { metadata, spec, status } =
         serde_json::from_str(json)?;
-    let converts = &*spec.conversion.strategy == "Webhook";
-    let webhook = spec.conversion.webhook.filter(|_| converts).unwrap_or_default();
+    let is_converted = &*spec.conversion.strategy == "Webhook";
+    let webhook = spec.conversion.webhook.filter(|_| is_converted).unwrap_or_default();
     let converter = webhook
         .client_config
         .service
         .map(|service| Box::new(service.reference("spec.conversion.webhook.clientConfig.service")));
     let terminating = condition(&status.conditions, "Terminating").map(Box::new);
-    let definition =
-        Definition { group: spec.group, kind: spec.names.kind, converter, terminating };
+    let definition = Definition {
+        group: spec.group,
+        kind: spec.names.kind,
+        is_converted,
+        converter,
+        stored_versions: status.stored_versions,
+        terminating,
+    };
     Ok((metadata, Facts::Definition(Box::new(definition))))
 }
 
@@ -223,6 +229,15 @@ struct Taint {
 struct NamespaceSpec {
     #[serde(deserialize_with = "or_default")]
     finalizers: Box<[Arc<str>]>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DefinitionStatus {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<RawCondition>,
+    #[serde(deserialize_with = "or_default")]
+    stored_versions: Box<[Arc<str>]>,
 }
 
 /// A status of which only the conditions are read.

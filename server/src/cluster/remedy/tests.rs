@@ -1,7 +1,13 @@
-use teardown::object::Kind;
+use teardown::{
+    object::{Kind, Object, Uid},
+    remedy::List,
+};
 
 use super::*;
-use crate::cluster::fake::{self, Reply, Seen, now, words};
+use crate::cluster::{
+    convert,
+    fake::{self, Reply, Seen, now, words},
+};
 
 const PATH: &str = "/api/v1/namespaces/shop/configmaps/a";
 
@@ -45,9 +51,10 @@ fn call() -> RemedyCall {
     RemedyCall {
         attempt: "a1".into(),
         request,
-        premises: vec![target, node],
+        premises: vec![Premise::target(&target), Premise::unchanged(&node)],
         is_dry_run_safe: true,
         keeps_copy: false,
+        deletes_at_once: false,
     }
 }
 
@@ -259,4 +266,266 @@ async fn patch_tests_the_version_that_was_read() {
     let patch: Value = serde_json::from_str(&sent.body).unwrap();
     let test = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": "7" });
     assert_eq!(patch[0], test);
+}
+
+const SHOP: &str = "/api/v1/namespaces/shop";
+
+fn namespace(version: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"shop","uid":"s-1","resourceVersion":"{version}","labels":{{"a":"b"}},"annotations":{{"c":"d"}},"finalizers":["e/f"],"creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"finalizers":["kubernetes"]}},"status":{{"phase":"Terminating"}}}}"#
+    )
+}
+
+/// Finishes a namespace in which no Pod may be and no other ConfigMap than `a`.
+fn finalize() -> RemedyCall {
+    let target = object(&kind("Namespace", "namespaces", false), &namespace("9"));
+    let only = |of: Arc<Kind>, known: &[&str]| Premise {
+        object: target.reference(),
+        kind: of,
+        expected: Expected::Only {
+            list: List::InNamespace,
+            known: known.iter().map(|uid| Uid::new((*uid).to_owned())).collect(),
+        },
+        changes_with_it: false,
+    };
+    let request = Request {
+        verb: Verb::Replace,
+        path: format!("{SHOP}/finalize"),
+        body: json!({ "spec": { "finalizers": [] } }),
+        object: target.reference(),
+        uid: Some(target.uid.clone()),
+    };
+    let premises = vec![
+        Premise::target(&target),
+        only(kind("Pod", "pods", true), &[]),
+        only(kind("ConfigMap", "configmaps", true), &["u-1"]),
+    ];
+    RemedyCall { request, premises, is_dry_run_safe: true, ..call() }
+}
+
+fn list(items: &[String], next: &str) -> String {
+    format!(r#"{{"metadata":{{"continue":"{next}"}},"items":[{}]}}"#, items.join(","))
+}
+
+fn in_shop(seen: &Seen) -> futures::future::BoxFuture<'static, Reply> {
+    let (code, body) = match (seen.method.as_str(), seen.bare()) {
+        ("GET", SHOP) => (200, namespace("9")),
+        ("GET", "/api/v1/namespaces/shop/pods") => (200, list(&[], "")),
+        ("GET", "/api/v1/namespaces/shop/configmaps") => (200, list(&[config_map("")], "")),
+        ("PUT", "/api/v1/namespaces/shop/finalize") => (200, namespace("10")),
+        other => panic!("{other:?}"),
+    };
+    now(code, body)
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_replaced_as_it_was_read_but_for_its_finalizers() {
+    let (client, log) = fake::client(|seen| in_shop(&seen));
+    let outcome = guarded(&client, &Interner::default(), &finalize(), async |_| Ok(())).await;
+    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
+    let log = log.lock().unwrap();
+    let sent: Vec<&Seen> = log.iter().filter(|seen| seen.method == "PUT").collect();
+    assert_eq!(sent.len(), 2, "the first is the dry run");
+    assert_eq!(sent[0].query("dryRun"), Some("All"));
+    let mut expected: Value = serde_json::from_str(&namespace("9")).unwrap();
+    expected["spec"]["finalizers"] = json!([]);
+    for seen in sent {
+        assert_eq!(serde_json::from_str::<Value>(&seen.body).unwrap(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_with_more_in_it_than_was_shown_is_not_finished() {
+    let pod = r#"{"metadata":{"name":"p","namespace":"shop","uid":"p-1","creationTimestamp":"2026-01-01T00:00:00Z"}}"#;
+    let other = config_map("").replace("u-1", "u-2").replace(r#""name":"a""#, r#""name":"b""#);
+    let lists = [
+        ("/api/v1/namespaces/shop/pods", list(&[pod.to_owned()], ""), "Pod shop/p"),
+        (
+            "/api/v1/namespaces/shop/configmaps",
+            list(&[config_map(""), other], ""),
+            "ConfigMap shop/b",
+        ),
+    ];
+    for (path, answer, expected) in lists {
+        let call = RemedyCall { is_dry_run_safe: false, ..finalize() };
+        let (outcome, _, requests) = sent(&call, move |seen| {
+            if seen.bare() == path { now(200, answer.clone()) } else { in_shop(&seen) }
+        })
+        .await;
+        let AttemptOutcome::Changed { object } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(object.to_string(), expected);
+        assert!(requests.iter().all(|it| !it.starts_with("PUT")), "{requests:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_page_of_a_list_is_read_and_one_that_cannot_be_sends_nothing() {
+    let pod = r#"{"metadata":{"name":"p","namespace":"shop","uid":"p-1","creationTimestamp":"2026-01-01T00:00:00Z"}}"#;
+    let pages = move |last: (u16, String)| {
+        move |seen: Seen| match (seen.bare(), seen.query("continue")) {
+            ("/api/v1/namespaces/shop/pods", None) => now(200, list(&[], "more")),
+            ("/api/v1/namespaces/shop/pods", Some(_)) => now(last.0, last.1.clone()),
+            _ => in_shop(&seen),
+        }
+    };
+    let call = RemedyCall { is_dry_run_safe: false, ..finalize() };
+    let (outcome, ..) = sent(&call, pages((200, list(&[pod.to_owned()], "")))).await;
+    assert!(matches!(outcome, AttemptOutcome::Changed { .. }), "{outcome:?}");
+    let (outcome, ..) = sent(&call, pages((403, status(403, "no")))).await;
+    assert!(matches!(outcome, AttemptOutcome::NotSent { .. }), "{outcome:?}");
+}
+
+/// Removes a finalizer whose program, a ConfigMap here, must still be absent.
+fn without_program() -> RemedyCall {
+    let kind = kind("ConfigMap", "configmaps", true);
+    let name = object(&kind, &config_map("").replace(r#""name":"a""#, r#""name":"program""#));
+    let absent = Premise {
+        object: name.reference(),
+        kind,
+        expected: Expected::Absent,
+        changes_with_it: false,
+    };
+    let mut call = RemedyCall { is_dry_run_safe: false, ..call() };
+    call.premises = vec![call.premises[0].clone(), absent];
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn absence_is_a_404_about_the_object_and_nothing_else() {
+    const PROGRAM: &str = "/api/v1/namespaces/shop/configmaps/program";
+    let gone = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"configmaps \"program\" not found","details":{"name":"program","kind":"configmaps"}}"#;
+    let not_served = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"the server could not find the requested resource","details":{}}"#;
+    let answers = [
+        (404, gone.to_owned(), "accepted"),
+        (200, config_map(""), "changed"),
+        (404, not_served.to_owned(), "not sent"),
+        (404, "404 page not found".to_owned(), "not sent"),
+        (403, status(403, "forbidden"), "not sent"),
+    ];
+    for (code, body, expected) in answers {
+        let (outcome, ..) = sent(&without_program(), move |seen| match seen.bare() {
+            PROGRAM => now(code, body.clone()),
+            _ => answered(&seen),
+        })
+        .await;
+        assert_eq!(name(&outcome), expected, "{code}: {outcome:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lease_that_was_renewed_or_endpoint_that_is_ready_sends_nothing() {
+    const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
+    const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/ops/endpointslices";
+    let node = object(&kind("Node", "nodes", false), &node("Unknown"));
+    let lease =
+        Premise { expected: Expected::NotRenewed("08:00 n1".into()), ..Premise::unchanged(&node) };
+    let service = Premise {
+        object: ObjectRef {
+            group: "".into(),
+            kind: "Service".into(),
+            namespace: Some("ops".into()),
+            name: "gate".into(),
+        },
+        kind: kind("Service", "services", true),
+        expected: Expected::NoReadyEndpoints,
+        changes_with_it: false,
+    };
+    let of = |premise: &Premise| {
+        let mut call = RemedyCall { is_dry_run_safe: false, ..call() };
+        call.premises = vec![call.premises[0].clone(), premise.clone()];
+        call
+    };
+    let at = |time: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"n1"}},"spec":{{"renewTime":"{time}","holderIdentity":"n1"}}}}"#
+        )
+    };
+    let slice = |ready: bool| {
+        format!(
+            r#"{{"metadata":{{}},"items":[{{"endpoints":[{{"conditions":{{"ready":{ready}}}}}]}}]}}"#
+        )
+    };
+    for (premise, path, code, body, expected) in [
+        (&lease, LEASE, 200, at("08:00"), "accepted"),
+        (&lease, LEASE, 404, String::new(), "accepted"),
+        (&lease, LEASE, 200, at("08:01"), "changed"),
+        (&lease, LEASE, 403, status(403, "no"), "not sent"),
+        (&service, SLICES, 200, slice(false), "accepted"),
+        (&service, SLICES, 200, slice(true), "changed"),
+    ] {
+        let (outcome, ..) = sent(&of(premise), move |seen| {
+            if seen.bare() == path { now(code, body.clone()) } else { answered(&seen) }
+        })
+        .await;
+        assert_eq!(name(&outcome), expected, "{path} {code}: {outcome:?}");
+    }
+}
+
+/// Creates a namespace and deletes it at once.
+fn recreate() -> RemedyCall {
+    let namespace = object(&kind("Namespace", "namespaces", false), &namespace("9"));
+    let request = Request {
+        verb: Verb::Create,
+        path: "/api/v1/namespaces".to_owned(),
+        body: json!({ "metadata": { "name": "shop", "labels": { "unwind/recreated": "1" } } }),
+        object: namespace.reference(),
+        uid: None,
+    };
+    let premises = Vec::new();
+    RemedyCall { request, premises, is_dry_run_safe: false, deletes_at_once: true, ..call() }
+}
+
+fn made(uid: &str) -> String {
+    json!({ "metadata": { "name": "shop", "uid": uid, "labels": { "unwind/recreated": "1" } } })
+        .to_string()
+}
+
+fn making(
+    answer: String,
+    end: (u16, &'static str),
+) -> impl Fn(Seen) -> futures::future::BoxFuture<'static, Reply> + Send + Sync + 'static {
+    move |seen: Seen| match (seen.method.as_str(), seen.bare()) {
+        ("POST", "/api/v1/namespaces") => now(201, answer.clone()),
+        ("DELETE", SHOP) => now(end.0, status(end.0, end.1)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_made_is_kept_and_then_deleted_by_its_uid() {
+    let (client, log) = fake::client(making(made("m-1"), (200, "")));
+    let mut kept = Vec::new();
+    let keep = async |copy: Value| {
+        let deletes = log.lock().unwrap().iter().filter(|seen| seen.method == "DELETE").count();
+        kept.push((copy["metadata"]["uid"].clone(), deletes));
+        Ok(())
+    };
+    let outcome = guarded(&client, &Interner::default(), &recreate(), keep).await;
+    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
+    assert_eq!(kept, [(json!("m-1"), 0)]);
+    let log = log.lock().unwrap();
+    let delete = log.iter().find(|seen| seen.method == "DELETE").unwrap();
+    let body: Value = serde_json::from_str(&delete.body).unwrap();
+    assert_eq!(body["preconditions"], json!({ "uid": "m-1" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_made_and_is_not_deleted_is_said_to_be() {
+    for (answer, end) in [
+        (made("m-1"), (403, "no")),
+        (made("m-1"), (504, "later")),
+        (made(""), (200, "")),
+        (made("m-1").replace(r#""1""#, r#""2""#), (200, "")),
+    ] {
+        let (outcome, ..) = sent(&recreate(), making(answer, end)).await;
+        assert!(matches!(outcome, AttemptOutcome::Unfinished { .. }), "{outcome:?}");
+    }
+    let (client, log) = fake::client(making(made("m-1"), (200, "")));
+    let message: ApiProblem = ProblemCode::QueueFull.into();
+    let outcome = guarded(&client, &Interner::default(), &recreate(), async |_| {
+        Err(AttemptOutcome::NotSent { message: message.clone() })
+    })
+    .await;
+    assert_eq!(outcome, Err(AttemptOutcome::Unfinished { message: message.clone() }));
+    assert!(log.lock().unwrap().iter().all(|seen| seen.method == "POST"));
 }

@@ -1,7 +1,7 @@
 //! Remedies that a person has the server do.
 
 use teardown::remedy::{
-    AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal,
+    AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
 };
 
 use super::*;
@@ -213,4 +213,97 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let [PutBack { attempt, by_unwind, .. }] = &off[..] else { panic!("{off:?}") };
     assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
     assert!(by_unwind);
+}
+
+/// What is left in a namespace that does not exist.
+const LEFT: &str = "
+    ns other
+    cm gone/left
+    Topic.queue.example gone/orders deleted=400 finalizers=queue.example/topic
+";
+
+/// The server is killed between the creation of a namespace and its DELETE.
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_deleted() {
+    let disk = Disk::default();
+    let mut cluster = Cluster::before(&disk, LEFT).await;
+    let Remedies { card, remedies, .. } = cluster.remedies().await;
+    let is_it = |it: &&Remedy| matches!(it.act, RemedyAct::RecreateNamespace { .. });
+    let remedy = remedies.iter().find(is_it).expect("a namespace to create");
+    let given = Confirmation {
+        diagnosis: card.diagnosis.id.clone(),
+        remedy: remedy.hash(&card.diagnosis),
+        confirm: "gone".into(),
+        statement: String::new(),
+    };
+    let attempt = cluster.order(&given).await.unwrap();
+    let call = cluster.remedies.recv().await.unwrap();
+    assert!(call.deletes_at_once && !call.keeps_copy);
+    let labels = &call.request.body["metadata"]["labels"];
+    let copy = serde_json::json!({
+        "metadata": { "name": "gone", "uid": "made", "labels": labels },
+    });
+    let (reply, kept) = oneshot::channel();
+    let copied = Incoming::RemedyCopied { attempt, copy, reply };
+    cluster.mailbox.send(copied).await.unwrap();
+    assert_eq!(kept.await.unwrap(), Ok(()));
+    drop(cluster);
+
+    let mark = labels["unwind/recreated"].as_str().unwrap();
+    let left = format!("{LEFT}\nns gone uid=made labels=unwind/recreated:{mark}");
+    let mut again = Cluster::before(&disk, &left).await;
+    let off = again.hub.switched_off().await.unwrap();
+    let [PutBack { attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(line) }] =
+        &off[..]
+    else {
+        panic!("{off:?}")
+    };
+    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    assert!(line.contains(r#""uid":"made""#), "{line}");
+    let undone = again.hub.undo_remedy(attempt.id.clone(), "gone".into(), "Li".into()).await;
+    undone.unwrap().unwrap();
+    let call = again.remedies.recv().await.unwrap();
+    assert_eq!(call.request.body["preconditions"]["uid"], "made");
+    drop(again);
+
+    // One of the same name that somebody else made is nobody's to delete.
+    let other = format!("{LEFT}\nns gone uid=other");
+    let other = Cluster::before(&disk, &other).await;
+    assert_eq!(other.hub.switched_off().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
+    let disk = Disk::default();
+    let up = API.replace("Available:False:MissingEndpoints:500", "Available:True:Passed:500");
+    let cluster = Cluster::before(&disk, &up).await;
+    let Remedies { card, remedies, .. } = cluster.remedies().await;
+    let remedy = remedies.iter().find(|it| it.act == RemedyAct::FinalizeNamespace).unwrap();
+    let given = Confirmation {
+        diagnosis: card.diagnosis.id.clone(),
+        remedy: remedy.hash(&card.diagnosis),
+        confirm: "shop".into(),
+        statement: String::new(),
+    };
+    cluster.order(&given).await.unwrap();
+    drop(cluster);
+
+    let (mailbox, inbox) = mpsc::channel(MAILBOX);
+    let (out, _calls) = mpsc::channel(CALLS);
+    let mut hub = Hub::open("test".into(), inbox, out, Journal::over(disk)).unwrap();
+    let secrets = fixture::object("secret shop/a").kind;
+    let mut seen = fixture::listing(&fixture::objects("ns other"));
+    seen.push(Observation::PerNamespace {
+        kind: secrets.clone(),
+        namespaces: vec![],
+        message: "forbidden".into(),
+    });
+    hub.take(Incoming::Observed(seen)).unwrap();
+    let presence = |namespace: &str| {
+        let uid = fixture::uid("secret:shop/a");
+        format!("{:?}", hub.cluster.index().presence(&secrets, Some(namespace), &uid))
+    };
+    assert!(presence("shop").starts_with("Unknown"), "{}", presence("shop"));
+    assert_eq!(presence("never"), "Gone");
+    drop(mailbox);
 }

@@ -32,7 +32,9 @@ impl Index {
 
     /// An owner is in the namespace of its dependent, or it is cluster-scoped.
     fn may_hide(&self, owner: &OwnerRef, owned: &Object) -> bool {
-        let of_owner = |watch: &Watch| watch.of.0 == owner.group && watch.of.1 == owner.kind;
+        let of_owner = |watch: &Watch| {
+            watch.kind.as_ref().is_some_and(|kind| kind.is(&owner.group, &owner.kind))
+        };
         let is_hidden = |(resource, watch): (&String, &Watch)| {
             let namespace = owned.namespace.as_deref().filter(|_| watch.namespaced);
             of_owner(watch) && !matches!(self.visibility(resource, namespace), Visibility::Visible)

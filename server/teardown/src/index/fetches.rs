@@ -99,6 +99,12 @@ impl Index {
         self.fetches.renewal(Question::NodeLeases, node)
     }
 
+    /// The renewal that the lease of a node had last: its time and its holder; none if the lease is not known.
+    pub fn node_lease(&self, node: &str) -> Option<&Arc<str>> {
+        let lease = self.fetches.leases.get(&(Question::NodeLeases, node.into()))?;
+        Some(&lease.renewed)
+    }
+
     /// The sign of life that the lease of the kube-controller-manager gives.
     pub fn manager_renewal(&self) -> Renewal {
         self.fetches.renewal(Question::ManagerLease, MANAGER)

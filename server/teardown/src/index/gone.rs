@@ -9,6 +9,8 @@
 //! - The containers of a Pod that had run to completion before its DELETE have ended, although the API server then removes it
 //!   at once, and not after its volumes are unmounted. An attachment shows those; a volume without attachments has none left
 //!   to write to it.
+//! - A namespace whose controller had not found it empty went by force, through `/finalize`: whatever was in it may be left, and
+//!   is unknown where its kind cannot be listed in the whole cluster.
 //! - A volume that was attached to a node that does not exist any more, and no longer is, is released. A detach alone proves
 //!   nothing: six minutes after a node fell silent it is forced (`pkg/controller/volume/attachdetach/reconciler`).
 
@@ -16,9 +18,20 @@ use std::sync::Arc;
 
 use super::{Departure, Index};
 use crate::{
-    object::{Container, ContainerState, Facts, Object, Phase, Pod, Uid},
+    object::{ConditionStatus, Container, ContainerState, Facts, Object, Phase, Pod, Uid},
     proof::Proof,
 };
+
+/// The most namespaces that are remembered after their end.
+const MOST_FORMER: usize = 1_000;
+/// The conditions of a namespace that is being deleted (`pkg/controller/namespace/deletion/status_condition_utils.go`).
+const CONDITIONS: [&str; 5] = [
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceContentRemaining",
+    "NamespaceFinalizersRemaining",
+];
 
 impl Index {
     /// The proof that an object is gone. A list proves it for an object that this process has never seen.
@@ -48,6 +61,32 @@ impl Index {
         self.unconfirmed.values().filter(move |gone| {
             gone.object.namespace.as_deref() == namespace && mounts(&gone.object)
         })
+    }
+
+    /// A namespace that is gone, as it was last; none if this process never saw it.
+    pub(crate) fn former_namespace(&self, name: &str) -> Option<&Arc<Object>> {
+        self.former.get(name)
+    }
+
+    /// Remembers a namespace that is gone.
+    pub(super) fn note_former(&mut self, namespace: &Arc<Object>) {
+        let name: Arc<str> = (*namespace.name).into();
+        if was_empty(namespace) {
+            self.forced.remove(&name);
+        } else {
+            self.forced.insert(name.clone());
+        }
+        self.former.insert(name, namespace.clone());
+        if self.former.len() > MOST_FORMER {
+            self.former.pop_first();
+        }
+    }
+
+    /// Notes a namespace that somebody had finished by force before this process began.
+    pub fn note_forced(&mut self, namespace: Arc<str>) {
+        if !self.former.contains_key(&namespace) {
+            self.forced.insert(namespace);
+        }
     }
 
     /// The node that a volume is attached to.
@@ -96,9 +135,22 @@ impl Index {
     pub(super) fn is_confirmed(&self, object: &Object, proof: Proof) -> bool {
         let Facts::Pod(pod) = &object.facts else { return true };
         let Some(node) = &pod.node else { return true };
+        let nobody_watched = !matches!(proof, Proof::DeletedEvent | Proof::NamespaceGone);
         has_ended(pod) && !self.is_ended_by_collector(pod, node)
-            || proof != Proof::DeletedEvent && self.is_node_ready(node)
+            || nobody_watched && self.is_node_ready(node)
     }
+}
+
+/// Whether the controller had found a namespace empty: it writes all of its conditions in the pass in which it finds nothing
+/// left, and only then removes its finalizer. While Pods are left two of them say the same (`deleteAllContent`), so Pods are
+/// judged by themselves.
+fn was_empty(namespace: &Object) -> bool {
+    let Facts::Namespace(facts) = &namespace.facts else { return false };
+    let is_false = |name: &&str| {
+        let mut conditions = facts.conditions.iter();
+        conditions.any(|it| &*it.name == *name && it.status == ConditionStatus::False)
+    };
+    namespace.deletion.is_some() && CONDITIONS.iter().all(|name| is_false(name))
 }
 
 /// Whether the kubelet reported that a Pod has ended: a terminal phase, and no container that runs. The kubelet reports that

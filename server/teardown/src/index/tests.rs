@@ -308,6 +308,8 @@ fn pods_are_visible_namespace_by_namespace() {
 fn objects_of_a_deleted_namespace_are_gone() {
     let mut index = per_namespace_index();
     for namespace in ["bank", "dark"] {
+        let empty = object(&format!("ns {namespace} deleted=60 conditions={EMPTY}"));
+        apply(&mut index, Observation::Applied(Box::new(empty)));
         let uid = uid(&format!("ns:{namespace}"));
         apply(&mut index, Observation::Deleted { kind: kind("ns"), uid });
     }
@@ -347,6 +349,8 @@ fn per_namespace_kind_is_one_record_with_the_number_of_hidden_namespaces() {
     assert_eq!(message(&crowd), Some(hidden(39, 40, &["n01", "n02", "n03"]).into()));
 
     for line in ["ns bank", "ns dark"] {
+        let empty = object(&format!("{line} deleted=60 conditions={EMPTY}"));
+        apply(&mut index, Observation::Applied(Box::new(empty)));
         let Object { kind, uid, .. } = object(line);
         apply(&mut index, Observation::Deleted { kind, uid });
     }
@@ -364,4 +368,65 @@ fn per_namespace_kind_is_one_record_with_the_number_of_hidden_namespaces() {
     apply(&mut index, Observation::Hidden { resource, cause, message: failing });
     assert_eq!(message(&index), Some("boom".into()));
     assert!(index.check_namespace_visible("shop").is_err());
+}
+
+/// The conditions that the controller writes once it finds nothing left.
+const EMPTY: &str = "NamespaceDeletionDiscoveryFailure:False:a:1:;NamespaceDeletionGroupVersionParsingFailure:False:a:1:;NamespaceDeletionContentFailure:False:a:1:;NamespaceContentRemaining:False:a:1:;NamespaceFinalizersRemaining:False:a:1:";
+
+/// A namespace goes that had these conditions last; Secrets are listed per namespace.
+fn after_the_end_of(conditions: &str) -> Index {
+    let mut index = fixture::index(&format!(
+        "ns shop deleted=60 conditions={conditions}\n secret shop/a finalizers=example.com/x"
+    ));
+    apply(&mut index, watched_in(&["shop"]));
+    apply(&mut index, listed_in("shop", "secret shop/a finalizers=example.com/x"));
+    apply(&mut index, Observation::Deleted { kind: kind("ns"), uid: uid("ns:shop") });
+    apply(&mut index, watched_in(&[]));
+    index
+}
+
+#[test]
+fn namespace_that_went_by_force_proves_nothing_of_what_was_in_it() {
+    assert_eq!(presence(&after_the_end_of(EMPTY), "secret", "secret:shop/a"), "gone");
+    let remaining = EMPTY.replace("ContentRemaining:False", "ContentRemaining:True");
+    for forced in ["", remaining.as_str()] {
+        let mut index = after_the_end_of(forced);
+        assert_eq!(presence(&index, "secret", "secret:shop/a"), "unknown", "{forced}");
+        assert!(index.get(&uid("secret:shop/a")).is_some(), "it may be left");
+        assert!(index.check_visible("secrets", Some("shop")).is_err());
+        // The namespace exists again, and its controller finds it empty.
+        let again = object(&format!("ns shop uid=again deleted=10 conditions={EMPTY}"));
+        apply(&mut index, Observation::Applied(Box::new(again)));
+        apply(&mut index, Observation::Deleted { kind: kind("ns"), uid: uid("again") });
+        assert_eq!(presence(&index, "secret", "secret:shop/a"), "gone", "{forced}");
+    }
+}
+
+#[test]
+fn force_before_the_process_began_is_told_to_it() {
+    let mut index = fixture::index("ns shop\n secret shop/a");
+    apply(&mut index, watched_in(&["shop"]));
+    assert_eq!(presence(&index, "secret", "secret:other/a"), "gone");
+    index.note_forced("other".into());
+    assert_eq!(presence(&index, "secret", "secret:other/a"), "unknown");
+}
+
+#[test]
+fn pod_that_goes_with_its_namespace_and_never_ended_is_not_confirmed() {
+    for (pod, is_unconfirmed) in [
+        ("pod shop/a node=n1 deleted=60 phase=Running containers=web:running", true),
+        ("pod shop/a node=n1 deleted=60 phase=Failed containers=web:terminated", false),
+    ] {
+        let mut index =
+            fixture::index(&format!("node n1\n ns shop deleted=60 conditions={EMPTY}\n {pod}"));
+        let pods = || Observation::PerNamespace {
+            kind: kind("pod"),
+            namespaces: vec![],
+            message: ApiProblem::from(""),
+        };
+        apply(&mut index, pods());
+        apply(&mut index, Observation::Deleted { kind: kind("ns"), uid: uid("ns:shop") });
+        assert!(index.get(&uid("pod:shop/a")).is_none());
+        assert_eq!(index.is_unconfirmed(&uid("pod:shop/a"), Some("n1")), is_unconfirmed, "{pod}");
+    }
 }

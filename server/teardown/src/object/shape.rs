@@ -120,7 +120,8 @@ impl Facts {
                 *service == b.service
             }
             (Self::Definition(a), Self::Definition(b)) => {
-                let Definition { group, kind, converter, terminating: _ } = &**a;
+                // A conversion and the stored versions give no edge beside the converter's.
+                let Definition { group, kind, converter, .. } = &**a;
                 *group == b.group && *kind == b.kind && *converter == b.converter
             }
             (Self::Parent(a), Self::Parent(b)) => {

@@ -206,6 +206,9 @@ pub enum RemedyAct {
     RecreateNamespace {
         /// The namespace.
         namespace: Arc<str>,
+        /// Whether the labels that it had are known. Its annotations never are.
+        #[serde(default)]
+        has_labels: bool,
     },
     /// Remove one finalizer.
     RemoveFinalizer {

@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     act::{Holds, NeedCode, Remedy, RemedyAct, Undo, Withheld},
     command::{self, Purpose},
-    node,
-    request::{Request, Verb},
+    namespace, node,
+    request::{RECREATED, Request, Verb},
 };
 use crate::{
     api_problem::ApiProblem,
     diagnosis::Diagnosis,
     index::Index,
-    object::{Facts, Object, ObjectRef},
+    object::{Facts, ObjectRef},
     plan::{Step, digest},
     suspension::{resume, suspend},
 };
@@ -133,6 +133,11 @@ pub enum AttemptOutcome {
         /// An object that the remedy depends on and that changed while the request was on its way.
         meanwhile: Option<ObjectRef>,
     },
+    /// The first of two requests was accepted, and the second was not, or its effect is unknown.
+    Unfinished {
+        /// The problem with the second.
+        message: ApiProblem,
+    },
     /// The effect is unknown: no answer, or the server ended before it came.
     Unknown {
         /// The problem, if one is known.
@@ -201,29 +206,17 @@ impl Remedy {
         Ok(request)
     }
 
-    /// The objects that are read again in the moment before the request: the target, and the node of a Pod that is forced. The
-    /// rest of the decision is as old as the watches. `None` where one
-    /// of them does not exist: that nothing is there cannot be read again for sure.
-    pub fn premises(&self, index: &Index) -> Option<Vec<Arc<Object>>> {
-        let target = index.get(self.request()?.uid.as_ref()?)?.clone();
-        let mut premises = vec![target];
-        if let RemedyAct::ForceDeletePod { node } = &self.act {
-            premises.push(index.find("", "Node", None, node)?.clone());
-        }
-        Some(premises)
-    }
-
     /// Whether the request is dry-run first. A server behind the aggregation layer may ignore `dryRun` and do it for real, so
     /// only kinds are asked of which the index shows that the API server itself stores them.
     pub fn is_dry_run_safe(&self, index: &Index) -> bool {
-        let Some(target) = self.request().and_then(|request| index.get(request.uid.as_ref()?))
-        else {
+        let Some(request) = self.request() else { return false };
+        if request.object.group.is_empty() {
+            return true;
+        }
+        let Some(target) = request.uid.as_ref().and_then(|uid| index.get(uid)) else {
             return false;
         };
         let kind = &target.kind;
-        if kind.group.is_empty() {
-            return true;
-        }
         let name = format!("{}.{}", kind.version, kind.group);
         let serves = index.find("apiregistration.k8s.io", "APIService", None, &name);
         serves
@@ -264,6 +257,10 @@ impl Attempt {
         match &self.act {
             RemedyAct::OutOfServiceTaint { .. } => {
                 node::take_taint_off(index.named(&self.request.object)?)
+            }
+            // The server may have ended before the answer with the UID came.
+            RemedyAct::RecreateNamespace { .. } => {
+                command::delete(index.named(&self.request.object)?, &json!({}))?.request
             }
             _ => self.undo.clone(),
         }
@@ -306,8 +303,15 @@ impl Attempt {
     pub fn keeps_copy(&self) -> bool {
         matches!(
             self.act,
-            RemedyAct::DeleteWebhookConfiguration | RemedyAct::DeleteApiService { .. }
+            RemedyAct::DeleteWebhookConfiguration
+                | RemedyAct::DeleteApiService { .. }
+                | RemedyAct::StopConversion
         )
+    }
+
+    /// Whether the object that its request creates is deleted by a second request at once.
+    pub fn deletes_at_once(&self) -> bool {
+        self.undoes.is_none() && matches!(self.act, RemedyAct::RecreateNamespace { .. })
     }
 
     /// An attempt to take this one back.
@@ -326,6 +330,19 @@ impl Attempt {
         }
     }
 
+    /// The namespace that it finished, or may have finished, without its controller.
+    pub fn forced_namespace(&self) -> Option<&Arc<str>> {
+        let is_last = match &self.act {
+            RemedyAct::FinalizeNamespace => true,
+            RemedyAct::RemoveSpecFinalizer { .. } => {
+                let left = self.request.body.pointer("/spec/finalizers").and_then(Value::as_array);
+                left.is_none_or(Vec::is_empty)
+            }
+            _ => false,
+        };
+        (is_last && self.may_have_effect()).then_some(&self.request.object.name)
+    }
+
     /// Whether its request is on its way.
     pub fn is_open(&self) -> bool {
         self.outcome == AttemptOutcome::Sending
@@ -333,14 +350,23 @@ impl Attempt {
 
     /// Whether the API server accepted it, or may have.
     pub fn may_have_effect(&self) -> bool {
-        matches!(self.outcome, AttemptOutcome::Accepted { .. } | AttemptOutcome::Unknown { .. })
+        matches!(
+            self.outcome,
+            AttemptOutcome::Accepted { .. }
+                | AttemptOutcome::Unfinished { .. }
+                | AttemptOutcome::Unknown { .. }
+        )
     }
 
-    /// Keeps the target as it was read in the moment before its DELETE. Returns whether the copy is one of the target: if it
-    /// is not, nothing could put the target back.
+    /// Keeps the target as it was read in the moment before its request, or the object that the first of two requests made.
+    /// Returns whether the copy is one of the target: if it is not, nothing could put the target back, or finish it.
     #[must_use]
     pub fn keep_copy(&mut self, copy: &Value) -> bool {
-        self.undo = self.request.create_again(copy);
+        self.undo = match &self.act {
+            RemedyAct::StopConversion => namespace::conversion_again(&self.request, copy),
+            RemedyAct::RecreateNamespace { .. } => self.request.deleting(copy),
+            _ => self.request.create_again(copy),
+        };
         self.undo.is_some()
     }
 
@@ -386,6 +412,20 @@ impl Attempt {
                     _ => false,
                 });
                 (SwitchedOff::Webhook, is_ignored)
+            }
+            RemedyAct::StopConversion => {
+                let is_off = target.is_some_and(
+                    |it| matches!(&it.facts, Facts::Definition(definition) if !definition.is_converted),
+                );
+                (SwitchedOff::Conversion, is_off)
+            }
+            RemedyAct::RecreateNamespace { .. } => {
+                let is_left = named.is_some_and(|it| {
+                    let mark = it.labels.get(RECREATED).map(|it| &**it);
+                    let made = self.request.mark().and_then(Value::as_str);
+                    it.deletion.is_none() && mark.is_some() && mark == made
+                });
+                (SwitchedOff::Namespace, is_left)
             }
             RemedyAct::DeleteWebhookConfiguration => (SwitchedOff::Configuration, named.is_none()),
             RemedyAct::DeleteApiService { .. } => (SwitchedOff::Api, named.is_none()),
@@ -440,6 +480,10 @@ pub enum SwitchedOff {
     Workload,
     /// A GitOps parent is suspended.
     Parent,
+    /// The objects of a definition are not converted.
+    Conversion,
+    /// A namespace was created again and is not deleted.
+    Namespace,
 }
 
 /// The request that takes a remedy back, where it is known before the remedy is done.

@@ -7,20 +7,21 @@
 //!   delete` has no option for a UID, so a DELETE goes through `--raw`, whose input is the body of the request.
 //! - A name stands behind its kind (`pods/web`), so that kubectl cannot take it for an option.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::request::{Request, Verb};
-use crate::object::{Kind, Object, ObjectRef, Uid};
+use super::request::{RECREATED, Request, Verb};
+use crate::{
+    labels::Labels,
+    object::{Kind, Object, ObjectRef, Uid},
+};
 
 /// The longest name that the API allows for most kinds, a DNS subdomain (RFC 1123).
 const LONGEST: usize = 253;
 /// The annotation by which an object is changed so that its controller looks at it again.
 const LOOK_AGAIN: &str = "unwind/look-again";
-/// The label of a namespace that is created only to be deleted.
-const RECREATED: &str = "unwind/recreated";
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +35,7 @@ pub struct Command {
     pub args: Vec<String>,
     /// The standard input.
     pub input: Option<String>,
-    /// The same as a request, where Unwind can do it: one change of one object whose premises can be read in one look. The
-    /// content of a namespace, its old labels and the stored versions of a kind cannot.
+    /// The same as a request, where Unwind can do it.
     pub request: Option<Request>,
 }
 
@@ -93,11 +93,6 @@ impl Command {
 
     fn with_request(self, request: Request) -> Self {
         Self { request: Some(request), ..self }
-    }
-
-    /// The same command, left to a person.
-    pub(super) fn by_hand(self) -> Self {
-        Self { request: None, ..self }
     }
 
     /// The same command for another purpose.
@@ -272,8 +267,9 @@ pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
     Some(command.with_request(Request::about(object, Verb::Delete, path, body)))
 }
 
-/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. Its other finalizers and its labels are
-/// sent along, because a PUT removes what it does not name; annotations are not stored and get lost.
+/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. A PUT removes what it does not name. A
+/// person's command sends the labels and the other finalizers along, and annotations get lost; Unwind sends the whole namespace
+/// as it reads it in that moment ([`Request::replacing`]).
 pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command> {
     let body = json!({
         "apiVersion": "v1",
@@ -288,24 +284,43 @@ pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command
     });
     let path = format!("{}/finalize", path(&namespace.kind, &namespace.reference())?);
     let args = ["replace".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
-    Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))
+    let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
+    let spec = json!({ "spec": { "finalizers": spec } });
+    Some(command.with_request(Request::about(namespace, Verb::Replace, path, spec)))
 }
 
-/// Creates a namespace and deletes it at once, so that its controller deletes what was left in it. The DELETE takes only
-/// the namespace that the first line made: it alone has the label.
-pub(super) fn recreate(namespace: &ObjectRef, now: jiff::Timestamp) -> Vec<Command> {
+/// Creates a namespace and deletes it at once, so that its controller deletes what was left in it. The DELETE of the second
+/// line takes only the namespace that the first line made: it alone has the label. Unwind names its UID instead
+/// ([`Request::deleting`]).
+pub(super) fn recreate(
+    namespace: &ObjectRef,
+    labels: Option<&Labels>,
+    now: jiff::Timestamp,
+) -> Vec<Command> {
     let name = &*namespace.name;
     if !is_name(name) {
         return Vec::new();
     }
     let mark = now.as_second().to_string();
+    let known = labels.into_iter().flat_map(Labels::iter);
+    let mut all: BTreeMap<&str, &str> = known.map(|(key, value)| (&**key, &**value)).collect();
+    all.insert(RECREATED, &mark);
     let body = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": { "name": name, "labels": { RECREATED: mark } },
+        "metadata": { "name": name, "labels": all },
     });
     let create = ["create", "--filename=-"].map(str::to_owned).into();
     let create = Command::new(Purpose::Act, Place::Kubectl, create, Some(body.to_string()));
+    let create = create.map(|create| {
+        create.with_request(Request {
+            verb: Verb::Create,
+            path: "/api/v1/namespaces".to_owned(),
+            body,
+            object: namespace.clone(),
+            uid: None,
+        })
+    });
     let selector = format!("--selector={RECREATED}={mark}");
     let delete = kubectl(Purpose::Act, &["delete", "namespaces", &selector, "--wait=false"]);
     create.into_iter().chain(delete).collect()

@@ -251,9 +251,11 @@ fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
         namespace: None,
         name: namespace.clone(),
     };
-    let commands = command::recreate(&target, case.now);
+    let former = case.index.former_namespace(namespace);
+    let commands = command::recreate(&target, former.map(|it| &it.labels), case.now);
     let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim");
-    let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace: namespace.clone() })
+    let (namespace, has_labels) = (namespace.clone(), former.is_some());
+    let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace, has_labels })
         .named(Some(target))
         .with(commands.into_iter().map(Some))
         .reach(Reach::of(inside))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
@@ -11,6 +11,7 @@ use super::{
     command,
     finalizer::nudge,
     reach::Reach,
+    request::Request,
 };
 use crate::{
     object::{ConditionStatus, Facts, Guard, Object, ObjectRef, ServiceRef, Webhooks},
@@ -22,6 +23,9 @@ use crate::{
 /// (<https://github.com/kubernetes/metrics>).
 const STORE_NOTHING: [&str; 3] =
     ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// The field of a definition that says how its objects are converted.
+const STRATEGY: &str = "/spec/conversion/strategy";
 
 /// The longest time in which the controller of namespaces looks again after an APIService is gone.
 const AFTER_REMOVAL: SignedDuration = SignedDuration::from_secs(75);
@@ -85,29 +89,42 @@ fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
 
 /// Finishes a namespace without its controller: every object left in it stays, where nobody can change it.
 fn finalize(case: &Case<'_>, namespace: &Object, group_version: &Arc<str>) -> Remedy {
+    let remedy = Remedy::new(RemedyAct::FinalizeNamespace)
+        .at(namespace)
+        .with([command::copy(namespace), command::finalize(namespace, &[])]);
+    let down = case.root().filter(|object| is_down(object));
+    without_content(case, namespace, down.map(|_| group_version), remedy).loss([Loss::Orphans])
+}
+
+/// The guards of a change after which a namespace may be gone: every kind can be listed in it, and no Pod is left. `down` is a
+/// group version whose API does not answer.
+fn without_content(
+    case: &Case<'_>,
+    namespace: &Object,
+    down: Option<&Arc<str>>,
+    remedy: Remedy,
+) -> Remedy {
     let cannot_list = |resource: String| Withheld::CannotList { resource };
-    let unseen = match case.index.check_namespace_visible(&namespace.name) {
-        _ if case.root().is_some_and(|object| is_down(object)) => {
-            Some(cannot_list(group_version.to_string()))
-        }
-        Ok(()) => None,
-        Err(
-            UnknownReason::Hidden { resource, .. }
-            | UnknownReason::NotListed { resource }
-            | UnknownReason::NotServed { resource },
+    let unseen = match (down, case.index.check_namespace_visible(&namespace.name)) {
+        (Some(down), _) => Some(cannot_list(down.to_string())),
+        (None, Ok(())) => None,
+        (
+            None,
+            Err(
+                UnknownReason::Hidden { resource, .. }
+                | UnknownReason::NotListed { resource }
+                | UnknownReason::NotServed { resource },
+            ),
         ) => Some(cannot_list(resource)),
-        Err(_) => Some(cannot_list(group_version.to_string())),
+        (None, Err(_)) => Some(cannot_list(namespace.name.to_string())),
     };
     let mut inside: Vec<&Arc<Object>> = case.sources(namespace, EdgeKind::Contains).collect();
     inside.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     let has_pods = inside.iter().any(|object| matches!(object.facts, Facts::Pod(_)));
-    Remedy::new(RemedyAct::FinalizeNamespace)
-        .at(namespace)
-        .with([command::copy(namespace), command::finalize(namespace, &[])])
+    remedy
         .need(NeedCode::NamespaceListable, unseen.is_none())
         .need(NeedCode::NoPodsInside, !has_pods)
         .reach(Reach::of(inside.iter().map(|object| object.reference())))
-        .loss([Loss::Orphans])
         .withhold(unseen)
         .withhold(has_pods.then_some(Withheld::PodsInside))
 }
@@ -131,7 +148,9 @@ pub(super) fn other_finalizer(case: &Case<'_>, finalizer: &Arc<str>) -> Vec<Reme
         .need(NeedCode::FinisherCannotFinish, Holds::Unknown)
         .need(NeedCode::CleanedUpByHand, Holds::Unknown)
         .loss([Loss::CleanUp]);
-    found.push(remove);
+    let remove = without_content(case, namespace, None, remove);
+    let orphans = rest.is_empty() && !remove.reaches.is_none();
+    found.push(if orphans { remove.loss([Loss::Orphans]) } else { remove });
     found
 }
 
@@ -274,29 +293,49 @@ pub(super) fn conversion_down(case: &Case<'_>, kind: &Arc<str>) -> Vec<Remedy> {
     let repair = Remedy::new(RemedyAct::RepairConverter { kind: kind.clone() });
     let mut found = vec![repair.named(converter).with(behind.into_iter().map(Some))];
     found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
-    found.extend(definition.map(|object| stop_conversion(object)));
+    found.extend(definition.and_then(|object| stop_conversion(object)));
     found
 }
 
 /// Conversion by name alone is right where all stored objects have one version, which the status of the definition says.
-fn stop_conversion(object: &Object) -> Remedy {
+fn stop_conversion(object: &Object) -> Option<Remedy> {
+    let Facts::Definition(definition) = &object.facts else { return None };
     let versions = "--output=jsonpath={.status.storedVersions}";
-    let strategy = "/spec/conversion/strategy";
     let off = [
-        command::test(strategy, "Webhook"),
+        command::test(STRATEGY, "Webhook"),
         command::set("replace", "/spec/conversion", json!({ "strategy": "None" })),
     ];
+    let is_one = match definition.stored_versions.len() {
+        0 => Holds::Unknown,
+        stored => (stored == 1).into(),
+    };
     let mut reach = Reach::default();
     reach.resources.push(object.name.to_string());
-    Remedy::new(RemedyAct::StopConversion)
+    let remedy = Remedy::new(RemedyAct::StopConversion)
         .at(object)
         .reach(reach)
         .with([
             command::about(command::Purpose::Look, object, "get", &[versions]),
             command::copy(object),
-            command::patch(object, &off).map(command::Command::by_hand),
+            command::patch(object, &off),
         ])
-        .need(NeedCode::OneStoredVersion, Holds::Unknown)
+        .need(NeedCode::OneStoredVersion, is_one)
         .loss([Loss::Fields, Loss::ComesBack])
-        .undo(Undo::SetBack)
+        .undo(Undo::SetBack);
+    Some(remedy)
+}
+
+/// Puts the conversion of a definition back as a copy of the definition has it, unless somebody has set another one since.
+pub(super) fn conversion_again(request: &Request, copy: &Value) -> Option<Request> {
+    let uid = request.uid.as_ref()?.to_string();
+    let conversion = copy.get("spec")?.get("conversion")?;
+    if copy.get("metadata")?.get("uid")?.as_str()? != uid || !conversion.is_object() {
+        return None;
+    }
+    let body = json!([
+        command::test("/metadata/uid", uid),
+        command::test(STRATEGY, "None"),
+        command::set("replace", "/spec/conversion", conversion.clone()),
+    ]);
+    Some(Request { body, ..request.clone() })
 }

@@ -1,5 +1,7 @@
 //! The things that are switched off, and the ways to put them back.
 
+use serde_json::json;
+
 use super::{
     attempt::{Attempt, SwitchedOff},
     command::{self, Purpose},
@@ -32,12 +34,13 @@ pub fn put_backs<'a>(
     off.map(|(attempt, what)| {
         let undo = attempt.undo_now(index);
         let line = undo.as_ref().and_then(|undo| {
+            let (object, body) = (index.named(&undo.object)?, undo.body.to_string());
             let kind = match undo.verb {
                 Verb::JsonPatch => "--type=json",
                 Verb::MergePatch => "--type=merge",
-                Verb::Delete | Verb::Create => return None,
+                Verb::Delete => return command::delete(object, &json!({}))?.line(context),
+                Verb::Create | Verb::Replace => return None,
             };
-            let (object, body) = (index.named(&undo.object)?, undo.body.to_string());
             command::about(Purpose::Undo, object, "patch", &[kind, "-p", &body])?.line(context)
         });
         let by_unwind = is_allowed && undo.is_some();

@@ -2,9 +2,12 @@
 //! Unwind sends are made from the same values, so their guards are the same.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::object::{Object, ObjectRef, Uid};
+
+/// The label of a namespace that is created only to be deleted.
+pub(super) const RECREATED: &str = "unwind/recreated";
 
 /// A change of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +37,8 @@ pub enum Verb {
     Delete,
     /// A POST to the list of the kind.
     Create,
+    /// A PUT of the object as it is, with the spec of the body.
+    Replace,
 }
 
 impl Request {
@@ -41,6 +46,52 @@ impl Request {
     pub(super) fn about(object: &Object, verb: Verb, path: String, body: Value) -> Self {
         let (uid, object) = (Some(object.uid.clone()), object.reference());
         Self { verb, path, body, object, uid }
+    }
+
+    /// The body of a replacement: the object as it was read, with its UID and its version, and the spec of this request. `None`
+    /// if that is not the object of this request.
+    pub fn replacing(&self, live: &Value) -> Option<Self> {
+        let mut body = live.as_object()?.clone();
+        let uid = self.uid.as_ref()?.to_string();
+        let metadata = body.get("metadata")?;
+        if metadata.get("uid")?.as_str()? != uid || metadata.get("resourceVersion")?.as_str()? == ""
+        {
+            return None;
+        }
+        let spec = self.body.get("spec")?.as_object()?.clone();
+        body.get_mut("spec")?.as_object_mut()?.extend(spec);
+        Some(Self { body: Value::Object(body), ..self.clone() })
+    }
+
+    /// The DELETE of the object that this request created, as the answer to it has it. `None` if that is not its object.
+    pub fn deleting(&self, made: &Value) -> Option<Self> {
+        let metadata = made.get("metadata")?;
+        let uid = metadata.get("uid")?.as_str().filter(|uid| !uid.is_empty())?;
+        let name = metadata.get("name")?.as_str()?;
+        let is_its = name == &*self.object.name
+            && metadata.get("labels")?.get(RECREATED) == self.mark()
+            && self.mark().is_some();
+        if self.verb != Verb::Create || !is_its {
+            return None;
+        }
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": { "uid": uid },
+        });
+        let path = format!("{}/{name}", self.path);
+        Some(Self {
+            verb: Verb::Delete,
+            path,
+            body,
+            object: self.object.clone(),
+            uid: Some(Uid::new(uid.to_owned())),
+        })
+    }
+
+    /// The value of the label by which the namespace that it created is known.
+    pub(super) fn mark(&self) -> Option<&Value> {
+        self.body.get("metadata")?.get("labels")?.get(RECREATED)
     }
 
     /// Creates an object again from a copy that was read before it was deleted. `None` if the copy is not of this request's
@@ -76,8 +127,6 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::fixture;
 
@@ -85,6 +134,35 @@ mod tests {
         let object = fixture::object("apiservice v1.m service=shop/m");
         let path = "/apis/apiregistration.k8s.io/v1/apiservices/v1.m".to_owned();
         Request::about(&object, verb, path, json!({}))
+    }
+
+    #[test]
+    fn replacement_keeps_everything_but_the_field_that_it_sets() {
+        let namespace = fixture::object("ns shop");
+        let path = "/api/v1/namespaces/shop/finalize".to_owned();
+        let body = json!({ "spec": { "finalizers": ["a/b"] } });
+        let request = Request::about(&namespace, Verb::Replace, path, body);
+        let live = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": "shop", "uid": namespace.uid, "resourceVersion": "7",
+                "labels": { "a": "b" }, "annotations": { "c": "d" }, "finalizers": ["e/f"],
+            },
+            "spec": { "finalizers": ["kubernetes", "a/b"], "other": 1 },
+            "status": { "phase": "Terminating" },
+        });
+        let mut expected = live.clone();
+        expected["spec"]["finalizers"] = json!(["a/b"]);
+        assert_eq!(request.replacing(&live).unwrap().body, expected);
+        for other in [json!("another"), json!(null)] {
+            let mut live = live.clone();
+            live["metadata"]["uid"] = other;
+            assert_eq!(request.replacing(&live), None);
+        }
+        let mut unversioned = live;
+        unversioned["metadata"]["resourceVersion"] = json!("");
+        assert_eq!(request.replacing(&unversioned), None);
     }
 
     #[test]

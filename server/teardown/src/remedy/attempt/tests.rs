@@ -108,15 +108,6 @@ fn hashes_of_one_cluster_differ() {
 }
 
 #[test]
-fn force_rests_on_the_pod_and_its_node() {
-    let index = silent_node();
-    let (_, remedy) = find(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
-    let names: Vec<String> =
-        remedy.premises(&index).unwrap().iter().map(|it| it.reference().to_string()).collect();
-    assert_eq!(names, ["Pod shop/a", "Node n1"]);
-}
-
-#[test]
 fn only_kinds_of_the_api_server_itself_are_dry_run() {
     let index = fixture::index(
         "

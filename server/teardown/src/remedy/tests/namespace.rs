@@ -111,7 +111,7 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
         cm gone/left
     ")), @r#"
     finisherGone at Topic 
-      Deletion: recreateNamespace:namespace:gone → Namespace gone
+      Deletion: recreateNamespace:namespace:gone,hasLabels:false → Namespace gone
         reaches ConfigMap gone/left
         reaches Topic gone/orders
         loses workloadsStart
@@ -181,6 +181,8 @@ fn finalizer_in_the_spec_goes_alone() {
       Leftovers: removeSpecFinalizer:finalizer:example.com/keep → Namespace shop
         needs finisherCannotFinish Unknown
         needs cleanedUpByHand Unknown
+        needs namespaceListable Yes
+        needs noPodsInside Yes
         loses cleanUp
         = kubectl --context=prod get namespaces/shop --output=yaml
         ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"finalizers":["example.com/meta"],"labels":{"app.kubernetes.io/part-of":"shop"},"name":"shop","uid":"ns:shop"},"spec":{"finalizers":["kubernetes"]}}' | kubectl --context=prod replace --raw=/api/v1/namespaces/shop/finalize --filename=-
@@ -225,4 +227,42 @@ fn hidden_kind_is_made_visible_and_nothing_else() {
       None: makeVisible:resource:pods → PersistentVolumeClaim shop/data
         ? kubectl --context=prod auth can-i list pods --all-namespaces
     "#);
+}
+
+#[test]
+fn conversion_is_stopped_only_where_one_version_is_stored() {
+    for (stored, holds) in [("", Holds::Unknown), ("v1", Holds::Yes), ("v1,v2", Holds::No)] {
+        let index = fixture::index(&format!(
+            "
+            ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
+            crd topics.queue.example defines=Topic.queue.example service=ops/converter stored={stored}
+            Topic.queue.example shop/orders
+            "
+        ));
+        let found = found(&index);
+        let mut all = found.iter().flat_map(|(_, remedies)| remedies);
+        let stop = all.find(|it| it.act == RemedyAct::StopConversion).unwrap();
+        assert_eq!(stop.needs[0].holds, holds, "{stored}");
+        assert_eq!(stop.check_offered().is_ok(), holds != Holds::No, "{stored}");
+    }
+}
+
+#[test]
+fn namespace_is_created_again_with_the_labels_that_it_had() {
+    let mut index = fixture::index(
+        "
+        ns gone labels=team:a,unwind/recreated:7
+        Topic.queue.example gone/orders deleted=90 finalizers=queue.example/topic
+        ",
+    );
+    let namespace = fixture::object("ns gone");
+    let (kind, uid) = (namespace.kind, namespace.uid);
+    index.apply([Observation::Deleted { kind, uid }], fixture::now());
+    let found = found(&index);
+    let mut all = found.iter().flat_map(|(_, remedies)| remedies);
+    let is_it =
+        |it: &&Remedy| matches!(it.act, RemedyAct::RecreateNamespace { has_labels: true, .. });
+    let request = all.find(is_it).unwrap().check_offered().unwrap();
+    let labels = &request.body["metadata"]["labels"];
+    assert_eq!(*labels, serde_json::json!({ "team": "a", "unwind/recreated": "1800000000" }));
 }

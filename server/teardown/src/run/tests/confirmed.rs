@@ -275,3 +275,35 @@ fn forced_pod_outside_the_plan_is_remembered_although_the_claim_waits_for_others
     let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
     assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
 }
+
+/// Pods and claims may not be listed in the whole cluster, and somebody empties the finalizers of their namespace.
+#[test]
+fn namespace_that_goes_by_force_opens_no_storage_and_ends_no_step() {
+    for conditions in ["", " conditions=NamespaceContentRemaining:True:SomeResourcesRemain:5:"] {
+        let mut scenario = pod_requested();
+        for (word, line) in
+            [("pod", POD.to_owned()), ("pvc", "pvc shop/data of=shop volume=pv-1".to_owned())]
+        {
+            let in_namespaces = |namespaces: &[&str]| Observation::PerNamespace {
+                kind: fixture::kind(word),
+                namespaces: namespaces.iter().map(|it| (*it).into()).collect(),
+                message: "forbidden".into(),
+            };
+            let (kind, namespace) = (fixture::kind(word), "shop".into());
+            scenario.see(in_namespaces(&["shop"]));
+            let objects = fixture::objects(&line);
+            scenario.see(Observation::ListedIn { kind, namespace, objects });
+        }
+        scenario.applied(&format!("ns shop of=shop deleted=60{conditions}"));
+        scenario.gone("ns shop");
+        for word in ["pod", "pvc"] {
+            let (kind, namespaces) = (fixture::kind(word), vec![]);
+            scenario.see(Observation::PerNamespace { kind, namespaces, message: "no".into() });
+        }
+        let held = storage(&mut scenario);
+        assert!(matches!(held, Err(Some(UnknownReason::Hidden { .. }))), "{held:?}");
+        for step in ["pod:shop/web", CLAIM] {
+            assert_eq!(scenario.progress(step).proof, None, "{step}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads one premise of a remedy. Each read is consistent: it names no resource version, so the API server answers from its
+//! storage, and all pages of a list show the same moment.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bytes::Bytes;
+use teardown::{
+    action::Outcome,
+    api_problem::{ApiProblem, ProblemCode},
+    object::{Facts, Kind, Object, ObjectRef, Uid},
+    remedy::{Expected, List, Premise},
+};
+use tokio::time::timeout;
+
+use super::FRESH;
+use crate::cluster::{
+    convert::{self, Page, Unreadable},
+    execute, fetch,
+    interner::Interner,
+    request::{self, Answer, ApiClient},
+    text::chain,
+};
+
+/// Objects per page of a list.
+const PAGE: usize = 500;
+
+/// The result of a read.
+pub(super) enum Found {
+    /// It is as expected. An object comes with its version, and as the API server wrote it.
+    AsExpected(Option<(String, Bytes)>),
+    /// This object is not.
+    Other(ObjectRef),
+}
+
+/// Reads a premise within [`FRESH`].
+pub(super) async fn read(
+    client: &ApiClient,
+    names: &Interner,
+    premise: &Premise,
+) -> Result<Found, ApiProblem> {
+    let late = |_| Err(ProblemCode::Timeout { seconds: FRESH.as_secs() }.into());
+    timeout(FRESH, look(client, names, premise)).await.unwrap_or_else(late)
+}
+
+async fn look(
+    client: &ApiClient,
+    names: &Interner,
+    premise: &Premise,
+) -> Result<Found, ApiProblem> {
+    let Premise { object, kind, expected, changes_with_it: _ } = premise;
+    let is_so = match expected {
+        Expected::Unchanged(was) => return unchanged(client, names, was).await,
+        Expected::Only { list, known } => {
+            return only(client, names, (object, kind), *list, known).await;
+        }
+        Expected::Absent => is_absent(client, kind, object).await?,
+        Expected::NotRenewed(renewed) => {
+            // A lease that went with its Node is not renewed.
+            let lease = fetch::node_lease(client, &object.name).await?;
+            lease.is_none_or(|lease| lease.renewed == *renewed)
+        }
+        Expected::NoReadyEndpoints => {
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            fetch::ready_endpoints(client, namespace, &object.name).await? == 0
+        }
+    };
+    Ok(if is_so { Found::AsExpected(None) } else { Found::Other(object.clone()) })
+}
+
+/// Whether the API server says that there is no object of this name. 404 also says that the kind is not served, or that a
+/// proxy answered.
+async fn is_absent(
+    client: &ApiClient,
+    kind: &Kind,
+    object: &ObjectRef,
+) -> Result<bool, ApiProblem> {
+    let path = request::object_path(kind, object).ok_or(ProblemCode::NoPath)?;
+    let answer = get(client, &path, convert::metadata_media_type(kind)).await?;
+    if answer.is_success() {
+        return Ok(false);
+    }
+    match execute::of_answer(&answer, Some((kind, object))) {
+        Outcome::NotFound => Ok(true),
+        _ => Err(answer.message()),
+    }
+}
+
+/// An object that is gone is not as it was.
+async fn unchanged(
+    client: &ApiClient,
+    names: &Interner,
+    was: &Arc<Object>,
+) -> Result<Found, ApiProblem> {
+    let reference = was.reference();
+    let path = request::object_path(&was.kind, &reference).ok_or(ProblemCode::NoPath)?;
+    let answer = get(client, &path, convert::media_type(&was.kind)).await?;
+    if answer.code == 404 {
+        return Ok(Found::Other(reference));
+    }
+    let text = body(&answer)?;
+    let now = convert::object_and_version(&was.kind, text, names).map_err(|it| unreadable(&it))?;
+    Ok(match now.filter(|(now, _)| *now == **was) {
+        Some((_, version)) => Found::AsExpected(Some((version, answer.body))),
+        None => Found::Other(reference),
+    })
+}
+
+/// The first object of a list that is not among the known ones.
+async fn only(
+    client: &ApiClient,
+    names: &Interner,
+    (of, kind): (&ObjectRef, &Arc<Kind>),
+    list: List,
+    known: &BTreeSet<Uid>,
+) -> Result<Found, ApiProblem> {
+    let name = request::segment(&of.name).ok_or(ProblemCode::NoPath)?;
+    let (namespace, filter) = match list {
+        List::InNamespace => (Some(&*of.name), String::new()),
+        List::OnNode => (None, format!("&fieldSelector=spec.nodeName%3D{name}")),
+        List::OfVolume => (None, String::new()),
+    };
+    let path = request::path(kind, namespace).ok_or(ProblemCode::NoPath)?;
+    let is_its = |object: &Object| match (list, &object.facts) {
+        (List::OfVolume, Facts::Attachment(it)) => it.volume.as_deref() == Some(&*of.name),
+        _ => true,
+    };
+    let mut next = String::new();
+    loop {
+        let page = format!("{}{filter}", request::page(&path, PAGE, &next));
+        let answer = get(client, &page, convert::list_media_type(kind)).await?;
+        let page: Page<'_> = serde_json::from_str(body(&answer)?).map_err(|it| unreadable(&it))?;
+        for item in page.items.unwrap_or_default() {
+            let object = convert::object(kind, item.get(), names).map_err(|it| unreadable(&it))?;
+            if let Some(object) = object.filter(|it| is_its(it) && !known.contains(&it.uid)) {
+                return Ok(Found::Other(object.reference()));
+            }
+        }
+        if page.metadata.next.is_empty() {
+            return Ok(Found::AsExpected(None));
+        }
+        next = page.metadata.next;
+    }
+}
+
+async fn get(client: &ApiClient, path: &str, accept: &str) -> Result<Answer, ApiProblem> {
+    let sent = match request::get(path, accept) {
+        Ok(request) => request::ask(client, request, FRESH).await,
+        Err(failure) => Err(failure),
+    };
+    sent.map_err(|failure| ApiProblem::from(&failure))
+}
+
+/// The body of a success.
+fn body(answer: &Answer) -> Result<&str, ApiProblem> {
+    if !answer.is_success() {
+        return Err(answer.message());
+    }
+    std::str::from_utf8(&answer.body)
+        .map_err(|error| ProblemCode::Unreadable { why: chain(&error) }.into())
+}
+
+fn unreadable(error: &Unreadable) -> ApiProblem {
+    ProblemCode::Unreadable { why: chain(error) }.into()
+}

@@ -1,0 +1,326 @@
+//! The premises of a remedy: the objects on which its decision stands. They are read again in the moment before the request, and
+//! those that the request does not change once more after it.
+//!
+//! # Decisions
+//! - Each premise is one GET, or one consistent list with a condition on its objects. All of them have to be read in the
+//!   second before the request.
+//! - An object is compared as the index has it. A Node whose condition changed, or a workload that became ready again, is another
+//!   cause.
+//! - An object that is gone is a premise too: a program that was installed again clears its finalizer itself.
+//! - A list names the objects that a person saw. Fewer of them harm nobody; one more was in no blast radius.
+//!
+//! # Not read again
+//! - The number of silent nodes: the Nodes of a large cluster are too much for a second.
+//! - The rights and labels by which a finisher was found: they say which program it is, not whether it is there.
+//! - The owners and GitOps parents that may put something back, and more than five dependents.
+//! - Words of the kubelet's log, Events, and the conditions for which a person answered.
+//! - Kinds of which discovery did not know when the remedy was shown.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::act::{Remedy, RemedyAct};
+use crate::{
+    diagnosis::{Cause, Diagnosis},
+    index::Index,
+    object::{Facts, Kind, Node, Object, ObjectRef, ServiceRef, Uid},
+};
+
+/// The most dependents, programs or waiting objects that are read again.
+const EACH: usize = 5;
+
+/// Something that must still be so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Premise {
+    /// The object that it is about. For a list it is the object that the list belongs to.
+    pub object: ObjectRef,
+    /// The kind that is read.
+    pub kind: Arc<Kind>,
+    /// The expectation.
+    pub expected: Expected,
+    /// Whether the request is meant to change it, so that it is not read again after it.
+    pub changes_with_it: bool,
+}
+
+/// An expectation of one read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expected {
+    /// The object is exactly so.
+    Unchanged(Arc<Object>),
+    /// There is no object of this name.
+    Absent,
+    /// The lease of this node's kubelet has not been renewed since this: its time of renewal and its holder.
+    NotRenewed(Arc<str>),
+    /// No endpoint of this Service is ready.
+    NoReadyEndpoints,
+    /// A list has no other objects than these.
+    Only {
+        /// The list.
+        list: List,
+        /// The objects.
+        known: BTreeSet<Uid>,
+    },
+}
+
+/// A list of the objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Those in the namespace.
+    InNamespace,
+    /// The Pods on the node.
+    OnNode,
+    /// The attachments of the volume.
+    OfVolume,
+}
+
+impl Premise {
+    /// The object is exactly as the index has it.
+    pub fn unchanged(object: &Arc<Object>) -> Self {
+        let (kind, expected) = (object.kind.clone(), Expected::Unchanged(object.clone()));
+        Self { object: object.reference(), kind, expected, changes_with_it: false }
+    }
+
+    /// The same for an object that the request changes.
+    pub fn target(object: &Arc<Object>) -> Self {
+        Self { changes_with_it: true, ..Self::unchanged(object) }
+    }
+
+    fn only<'a>(
+        of: ObjectRef,
+        kind: Arc<Kind>,
+        list: List,
+        known: impl Iterator<Item = &'a Arc<Object>>,
+    ) -> Self {
+        let known = known.map(|object| object.uid.clone()).collect();
+        let expected = Expected::Only { list, known };
+        Self { object: of, kind, expected, changes_with_it: false }
+    }
+}
+
+impl Remedy {
+    /// The premises of the remedy; the target is the first. `None` where one of them cannot be read again for sure, so that a
+    /// person has to do it.
+    pub fn premises(&self, diagnosis: &Diagnosis, index: &Index) -> Option<Vec<Premise>> {
+        let request = self.request()?;
+        let search = Search { index };
+        let (target, mut found) = match &request.uid {
+            Some(uid) => {
+                let target = index.get(uid)?;
+                (Some(target), vec![Premise::target(target)])
+            }
+            None => {
+                let absent = search.absent(&request.object)?;
+                (None, vec![Premise { changes_with_it: true, ..absent }])
+            }
+        };
+        found.extend(search.root(diagnosis, &request.object));
+        match &self.act {
+            RemedyAct::OutOfServiceTaint { node } | RemedyAct::DeleteNode { node } => {
+                found.extend(search.silent(node)?);
+            }
+            RemedyAct::ForceDeletePod { node } => found.extend(search.node_of_pod(node)?),
+            RemedyAct::RemoveFinalizer { .. } => {
+                found.extend(search.programs(&diagnosis.cause)?);
+                found.extend(search.in_use(target?)?);
+            }
+            RemedyAct::DeleteAgain { .. } => {
+                // The garbage collector deletes them, or lets go of them, as soon as it sees the new policy.
+                let children = self.reaches.objects.iter().filter_map(|it| index.named(it));
+                found.extend(children.take(EACH).map(Premise::target));
+            }
+            RemedyAct::IgnoreWebhook { .. }
+            | RemedyAct::DeleteWebhookConfiguration
+            | RemedyAct::DeleteApiService { .. }
+            | RemedyAct::StopConversion => {
+                found.extend(search.services(&diagnosis.cause, &target?.facts));
+            }
+            RemedyAct::FinalizeNamespace | RemedyAct::RemoveSpecFinalizer { .. } => {
+                found.extend(search.content(target?));
+            }
+            RemedyAct::RecreateNamespace { namespace, .. } => {
+                let waiting = diagnosis.waiting.iter().filter_map(|it| index.get(&it.uid));
+                let inside = waiting.filter(|it| it.namespace.as_ref() == Some(namespace));
+                found.extend(inside.take(EACH).map(Premise::target));
+            }
+            _ => {}
+        }
+        let mut premises: Vec<Premise> = Vec::with_capacity(found.len());
+        for premise in found {
+            let is_same = |it: &Premise| it.object == premise.object && it.kind == premise.kind;
+            if !premises.iter().any(|it| is_same(it) && it.expected == premise.expected) {
+                premises.push(premise);
+            }
+        }
+        Some(premises)
+    }
+}
+
+/// The search for premises in the index.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    index: &'a Index,
+}
+
+impl<'a> Search<'a> {
+    /// The object where the cause sits. It may be the one that the remedy is to free.
+    fn root(self, diagnosis: &Diagnosis, target: &ObjectRef) -> Option<Premise> {
+        let root = &diagnosis.root;
+        // A cause without an object of its own has a kind as its root.
+        if root.name.is_empty() || root == target {
+            return None;
+        }
+        let Some(object) = self.index.named(root) else { return self.absent(root) };
+        let waits = diagnosis.waiting.iter().any(|it| it.uid == object.uid);
+        Some(Premise { changes_with_it: waits, ..Premise::unchanged(object) })
+    }
+
+    /// An object that is gone. `None` where its absence is not known.
+    fn absent(self, object: &ObjectRef) -> Option<Premise> {
+        let kind = self.index.kind(&object.group, &object.kind)?;
+        let namespace = object.namespace.as_deref();
+        self.index.check_visible(&kind.resource(), namespace).ok()?;
+        if self.index.named(object).is_some() {
+            return None;
+        }
+        let (object, expected) = (object.clone(), Expected::Absent);
+        Some(Premise { object, kind, expected, changes_with_it: false })
+    }
+
+    /// The object as it is, or that it is absent.
+    fn as_it_is(self, object: &ObjectRef) -> Option<Premise> {
+        self.index.named(object).map(Premise::unchanged).or_else(|| self.absent(object))
+    }
+
+    /// A node that is silent: its lease is not renewed, and no Pod has come to it.
+    fn silent(self, name: &Arc<str>) -> Option<Vec<Premise>> {
+        let node = self.index.find("", "Node", None, name)?;
+        let pods = self.index.kind("", "Pod")?;
+        let is_here = |object: &&Arc<Object>| match &object.facts {
+            Facts::Pod(pod) => pod.node.as_ref() == Some(name),
+            _ => false,
+        };
+        let here = self.index.of_resource("pods").filter(is_here);
+        let only = Premise::only(node.reference(), pods, List::OnNode, here);
+        Some(self.lease(node, name).into_iter().chain([only]).collect())
+    }
+
+    /// The node of a Pod that is forced, or that there is none.
+    fn node_of_pod(self, name: &Arc<str>) -> Option<Vec<Premise>> {
+        let reference = ObjectRef {
+            group: "".into(),
+            kind: "Node".into(),
+            namespace: None,
+            name: name.clone(),
+        };
+        let node = self.as_it_is(&reference)?;
+        let lease = self.index.named(&reference).and_then(|node| self.lease(node, name));
+        Some([node].into_iter().chain(lease).collect())
+    }
+
+    /// The lease of a silent node, if it is known.
+    fn lease(self, node: &Object, name: &Arc<str>) -> Option<Premise> {
+        if !matches!(&node.facts, Facts::Node(facts) if Node::is_silent(facts)) {
+            return None;
+        }
+        let renewed = self.index.node_lease(name)?.clone();
+        let (object, kind) = (node.reference(), node.kind.clone());
+        let expected = Expected::NotRenewed(renewed);
+        Some(Premise { object, kind, expected, changes_with_it: false })
+    }
+
+    /// The programs that clear the finalizer, or may.
+    fn programs(self, cause: &Cause) -> Option<Vec<Premise>> {
+        let programs = match cause {
+            Cause::FinisherGone { deleted, .. } => &deleted[..],
+            Cause::FinisherUnknown { possible, .. } => &possible[..],
+            Cause::FinisherNotReady { finisher, .. } | Cause::FinisherBusy { finisher, .. } => {
+                std::slice::from_ref(finisher)
+            }
+            _ => &[],
+        };
+        programs.iter().take(EACH).map(|program| self.as_it_is(program)).collect()
+    }
+
+    /// The uses of an object whose finalizer is removed.
+    fn in_use(self, object: &Arc<Object>) -> Option<Vec<Premise>> {
+        match &object.facts {
+            Facts::Node(_) => self.silent(&(*object.name).into()),
+            Facts::Volume(volume) => {
+                let claim = volume.claim.as_ref().map(|claim| ObjectRef {
+                    group: "".into(),
+                    kind: "PersistentVolumeClaim".into(),
+                    namespace: Some(claim.namespace.clone()),
+                    name: claim.name.clone(),
+                });
+                let claim = claim.and_then(|claim| self.as_it_is(&claim));
+                let attachments = self.attachments(object.reference(), &object.name);
+                Some(claim.into_iter().chain(attachments).collect())
+            }
+            Facts::Claim(claim) => {
+                let Some(volume) = &claim.volume else { return Some(Vec::new()) };
+                let volume = self.index.find("", "PersistentVolume", None, volume);
+                let attachments = volume.and_then(|it| self.attachments(it.reference(), &it.name));
+                Some(volume.map(Premise::target).into_iter().chain(attachments).collect())
+            }
+            _ => Some(Vec::new()),
+        }
+    }
+
+    /// No node has attached a volume meanwhile.
+    fn attachments(self, volume: ObjectRef, name: &str) -> Option<Premise> {
+        let kind = self.index.kind("storage.k8s.io", "VolumeAttachment")?;
+        let is_its = |object: &&Arc<Object>| match &object.facts {
+            Facts::Attachment(it) => it.volume.as_deref() == Some(name),
+            _ => false,
+        };
+        let known = self.index.of_resource("volumeattachments.storage.k8s.io").filter(is_its);
+        Some(Premise::only(volume, kind, List::OfVolume, known))
+    }
+
+    /// The Services behind a webhook or an API that does not answer, and that none of their endpoints is ready where that is
+    /// the reason.
+    fn services(self, cause: &Cause, facts: &'a Facts) -> Vec<Premise> {
+        let services: Vec<&ServiceRef> = match (facts, cause) {
+            (Facts::ApiService(api), _) => api.service.iter().collect(),
+            (Facts::Definition(definition), _) => {
+                definition.converter.iter().map(|it| &**it).collect()
+            }
+            (Facts::Webhooks(webhooks), Cause::WebhookDown { webhook, .. }) => {
+                let guards = webhooks.guards.iter().filter(|guard| guard.webhook == *webhook);
+                guards.filter_map(|guard| guard.service.as_ref()).collect()
+            }
+            _ => Vec::new(),
+        };
+        let of_service = |service: &ServiceRef| {
+            let ServiceRef { namespace, name, .. } = service;
+            let reference = ObjectRef {
+                group: "".into(),
+                kind: "Service".into(),
+                namespace: Some(namespace.clone()),
+                name: name.clone(),
+            };
+            let itself = self.as_it_is(&reference);
+            let is_down = self.index.ready_endpoints(namespace, name) == Some(0);
+            let endpoints = itself
+                .clone()
+                .filter(|_| is_down)
+                .map(|it| Premise { expected: Expected::NoReadyEndpoints, ..it });
+            itself.into_iter().chain(endpoints)
+        };
+        services.into_iter().flat_map(of_service).collect()
+    }
+
+    /// The content of a namespace, one list for each kind: nothing but what was shown, and no Pod.
+    fn content(self, namespace: &'a Object) -> Vec<Premise> {
+        let kinds = self.index.namespaced_kinds();
+        let list = |kind: Arc<Kind>| {
+            let resource = kind.resource();
+            let is_inside =
+                |object: &&Arc<Object>| object.namespace.as_deref() == Some(&*namespace.name);
+            let known = self.index.of_resource(&resource).filter(is_inside);
+            let known: Vec<&Arc<Object>> =
+                if kind.is("", "Pod") { Vec::new() } else { known.collect() };
+            Premise::only(namespace.reference(), kind, List::InNamespace, known.into_iter())
+        };
+        kinds.map(list).collect()
+    }
+}

@@ -1,0 +1,209 @@
+//! The premises of each remedy as text.
+
+use super::*;
+use crate::fetched::{Answer, Lease, Question};
+
+fn describe_premise(premise: &Premise) -> String {
+    let Premise { object, kind, expected, changes_with_it } = premise;
+    let is = match expected {
+        Expected::Unchanged(_) => "unchanged".to_owned(),
+        Expected::Absent => "absent".to_owned(),
+        Expected::NotRenewed(renewed) => format!("lease {renewed}"),
+        Expected::NoReadyEndpoints => "no ready endpoints".to_owned(),
+        Expected::Only { list, known } => {
+            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+            format!("{list:?} {}: {}", kind.resource(), known.join(" "))
+        }
+    };
+    let once = if *changes_with_it { ", once" } else { "" };
+    format!("{object} {is}{once}")
+}
+
+/// The premises of the remedy whose act has this name.
+fn premises(index: &Index, act: &str) -> Option<Vec<String>> {
+    let found = found(index);
+    let mut all = found.iter().flat_map(|(it, remedies)| remedies.iter().map(move |r| (it, r)));
+    let (diagnosis, remedy) =
+        all.find(|(_, remedy)| code(&remedy.act).split(':').next() == Some(act)).expect("a remedy");
+    let premises = remedy.premises(diagnosis, index)?;
+    Some(premises.iter().map(describe_premise).collect())
+}
+
+fn silent() -> Index {
+    let mut index = fixture::index(
+        "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+        pod shop/b node=n2
+        pvc shop/data
+        ",
+    );
+    let lease = Lease { name: "n1".into(), renewed: "08:00 n1".into() };
+    let answer = Ok(Answer::Leases(vec![lease]));
+    let fetched = Observation::Fetched { question: Question::NodeLeases, answer };
+    index.apply([fetched], fixture::now());
+    index
+}
+
+#[test]
+fn node_that_is_given_up_rests_on_its_lease_and_the_pods_that_were_listed() {
+    for act in ["outOfServiceTaint", "deleteNode"] {
+        insta::allow_duplicates! {
+            insta::assert_debug_snapshot!(premises(&silent(), act), @r#"
+            Some(
+                [
+                    "Node n1 unchanged, once",
+                    "Node n1 lease 08:00 n1",
+                    "Node n1 OnNode pods: pod:shop/a",
+                ],
+            )
+            "#);
+        }
+    }
+}
+
+#[test]
+fn force_rests_on_the_pod_its_node_and_the_lease() {
+    insta::assert_debug_snapshot!(premises(&silent(), "forceDeletePod"), @r#"
+    Some(
+        [
+            "Pod shop/a unchanged, once",
+            "Node n1 unchanged",
+            "Node n1 lease 08:00 n1",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn force_where_the_node_is_gone_rests_on_its_absence() {
+    let index = fixture::index(
+        "
+        node n1
+        pod shop/a node=n2 deleted=400 grace=30 containers=web:running
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "forceDeletePod"), @r#"
+    Some(
+        [
+            "Pod shop/a unchanged, once",
+            "Node n2 absent",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn removal_of_a_finalizer_rests_on_the_absence_of_the_program_that_was_deleted() {
+    let mut index = fixture::index(
+        "
+        ns s4
+        crd topics.queue.example defines=Topic.queue.example
+        deploy s4/queue-operator
+        Topic.queue.example s4/orders deleted=400 finalizers=queue.example/topic
+        ",
+    );
+    let operator = index.find("apps", "Deployment", Some("s4"), "queue-operator").unwrap();
+    let (kind, uid) = (operator.kind.clone(), operator.uid.clone());
+    index.apply([Observation::Deleted { kind, uid }], fixture::now());
+    insta::assert_debug_snapshot!(premises(&index, "removeFinalizer"), @r#"
+    Some(
+        [
+            "Topic s4/orders unchanged, once",
+            "Deployment s4/queue-operator absent",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn removal_of_a_volumes_finalizer_rests_on_its_claim_and_its_attachments() {
+    let index = fixture::index(
+        "
+        pv pv-1 claim=shop/data phase=Released driver=csi.example reclaim=Delete deleted=400 finalizers=external-provisioner.volume.kubernetes.io/finalizer
+        pvc shop/other
+        attachment a-2 volume=pv-2 node=n1
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "removeFinalizer"), @r#"
+    Some(
+        [
+            "PersistentVolume pv-1 unchanged, once",
+            "PersistentVolumeClaim shop/data absent",
+            "PersistentVolume pv-1 OfVolume volumeattachments.storage.k8s.io: ",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn api_that_is_switched_off_rests_on_its_service_and_on_that_nothing_answers() {
+    let mut index = fixture::index(&format!("{API_DOWN}\nsvc kube-system/metrics-server"));
+    let question =
+        Question::Endpoints { namespace: "kube-system".into(), name: "metrics-server".into() };
+    let fetched = Observation::Fetched { question, answer: Ok(Answer::Endpoints(0)) };
+    index.apply([fetched], fixture::now());
+    insta::assert_debug_snapshot!(premises(&index, "deleteApiService"), @r#"
+    Some(
+        [
+            "APIService v1beta1.metrics.k8s.io unchanged, once",
+            "Service kube-system/metrics-server unchanged",
+            "Service kube-system/metrics-server no ready endpoints",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn webhook_that_is_switched_off_rests_on_its_service() {
+    let hook = r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
+        webhook gate service=ops/gate guards=configmaps,deployments.apps
+        cm shop/c
+        svc ops/other
+    "#;
+    insta::assert_debug_snapshot!(premises(&fixture::index(hook), "ignoreWebhook"), @r#"
+    Some(
+        [
+            "ValidatingWebhookConfiguration gate unchanged, once",
+            "Service ops/gate absent",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn namespace_that_is_finished_rests_on_its_content_and_that_no_pod_is_in_it() {
+    let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
+    let index = fixture::index(&format!("{up}\npod other/a\nsecret other/b"));
+    let mut premises = premises(&index, "finalizeNamespace").unwrap();
+    let lists = premises.iter().filter(|it| it.contains("InNamespace")).count();
+    assert_eq!(lists, index.namespaced_kinds().count(), "every kind is listed");
+    premises.retain(|it| !it.ends_with(": ") || it.contains(" pods:"));
+    insta::assert_debug_snapshot!(premises, @r#"
+    [
+        "Namespace s3 unchanged, once",
+        "APIService v1beta1.metrics.k8s.io unchanged",
+        "Namespace s3 InNamespace configmaps: cm:s3/left",
+        "Namespace s3 InNamespace pods: ",
+    ]
+    "#);
+}
+
+#[test]
+fn second_delete_of_an_owner_rests_on_its_dependents() {
+    let index = fixture::index(
+        "
+        cm shop/parent deleted=400 finalizers=foregroundDeletion
+        cm shop/child owner=cm/parent deleted=400 finalizers=example.com/x
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "deleteAgain"), @r#"
+    Some(
+        [
+            "ConfigMap shop/parent unchanged, once",
+            "ConfigMap shop/child unchanged, once",
+        ],
+    )
+    "#);
+}

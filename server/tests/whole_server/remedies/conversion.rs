@@ -1,0 +1,95 @@
+//! A definition whose conversion is turned off.
+
+use std::time::Duration;
+
+use sandbox::{control_plane::ControlPlane, store::Key};
+use serde_json::json;
+use teardown::remedy::{AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
+
+use super::{Case, InTheLastMoment, delete, has, li, modify, race};
+use crate::setup::{Server, create, define};
+
+/// A definition with a conversion webhook that nobody serves, and a namespace that waits for an object of it.
+fn dead_converter(world: &mut ControlPlane) {
+    define(world, "queue.example", "topics", "Topic");
+    create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
+    let topic = json!({
+        "metadata": {"name": "orders", "namespace": "shop"},
+    });
+    create(world, "queue.example", "topics", "shop", topic);
+    modify(world, &definition(), "", |it| {
+        let mut second = it["spec"]["versions"][0].clone();
+        second["name"] = json!("v2");
+        second["storage"] = json!(false);
+        it["spec"]["versions"].as_array_mut().unwrap().push(second);
+        it["spec"]["conversion"] = json!({
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"service": {"namespace": "ops", "name": "converter", "path": "/"}},
+            },
+        });
+    });
+    world.run_until_idle();
+}
+
+fn definition() -> Key {
+    Key::new("apiextensions.k8s.io", "customresourcedefinitions", "", "topics.queue.example")
+}
+
+/// The same, and the namespace is deleted.
+fn dead_conversion(world: &mut ControlPlane) {
+    dead_converter(world);
+    delete(world, &Key::new("", "namespaces", "", "shop"));
+}
+
+fn is_stop(act: &RemedyAct) -> bool {
+    matches!(act, RemedyAct::StopConversion)
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversion_is_not_stopped_on_a_false_premise() {
+    race(
+        || dead_conversion,
+        is_stop,
+        &[Case {
+            name: "objects are stored in two versions",
+            change: |world| {
+                modify(world, &definition(), "status", |it| {
+                    it["status"]["storedVersions"] = json!(["v1", "v2"]);
+                });
+            },
+            then: InTheLastMoment::Refused,
+        }],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversion_that_was_stopped_is_shown_until_it_is_put_back() {
+    let server = Server::start(li(), dead_conversion);
+    let conversion = |server: &Server| {
+        server
+            .sandbox
+            .with(|world| world.cluster.get(&definition()).unwrap()["spec"]["conversion"].clone())
+    };
+    let before = conversion(&server);
+    let offer = server.offer(is_stop).await;
+    let id = server.confirm(&offer).await;
+    let outcome = server.outcome(&id).await;
+    assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
+    server.until("the namespace goes", |world| !has(world, "", "namespaces", "", "shop")).await;
+    let off = server.hub.switched_off().await.unwrap();
+    let [PutBack { attempt, what: SwitchedOff::Conversion, by_unwind: true, line: Some(_) }] =
+        &off[..]
+    else {
+        panic!("{off:?}")
+    };
+    let name = "topics.queue.example".to_owned();
+    let undone = server.hub.undo_remedy(attempt.id.clone(), name, "Li".into()).await;
+    let outcome = server.outcome(&undone.unwrap().unwrap()).await;
+    assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
+    assert_eq!(conversion(&server), before);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(server.hub.switched_off().await.unwrap(), []);
+}

@@ -1,0 +1,147 @@
+//! Namespaces that are finished without their controller, and created again.
+
+use std::time::Duration;
+
+use sandbox::{control_plane::ControlPlane, store::Key};
+use serde_json::json;
+use teardown::remedy::{Attempt, AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
+
+use super::{Case, InTheLastMoment, api, delete, has, incident, label, li, race};
+use crate::setup::{Server, create};
+
+/// A namespace whose API is back, while its controller does not look again.
+fn left_behind(world: &mut ControlPlane) {
+    incident("s3")(world);
+    let script = "
+        at 100s controller namespace-controller off
+        at 101s change deployments.apps kube-system/metrics-server {\"spec\": {\"replicas\": 1}}";
+    let faults = world.parse_faults(script).unwrap();
+    world.cluster.faults.extend(faults);
+}
+
+fn is_finalize(act: &RemedyAct) -> bool {
+    matches!(act, RemedyAct::FinalizeNamespace)
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_not_finished_on_a_false_premise() {
+    race(
+        || left_behind,
+        is_finalize,
+        &[
+            Case {
+                name: "the namespace has changed",
+                change: |world| label(world, &Key::new("", "namespaces", "", "s3")),
+                then: InTheLastMoment::Refused,
+            },
+            Case {
+                name: "the API has gone again",
+                change: |world| delete(world, &api()),
+                then: InTheLastMoment::Reported,
+            },
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_finished_as_a_person_asked() {
+    let server = Server::start(li(), left_behind);
+    let offer = server.offer(is_finalize).await;
+    let id = server.confirm(&offer).await;
+    let outcome = server.outcome(&id).await;
+    assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
+    assert_eq!(server.effects(), ["update namespaces/s3"]);
+    assert!(server.sandbox.with(|world| !has(world, "", "namespaces", "", "s3")));
+}
+
+fn is_recreation(act: &RemedyAct) -> bool {
+    matches!(act, RemedyAct::RecreateNamespace { .. })
+}
+
+fn make_again(world: &mut ControlPlane) {
+    create(world, "", "namespaces", "", json!({"metadata": {"name": "s4-forced"}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_not_created_again_on_a_false_premise() {
+    race(
+        || incident("s4-forced"),
+        is_recreation,
+        &[
+            Case {
+                name: "somebody else has created it",
+                change: make_again,
+                then: InTheLastMoment::Refused,
+            },
+            Case {
+                name: "what was left in it has changed",
+                change: |world| {
+                    // An object of a namespace that does not exist cannot be changed, but it can be erased.
+                    let mailbox = Key::new("mail.example", "mailboxes", "s4-forced", "sales");
+                    world.cluster.erase(&mailbox).unwrap();
+                },
+                then: InTheLastMoment::Unseen,
+            },
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_created_again_with_its_labels_and_goes_with_its_content() {
+    let server = Server::start(li(), |world| {
+        incident("s4-forced")(world);
+        label(world, &Key::new("", "namespaces", "", "s4-forced"));
+    });
+    let offer = server.offer(is_recreation).await;
+    let id = server.confirm(&offer).await;
+    let outcome = server.outcome(&id).await;
+    assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
+    assert_eq!(server.effects(), ["create namespaces/s4-forced", "delete namespaces/s4-forced"]);
+    let made = Key::new("", "namespaces", "", "s4-forced");
+    let labels = server
+        .sandbox
+        .with(|world| world.cluster.get(&made).map(|it| it["metadata"]["labels"]["moved"].clone()));
+    assert_eq!(labels, Some(json!("yes")));
+    assert_eq!(server.hub.switched_off().await.unwrap(), []);
+    let is_empty = |world: &ControlPlane| {
+        !has(world, "", "namespaces", "", "s4-forced")
+            && !has(world, "mail.example", "mailboxes", "s4-forced", "sales")
+    };
+    server.until("the namespace goes with its content", is_empty).await;
+}
+
+/// The server ends between the two requests.
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_created_again_and_not_deleted_is_shown_until_somebody_deletes_it() {
+    let server = Server::start(li(), incident("s4-forced"));
+    let offer = server.offer(is_recreation).await;
+    let faults = "on delete namespaces as=li 1x -> reset";
+    server.sandbox.with(|world| {
+        let faults = world.parse_faults(faults).unwrap();
+        world.cluster.faults.extend(faults);
+    });
+    let id = server.confirm(&offer).await;
+    let outcome = server.outcome(&id).await;
+    assert!(matches!(outcome, AttemptOutcome::Unfinished { .. }), "{outcome:?}");
+    for _ in 0..100 {
+        if !server.hub.switched_off().await.unwrap().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let off = server.hub.switched_off().await.unwrap();
+    let [PutBack { attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(_) }] =
+        &off[..]
+    else {
+        panic!("{off:?}")
+    };
+    let Attempt { id, .. } = attempt.clone();
+    let undone = server.hub.undo_remedy(id, "s4-forced".into(), "Li".into()).await;
+    server.outcome(&undone.unwrap().unwrap()).await;
+    server
+        .until("the namespace is gone", |world| !has(world, "", "namespaces", "", "s4-forced"))
+        .await;
+    assert_eq!(server.hub.switched_off().await.unwrap(), []);
+}
