@@ -13,7 +13,7 @@ mod route;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::sort::sort_places;
+use crate::sort::{sort, sort_places};
 
 /// The graph to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,7 +153,7 @@ fn in_order(graph: &Graph) -> Graph {
         .filter(|(from, to)| from != to)
         .map(|(from, to)| (at[*from], at[*to]))
         .collect();
-    edges.sort_unstable();
+    sort(&mut edges, Ord::cmp);
     edges.dedup();
     Graph { nodes: by.into_iter().map(|old| graph.nodes[old].clone()).collect(), edges }
 }

@@ -1,8 +1,9 @@
 //! The standard library's sort, compiled once for the lists of the page.
 //!
 //! # Decisions
-//! - `slice::sort_by` is compiled anew for each type and each comparison, and takes about three kilobytes of the module each
-//!   time. The lists of the page would cost more of the first load than it has left, so they share one order of places.
+//! - `slice::sort_by` and `sort_unstable` are compiled anew for each type and each comparison, and take three to ten kilobytes of
+//!   the module each time. The lists of the page would cost more of the first load than it has left, so they share one order of
+//!   places.
 
 use std::{cmp::Ordering, mem};
 

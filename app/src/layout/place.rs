@@ -4,6 +4,7 @@ use super::{
     Graph, gap,
     order::{Ordered, Slot},
 };
+use crate::sort::sort;
 
 /// How often a column is moved towards its neighbours.
 const PASSES: usize = 4;
@@ -242,7 +243,7 @@ fn median(ordered: &Ordered, lane: usize, slot: usize, y: &[f64]) -> Option<f64>
     if at.is_empty() {
         return None;
     }
-    at.sort_unstable_by(f64::total_cmp);
+    sort(&mut at, f64::total_cmp);
     let middle = at.len() / 2;
     Some(if at.len() % 2 == 1 { at[middle] } else { f64::midpoint(at[middle - 1], at[middle]) })
 }

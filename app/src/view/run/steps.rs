@@ -10,6 +10,7 @@ use teardown::{
 use super::{attention::needs_attention, current::is_moving};
 use crate::{
     navigation::address::Address,
+    sort::sort,
     state::{
         scene::{self, Records, Scene},
         subscription::Lasting,
@@ -44,7 +45,7 @@ pub fn Steps(
                 scene::steps(records).filter(|step| filter.matches(&step.object, step.state));
             let mut steps: Vec<(u8, u32, StepId)> =
                 shown.map(|step| (part(step.state), step.wave, step.id)).collect();
-            steps.sort_unstable();
+            sort(&mut steps, Ord::cmp);
             steps
         })
     });
