@@ -405,11 +405,7 @@ mod tests {
         });
         let (mailbox, mut incoming) = mpsc::channel(4);
         let (calls, receiver) = mpsc::channel(4);
-        let action = teardown::action::Action::ReadPods {
-            step: teardown::plan::StepId(0),
-            namespace: "shop".into(),
-            version: None,
-        };
+        let action = fake::read_pods_action("shop");
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
         calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
         let cluster = Cluster::of(client, "fake".into(), None);

@@ -147,14 +147,14 @@ impl CallQueue {
 
 #[cfg(test)]
 mod tests {
-    use teardown::{action::Action, plan::StepId, run::RunId};
+    use teardown::{action::Action, run::RunId};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::cluster::fake;
 
     fn queued(run: &str, namespace: &str, resource: &str) -> Queued {
-        let action =
-            Action::ReadPods { step: StepId(0), namespace: namespace.into(), version: None };
+        let action = fake::read_pods_action(namespace);
         let call = CallRequest { run: RunId::new(run), action, recall: CancellationToken::new() };
         let target = Target::new(resource);
         Queued { call, target, is_urgent: false, since: Instant::now() }
@@ -162,7 +162,7 @@ mod tests {
 
     fn name(queued: Queued) -> String {
         match queued.call.action {
-            Action::ReadPods { namespace, .. } => namespace.to_string(),
+            Action::ReadPods { target, .. } => target.object.namespace.unwrap().to_string(),
             action => panic!("{action:?}"),
         }
     }

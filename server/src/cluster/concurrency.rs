@@ -48,12 +48,7 @@ impl Target {
 
     /// The target of an action.
     pub(super) fn of(action: &Action) -> Self {
-        Self(match action {
-            Action::Delete { kind, .. }
-            | Action::Suspend { kind, .. }
-            | Action::Read { kind, .. } => kind.resource(),
-            Action::ReadPods { .. } => "persistentvolumeclaims".to_owned(),
-        })
+        Self(action.target().kind.resource())
     }
 }
 

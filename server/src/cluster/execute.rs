@@ -22,9 +22,9 @@ use std::{sync::Arc, time::Duration};
 use http::Method;
 use jiff::SignedDuration;
 use teardown::{
-    action::{Action, Outcome},
+    action::{Action, ActionTarget, Outcome},
     api_problem::ProblemCode,
-    object::{Kind, ObjectRef, Uid},
+    object::Kind,
 };
 use tokio::{
     sync::mpsc,
@@ -109,7 +109,7 @@ pub(super) async fn execute(
 }
 
 fn follows_pod_read(action: &Action) -> bool {
-    matches!(action, Action::Delete { kind, .. } if kind.is("", "PersistentVolumeClaim"))
+    matches!(action, Action::Delete { target, .. } if target.kind.is("", "PersistentVolumeClaim"))
 }
 
 async fn send_back(
@@ -165,7 +165,8 @@ async fn execute_call(
 /// Makes the API call of one action.
 async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outcome {
     match action {
-        Action::Delete { step: _, kind, object, uid, version, propagation } => {
+        Action::Delete { step: _, target, propagation } => {
+            let ActionTarget { kind, object, uid, version } = target;
             let (version, propagation) = (version.as_deref(), *propagation);
             let options = DeleteOptions { uid, version, propagation, dry_run: false };
             let Some(request) = delete(kind, object, &options) else { return no_path() };
@@ -179,11 +180,10 @@ async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outc
                 Err(failure) => of_failure(&failure),
             }
         }
-        Action::Suspend { step: _, kind, object, patch } => {
-            suspend(client, kind, object, patch).await
-        }
-        Action::Read { step: _, kind, object, uid } => read(client, kind, object, uid).await,
-        Action::ReadPods { step: _, namespace, version: _ } => {
+        Action::Suspend { step: _, target, patch } => suspend(client, target, patch).await,
+        Action::Read { step: _, target } => read(client, target).await,
+        Action::ReadPods { step: _, target } => {
+            let Some(namespace) = &target.object.namespace else { return no_path() };
             timeout(LIST, read_pods(client, names, namespace))
                 .await
                 .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
@@ -191,12 +191,8 @@ async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outc
     }
 }
 
-async fn suspend(
-    client: &ApiClient,
-    kind: &Kind,
-    object: &ObjectRef,
-    patch: &serde_json::Value,
-) -> Outcome {
+async fn suspend(client: &ApiClient, target: &ActionTarget, patch: &serde_json::Value) -> Outcome {
+    let ActionTarget { kind, object, .. } = target;
     let Some(path) = request::object_path(kind, object) else { return no_path() };
     let body = Some((request::JSON_PATCH, patch));
     let answer = match request::with_body(Method::PATCH, &path, body) {
@@ -215,7 +211,8 @@ async fn suspend(
     }
 }
 
-async fn read(client: &ApiClient, kind: &Kind, object: &ObjectRef, uid: &Uid) -> Outcome {
+async fn read(client: &ApiClient, target: &ActionTarget) -> Outcome {
+    let ActionTarget { kind, object, uid, .. } = target;
     let Some(path) = request::object_path(kind, object) else { return no_path() };
     let answer = match request::get(&path, convert::metadata_media_type(kind)) {
         Ok(request) => request::ask(client, request, CALL).await,

@@ -8,7 +8,12 @@ use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
-use teardown::api_problem::ApiProblem;
+use teardown::{
+    action::{Action, ActionTarget},
+    api_problem::ApiProblem,
+    object::{Kind, ObjectRef, Uid},
+    plan::StepId,
+};
 use tokio::sync::mpsc;
 use tower::service_fn;
 
@@ -130,4 +135,31 @@ pub(super) fn words(problem: &ApiProblem) -> String {
         ApiProblem::Quoted(text) => text.clone(),
         ApiProblem::Code(code) => format!("{code:?}"),
     }
+}
+
+/// A claim, as a call names it.
+pub(super) fn claim_target(namespace: &str, name: &str) -> ActionTarget {
+    let kind = "PersistentVolumeClaim";
+    ActionTarget {
+        kind: Kind {
+            group: "".into(),
+            kind: kind.into(),
+            version: "v1".into(),
+            plural: "persistentvolumeclaims".into(),
+            namespaced: true,
+        },
+        object: ObjectRef {
+            group: "".into(),
+            kind: kind.into(),
+            namespace: Some(namespace.into()),
+            name: name.into(),
+        },
+        uid: Uid::new("u"),
+        version: None,
+    }
+}
+
+/// The read of a namespace's Pods before a claim of it goes.
+pub(super) fn read_pods_action(namespace: &str) -> Action {
+    Action::ReadPods { step: StepId(0), target: claim_target(namespace, "data") }
 }

@@ -163,10 +163,12 @@ impl Process {
     async fn call(&mut self) -> (String, CallRequest) {
         let call = self.calls.recv().await.unwrap();
         let text = match &call.action {
-            Action::Delete { object, .. } => format!("DELETE {object}"),
-            Action::Suspend { object, .. } => format!("PATCH {object}"),
-            Action::Read { object, .. } => format!("GET {object}"),
-            Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+            Action::Delete { target, .. } => format!("DELETE {}", target.object),
+            Action::Suspend { target, .. } => format!("PATCH {}", target.object),
+            Action::Read { target, .. } => format!("GET {}", target.object),
+            Action::ReadPods { target, .. } => {
+                format!("LIST pods in {}", target.object.namespace.as_deref().unwrap_or_default())
+            }
         };
         (text, call)
     }

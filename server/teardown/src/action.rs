@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     api_problem::ApiProblem,
     object::{Kind, ObjectRef, OwnerRef, Uid},
-    plan::{Propagation, StepId},
+    plan::{Propagation, Step, StepId},
     selector::Labels,
     unit::UnitId,
 };
@@ -17,38 +17,28 @@ use crate::{
 /// One API call, on behalf of one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
-    /// DELETE of exactly this UID.
+    /// DELETE of exactly this UID, and of this version if it has one.
     Delete {
         /// The step it is for.
         step: StepId,
-        /// The object's kind, for the request's path.
-        kind: Kind,
         /// The object.
-        object: ObjectRef,
-        /// `preconditions.uid`.
-        uid: Uid,
-        /// `preconditions.resourceVersion`: the version that a read just showed, for an object that is read before.
-        version: Option<Arc<str>>,
+        target: ActionTarget,
         /// `propagationPolicy`.
         propagation: Propagation,
     },
-    /// One consistent LIST of the Pods of a namespace: no `resourceVersion`, so that it is no older than its answer.
+    /// One consistent LIST of the Pods of a claim's namespace: no `resourceVersion`, so that it is no older than its answer.
     ReadPods {
         /// The step it is for.
         step: StepId,
-        /// The namespace.
-        namespace: Arc<str>,
-        /// The version of the step's object that a read just showed, for the DELETE that follows.
-        version: Option<Arc<str>>,
+        /// The claim, at the version that a read just showed.
+        target: ActionTarget,
     },
     /// PATCH of a parent that declares objects of the plan: afterwards it makes none of them again.
     Suspend {
         /// The step it is for.
         step: StepId,
-        /// The parent's kind, for the request's path.
-        kind: Kind,
         /// The parent.
-        object: ObjectRef,
+        target: ActionTarget,
         /// A JSON patch (RFC 6902), whose `test` operations refuse it on another object or another state.
         patch: Value,
     },
@@ -57,13 +47,37 @@ pub enum Action {
     Read {
         /// The step it is for.
         step: StepId,
-        /// The object's kind, for the request's path.
-        kind: Kind,
         /// The object.
-        object: ObjectRef,
-        /// The planned UID, to distinguish it from another object of its name.
-        uid: Uid,
+        target: ActionTarget,
     },
+}
+
+/// The one object that a call is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionTarget {
+    /// Its kind, for the request's path.
+    pub kind: Kind,
+    /// Its kind, namespace and name.
+    pub object: ObjectRef,
+    /// The planned UID, which tells it from another object of its name. It is `preconditions.uid` of a DELETE.
+    pub uid: Uid,
+    /// The version that a read just showed, for an object that is read before. It is `preconditions.resourceVersion` of a
+    /// DELETE.
+    pub version: Option<Arc<str>>,
+}
+
+impl ActionTarget {
+    /// The object of a step, at any version.
+    pub fn of(step: &Step) -> Self {
+        let (kind, object, uid) = (step.kind.clone(), step.object.clone(), step.uid.clone());
+        Self { kind, object, uid, version: None }
+    }
+
+    /// The same object at a version that was read.
+    #[must_use]
+    pub fn at(self, version: Arc<str>) -> Self {
+        Self { version: Some(version), ..self }
+    }
 }
 
 impl Action {
@@ -74,6 +88,16 @@ impl Action {
             | Self::Suspend { step, .. }
             | Self::ReadPods { step, .. }
             | Self::Read { step, .. } => *step,
+        }
+    }
+
+    /// The object this call is about.
+    pub fn target(&self) -> &ActionTarget {
+        match self {
+            Self::Delete { target, .. }
+            | Self::Suspend { target, .. }
+            | Self::ReadPods { target, .. }
+            | Self::Read { target, .. } => target,
         }
     }
 }

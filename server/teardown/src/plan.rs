@@ -20,6 +20,7 @@
 mod choices;
 mod data;
 mod difference;
+mod disposition;
 mod guards;
 mod kept;
 mod order;
@@ -38,6 +39,7 @@ pub use self::{
     choices::{Choice, ChoiceError, Choices},
     data::{DataFate, Fate},
     difference::{Difference, differences},
+    disposition::Disposition,
     kept::{Kept, KeptReason, shared},
     order::GivenUp,
 };
@@ -133,7 +135,7 @@ impl Plan {
 
     /// The number of objects that go.
     pub fn deletions(&self) -> usize {
-        self.steps.iter().filter(|step| step.action != StepAction::Suspend).count()
+        self.steps.iter().filter(|step| step.disposition().is_going()).count()
     }
 
     /// The number of waves in which it is shown.
@@ -174,6 +176,15 @@ pub struct Step {
 }
 
 impl Step {
+    /// The end that the plan has for the object.
+    pub fn disposition(&self) -> Disposition {
+        match self.action {
+            StepAction::Delete { .. } => Disposition::Delete,
+            StepAction::Await => Disposition::Awaited,
+            StepAction::Suspend => Disposition::Suspended,
+        }
+    }
+
     /// Whether the object declares others and would make them again, or prune them all when it goes, so that it is suspended
     /// first.
     pub fn is_parent(&self) -> bool {
@@ -508,7 +519,7 @@ fn collects_too_much(
     let is_over = |(kind, first, phase): &(EdgeKind, &Uid, DeletionPhase), line: &[&Uid]| {
         *kind == EdgeKind::Owns
             || line.contains(first)
-            || awaited.iter().any(|(_, it, furthest_stage)| it == first && furthest_stage >= phase)
+            || awaited.iter().any(|(_, it, reached)| it == first && reached >= phase)
     };
     let mut seen = BTreeSet::from([&object.uid]);
     let mut open = vec![vec![&object.uid]];

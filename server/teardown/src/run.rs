@@ -5,11 +5,11 @@
 //! live and in replay, so that a restart after a crash always finds a known state.
 //!
 //! ```text
-//!  Waiting ── CallStarted ──► Calling ── Accepted ──► Requested ── Terminating ──► Terminating ── Gone ──► Gone
+//!  Present ── CallStarted ──► Present, a call in flight ── Accepted, Terminating ──► Accepted ── Gone ──► Gone
 //!     ▲                          │
 //!     └──────── Postponed ───────┘  if the object is in use, the call refused or throttled, or there is no answer
 //!
-//!  From any stage: CameBack if the name is used again; Skipped by a person, with every step that waits for it.
+//!  From any phase: CameBack if the name is used again; Skipped by a person, with every step that waits for it.
 //! ```
 //!
 //! # Decisions
@@ -53,7 +53,7 @@ use crate::{
     object::Uid,
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     refusal::RefusalCause,
-    relation::EdgeKind,
+    relation::{DeletionPhase, EdgeKind},
     remedy::{Attempt, AttemptOutcome},
     state::State,
 };
@@ -65,7 +65,7 @@ pub use self::{
     decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
-    progress::{Progress, Skip, Stage, Suspension},
+    progress::{Hold, Progress, StepEnd, Suspension},
 };
 
 /// The state of a run.
@@ -109,13 +109,27 @@ pub enum ReplayError {
         /// The name of the event.
         event: &'static str,
     },
-    /// It cannot follow in the stage of the step.
-    #[error("{event} cannot follow for step {step}, which is {stage:?}")]
+    /// It cannot follow in the state of the step.
+    #[error(
+        "{event} cannot follow for step {step}, which is {phase:?} with the call {call:?} and the end {end:?}"
+    )]
     ImpossibleForStep {
         /// The step.
         step: StepId,
-        /// Its stage.
-        stage: Stage,
+        /// The deletion phase of its object.
+        phase: DeletionPhase,
+        /// The call in flight.
+        call: Option<Call>,
+        /// Set when the run was finished with it although its object was not gone.
+        end: Option<StepEnd>,
+        /// The name of the event.
+        event: &'static str,
+    },
+    /// It ends the run, and a step is open.
+    #[error("{event} cannot follow while step {step} is open")]
+    OpenStep {
+        /// The step.
+        step: StepId,
         /// The name of the event.
         event: &'static str,
     },
@@ -231,7 +245,7 @@ impl Run {
     /// The suspensions of parents that are not gone, as attempts, so that they are shown and put back as what remedies
     /// switched off.
     pub fn suspensions(&self) -> impl Iterator<Item = Attempt> {
-        let steps = self.steps().filter(|(_, progress)| progress.furthest_stage() != Stage::Gone);
+        let steps = self.steps().filter(|(_, progress)| !progress.has_left());
         steps.filter_map(|(step, progress)| {
             let Suspension { was, asked, since } = progress.suspension.as_ref()?;
             let outcome = match since {
@@ -269,16 +283,7 @@ impl Run {
     }
 
     fn was_deletion_requested(&self, step: StepId) -> bool {
-        self.progress(step).is_some_and(|progress| match progress.furthest_stage() {
-            Stage::Calling(Call::Delete)
-            | Stage::Requested
-            | Stage::Terminating
-            | Stage::Gone
-            | Stage::CameBack => true,
-            Stage::Waiting | Stage::Calling(_) | Stage::Suspended | Stage::Skipped => {
-                progress.effect_unknown
-            }
-        })
+        self.progress(step).is_some_and(Progress::was_deletion_requested)
     }
 
     /// The owners of steps that were skipped before their deletion was requested. The DELETE of such an owner orphans
@@ -287,10 +292,10 @@ impl Run {
         let mut orphaning = BTreeSet::new();
         // Steps are ordered so that an owner is before its dependents.
         for (step, progress) in self.plan.steps.iter().zip(&self.steps).rev() {
-            let skip = progress.skip.as_ref();
             let is_untouched =
-                progress.requested.is_none() && skip.is_some_and(|skip| skip.at == Stage::Waiting);
-            if is_untouched || orphaning.contains(&step.id) {
+                progress.requested.is_none() && progress.phase == DeletionPhase::Present;
+            let was_skipped = progress.skipped_by().is_some();
+            if was_skipped && is_untouched || orphaning.contains(&step.id) {
                 let owns = step.after.iter().filter(|blocker| blocker.has(EdgeKind::Owns));
                 orphaning.extend(owns.map(|blocker| blocker.step));
             }
@@ -301,24 +306,25 @@ impl Run {
     /// The state that a page shows for a step, as far as the run knows it.
     pub fn shown(&self, step: &Step) -> State {
         let Some(progress) = self.progress(step.id) else { return State::Unknown };
-        match (&progress.stage, &progress.problem) {
-            (Stage::Gone, _) => State::Gone,
-            (Stage::Suspended, _) => State::Kept,
-            (Stage::Skipped, _) => State::Skipped,
-            (Stage::CameBack, _) => State::CameBack,
-            (Stage::Waiting, Some(StepProblem::Refused { .. })) => State::Refused,
-            (
-                Stage::Waiting | Stage::Requested | Stage::Terminating,
-                Some(StepProblem::Unknown { .. }),
-            ) => State::Unknown,
-            (_, Some(StepProblem::Late { .. })) if progress.overdue == Overdue::Stuck => {
+        match &progress.end {
+            Some(StepEnd::Suspended) => return State::Kept,
+            Some(StepEnd::Skipped { .. }) => return State::Skipped,
+            None if progress.has_come_back() => return State::CameBack,
+            None if progress.has_left() => return State::Gone,
+            None => {}
+        }
+        match (&progress.hold.problem, progress.call) {
+            (Some(StepProblem::Refused { .. }), None) => State::Refused,
+            (Some(StepProblem::Unknown { .. }), None) => State::Unknown,
+            (Some(StepProblem::Late { .. }), _) if progress.hold.overdue == Overdue::Stuck => {
                 State::Stuck
             }
-            (_, Some(StepProblem::Late { .. })) => State::Slow,
-            (Stage::Calling(Call::Delete) | Stage::Requested, _) => State::Requested,
-            (Stage::Terminating, _) => State::Terminating,
-            (Stage::Waiting | Stage::Calling(_), _) if self.state.is_ended() => State::Present,
-            (Stage::Waiting | Stage::Calling(_), _) => State::Waiting,
+            (Some(StepProblem::Late { .. }), _) => State::Slow,
+            _ if progress.terminating.is_some() => State::Terminating,
+            (_, Some(Call::Delete)) => State::Requested,
+            _ if progress.phase == DeletionPhase::Accepted => State::Requested,
+            _ if self.state.is_ended() => State::Present,
+            _ => State::Waiting,
         }
     }
 
@@ -326,11 +332,11 @@ impl Run {
     /// does another try at the same call: the entry of a refusal counts them.
     ///
     /// # Errors
-    /// [`ReplayError`] if the event names a step that the plan does not have, or cannot follow in the state of the run or the
-    /// stage of the step. The run is then as before.
+    /// [`ReplayError`] if the event names a step that the plan does not have, or cannot follow in the state of the run or of
+    /// the step. The run is then as before.
     pub fn apply(&mut self, at: Timestamp, event: &RunEvent) -> Result<(), ReplayError> {
         self.check_possible(event)?;
-        let known = event.step().and_then(|step| self.progress(step)?.problem.clone());
+        let known = event.step().and_then(|step| self.progress(step)?.hold.problem.clone());
         self.take(at, event);
         if let (RunEvent::Accepted { .. }, Some(StepProblem::Refused { message, .. })) =
             (event, &known)
@@ -361,13 +367,27 @@ impl Run {
             let (state, event) = (self.state, event.name());
             return Err(ReplayError::ImpossibleForRun { state, event });
         }
-        let Some(step) = event.step() else { return Ok(()) };
+        let Some(step) = event.step() else { return self.check_end(event) };
         let progress = self.progress(step).ok_or(ReplayError::UnknownStep(step))?;
         if !progress.allows(event) {
-            let (stage, event) = (progress.stage, event.name());
-            return Err(ReplayError::ImpossibleForStep { step, stage, event });
+            let (phase, call, end) = (progress.phase, progress.call, progress.end.clone());
+            let event = event.name();
+            return Err(ReplayError::ImpossibleForStep { step, phase, call, end, event });
         }
         Ok(())
+    }
+
+    /// Checks that the run is not ended over a step that is open, or over a call in flight.
+    fn check_end(&self, event: &RunEvent) -> Result<(), ReplayError> {
+        let is_open = |progress: &Progress| match event {
+            RunEvent::Finished => !progress.is_settled(),
+            RunEvent::Stopped => progress.call.is_some(),
+            _ => false,
+        };
+        match self.steps().find(|(_, progress)| is_open(progress)) {
+            Some((step, _)) => Err(ReplayError::OpenStep { step: step.id, event: event.name() }),
+            None => Ok(()),
+        }
     }
 
     /// Brings the event log's entry of a step's refusal up to date.
@@ -384,7 +404,7 @@ impl Run {
 
     /// Lets every step that was refused for this cause be retried at once: a call that it refused was accepted.
     fn retry_refused_by(&mut self, cause: RefusalCause<'_>) {
-        let is_refused_by_it = |progress: &&mut Progress| match &progress.problem {
+        let is_refused_by_it = |progress: &&mut Progress| match &progress.hold.problem {
             Some(StepProblem::Refused { message, .. }) => RefusalCause::of(message) == cause,
             _ => false,
         };
@@ -471,7 +491,7 @@ impl Run {
             | RunEvent::Recalled { .. }
             | RunEvent::BecameKnown { .. } => None,
             RunEvent::Postponed { step, .. } | RunEvent::RefusedAgain { step, .. } => {
-                problem(step, self.progress(*step)?.problem.clone()?)
+                problem(step, self.progress(*step)?.hold.problem.clone()?)
             }
             RunEvent::BecameUnknown { step, reason } => {
                 problem(step, StepProblem::Unknown { reason: reason.clone() })
@@ -513,23 +533,18 @@ impl Run {
             [0; 5];
         for (step, progress) in self.steps() {
             let was_requested = progress.requested.is_some() || taken.contains(&step.id);
-            if step.action == StepAction::Suspend {
+            if !step.disposition().is_going() {
                 continue;
             }
-            *match progress.furthest_stage() {
-                Stage::Gone | Stage::CameBack => &mut gone,
-                Stage::Requested => &mut requested,
-                Stage::Terminating if was_requested => &mut requested,
-                Stage::Terminating => &mut already_terminating,
-                Stage::Waiting | Stage::Calling(_) | Stage::Suspended | Stage::Skipped => {
-                    if progress.effect_unknown {
-                        &mut effect_unknown
-                    } else if taken.contains(&step.id) {
-                        &mut requested
-                    } else {
-                        &mut untouched
-                    }
+            *match progress.phase {
+                DeletionPhase::Gone | DeletionPhase::PodsGone => &mut gone,
+                DeletionPhase::Accepted if was_requested || progress.terminating.is_none() => {
+                    &mut requested
                 }
+                DeletionPhase::Accepted => &mut already_terminating,
+                DeletionPhase::Present if progress.effect_unknown => &mut effect_unknown,
+                DeletionPhase::Present if taken.contains(&step.id) => &mut requested,
+                DeletionPhase::Present => &mut untouched,
             } += 1;
         }
         FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use server::hub::{CallRequest, Incoming};
 use teardown::{
-    action::{Action, Outcome},
+    action::{Action, ActionTarget, Outcome},
     object::Kind,
     observation::{HiddenCause, Observation},
     plan::{Plan, Propagation, StepAction, StepId},
@@ -75,9 +75,9 @@ pub(crate) async fn relay(
     let mut is_next = false;
     while let Some(mut order) = from.recv().await {
         if mutant == Some(Mutant::NoVersion)
-            && let Action::Delete { version, .. } = &mut order.action
+            && let Action::Delete { target, .. } = &mut order.action
         {
-            *version = None;
+            target.version = None;
         }
         let is_first = !std::mem::replace(&mut is_next, true);
         if !is_first && mutant == Some(Mutant::NoFurtherStep) {
@@ -136,10 +136,12 @@ fn kept_claims(plan: &Plan) -> Vec<Action> {
     let kept = plan.kept.iter().filter(|kept| kept.object.kind == kind.kind);
     let actions = kept.map(|kept| Action::Delete {
         step: StepId(0),
-        kind: kind.clone(),
-        object: kept.object.clone(),
-        uid: kept.uid.clone(),
-        version: None,
+        target: ActionTarget {
+            kind: kind.clone(),
+            object: kept.object.clone(),
+            uid: kept.uid.clone(),
+            version: None,
+        },
         propagation: Propagation::Background,
     });
     actions.collect()
@@ -150,10 +152,7 @@ fn all(plan: &Plan) -> Vec<Action> {
     let actions =
         steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
             step: step.id,
-            kind: step.kind.clone(),
-            object: step.object.clone(),
-            uid: step.uid.clone(),
-            version: None,
+            target: ActionTarget::of(step),
             propagation: Propagation::Background,
         });
     actions.collect()

@@ -7,6 +7,7 @@ use std::sync::{
 
 use teardown::{
     api_problem::ProblemCode,
+    object::{ObjectRef, Uid},
     plan::{Propagation, StepId},
     run::RunId,
 };
@@ -24,31 +25,24 @@ fn kind(group: &str, kind: &str, plural: &str, namespaced: bool) -> Kind {
     }
 }
 
-fn deployment() -> (Kind, ObjectRef, Uid) {
+fn deployment() -> ActionTarget {
     let object = ObjectRef {
         group: "apps".into(),
         kind: "Deployment".into(),
         namespace: Some("shop".into()),
         name: "web".into(),
     };
-    (kind("apps", "Deployment", "deployments", true), object, Uid::new("u-1"))
+    let kind = kind("apps", "Deployment", "deployments", true);
+    ActionTarget { kind, object, uid: Uid::new("u-1"), version: None }
 }
 
 fn delete_action() -> Action {
-    let (kind, object, uid) = deployment();
-    Action::Delete {
-        step: StepId(1),
-        kind,
-        object,
-        uid,
-        version: None,
-        propagation: Propagation::Background,
-    }
+    let (step, propagation) = (StepId(1), Propagation::Background);
+    Action::Delete { step, target: deployment(), propagation }
 }
 
 fn read_action() -> Action {
-    let (kind, object, uid) = deployment();
-    Action::Read { step: StepId(1), kind, object, uid }
+    Action::Read { step: StepId(1), target: deployment() }
 }
 
 async fn answered(action: Action, code: u16, body: &str) -> Outcome {
@@ -81,9 +75,8 @@ async fn delete_sends_uid_and_propagation_policy() {
 #[tokio::test]
 async fn delete_carries_the_version_that_was_read() {
     let (client, log) = fake::client(|_| now(200, "{}"));
-    let (kind, object, uid) = deployment();
-    let (step, version, propagation) = (StepId(0), Some("17".into()), Propagation::Background);
-    let action = Action::Delete { step, kind, object, uid, version, propagation };
+    let (step, propagation) = (StepId(0), Propagation::Background);
+    let action = Action::Delete { step, target: deployment().at("17".into()), propagation };
     call_api(&client, &Interner::default(), &action).await;
     let body = log.lock().unwrap()[0].body.clone();
     assert!(body.contains(r#""preconditions":{"resourceVersion":"17","uid":"u-1"}"#), "{body}");
@@ -93,10 +86,9 @@ async fn delete_carries_the_version_that_was_read() {
 #[tokio::test]
 async fn delete_accepts_only_metadata_for_a_secret() {
     let (client, log) = fake::client(|_| now(200, "{}"));
-    let (_, object, uid) = deployment();
-    let kind = kind("", "Secret", "secrets", true);
-    let (step, version, propagation) = (StepId(0), None, Propagation::Background);
-    let action = Action::Delete { step, kind, object, uid, version, propagation };
+    let target = ActionTarget { kind: kind("", "Secret", "secrets", true), ..deployment() };
+    let (step, propagation) = (StepId(0), Propagation::Background);
+    let action = Action::Delete { step, target, propagation };
     call_api(&client, &Interner::default(), &action).await;
     assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
 }
@@ -106,15 +98,17 @@ async fn name_with_special_characters_is_escaped_and_an_impossible_one_is_not_se
     let (client, log) = fake::client(|_| now(200, "{}"));
     let delete = |name: &str| Action::Delete {
         step: StepId(0),
-        kind: kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false),
-        object: ObjectRef {
-            group: "".into(),
-            kind: "ClusterRole".into(),
-            namespace: None,
-            name: name.into(),
+        target: ActionTarget {
+            kind: kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false),
+            object: ObjectRef {
+                group: "".into(),
+                kind: "ClusterRole".into(),
+                namespace: None,
+                name: name.into(),
+            },
+            uid: Uid::new("u"),
+            version: None,
         },
-        uid: Uid::new("u"),
-        version: None,
         propagation: Propagation::Orphan,
     };
     assert_eq!(
@@ -260,7 +254,7 @@ async fn timeout_or_broken_connection_is_unanswered() {
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
     );
     assert_eq!(began.elapsed(), CALL);
-    let pods = Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
+    let pods = fake::read_pods_action("shop");
     assert_eq!(
         call_api(&client, &Interner::default(), &pods).await,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
@@ -316,7 +310,7 @@ async fn read_of_pods_takes_all_pages_without_a_resource_version() {
         Some("t%2F1%3D") => now(200, page("b", "")),
         Some(other) => now(400, other),
     });
-    let action = Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
+    let action = fake::read_pods_action("shop");
     let Outcome::Pods(pods) = call_api(&client, &Interner::default(), &action).await else {
         panic!()
     };
@@ -330,7 +324,7 @@ async fn read_of_pods_takes_all_pages_without_a_resource_version() {
 
 #[tokio::test]
 async fn incomplete_read_of_pods_reports_no_pods() {
-    let action = || Action::ReadPods { step: StepId(0), namespace: "shop".into(), version: None };
+    let action = || fake::read_pods_action("shop");
     let unreadable =
         r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{"volumes":7}}]}"#;
     assert!(matches!(answered(action(), 200, unreadable).await, Outcome::Unknown { .. }));
@@ -432,15 +426,7 @@ async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
     let claim = |name: &str| {
         let action = Action::Delete {
             step: StepId(1),
-            kind: kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true),
-            object: ObjectRef {
-                group: "".into(),
-                kind: "PersistentVolumeClaim".into(),
-                namespace: Some("shop".into()),
-                name: name.into(),
-            },
-            uid: Uid::new("u"),
-            version: None,
+            target: fake::claim_target("shop", name),
             propagation: Propagation::Background,
         };
         CallRequest { action, ..call_request() }
@@ -454,8 +440,7 @@ async fn delete_of_a_claim_is_sent_first_and_recalled_if_its_read_is_old() {
         let Some(Incoming::CallCompleted { action, outcome, .. }) = incoming.recv().await else {
             panic!("not an answer")
         };
-        let Action::Delete { object, .. } = action else { panic!("not a DELETE") };
-        outcomes.push((object.name.to_string(), outcome));
+        outcomes.push((action.target().object.name.to_string(), outcome));
     }
     outcomes.sort_by(|a, b| a.0.cmp(&b.0));
     let expected =
@@ -530,10 +515,9 @@ async fn recalled_call_in_the_queue_is_not_sent() {
 }
 
 fn claim_delete_request() -> CallRequest {
-    let (_, object, uid) = deployment();
     let kind = kind("", "PersistentVolumeClaim", "persistentvolumeclaims", true);
-    let propagation = Propagation::Background;
-    let action = Action::Delete { step: StepId(2), kind, object, uid, version: None, propagation };
+    let (target, propagation) = (ActionTarget { kind, ..deployment() }, Propagation::Background);
+    let action = Action::Delete { step: StepId(2), target, propagation };
     CallRequest { action, ..call_request() }
 }
 

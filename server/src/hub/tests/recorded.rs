@@ -187,7 +187,14 @@ fn record_all(disk: &Disk, version: u32) {
     let steps: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
     let [one, two, three, four] = steps[..4] else { panic!("{steps:?}") };
     let ends = [
-        ("finished", events(version, one, [two, three, four]), vec![RunEvent::Finished]),
+        (
+            "finished",
+            events(version, one, [two, three, four]),
+            vec![
+                RunEvent::Gone { step: two, proof: Proof::OtherUid, unconfirmed: false },
+                RunEvent::Finished,
+            ],
+        ),
         ("open", events(version, two, [one, four, three]), vec![]),
         ("stopped", vec![RunEvent::Stopping { by: "Li".into() }], vec![RunEvent::Stopped]),
     ];

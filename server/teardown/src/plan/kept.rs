@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::choices::Choices;
+use super::{choices::Choices, disposition::Disposition};
 use crate::{
     declaration::is_parent,
     graph::Graph,
@@ -175,6 +175,25 @@ fn kept_from_the_start(
 }
 
 impl KeptReason {
+    /// The end that a plan has for an object that has no step for this reason.
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Access | Self::MadeByCluster => Disposition::GoesAlong,
+            Self::RetainedVolume => Disposition::LeftBehind,
+            Self::UsedBy { .. }
+            | Self::NeededBy { .. }
+            | Self::RecycledVolume
+            | Self::Protected
+            | Self::Unclaimed
+            | Self::LeftOut
+            | Self::OtherNamespace
+            | Self::KeptData
+            | Self::KeepAnnotation { .. }
+            | Self::HiddenController { .. }
+            | Self::HiddenUsers { .. } => Disposition::Kept,
+        }
+    }
+
     /// Whether a person or an annotation chose to keep the object.
     pub fn is_chosen(&self) -> bool {
         matches!(
@@ -485,13 +504,11 @@ fn users(
     unit: &Unit,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid, edge: &Edge| match kept.get(first) {
-        // Such an object goes with its namespace and must not keep it.
-        Some(KeptReason::Access) => false,
-        // Once it is Released, it needs neither its class nor its driver: its data stays in its place.
-        Some(KeptReason::RetainedVolume) => edge.kind != EdgeKind::Provisions,
-        // The content of a snapshot that goes.
-        Some(KeptReason::MadeByCluster) => false,
+    let staying = |first: &Uid, edge: &Edge| match kept.get(first).map(KeptReason::disposition) {
+        // Access to a namespace must not keep the namespace.
+        Some(disposition) if disposition.is_going() => false,
+        // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.
+        Some(Disposition::LeftBehind) => edge.kind != EdgeKind::Provisions,
         Some(_) => true,
         None => !unit.members.contains(first),
     };

@@ -9,7 +9,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Object, Phase, Pod, Uid},
-    plan::{Plan, Step, StepAction},
+    plan::{Disposition, Plan, Step},
 };
 
 /// A plan, and the cluster at the moment of the checks.
@@ -40,13 +40,13 @@ impl<'a> Subject<'a> {
     /// The steps whose objects exist and go, with the objects.
     pub(super) fn objects(&self) -> impl Iterator<Item = (&'a Step, &'a Arc<Object>)> + use<'a> {
         let index = self.case.index;
-        let going = self.plan.steps.iter().filter(|step| step.action != StepAction::Suspend);
+        let going = self.plan.steps.iter().filter(|step| step.disposition().is_going());
         going.filter_map(move |step| Some((step, index.get(&step.uid)?)))
     }
 
     /// The objects that the run deletes by a call of its own.
     pub(super) fn deleted(&self) -> impl Iterator<Item = (&'a Step, &'a Arc<Object>)> + use<'a> {
-        self.objects().filter(|(step, _)| matches!(step.action, StepAction::Delete { .. }))
+        self.objects().filter(|(step, _)| step.disposition() == Disposition::Delete)
     }
 
     /// The Pods that a kubelet still has to end. One that ran to completion is removed from the API at once

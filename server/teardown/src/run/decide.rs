@@ -7,6 +7,7 @@ mod late_objects;
 mod parent;
 mod ready;
 mod refusal;
+mod sequence;
 mod unplanned;
 mod waiting;
 
@@ -23,11 +24,9 @@ use self::{
     refusal::{BackendsChanged, earliest_try},
 };
 pub use self::{unplanned::Unplanned, waiting::PodsLeft};
-use super::{
-    Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, Stage, StepProblem,
-};
+use super::{Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, StepProblem};
 use crate::{
-    action::{Action, Outcome},
+    action::{Action, ActionTarget, Outcome},
     deadlines::{Deadlines, Overdue},
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
@@ -100,41 +99,6 @@ impl Decision {
 
     fn event(event: RunEvent) -> Self {
         Self { events: vec![event], actions: Vec::new() }
-    }
-
-    fn add_call(&mut self, step: &Step, call: Call, propagation: Propagation) {
-        self.add_versioned_call(step, call, propagation, None);
-    }
-
-    fn add_versioned_call(
-        &mut self,
-        step: &Step,
-        call: Call,
-        propagation: Propagation,
-        version: Option<Arc<str>>,
-    ) {
-        let (id, object) = (step.id, step.object.clone());
-        let action = match call {
-            Call::ReadPods => {
-                let namespace = object.namespace.unwrap_or_default();
-                Action::ReadPods { step: id, namespace, version }
-            }
-            Call::Read => {
-                Action::Read { step: id, kind: step.kind.clone(), object, uid: step.uid.clone() }
-            }
-            Call::Delete => Action::Delete {
-                step: id,
-                kind: step.kind.clone(),
-                object,
-                uid: step.uid.clone(),
-                version,
-                propagation,
-            },
-            // It has a patch of its own (`parent.rs`).
-            Call::Suspend => return,
-        };
-        self.events.push(RunEvent::CallStarted { step: id, call });
-        self.actions.push(action);
     }
 }
 
@@ -222,9 +186,9 @@ impl Run {
         by: String,
     ) -> Result<Decision, CommandError> {
         let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
-        let pods = match &progress.problem {
+        let pods = match &progress.hold.problem {
             Some(problem @ StepProblem::Unknown { reason })
-                if progress.stage == Stage::Waiting && reason.can_be_taken_on() =>
+                if progress.is_waiting() && reason.can_be_taken_on() =>
             {
                 problem.unconfirmed()
             }
@@ -241,15 +205,14 @@ impl Run {
     /// skipped together with its claim, because the claim decides over the data.
     fn skip(&self, step: StepId, by: &str, index: &Index) -> Result<Decision, CommandError> {
         let progress = self.progress(step).ok_or(CommandError::UnknownStep(step))?;
-        let is_late = progress.is_settled() || matches!(progress.stage, Stage::Calling(_));
+        let is_late = progress.is_settled() || progress.call.is_some();
         let taken = self.taken();
         let is_collected = |id: StepId| {
             let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
                 return false;
             };
             // A step whose own request was refused can still be skipped.
-            let was_never_requested =
-                progress.stage == Stage::Waiting && progress.requested.is_none();
+            let was_never_requested = progress.is_waiting() && progress.requested.is_none();
             was_never_requested && step.action != StepAction::Await && taken.contains(&id)
         };
         if is_late || is_collected(step) {
@@ -257,16 +220,16 @@ impl Run {
         }
         let mut skip = vec![step];
         for claim in self.claims_of(step) {
-            match self.progress(claim).map(|progress| progress.stage) {
-                Some(Stage::Waiting) if !is_collected(claim) => skip.push(claim),
-                Some(Stage::Gone | Stage::Skipped | Stage::CameBack) => {}
+            match self.progress(claim) {
+                Some(progress) if progress.is_waiting() && !is_collected(claim) => skip.push(claim),
+                Some(progress) if !progress.is_open() => {}
                 _ => return Err(CommandError::TooLate(step)),
             }
         }
         for (behind, progress) in self.steps() {
             let waits = skip.iter().any(|step| self.depends_on(behind, *step, index));
             let is_new = !skip.contains(&behind.id);
-            if waits && is_new && progress.stage == Stage::Waiting {
+            if waits && is_new && progress.is_waiting() {
                 skip.push(behind.id);
             }
         }
@@ -287,11 +250,8 @@ impl Run {
     fn propagation(&self, step: &Step, index: &Index) -> Propagation {
         let stays = |uid: &Uid| index.get(uid).is_some_and(|object| object.deletion.is_none());
         let owns_skipped_object = || {
-            self.skipped().any(|(it, progress)| {
-                progress.stage == Stage::Skipped
-                    && it.id != step.id
-                    && stays(&it.uid)
-                    && index.descends(&it.uid, &step.uid)
+            self.skipped().any(|(it, _)| {
+                it.id != step.id && stays(&it.uid) && index.descends(&it.uid, &step.uid)
             })
         };
         match step.action {
@@ -311,7 +271,7 @@ impl Run {
         self.steps()
             .filter(|(_, progress)| !progress.is_settled())
             .flat_map(|(step, progress)| {
-                let again = progress.retry_window.as_ref().map(|span| span.end);
+                let again = progress.hold.retry_window.as_ref().map(|span| span.end);
                 let [lag, applied] = self.parent_deadlines(step, progress);
                 [again, earliest_try(progress), self.overdue_at(step, progress), lag, applied]
             })
@@ -324,7 +284,7 @@ impl Run {
         let deadlines = Deadlines::of(&step.kind, progress.grace);
         let since =
             progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
-        match progress.overdue {
+        match progress.hold.overdue {
             Overdue::No => since.checked_add(deadlines.slow).ok(),
             Overdue::Slow => since.checked_add(deadlines.stuck).ok(),
             Overdue::Stuck => None,
@@ -348,11 +308,11 @@ impl Run {
         }
         let mut decision = context.decision;
         if decision.is_empty() {
-            let is_open = self.steps.iter().any(Progress::is_open);
+            let is_awaited = self.steps.iter().any(Progress::prevents_stop);
             let end = if self.steps.iter().all(Progress::is_settled) {
                 Some(RunEvent::Finished)
             } else {
-                (self.state == RunState::Stopping && !is_open).then_some(RunEvent::Stopped)
+                (self.state == RunState::Stopping && !is_awaited).then_some(RunEvent::Stopped)
             };
             if let Some(end) = end {
                 decision.events.extend(kept_data::check(&self.plan, index));
@@ -370,25 +330,26 @@ impl Run {
             None if step.action == StepAction::Suspend => None,
             None => context.index.named(&step.object),
         };
-        match (progress.stage, again) {
-            (Stage::Skipped | Stage::Suspended, _) | (Stage::Gone, None) => return,
+        match again {
+            _ if progress.end.is_some() => return,
             // The object stays as long as one that re-creates or needs it.
-            (Stage::CameBack, Some(_)) => {
+            Some(_) if progress.has_come_back() => {
                 if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
                     let by = by.to_owned();
                     context.decision.events.push(RunEvent::Skipped { step: step.id, by });
                 }
                 return;
             }
-            (Stage::CameBack, None) => {
-                let event = gone(step, Proof::OtherUid, context.index);
-                return context.decision.events.push(event);
-            }
-            (_, Some(object)) => {
+            Some(object) => {
                 let uid = object.uid.clone();
                 return context.decision.events.push(RunEvent::CameBack { step: step.id, uid });
             }
-            (_, None) => {}
+            None if progress.has_come_back() => {
+                let event = gone(step, Proof::OtherUid, context.index);
+                return context.decision.events.push(event);
+            }
+            None if progress.is_gone() => return,
+            None => {}
         }
         match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
             Presence::Gone => {
@@ -410,7 +371,7 @@ impl Run {
         progress: &Progress,
         context: &mut ReconcileContext<'_>,
     ) {
-        if progress.stage == Stage::Requested {
+        if progress.phase == DeletionPhase::Accepted && progress.terminating.is_none() {
             context.note_visible_again(step, progress);
             // The DELETE was accepted, but the watch has not shown the object as terminating. Only the time limits
             // apply.
@@ -419,7 +380,7 @@ impl Run {
             }
             return;
         }
-        if progress.stage != Stage::Waiting {
+        if !progress.is_waiting() {
             return;
         }
         // The step in front of it was skipped while its own call was in flight.
@@ -435,11 +396,7 @@ impl Run {
             return;
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
-            return context.decision.add_call(
-                step,
-                Call::Read,
-                self.propagation(step, context.index),
-            );
+            return self.call(step, Call::Read, ActionTarget::of(step), context);
         }
         if self.state != RunState::Running {
             return;
@@ -451,10 +408,7 @@ impl Run {
             return context.decision.events.push(RunEvent::StaysSuspended { step: step.id });
         }
         let free = self.check_ready(step, context);
-        if free.is_ok()
-            && progress.attempts == 0
-            && matches!(progress.problem, Some(StepProblem::Unknown { .. }))
-        {
+        if free.is_ok() && progress.hold.attempts == 0 && progress.hold.is_unknown() {
             context.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
         match free {
@@ -465,18 +419,14 @@ impl Run {
                     context.note_overdue(step, progress, since, &step.finalizers);
                 }
             }
-            Ok(true) => {
-                let is_read = progress.effect_unknown || step.is_read_first();
-                let call = if is_read { Call::Read } else { Call::Delete };
-                context.decision.add_call(step, call, self.propagation(step, context.index));
-            }
+            Ok(true) => self.begin_sequence(step, progress, context),
         }
     }
 
     fn prerequisite_skipped_by(&self, step: &Step, index: &Index) -> Option<&str> {
         self.skipped().find_map(|(first, progress)| {
-            let skip = progress.skip.as_ref()?;
-            self.depends_on(step, first.id, index).then_some(skip.by.as_str())
+            let by = progress.skipped_by()?;
+            self.depends_on(step, first.id, index).then_some(by)
         })
     }
 
@@ -520,7 +470,7 @@ impl<'a> ReconcileContext<'a> {
 
 impl ReconcileContext<'_> {
     fn note_unknown(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
-        let known = matches!(&progress.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
+        let known = matches!(&progress.hold.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
         if !known {
             self.decision.events.push(RunEvent::BecameUnknown { step: step.id, reason });
         }
@@ -528,7 +478,7 @@ impl ReconcileContext<'_> {
 
     /// Records that the state of a requested deletion is known again.
     fn note_visible_again(&mut self, step: &Step, progress: &Progress) {
-        if matches!(progress.problem, Some(StepProblem::Unknown { .. })) {
+        if progress.hold.is_unknown() {
             self.decision.events.push(RunEvent::BecameKnown { step: step.id });
         }
     }
@@ -541,7 +491,7 @@ impl ReconcileContext<'_> {
         deletion: Deletion,
     ) {
         let since = deletion.accepted();
-        if progress.stage == Stage::Terminating {
+        if progress.terminating.is_some() {
             self.note_visible_again(step, progress);
             let finalizers: Vec<String> =
                 object.finalizers.iter().map(ToString::to_string).collect();
@@ -568,7 +518,7 @@ impl ReconcileContext<'_> {
         }
         let overdue =
             Deadlines::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
-        if overdue > progress.overdue {
+        if overdue > progress.hold.overdue {
             let (step, stuck, finalizers) =
                 (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
             self.decision.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
@@ -579,10 +529,10 @@ impl ReconcileContext<'_> {
 /// Whether the step is postponed. It no longer is once the index shows that the cause is over: none of the Pods that it waits
 /// for is left, nor the object that uses it.
 fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
-    let Some(span) = progress.retry_window.as_ref().filter(|span| span.contains(&now)) else {
+    let Some(span) = progress.hold.retry_window.as_ref().filter(|span| span.contains(&now)) else {
         return false;
     };
-    let is_over = match &progress.problem {
+    let is_over = match &progress.hold.problem {
         Some(StepProblem::InUse { pods }) => pods.iter().all(|pod| index.named(pod).is_none()),
         Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => {
             index.named(by).is_none()

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepProblem;
 use crate::{
+    action::Action,
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
     plan::StepId,
@@ -184,14 +185,26 @@ pub enum RunEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Call {
-    /// A consistent read of the namespace's Pods.
-    ReadPods,
     /// A consistent read of the object.
     Read,
+    /// A consistent read of the namespace's Pods.
+    ReadPods,
     /// The DELETE.
     Delete,
     /// The PATCH that suspends a parent.
     Suspend,
+}
+
+impl Call {
+    /// The kind of call that an action is.
+    pub(super) fn of(action: &Action) -> Self {
+        match action {
+            Action::Read { .. } => Self::Read,
+            Action::ReadPods { .. } => Self::ReadPods,
+            Action::Delete { .. } => Self::Delete,
+            Action::Suspend { .. } => Self::Suspend,
+        }
+    }
 }
 
 impl RunEvent {

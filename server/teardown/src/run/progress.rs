@@ -1,43 +1,40 @@
 //! The progress of one step of a run.
 
-use std::{collections::BTreeSet, ops::Range};
+mod hold;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::{Call, Refusals, RunEvent, StepProblem};
+pub use self::hold::Hold;
+use super::{Call, RunEvent, StepProblem};
 use crate::{
     deadlines::Overdue,
     object::Uid,
     proof::Proof,
+    relation::DeletionPhase,
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
 
-/// The stages of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// No call was made, or the last call did not advance the step.
-    Waiting,
-    /// A call is in flight.
-    Calling(Call),
-    /// The DELETE was accepted.
-    Requested,
-    /// `deletionTimestamp` was observed.
-    Terminating,
-    /// Proven gone.
-    Gone,
-    /// A parent that is suspended, and stays.
-    Suspended,
-    /// Gone, and the name belongs to another object now.
-    CameBack,
-    /// Skipped by a person.
-    Skipped,
-}
-
-/// A step's progress.
+/// A step's progress. Three facts say how far it is: the object's deletion phase, the call in flight, and why it is held. A
+/// step that the run is finished with although its object is there has a fourth.
+///
+/// ```text
+///  phase     Present ────────────────────────► Accepted ──────► Gone
+///  call      None ⇄ Read, ReadPods, Delete      none            none
+///  hold      refused, in use, no answer …       late            the name belongs to another object
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The stage.
-    pub stage: Stage,
+    /// The deletion phase that its object has reached, as far as the run knows. Whether Pods of a workload are left is asked
+    /// of the index, so the run stores [`DeletionPhase::Gone`] for it too.
+    pub phase: DeletionPhase,
+    /// The call in flight. There is none once a DELETE was accepted.
+    pub call: Option<Call>,
+    /// The reason why it does not advance.
+    pub hold: Hold,
+    /// Set when the run is finished with it although its object is not proven gone.
+    pub end: Option<StepEnd>,
     /// The time when its DELETE was first sent.
     pub requested: Option<Timestamp>,
     /// The time since which its object has been terminating.
@@ -60,22 +57,8 @@ pub struct Progress {
     pub detached: bool,
     /// For a parent that the run suspends: what kept it active before.
     pub suspension: Option<Suspension>,
-    /// The number of consecutive tries that did not advance it.
-    pub attempts: u32,
-    /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
-    /// applies, so that no step waits longer than intended.
-    pub retry_window: Option<Range<Timestamp>>,
-    /// Retries after a refusal that came early, because the cause had changed, and changed nothing. Each one makes the next
-    /// early retry wait twice as long, and each retry in time takes one back.
-    pub hasty: u32,
     /// The effect of its DELETE is unknown: a read comes first.
     pub effect_unknown: bool,
-    /// Whether it is overdue.
-    pub overdue: Overdue,
-    /// The problem that needs a person's attention.
-    pub problem: Option<StepProblem>,
-    /// Set when a person skipped it.
-    pub skip: Option<Skip>,
 }
 
 /// A parent that the run suspends.
@@ -89,19 +72,25 @@ pub struct Suspension {
     pub since: Option<Timestamp>,
 }
 
-/// A step that a person skipped.
+/// The ways in which a run is finished with a step whose object is not proven gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skip {
-    /// The person's name.
-    pub by: String,
-    /// The stage that it had reached: a requested deletion cannot be undone.
-    pub at: Stage,
+pub enum StepEnd {
+    /// A parent is suspended, and stays.
+    Suspended,
+    /// A person skipped it. The phase says whether its deletion had been requested, which cannot be undone.
+    Skipped {
+        /// The person's name.
+        by: String,
+    },
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
         Self {
-            stage: Stage::Waiting,
+            phase: DeletionPhase::Present,
+            call: None,
+            hold: Hold::default(),
+            end: None,
             requested: None,
             terminating: None,
             grace: 0,
@@ -113,19 +102,58 @@ impl Progress {
             answered_for: BTreeSet::new(),
             detached: false,
             suspension: None,
-            attempts: 0,
-            retry_window: None,
-            hasty: 0,
             effect_unknown: false,
-            overdue: Overdue::No,
-            problem: None,
-            skip: None,
         }
     }
 
     /// Whether the run is finished with this step.
     pub fn is_settled(&self) -> bool {
-        matches!(self.stage, Stage::Gone | Stage::Suspended | Stage::Skipped)
+        self.end.is_some() || self.is_gone()
+    }
+
+    /// Whether its object is proven gone, nothing else has the name, and nobody skipped it before.
+    pub fn is_gone(&self) -> bool {
+        self.has_left() && self.end.is_none() && !self.has_come_back()
+    }
+
+    /// Whether its object is gone and the name belongs to another one, for which the run waits.
+    pub fn has_come_back(&self) -> bool {
+        self.has_left() && matches!(self.hold.problem, Some(StepProblem::CameBack { .. }))
+    }
+
+    /// Whether its object is gone, whatever has the name now.
+    pub(super) fn has_left(&self) -> bool {
+        self.phase >= DeletionPhase::Gone
+    }
+
+    /// Whether its object is not known to be gone, and the run is not finished with it.
+    pub(super) fn is_open(&self) -> bool {
+        self.end.is_none() && !self.has_left()
+    }
+
+    /// Whether no DELETE of it was accepted, and the run is not finished with it.
+    pub(super) fn is_present(&self) -> bool {
+        self.end.is_none() && self.phase == DeletionPhase::Present
+    }
+
+    /// Whether the run may make a call for it: none is in flight, and none has had its effect.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_present() && self.call.is_none()
+    }
+
+    /// The person who skipped it.
+    pub(super) fn skipped_by(&self) -> Option<&str> {
+        match &self.end {
+            Some(StepEnd::Skipped { by }) => Some(by),
+            Some(StepEnd::Suspended) | None => None,
+        }
+    }
+
+    /// Whether its deletion was requested, or may have been.
+    pub(super) fn was_deletion_requested(&self) -> bool {
+        self.phase > DeletionPhase::Present
+            || self.call == Some(Call::Delete)
+            || self.effect_unknown
     }
 
     /// The time when the API server accepted the suspension of a parent.
@@ -133,121 +161,76 @@ impl Progress {
         self.suspension.as_ref()?.since
     }
 
-    /// The stage it has reached, or had reached when it was skipped.
-    pub(super) fn furthest_stage(&self) -> Stage {
-        self.skip.as_ref().map_or(self.stage, |skip| skip.at)
-    }
-
     /// Applies a restart of the server. A DELETE in flight may have reached the API server, so a read comes first.
     pub(super) fn recover(&mut self) {
-        if let Stage::Calling(call) = self.stage {
-            self.stage = Stage::Waiting;
-            self.effect_unknown |= call == Call::Delete;
-        }
+        self.effect_unknown |= self.call.take() == Some(Call::Delete);
     }
 
     /// Whether the run has to wait for this step before it can stop: a call is in flight, or a DELETE may have had an
     /// effect. The run does not wait for an object that it may not read, because its state stays unknown.
-    pub(super) fn is_open(&self) -> bool {
-        match self.stage {
-            Stage::Calling(_) => true,
-            Stage::Waiting => self.effect_unknown && !self.cannot_be_read(),
-            Stage::Requested
-            | Stage::Terminating
-            | Stage::Gone
-            | Stage::Suspended
-            | Stage::CameBack
-            | Stage::Skipped => false,
-        }
-    }
-
-    fn cannot_be_read(&self) -> bool {
-        match &self.problem {
-            Some(StepProblem::Refused { .. }) => true,
-            Some(StepProblem::Unknown { reason }) => {
-                matches!(reason, UnknownReason::Inconclusive { .. })
-            }
-            _ => false,
-        }
+    pub(super) fn prevents_stop(&self) -> bool {
+        self.call.is_some()
+            || self.is_waiting() && self.effect_unknown && !self.hold.cannot_be_read()
     }
 
     /// Applies an event about this step.
     pub(super) fn take(&mut self, at: Timestamp, event: &RunEvent) {
         match event {
             RunEvent::CallStarted { call, .. } => {
-                self.stage = Stage::Calling(*call);
-                if let Some(window) = self.retry_window.take()
-                    && self.refusals().is_some()
-                {
-                    let is_early = at < window.end;
-                    self.hasty =
-                        if is_early { self.hasty + 1 } else { self.hasty.saturating_sub(1) };
-                }
+                self.call = Some(*call);
+                self.hold.try_again(at);
                 if *call == Call::Delete {
                     self.requested.get_or_insert(at);
                 }
             }
             RunEvent::SuspendStarted { was, .. } => {
-                self.stage = Stage::Calling(Call::Suspend);
-                self.retry_window = None;
+                self.call = Some(Call::Suspend);
+                self.hold.retry_window = None;
                 self.suspension = Some(Suspension { was: was.clone(), asked: at, since: None });
             }
             RunEvent::Suspended { .. } => {
-                self.stage = Stage::Waiting;
                 if let Some(suspension) = &mut self.suspension {
                     suspension.since = Some(at);
                 }
-                self.calm();
+                self.reach(DeletionPhase::Present);
             }
-            RunEvent::Accepted { .. } => {
-                self.stage = Stage::Requested;
-                self.calm();
-            }
+            RunEvent::Accepted { .. } => self.reach(DeletionPhase::Accepted),
             RunEvent::Postponed { until, effect_unknown, problem, .. } => {
-                self.stage = Stage::Waiting;
-                self.attempts += 1;
-                self.retry_window = Some(at..*until);
+                self.call = None;
                 self.effect_unknown = *effect_unknown;
                 self.remember(problem);
-                self.meet(problem.clone(), at, *until);
+                self.hold.postpone(problem.clone(), at, *until);
             }
-            RunEvent::RefusedAgain { until, message: said, .. } => {
-                self.stage = Stage::Waiting;
-                self.attempts += 1;
-                self.retry_window = Some(at..*until);
-                if let Some(StepProblem::Refused { code, message, .. }) = &self.problem {
-                    let (code, message) = (*code, said.as_ref().unwrap_or(message).clone());
-                    self.meet(StepProblem::Refused { code, message, refusals: None }, at, *until);
-                }
+            RunEvent::RefusedAgain { until, message, .. } => {
+                self.call = None;
+                self.hold.refuse_again(message.as_ref(), at, *until);
             }
             RunEvent::NoEffect { .. } => {
-                self.stage = Stage::Waiting;
+                self.call = None;
                 self.effect_unknown = false;
             }
             RunEvent::Recalled { .. } => {
                 // A recalled DELETE was never sent, so it was not requested.
-                if self.attempts == 0 && self.stage == Stage::Calling(Call::Delete) {
+                if self.call.take() == Some(Call::Delete) && self.hold.attempts == 0 {
                     self.requested = None;
                 }
-                self.stage = Stage::Waiting;
             }
             // An overdue step is reported again once its state is known.
             RunEvent::BecameUnknown { reason, .. } => {
-                self.overdue = Overdue::No;
+                self.hold.overdue = Overdue::No;
                 let problem = StepProblem::Unknown { reason: reason.clone() };
                 self.remember(&problem);
-                self.problem = Some(problem);
+                self.hold.problem = Some(problem);
             }
-            RunEvent::BecameKnown { .. } => self.problem = None,
+            RunEvent::BecameKnown { .. } => self.hold.problem = None,
             RunEvent::Terminating { since, grace, .. } => {
-                self.stage = Stage::Terminating;
                 self.terminating.get_or_insert(*since);
                 self.grace = *grace;
-                self.calm();
+                self.reach(DeletionPhase::Accepted);
             }
             RunEvent::Overdue { since, stuck, finalizers, .. } => {
-                self.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
-                self.problem =
+                self.hold.overdue = if *stuck { Overdue::Stuck } else { Overdue::Slow };
+                self.hold.problem =
                     Some(StepProblem::Late { since: *since, finalizers: finalizers.clone() });
             }
             RunEvent::TakenOn { by, pods, .. } => {
@@ -257,26 +240,23 @@ impl Progress {
                 self.calm();
             }
             RunEvent::Gone { proof, unconfirmed, .. } => {
-                self.stage = Stage::Gone;
                 self.gone = Some(at);
                 self.proof = Some(*proof);
                 self.unconfirmed = *unconfirmed;
-                self.calm();
+                self.reach(DeletionPhase::Gone);
             }
             RunEvent::StaysSuspended { .. } => {
-                self.stage = Stage::Suspended;
+                self.end = Some(StepEnd::Suspended);
                 self.calm();
             }
             RunEvent::CameBack { uid, .. } => {
-                self.stage = Stage::CameBack;
-                self.problem = Some(StepProblem::CameBack { uid: uid.clone() });
+                self.phase = DeletionPhase::Gone;
+                self.call = None;
+                self.hold.problem = Some(StepProblem::CameBack { uid: uid.clone() });
             }
             RunEvent::Skipped { by, .. } => {
-                self.skip = Some(Skip { by: by.clone(), at: self.stage });
-                self.stage = Stage::Skipped;
-                let effect_unknown = self.effect_unknown;
-                self.calm();
-                self.effect_unknown = effect_unknown;
+                self.end = Some(StepEnd::Skipped { by: by.clone() });
+                self.hold = Hold::default();
             }
             RunEvent::Started { .. }
             | RunEvent::Recovered
@@ -304,46 +284,23 @@ impl Progress {
 
     /// Whether it waits for the next try of a call that was refused.
     pub(super) fn is_refused(&self) -> bool {
-        self.stage == Stage::Waiting && self.refusals().is_some()
-    }
-
-    /// The consecutive refusals, if it was refused last.
-    pub(super) fn refusals(&self) -> Option<&Refusals> {
-        match &self.problem {
-            Some(StepProblem::Refused { refusals, .. }) => refusals.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Takes the problem with a call. Refusals are counted, from one again if the cause is another one.
-    fn meet(&mut self, problem: StepProblem, at: Timestamp, next: Timestamp) {
-        let is_like = self.problem.as_ref().is_some_and(|before| before.is_like(&problem));
-        let before = self.refusals().copied().filter(|_| is_like);
-        self.problem = Some(match problem {
-            StepProblem::Refused { code, message, refusals: _ } => {
-                if before.is_none() {
-                    self.hasty = 0;
-                }
-                let before = before.unwrap_or(Refusals { count: 0, since: at, next });
-                let refusals = Some(Refusals { count: before.count + 1, next, ..before });
-                StepProblem::Refused { code, message, refusals }
-            }
-            problem => problem,
-        });
+        self.is_waiting() && self.hold.refusals().is_some()
     }
 
     /// Ends every delay: a person wants the next try now, or the cause of a refusal is gone.
     pub(super) fn retry_at_once(&mut self) {
-        self.retry_window = None;
-        self.hasty = 0;
+        self.hold.retry_at_once();
+    }
+
+    /// The object is seen in this phase: no call is in flight any more, and nothing holds the step.
+    fn reach(&mut self, phase: DeletionPhase) {
+        self.phase = phase;
+        self.call = None;
+        self.calm();
     }
 
     fn calm(&mut self) {
-        self.attempts = 0;
-        self.retry_window = None;
-        self.hasty = 0;
+        self.hold = Hold::default();
         self.effect_unknown = false;
-        self.overdue = Overdue::No;
-        self.problem = None;
     }
 }

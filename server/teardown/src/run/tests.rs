@@ -7,6 +7,7 @@ mod dependents;
 mod stop;
 mod transition;
 mod refusal;
+mod script;
 mod retry;
 mod skip;
 
@@ -22,11 +23,10 @@ use std::collections::BTreeSet;
 use super::*;
 
 use crate::{
-    action::{Action, Outcome},
+    action::{Action, ActionTarget, Outcome},
     fixture,
     graph::Graph,
     index::Index,
-    object::ObjectRef,
     observation::{AwayCause, HiddenCause, Observation},
     plan::{Choices, plan},
     unit::{UnitId, units},
@@ -58,11 +58,13 @@ impl Scenario {
 
     fn record(&mut self, event: &RunEvent) {
         self.run.apply(self.now, event).unwrap();
+        let mut steps = self.run.steps();
+        assert!(steps.all(|(_, it)| it.call.is_none() || it.is_present()), "a call in vain");
     }
 
     fn apply_input(&mut self, input: &Input) -> Decision {
         let decision = self.run.decide(input, &self.index, self.now).unwrap();
-        decision.events.iter().for_each(|event| self.run.apply(self.now, event).unwrap());
+        decision.events.iter().for_each(|event| self.record(event));
         decision
     }
 
@@ -92,10 +94,12 @@ impl Scenario {
                 return calls;
             }
             calls.extend(decision.actions.iter().map(|action| match action {
-                Action::Delete { object, .. } => format!("DELETE {object}"),
-                Action::Suspend { object, .. } => format!("PATCH {object}"),
-                Action::Read { object, .. } => format!("GET {object}"),
-                Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+                Action::Delete { target, .. } => format!("DELETE {}", target.object),
+                Action::Suspend { target, .. } => format!("PATCH {}", target.object),
+                Action::Read { target, .. } => format!("GET {}", target.object),
+                Action::ReadPods { target, .. } => {
+                    format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
+                }
             }));
         }
     }
@@ -118,21 +122,14 @@ impl Scenario {
     /// Completes the step's last call with this outcome.
     fn answer(&mut self, uid: &str, outcome: Outcome) {
         let step = self.run.plan.step(self.id(uid)).unwrap();
-        let (step, kind, object, uid) =
-            (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
-        let action = match self.run.progress(step).unwrap().stage {
-            Stage::Calling(Call::Delete) => {
-                let (version, propagation) = (None, Propagation::Background);
-                Action::Delete { step, kind, object, uid, version, propagation }
+        let (step, target) = (step.id, ActionTarget::of(step));
+        let action = match self.run.progress(step).unwrap().call {
+            Some(Call::Delete) => {
+                Action::Delete { step, target, propagation: Propagation::Background }
             }
-            Stage::Calling(Call::ReadPods) => {
-                let namespace = object.namespace.unwrap();
-                Action::ReadPods { step, namespace, version: None }
-            }
-            Stage::Calling(Call::Suspend) => {
-                Action::Suspend { step, kind, object, patch: serde_json::Value::Null }
-            }
-            _ => Action::Read { step, kind, object, uid },
+            Some(Call::ReadPods) => Action::ReadPods { step, target },
+            Some(Call::Suspend) => Action::Suspend { step, target, patch: serde_json::Value::Null },
+            Some(Call::Read) | None => Action::Read { step, target },
         };
         _ = self.apply_input(&Input::CallCompleted { action, outcome });
     }
@@ -176,16 +173,6 @@ impl Scenario {
             _ => None,
         })
     }
-
-    /// The number of objects that were terminating before the run, and of those with unknown effect.
-    fn stopped_by_others_or_unknown(&self) -> Option<(usize, usize)> {
-        self.run.event_log().iter().find_map(|entry| match entry.event {
-            FeedEvent::Stopped { already_terminating, effect_unknown, .. } => {
-                Some((already_terminating, effect_unknown))
-            }
-            _ => None,
-        })
-    }
 }
 
 fn command(command: RunCommand) -> Input {
@@ -195,17 +182,8 @@ fn command(command: RunCommand) -> Input {
 /// The object outside the plan that blocks a step.
 #[track_caller]
 fn user_of(scenario: &Scenario, step: &str) -> String {
-    match &scenario.progress(step).problem {
+    match &scenario.progress(step).hold.problem {
         Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => by.to_string(),
-        other => panic!("{step}: {other:?}"),
-    }
-}
-
-/// The object outside the plan that the garbage collector would delete with a step's object.
-#[track_caller]
-fn collected_with(scenario: &Scenario, step: &str) -> String {
-    match &scenario.progress(step).problem {
-        Some(StepProblem::Unknown { reason: UnknownReason::WouldCollect { it } }) => it.to_string(),
         other => panic!("{step}: {other:?}"),
     }
 }

@@ -2,10 +2,10 @@
 //! a journal with a record lost or from elsewhere is set aside instead of leading to a call.
 //!
 //! # Decisions
-//! - An event that only leaves an open step waiting, or says once more that its object is gone, is taken in any open stage: no
+//! - An event that only leaves an open step waiting, or says once more that its object is gone, is taken in any open state: no
 //!   call follows from it that would not follow without it. Journals of earlier versions repeat such events.
 
-use super::{Call, Progress, RunEvent, RunState, Stage};
+use super::{Call, Progress, RunEvent, RunState};
 
 impl RunState {
     /// Whether this event can follow in this state.
@@ -24,36 +24,28 @@ impl RunState {
 }
 
 impl Progress {
-    /// Whether this event can follow in the stage of the step.
+    /// Whether this event can follow in the state of the step.
     pub(super) fn allows(&self, event: &RunEvent) -> bool {
-        use Stage::{Calling, CameBack, Requested, Skipped, Suspended, Terminating, Waiting};
-        let is_open = matches!(self.stage, Waiting | Calling(_) | Requested | Terminating);
         match event {
-            // A read is followed by the next call at once: the object, then the Pods that use it, then its DELETE.
-            RunEvent::CallStarted { .. } => {
-                matches!(self.stage, Waiting | Calling(Call::Read | Call::ReadPods))
+            RunEvent::CallStarted { call, .. } => {
+                let is_next = self.call.is_none_or(|before| is_guard_of(before, *call));
+                self.is_present() && is_next
             }
-            RunEvent::SuspendStarted { .. } | RunEvent::StaysSuspended { .. } => {
-                self.stage == Waiting
-            }
-            RunEvent::Suspended { .. } => self.stage == Calling(Call::Suspend),
-            RunEvent::Accepted { .. } => matches!(self.stage, Calling(Call::Read | Call::Delete)),
-            RunEvent::Terminating { .. } => {
-                matches!(self.stage, Waiting | Calling(_) | Requested)
-            }
+            RunEvent::SuspendStarted { .. } | RunEvent::StaysSuspended { .. } => self.is_waiting(),
+            RunEvent::Suspended { .. } => self.call == Some(Call::Suspend),
+            RunEvent::Accepted { .. } => matches!(self.call, Some(Call::Read | Call::Delete)),
+            RunEvent::Terminating { .. } => self.is_open() && self.terminating.is_none(),
             RunEvent::Postponed { .. }
             | RunEvent::RefusedAgain { .. }
             | RunEvent::NoEffect { .. }
-            | RunEvent::Recalled { .. } => matches!(self.stage, Waiting | Calling(_)),
+            | RunEvent::Recalled { .. } => self.is_present(),
             RunEvent::BecameUnknown { .. }
             | RunEvent::BecameKnown { .. }
             | RunEvent::Overdue { .. }
-            | RunEvent::TakenOn { .. } => is_open,
-            RunEvent::Gone { .. } => !matches!(self.stage, Suspended | Skipped),
-            RunEvent::CameBack { .. } => !matches!(self.stage, CameBack | Suspended | Skipped),
-            RunEvent::Skipped { .. } => {
-                matches!(self.stage, Waiting | Requested | Terminating | CameBack)
-            }
+            | RunEvent::TakenOn { .. } => self.is_open(),
+            RunEvent::Gone { .. } => self.end.is_none(),
+            RunEvent::CameBack { .. } => self.end.is_none() && !self.has_come_back(),
+            RunEvent::Skipped { .. } => !self.is_settled() && self.call.is_none(),
             RunEvent::Started { .. }
             | RunEvent::Recovered
             | RunEvent::Paused { .. }
@@ -64,4 +56,12 @@ impl Progress {
             | RunEvent::Stopped => true,
         }
     }
+}
+
+/// Whether a read that is in flight may be followed at once by a call: the object, then the Pods that use it, then its DELETE.
+fn is_guard_of(read: Call, next: Call) -> bool {
+    matches!(
+        (read, next),
+        (Call::Read, Call::ReadPods | Call::Delete) | (Call::ReadPods, Call::Delete)
+    )
 }

@@ -78,7 +78,7 @@ impl World<'_> {
             unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
             waits_for,
             taken: is_taken && state != State::Skipped,
-            problem: progress.and_then(|progress| progress.problem.clone()),
+            problem: progress.and_then(|progress| progress.hold.problem.clone()),
             unplanned,
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use teardown::{
-    action::{Action, Outcome, PodSight},
+    action::{Action, ActionTarget, Outcome, PodSight},
     fixture,
     graph::Graph,
     object::{Deletion, Facts, Object, PodReferenceKind, Uid},
@@ -161,7 +161,7 @@ impl Cluster {
 
     fn answer(&mut self, action: &Action, now: Timestamp) -> Outcome {
         match action {
-            Action::Delete { uid, object, .. } => {
+            Action::Delete { target: ActionTarget { uid, object, .. }, .. } => {
                 if !self.objects.contains_key(uid) {
                     let other = self.objects.values().find(|other| other.reference() == *object);
                     return other.map_or(Outcome::NotFound, |other| Outcome::OtherUid {
@@ -174,8 +174,8 @@ impl Cluster {
             }
             // No generated object declares others.
             Action::Suspend { .. } => Outcome::Suspended,
-            Action::Read { object, .. } => {
-                match self.objects.values().find(|other| other.reference() == *object) {
+            Action::Read { target, .. } => {
+                match self.objects.values().find(|other| other.reference() == target.object) {
                     None => Outcome::NotFound,
                     Some(found) => Outcome::Present {
                         terminating: found.deletion.is_some(),
@@ -184,11 +184,11 @@ impl Cluster {
                     },
                 }
             }
-            Action::ReadPods { namespace, .. } => {
+            Action::ReadPods { target, .. } => {
                 let pods = self
                     .objects
                     .values()
-                    .filter(|object| object.namespace.as_ref() == Some(namespace));
+                    .filter(|object| object.namespace == target.object.namespace);
                 Outcome::Pods(pods.filter_map(pod_sight).collect())
             }
         }

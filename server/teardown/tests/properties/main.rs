@@ -64,6 +64,11 @@ proptest! {
         }
         let members: BTreeSet<&Uid> = plan.steps.iter().map(|step| &step.uid).collect();
         prop_assert_eq!(members.len(), plan.steps.len(), "an object has two steps");
+        let rest = plan.kept.iter().chain(&plan.left_to_cluster).map(|kept| &kept.uid);
+        let disposed: Vec<&Uid> = members.into_iter().chain(rest).collect();
+        let unit = &units(&index, &graph)[&UnitId::new("shop")];
+        prop_assert_eq!(disposed.len(), unit.members.len(), "an object has two dispositions, or none");
+        prop_assert_eq!(disposed.into_iter().collect::<BTreeSet<_>>(), unit.members.iter().collect());
     }
 
     #[test]

@@ -25,10 +25,9 @@ fn replies(is_hanging: fn(&Seen) -> bool) -> ApiClient {
 }
 
 fn request(run: &str, plural: &str) -> CallRequest {
-    let (_, object, uid) = deployment();
-    let (kind, propagation) =
-        (kind("example.com", "Widget", plural, true), Propagation::Background);
-    let action = Action::Delete { step: StepId(1), kind, object, uid, version: None, propagation };
+    let kind = kind("example.com", "Widget", plural, true);
+    let (target, propagation) = (ActionTarget { kind, ..deployment() }, Propagation::Background);
+    let action = Action::Delete { step: StepId(1), target, propagation };
     CallRequest { run: RunId::new(run), action, recall: CancellationToken::new() }
 }
 
@@ -48,8 +47,8 @@ async fn times(
         let Some(Incoming::CallCompleted { run, action, .. }) = incoming.recv().await else {
             panic!("not an answer")
         };
-        let Action::Delete { kind, .. } = action else { panic!("not a DELETE") };
-        times.entry((run.to_string(), kind.plural.to_string())).or_default().push(began.elapsed());
+        let plural = action.target().kind.plural.to_string();
+        times.entry((run.to_string(), plural)).or_default().push(began.elapsed());
     }
     drain.cancel();
     task.await.unwrap();

@@ -5,7 +5,7 @@
 //!   for it: controllers make such objects again as long as the namespace is there, and nobody loses anything with them.
 //!   Everything else is somebody's, and holds the namespace until it is gone or a person skips it.
 
-use super::{Run, Stage, StepId};
+use super::{Run, StepId};
 use crate::{
     index::Index,
     object::{Object, PodReferenceKind},
@@ -18,12 +18,11 @@ impl Run {
         let (Some(of), Some(progress)) = (self.plan.step(step), self.progress(step)) else {
             return false;
         };
-        progress.stage == Stage::CameBack
+        progress.has_come_back()
             && index.named(&of.object).is_some_and(|object| is_light(object))
             && self.steps().all(|(other, progress)| {
                 other.kind.is("", "Namespace")
-                    || progress.is_settled()
-                    || progress.stage == Stage::CameBack
+                    || !progress.is_open()
                     || other.after.iter().all(|blocker| blocker.step != step)
             })
     }
@@ -32,7 +31,7 @@ impl Run {
     pub(super) fn came_back_to_go(&self, object: &Object, index: &Index) -> bool {
         is_light(object)
             && self.steps().any(|(step, progress)| {
-                progress.stage == Stage::CameBack
+                progress.has_come_back()
                     && step.object == object.reference()
                     && self.goes_with_namespace(step.id, index)
             })

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Progress, ReconcileContext, Run, RunEvent, Stage, Step};
+use super::{Progress, ReconcileContext, Run, RunEvent, Step};
 use crate::{
-    action::Action,
+    action::{Action, ActionTarget},
     declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::{Facts, Object},
@@ -48,11 +48,11 @@ impl Run {
             None if is_owner_left => {}
             None => match self.check_parents_suspended(step, context) {
                 Ok(true) => {
-                    let (id, kind, object) = (step.id, step.kind.clone(), step.object.clone());
-                    let (patch, was) = (suspend(&kind, &step.uid, active), active.to_string());
+                    let (id, target) = (step.id, ActionTarget::of(step));
+                    let (patch, was) = (suspend(&step.kind, &step.uid, active), active.to_string());
                     let decision = &mut context.decision;
                     decision.events.push(RunEvent::SuspendStarted { step: id, was });
-                    decision.actions.push(Action::Suspend { step: id, kind, object, patch });
+                    decision.actions.push(Action::Suspend { step: id, target, patch });
                 }
                 // Its own parent would make it active again.
                 Ok(false) => {}
@@ -93,7 +93,7 @@ impl Run {
             let since = planned.and_then(Progress::suspended);
             if facts.active.is_some() {
                 let will_be_suspended = planned.is_some_and(|progress| {
-                    !matches!(progress.stage, Stage::Skipped | Stage::Suspended)
+                    progress.end.is_none()
                         && since.is_none_or(|since| now < later(since, WATCH_LAG))
                 });
                 if will_be_suspended {

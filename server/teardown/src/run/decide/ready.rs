@@ -5,12 +5,11 @@ use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{LateObjects, NAMED, ReconcileContext, Run, Stage};
+use super::{LateObjects, Progress, ReconcileContext, Run};
 use crate::{
-    action::PodSight,
     deadlines::{Deadlines, Overdue},
     index::Index,
-    object::{Claim, Deletion, Facts, Object, ObjectRef, Reclaim, Uid, Volume},
+    object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
@@ -24,7 +23,7 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 15] = [
     Run::check_parents_suspended,
     Run::check_pods_confirmed,
     Run::check_blockers_gone,
@@ -33,8 +32,12 @@ const CHECKS: [Check; 11] = [
     Run::check_still_in_unit,
     Run::check_storage_released,
     Run::check_nothing_pruned,
-    Run::check_unused,
-    Run::check_kind_empty,
+    Run::check_needed_by_no_late_object,
+    Run::check_data_listed,
+    Run::check_volume_unclaimed,
+    Run::check_nothing_else_collected,
+    Run::check_needed_by_no_pod,
+    Run::check_kind_visible,
     Run::check_namespace_empty,
 ];
 
@@ -57,11 +60,13 @@ impl Run {
     }
 
     pub(super) fn is_gone(&self, step: StepId) -> bool {
-        self.progress(step).is_some_and(|progress| progress.stage == Stage::Gone)
+        self.progress(step).is_some_and(Progress::is_gone)
     }
 
     /// Whether every object in front of a step is proven gone. What came back and goes with its namespace does not hold that
     /// namespace.
+    ///
+    /// A Service waits until the Ingress that routes to it is gone.
     fn check_blockers_gone(
         &self,
         step: &Step,
@@ -75,6 +80,8 @@ impl Run {
     }
 
     /// Whether no owner is left that would re-create an object in front of a step.
+    ///
+    /// A ConfigMap waits for the Pod that mounts it, and for the Deployment that would make the Pod again.
     fn check_recreating_owners_gone(
         &self,
         step: &Step,
@@ -84,6 +91,8 @@ impl Run {
     }
 
     /// Whether no Pod is left of the workloads in front of a step that must have none.
+    ///
+    /// A ServiceAccount waits until the last Pod of the Deployment has gone, which is later than the Deployment.
     fn check_workloads_have_no_pods(
         &self,
         step: &Step,
@@ -115,6 +124,8 @@ impl Run {
     }
 
     /// Whether the volume of a claim, or a volume, is attached to no node.
+    ///
+    /// A VolumeAttachment says that a disk is still attached to a node whose kubelet has stopped.
     fn check_storage_released(
         &self,
         step: &Step,
@@ -148,6 +159,8 @@ impl Run {
 
     /// For a claim: whether every Pod that mounted it has ended, as its kubelet reported or as a person takes it on. It is
     /// asked before everything else, so that the journal has such a Pod before the process that saw it go may end.
+    ///
+    /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume.
     fn check_pods_confirmed(
         &self,
         step: &Step,
@@ -203,7 +216,9 @@ impl Run {
     }
 
     /// For a definition: whether the objects of its kind are visible.
-    fn check_kind_empty(
+    ///
+    /// Where `topics.queue.example` cannot be listed, Topics may exist, and would go with their definition.
+    fn check_kind_visible(
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
@@ -215,6 +230,8 @@ impl Run {
     }
 
     /// For a namespace: whether it is visible and contains only what goes with it.
+    ///
+    /// Somebody created a ConfigMap in it after the plan was made.
     fn check_namespace_empty(
         &self,
         step: &Step,
@@ -271,73 +288,36 @@ impl Run {
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())
     }
 
-    /// Checks that no object outside the plan needs the step's object, or an object that the garbage collector then
-    /// deletes. The plan only knows the objects that existed when it was made. For a claim, a consistent read of Pods
-    /// follows instead.
-    fn check_unused(
+    /// Checks that no object newer than the plan has to go before the step's object.
+    ///
+    /// An Ingress that was created after the plan sends traffic to the Service: the Service waits for it.
+    fn check_needed_by_no_late_object(
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
         let index = context.index;
-        let ended = index.get(&step.uid).map(|object| &**object);
-        if let Some(object) = ended {
-            let late_objects =
-                context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
-            if let Some(user) = late_objects.before(object) {
-                return Err(UnknownReason::InUse { by: user.reference() });
-            }
+        let Some(object) = index.get(&step.uid) else { return Ok(true) };
+        let late_objects =
+            context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
+        match late_objects.before(object) {
+            Some(user) => Err(UnknownReason::InUse { by: user.reference() }),
+            None => Ok(true),
         }
-        if let Some(object) = ended {
-            match &object.facts {
-                Facts::Claim(claim) => self.check_data_loss(object, claim, index)?,
-                Facts::Volume(volume) => self.check_volume_unclaimed(object, volume, index)?,
-                _ => {}
-            }
-        }
-        if step.holds_storage {
-            return Ok(true);
-        }
-        let collected = match self.propagation(step, index) {
-            Propagation::Background => context.owned_by(&step.uid),
-            Propagation::Orphan => vec![],
-        };
-        let unknown = collected
-            .iter()
-            .filter(|it| !self.is_planned(&it.uid) && needs_confirmation(it, index));
-        if let Some(taken) = unknown.map(|it| it.reference()).min() {
-            return Err(UnknownReason::WouldCollect { it: taken });
-        }
-        if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
-            index.check_pods_visible(step.object.namespace.as_deref())?;
-        }
-        let needed = collected.into_iter().filter(|it| goes_after_pods(&it.kind));
-        let mut users = vec![];
-        for object in ended.into_iter().chain(needed) {
-            for namespace in served_namespaces(object) {
-                if goes_after_pods(&object.kind) || matches!(object.facts, Facts::Binding(_)) {
-                    index.check_pods_visible(Some(namespace))?;
-                }
-                let late_objects = context.users(namespace).iter().filter(|pod| {
-                    is_needed(object, pod)
-                        && !self.is_planned(&pod.uid)
-                        && !goes_with(pod, step, object, index)
-                });
-                users.extend(late_objects.map(|pod| pod.reference()));
-            }
-        }
-        users.into_iter().min().map_or(Ok(true), |pod| Err(UnknownReason::InUse { by: pod }))
     }
 
-    /// Checks that the deletion of a claim destroys only data that the plan lists: since then, a volume may have been
-    /// bound, or its reclaim policy changed.
-    fn check_data_loss(
+    /// For a claim: checks that its deletion destroys only data that the plan lists.
+    ///
+    /// The reclaim policy of its volume was `Retain` when the plan was made, and is `Delete` now.
+    fn check_data_listed(
         &self,
-        object: &Object,
-        claim: &Claim,
-        index: &Index,
-    ) -> Result<(), UnknownReason> {
-        let Some(name) = &claim.volume else { return Ok(()) };
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let index = context.index;
+        let Some(object) = index.get(&step.uid) else { return Ok(true) };
+        let Facts::Claim(claim) = &object.facts else { return Ok(true) };
+        let Some(name) = &claim.volume else { return Ok(true) };
         let found = index.find("", "PersistentVolume", None, name);
         let is_kept = match found.map(|volume| &volume.facts) {
             Some(Facts::Volume(volume)) => {
@@ -350,17 +330,25 @@ impl Run {
         let listed = self.plan.data.iter().find(|data| data.volume == volume);
         let is_listed =
             listed.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if is_kept || is_listed { Ok(()) } else { Err(UnknownReason::WouldDestroyData { volume }) }
+        if is_kept || is_listed {
+            Ok(true)
+        } else {
+            Err(UnknownReason::WouldDestroyData { volume })
+        }
     }
 
-    /// Checks that no claim outside the plan belongs to a volume. A claim with another volume does not wait for this
+    /// For a volume: checks that no claim outside the plan belongs to it. A claim with another volume does not wait for this
     /// one.
+    ///
+    /// Somebody created a claim that the volume's `spec.claimRef` names.
     fn check_volume_unclaimed(
         &self,
-        object: &Object,
-        volume: &Volume,
-        index: &Index,
-    ) -> Result<(), UnknownReason> {
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let index = context.index;
+        let Some(object) = index.get(&step.uid) else { return Ok(true) };
+        let Facts::Volume(volume) = &object.facts else { return Ok(true) };
         let waits_for_it = |claim: &Object| match &claim.facts {
             Facts::Claim(facts) => facts.volume.as_ref().is_none_or(|name| **name == *object.name),
             _ => false,
@@ -368,7 +356,72 @@ impl Run {
         let claim = index
             .claim_of(volume)?
             .filter(|claim| waits_for_it(claim) && !self.is_planned(&claim.uid));
-        claim.map_or(Ok(()), |claim| Err(UnknownReason::InUse { by: claim.reference() }))
+        claim.map_or(Ok(true), |claim| Err(UnknownReason::InUse { by: claim.reference() }))
+    }
+
+    /// Checks that the garbage collector deletes nothing with the step's object that nobody confirmed.
+    ///
+    /// A person made a Secret whose `ownerReferences` name the Deployment.
+    fn check_nothing_else_collected(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if step.holds_storage {
+            return Ok(true);
+        }
+        let index = context.index;
+        let collected = self.collected_with(step, context).into_iter();
+        let unconfirmed =
+            collected.filter(|it| !self.is_planned(&it.uid) && needs_confirmation(it, index));
+        match unconfirmed.map(|it| it.reference()).min() {
+            Some(it) => Err(UnknownReason::WouldCollect { it }),
+            None => Ok(true),
+        }
+    }
+
+    /// Checks that no Pod outside the plan needs the step's object, or one that the garbage collector deletes with it. For a
+    /// claim, a consistent read of Pods follows instead (`sequence.rs`).
+    ///
+    /// A Pod of another application mounts the ConfigMap since a minute ago.
+    fn check_needed_by_no_pod(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if step.holds_storage {
+            return Ok(true);
+        }
+        let index = context.index;
+        if step.object.namespace.is_some() && goes_after_pods(&step.kind) {
+            index.check_pods_visible(step.object.namespace.as_deref())?;
+        }
+        let collected = self.collected_with(step, context).into_iter();
+        let needed = collected.filter(|it| goes_after_pods(&it.kind));
+        let own = index.get(&step.uid).map(|object| &**object);
+        let mut users = vec![];
+        for object in own.into_iter().chain(needed) {
+            for namespace in served_namespaces(object) {
+                if goes_after_pods(&object.kind) || matches!(object.facts, Facts::Binding(_)) {
+                    index.check_pods_visible(Some(namespace))?;
+                }
+                let unplanned = context.users(namespace).iter().filter(|pod| {
+                    is_needed(object, pod)
+                        && !self.is_planned(&pod.uid)
+                        && !goes_with(pod, step, object, index)
+                });
+                users.extend(unplanned.map(|pod| pod.reference()));
+            }
+        }
+        users.into_iter().min().map_or(Ok(true), |pod| Err(UnknownReason::InUse { by: pod }))
+    }
+
+    /// The objects that the garbage collector deletes with a step's object.
+    fn collected_with<'a>(&self, step: &Step, context: &ReconcileContext<'a>) -> Vec<&'a Object> {
+        match self.propagation(step, context.index) {
+            Propagation::Background => context.owned_by(&step.uid),
+            Propagation::Orphan => vec![],
+        }
     }
 
     pub(super) fn is_planned(&self, uid: &Uid) -> bool {
@@ -395,37 +448,6 @@ impl Run {
                 || self.came_back_to_go(object, index)
         };
         index.in_namespace(namespace).filter(move |object| !goes_with_it(object))
-    }
-
-    /// The Pods of a consistent read that block the deletion of a claim: those that mount it, and those of a workload
-    /// that must have no Pods first.
-    pub(super) fn blocking_pods(
-        &self,
-        step: &Step,
-        pods: &[PodSight],
-        index: &Index,
-    ) -> Vec<ObjectRef> {
-        let workloads: Vec<&Step> = step
-            .after
-            .iter()
-            .filter(|blocker| blocker.phase == DeletionPhase::PodsGone)
-            .filter_map(|blocker| self.plan.step(blocker.step))
-            .collect();
-        pods.iter()
-            .filter(|pod| {
-                pod.claims.contains(&step.object.name)
-                    || workloads.iter().any(|workload| {
-                        index.is_pod_of(
-                            &pod.owners,
-                            &pod.labels,
-                            &workload.uid,
-                            workload.pods.as_ref(),
-                        )
-                    })
-            })
-            .take(NAMED)
-            .map(|pod| pod.object.clone())
-            .collect()
     }
 }
 

@@ -44,8 +44,8 @@ impl Run {
         now: Timestamp,
     ) -> Decision {
         let refused = StepProblem::Refused { code, message: message.clone(), refusals: None };
-        let before = progress.problem.as_ref().filter(|before| before.is_like(&refused));
-        let times = before.and(progress.refusals()).map_or(0, |refusals| refusals.count);
+        let before = progress.hold.problem.as_ref().filter(|before| before.is_like(&refused));
+        let times = before.and(progress.hold.refusals()).map_or(0, |refusals| refusals.count);
         let until = self.next_try(step, times, now);
         Decision::event(match before {
             Some(StepProblem::Refused { message: before, .. }) => RunEvent::RefusedAgain {
@@ -69,7 +69,7 @@ impl Run {
         let delay = doubled(BACKOFF, times);
         let due = now.checked_add(delay).unwrap_or(now);
         let others = self.steps().filter(|(it, it_now)| it.id != step.id && it_now.is_refused());
-        let last = others.filter_map(|(_, it)| Some(it.retry_window.as_ref()?.end)).max();
+        let last = others.filter_map(|(_, it)| Some(it.hold.retry_window.as_ref()?.end)).max();
         let turn = last
             .filter(|_| delay == BACKOFF.1)
             .map_or(due, |last| last.checked_add(TURN).unwrap_or(due));
@@ -79,8 +79,8 @@ impl Run {
 
 /// The first moment at which a refused call may be tried early; `None` if it was not refused.
 pub(super) fn earliest_try(progress: &Progress) -> Option<Timestamp> {
-    let span = progress.retry_window.as_ref().filter(|_| progress.is_refused())?;
-    span.start.checked_add(doubled(EARLIEST, progress.hasty)).ok()
+    let span = progress.hold.retry_window.as_ref().filter(|_| progress.is_refused())?;
+    span.start.checked_add(doubled(EARLIEST, progress.hold.hasty)).ok()
 }
 
 impl ReconcileContext<'_> {
@@ -91,11 +91,13 @@ impl ReconcileContext<'_> {
         step: &Step,
         progress: &Progress,
     ) -> Option<Seconds> {
-        let Some(StepProblem::Refused { message, .. }) = &progress.problem else { return None };
+        let Some(StepProblem::Refused { message, .. }) = &progress.hold.problem else {
+            return None;
+        };
         if earliest_try(progress).is_none_or(|earliest| self.now < earliest) {
             return None;
         }
-        let refused = Seconds::from(progress.retry_window.as_ref()?.start);
+        let refused = Seconds::from(progress.hold.retry_window.as_ref()?.start);
         let index = self.index;
         let object = index.changed_at(&step.uid);
         let changed = match RefusalCause::of(message) {

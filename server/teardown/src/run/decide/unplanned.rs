@@ -22,7 +22,7 @@ use std::{
 };
 
 use super::{
-    Progress, Run, Stage, StepProblem,
+    Progress, Run, StepProblem,
     late_objects::{holds, is_late},
     ready::goes_with,
 };
@@ -108,12 +108,12 @@ impl Run {
         index: &'a Index,
         graph: &Graph,
     ) -> Vec<&'a Arc<Object>> {
-        if progress.stage == Stage::CameBack {
+        if progress.has_come_back() {
             let again =
                 index.named(&step.object).filter(|_| !self.goes_with_namespace(step.id, index));
             return again.into_iter().collect();
         }
-        match &progress.problem {
+        match &progress.hold.problem {
             Some(StepProblem::InUse { pods }) => {
                 let mut holders = self.users(step, index, graph);
                 holders.extend(self.pods_in_front(step, index));
@@ -168,15 +168,18 @@ impl Run {
 
 /// Whether an object outside the plan may hold a step. A step that is read again keeps its problem meanwhile.
 fn is_held(progress: &Progress) -> bool {
-    match (progress.stage, &progress.problem) {
-        (Stage::CameBack, _) => true,
-        (Stage::Waiting | Stage::Calling(_), Some(StepProblem::InUse { .. })) => true,
-        (Stage::Waiting | Stage::Calling(_), Some(StepProblem::Unknown { reason })) => matches!(
-            reason,
-            UnknownReason::InUse { .. }
-                | UnknownReason::PodsLeft { .. }
-                | UnknownReason::NamespaceNotEmpty { .. }
-        ),
+    match &progress.hold.problem {
+        Some(StepProblem::CameBack { .. }) => progress.has_left(),
+        Some(StepProblem::InUse { .. }) => progress.is_present(),
+        Some(StepProblem::Unknown { reason }) => {
+            progress.is_present()
+                && matches!(
+                    reason,
+                    UnknownReason::InUse { .. }
+                        | UnknownReason::PodsLeft { .. }
+                        | UnknownReason::NamespaceNotEmpty { .. }
+                )
+        }
         _ => false,
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     index::Index,
     plan::{Step, StepId},
     relation::DeletionPhase,
-    run::{Run, Stage},
+    run::{Progress, Run},
 };
 
 /// The Pods that are left of workloads. Many steps wait for one workload, whose Pods are looked up once.
@@ -36,7 +36,7 @@ impl Run {
     /// The steps that a waiting step waits for, in the plan's order: blockers that have not reached their deletion
     /// phase, Pods of workloads that must have none, and owners that would re-create a blocker.
     pub fn waits_for(&self, step: &Step, index: &Index, left: &mut PodsLeft) -> Vec<StepId> {
-        let is_gone = |step: StepId| self.progress(step).is_some_and(|it| it.stage == Stage::Gone);
+        let is_gone = |step: StepId| self.progress(step).is_some_and(Progress::is_gone);
         let mut found = BTreeSet::new();
         for blocker in &step.after {
             let workload =

@@ -1,61 +1,113 @@
 //! Objects that something creates again under a planned name.
 
-use super::*;
+use super::script::transcript;
 
 const SHOP: &str = "
     ns shop of=shop
     cm shop/leader of=shop
     svc shop/web of=shop
 ";
+const WITHOUT_NAMESPACE: &str = "gone cm shop/leader
+    gone svc shop/web";
 
-/// A run whose objects are gone, except for the namespace; then these came back.
-fn with(lines: &[&str]) -> Scenario {
-    let mut scenario = Scenario::of(SHOP);
-    scenario.reconcile();
-    scenario.gone("cm shop/leader");
-    scenario.gone("svc shop/web");
-    for line in lines {
-        scenario.applied(&format!("{line} uid=again"));
-    }
-    scenario
+/// The objects are gone, except for the namespace; then this came back.
+fn with(line: &str) -> String {
+    transcript(SHOP, &format!("pause\n{WITHOUT_NAMESPACE}\napplied {line} uid=again\nresume"))
 }
 
 #[test]
 fn config_map_that_came_back_goes_with_its_namespace() {
-    let mut scenario = with(&["cm shop/leader"]);
-    assert_eq!(scenario.reconcile(), ["DELETE Namespace shop"]);
-    assert_eq!(scenario.progress("cm:shop/leader").stage, Stage::CameBack);
-    accepted(&mut scenario, "ns:shop");
-    scenario.gone("cm shop/leader uid=again");
-    scenario.gone("ns shop");
-    scenario.reconcile();
-    assert_eq!(scenario.progress("cm:shop/leader").stage, Stage::Gone);
-    assert_eq!(scenario.run.state(), RunState::Finished);
+    let script = format!(
+        "pause
+        {WITHOUT_NAMESPACE}
+        applied cm shop/leader uid=again
+        resume
+        accepted ns:shop
+        gone cm shop/leader uid=again
+        gone ns shop"
+    );
+    insta::assert_snapshot!(transcript(SHOP, &script), @"
+    DELETE ConfigMap shop/leader
+    DELETE Service shop/web
+    > pause
+    > gone cm shop/leader
+    ConfigMap shop/leader is gone
+    > gone svc shop/web
+    Service shop/web is gone
+    > applied cm shop/leader uid=again
+    ConfigMap shop/leader came back as again
+    > resume
+    DELETE Namespace shop
+    > accepted ns:shop
+    > gone cm shop/leader uid=again
+    ConfigMap shop/leader is gone
+    > gone ns shop
+    Namespace shop is gone
+    the run has finished
+    ");
 }
 
 #[test]
 fn what_is_somebodys_holds_the_namespace() {
-    for line in ["svc shop/web", "cm shop/leader finalizers=example.com/hold"] {
-        let mut scenario = with(&[line]);
-        assert!(scenario.reconcile().is_empty(), "{line}");
-    }
-    let mut under_another_name = with(&["cm shop/other"]);
-    assert!(under_another_name.reconcile().is_empty());
+    insta::assert_snapshot!(with("svc shop/web"), @"
+    DELETE ConfigMap shop/leader
+    DELETE Service shop/web
+    > pause
+    > gone cm shop/leader
+    ConfigMap shop/leader is gone
+    > gone svc shop/web
+    Service shop/web is gone
+    > applied svc shop/web uid=again
+    Service shop/web came back as again
+    > resume
+    ");
+    insta::assert_snapshot!(with("cm shop/leader finalizers=example.com/hold"), @"
+    DELETE ConfigMap shop/leader
+    DELETE Service shop/web
+    > pause
+    > gone cm shop/leader
+    ConfigMap shop/leader is gone
+    > gone svc shop/web
+    Service shop/web is gone
+    > applied cm shop/leader finalizers=example.com/hold uid=again
+    ConfigMap shop/leader came back as again
+    > resume
+    ");
+    insta::assert_snapshot!(with("cm shop/other"), @"
+    DELETE ConfigMap shop/leader
+    DELETE Service shop/web
+    > pause
+    > gone cm shop/leader
+    ConfigMap shop/leader is gone
+    > gone svc shop/web
+    Service shop/web is gone
+    > applied cm shop/other uid=again
+    > resume
+    Namespace shop has ConfigMap shop/other in it
+    ");
 }
 
 #[test]
 fn config_map_that_something_else_waits_for_holds_it() {
-    let mut scenario = Scenario::of(
-        "
-        ns shop of=shop
+    let cluster = "ns shop of=shop
         sa shop/web of=shop
         role shop/web of=shop
-        rb shop/web of=shop role=role/web accounts=web
-        ",
-    );
-    scenario.reconcile();
-    scenario.gone("rb shop/web");
-    scenario.applied("rb shop/web role=role/web accounts=web uid=again");
-    scenario.gone("sa shop/web");
-    assert!(scenario.reconcile().is_empty(), "the role waits for its binding");
+        rb shop/web of=shop role=role/web accounts=web";
+    let script = "pause
+        gone rb shop/web
+        applied rb shop/web role=role/web accounts=web uid=again
+        gone sa shop/web
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE RoleBinding shop/web
+    DELETE ServiceAccount shop/web
+    > pause
+    > gone rb shop/web
+    RoleBinding shop/web is gone
+    > applied rb shop/web role=role/web accounts=web uid=again
+    RoleBinding shop/web came back as again
+    > gone sa shop/web
+    ServiceAccount shop/web is gone
+    > resume
+    ");
 }

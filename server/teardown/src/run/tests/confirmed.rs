@@ -27,7 +27,7 @@ fn pod_requested() -> Scenario {
 /// Whether the claim's DELETE is next, or the reason why it is not.
 fn storage(scenario: &mut Scenario) -> Result<(), Option<UnknownReason>> {
     match scenario.reconcile().as_slice() {
-        [] => Err(match &scenario.progress(CLAIM).problem {
+        [] => Err(match &scenario.progress(CLAIM).hold.problem {
             Some(StepProblem::Unknown { reason }) => Some(reason.clone()),
             _ => None,
         }),

@@ -1,93 +1,116 @@
 //! Tests of owners and their dependents, which the garbage collector takes or a controller makes again.
 
-use super::*;
+use super::{script::transcript, *};
 
 #[test]
 fn unconfirmed_dependent_blocks_its_owner() {
-    let mut scenario = Scenario::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
-    let transient = [
-        "rs shop/w-1 owner=Widget.example.com/w",
-        "pod shop/w-a owner=rs/w-1",
-        "pvc shop/w-a-scratch owner=pod/w-a",
-        "endpoints shop/w-1 owner=Widget.example.com/w",
-    ];
-    transient.into_iter().for_each(|line| scenario.applied(line));
-    scenario.applied("VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w");
-    assert!(scenario.reconcile().is_empty());
-    assert_eq!(collected_with(&scenario, "Widget.example.com:shop/w"), "VolumeSnapshot shop/s");
-    scenario.gone("VolumeSnapshot.snapshot.storage.k8s.io shop/s");
-    assert_eq!(scenario.reconcile(), ["DELETE Widget shop/w"]);
+    let cluster = "ns shop of=shop\n Widget.example.com shop/w of=shop";
+    let script = "pause first
+        applied rs shop/w-1 owner=Widget.example.com/w
+        applied pod shop/w-a owner=rs/w-1
+        applied pvc shop/w-a-scratch owner=pod/w-a
+        applied endpoints shop/w-1 owner=Widget.example.com/w
+        applied VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w
+        resume
+        gone VolumeSnapshot.snapshot.storage.k8s.io shop/s";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied rs shop/w-1 owner=Widget.example.com/w
+    > applied pod shop/w-a owner=rs/w-1
+    > applied pvc shop/w-a-scratch owner=pod/w-a
+    > applied endpoints shop/w-1 owner=Widget.example.com/w
+    > applied VolumeSnapshot.snapshot.storage.k8s.io shop/s owner=Widget.example.com/w
+    > resume
+    Widget shop/w would take VolumeSnapshot shop/s along
+    > gone VolumeSnapshot.snapshot.storage.k8s.io shop/s
+    DELETE Widget shop/w
+    ");
 }
 
 #[test]
 fn recreated_object_of_a_skipped_owner_is_skipped() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
+    let cluster = "ns shop of=shop
          sts shop/db of=shop selector=app:db template=app:db
-         pod shop/db-0 owner=sts/db labels=app:db deleted=0",
-    );
-    assert_eq!(scenario.reconcile(), ["DELETE StatefulSet shop/db"]);
-    scenario.answer("sts:shop/db", Outcome::Refused { code: 403, message: "no".into() });
-    let step = scenario.id("sts:shop/db");
-    scenario.steer(&command(RunCommand::Skip(step)));
-    assert_eq!(scenario.progress("pod:shop/db-0").stage, Stage::Terminating, "it was evicted");
-    scenario.gone("pod shop/db-0 owner=sts/db");
-    scenario.applied("pod shop/db-0 uid=again owner=sts/db labels=app:db");
-    scenario.reconcile();
-    assert_eq!(scenario.progress("pod:shop/db-0").stage, Stage::Skipped);
-    assert_eq!(
-        scenario.progress("pod:shop/db-0").furthest_stage(),
-        Stage::CameBack,
-        "it was gone before"
-    );
-    assert_eq!(scenario.run.state(), RunState::Finished);
+         pod shop/db-0 owner=sts/db labels=app:db deleted=0";
+    // The Pod was evicted before the run.
+    let again = "gone pod shop/db-0 owner=sts/db \
+        & applied pod shop/db-0 uid=again owner=sts/db labels=app:db";
+    let script = format!("refused sts:shop/db\n skip sts:shop/db\n {again}");
+    insta::assert_snapshot!(transcript(cluster, &script), @"
+    Pod shop/db-0 is terminating
+    DELETE StatefulSet shop/db
+    > refused sts:shop/db
+    StatefulSet shop/db was refused: 403
+    > skip sts:shop/db
+    StatefulSet shop/db is skipped
+    Namespace shop is skipped
+    > gone pod shop/db-0 owner=sts/db & applied pod shop/db-0 uid=again owner=sts/db labels=app:db
+    Pod shop/db-0 came back as again
+    Pod shop/db-0 is skipped
+    the run has finished
+    ");
 }
 
 /// A GitOps tool re-created the StatefulSet, which re-created its Pods. One command skips all of them.
 #[test]
 fn dependents_of_a_recreated_object_are_skipped_with_it() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
+    let cluster = "ns shop of=shop
          sts shop/db of=shop selector=app:db template=app:db
-         pod shop/db-0 owner=sts/db labels=app:db\n pod shop/db-1 owner=sts/db labels=app:db",
-    );
-    scenario.reconcile();
-    accepted(&mut scenario, "sts:shop/db");
-    scenario.gone("sts shop/db");
-    for pod in ["db-0", "db-1"] {
-        scenario.gone(&format!("pod shop/{pod} owner=sts/db"));
-    }
-    scenario.applied("sts shop/db uid=again of=shop selector=app:db template=app:db");
-    for pod in ["db-0", "db-1"] {
-        let owner = "owner=sts/db owner-uid=again";
-        scenario.applied(&format!("pod shop/{pod} uid={pod}-again {owner} labels=app:db"));
-    }
-    scenario.reconcile();
-    let step = scenario.id("sts:shop/db");
-    scenario.steer(&command(RunCommand::Skip(step)));
-    scenario.reconcile();
-    assert_eq!(scenario.run.state(), RunState::Finished);
-    assert!(scenario.run.steps().all(|(_, progress)| progress.stage == Stage::Skipped));
+         pod shop/db-0 owner=sts/db labels=app:db\n pod shop/db-1 owner=sts/db labels=app:db";
+    let pod = |name: &str| {
+        format!(
+            "gone pod shop/{name} owner=sts/db \
+             & applied pod shop/{name} uid={name}-again owner=sts/db owner-uid=again labels=app:db"
+        )
+    };
+    let again = "gone sts shop/db \
+        & applied sts shop/db uid=again of=shop selector=app:db template=app:db";
+    let (first, second) = (pod("db-0"), pod("db-1"));
+    let script = format!("accepted sts:shop/db\n {again} & {first} & {second}\n skip sts:shop/db");
+    let lines = transcript(cluster, &script);
+    let after: Vec<&str> = lines.lines().skip_while(|line| !line.starts_with("> gone")).collect();
+    insta::assert_snapshot!(after[1..].join("\n"), @"
+    StatefulSet shop/db came back as again
+    Pod shop/db-0 came back as db-0-again
+    Pod shop/db-1 came back as db-1-again
+    > skip sts:shop/db
+    StatefulSet shop/db is skipped
+    Namespace shop is skipped
+    Pod shop/db-0 is skipped
+    Pod shop/db-1 is skipped
+    the run has finished
+    ");
 }
 
 #[test]
 fn dependents_that_the_collector_keeps_block_nothing() {
-    let mut scenario = Scenario::of(
-        "cm shop/other\n Widget.example.com shop/w of=shop
-         clusterrole w owner=Widget.example.com/w owner-uid=Widget.example.com:shop/w",
-    );
-    scenario.applied("secret shop/shared owner=Widget.example.com/w,cm/other");
-    assert_eq!(scenario.reconcile(), ["DELETE Widget shop/w"]);
+    let cluster = "cm shop/other\n Widget.example.com shop/w of=shop
+         clusterrole w owner=Widget.example.com/w owner-uid=Widget.example.com:shop/w";
+    let script = "pause first
+        applied secret shop/shared owner=Widget.example.com/w,cm/other
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied secret shop/shared owner=Widget.example.com/w,cm/other
+    > resume
+    DELETE Widget shop/w
+    ");
 }
 
 #[test]
 fn dependents_of_a_pod_need_no_confirmation() {
-    let mut scenario = Scenario::of(
-        "deploy shop/web of=shop selector=app:web\n rs shop/web-1 owner=deploy/web selector=app:web",
-    );
-    scenario.applied("pod shop/web-1-b owner=rs/web-1 labels=app:web");
-    scenario.applied("CiliumEndpoint.cilium.io shop/web-1-b owner=pod/web-1-b");
-    assert_eq!(scenario.reconcile(), ["DELETE Deployment shop/web"]);
+    let cluster = "deploy shop/web of=shop selector=app:web\n rs shop/web-1 owner=deploy/web selector=app:web";
+    let script = "pause first
+        applied pod shop/web-1-b owner=rs/web-1 labels=app:web
+        applied CiliumEndpoint.cilium.io shop/web-1-b owner=pod/web-1-b
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied pod shop/web-1-b owner=rs/web-1 labels=app:web
+    > applied CiliumEndpoint.cilium.io shop/web-1-b owner=pod/web-1-b
+    > resume
+    DELETE Deployment shop/web
+    ");
 }
 
 #[test]

@@ -1,32 +1,29 @@
 //! Tests of objects that are newer than the plan.
 
-use super::*;
+use super::{script::transcript, *};
 
 #[test]
 fn late_pod_that_does_not_terminate_is_reported() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n cronjob shop/report of=shop template=app:report uses=config:c
-         cm shop/c of=shop",
-    );
-    assert_eq!(scenario.reconcile(), ["DELETE CronJob shop/report"]);
-    scenario.applied("job shop/report-1 owner=cronjob/report");
-    scenario.applied("pod shop/report-1-a owner=job/report-1 uses=config:c");
-    accepted(&mut scenario, "cronjob:shop/report");
-    scenario.gone("cronjob shop/report");
-    scenario.gone("job shop/report-1");
-    scenario.applied("pod shop/report-1-a owner=job/report-1 uses=config:c deleted=0");
-    assert!(scenario.reconcile().is_empty());
-    assert_eq!(scenario.progress("cm:shop/c").problem, None, "Pods may take some time");
-    scenario.pass(600);
-    assert!(scenario.reconcile().is_empty());
-    let problem = &scenario.progress("cm:shop/c").problem;
-    let Some(StepProblem::Unknown { reason: UnknownReason::PodsLeft { pod, of } }) = problem else {
-        panic!()
-    };
-    assert_eq!(
-        [pod, &**of].map(ObjectRef::to_string),
-        ["Pod shop/report-1-a", "CronJob shop/report"]
-    );
+    let cluster = "ns shop of=shop\n cronjob shop/report of=shop template=app:report uses=config:c
+         cm shop/c of=shop";
+    // A Pod may take some time.
+    let script = "applied job shop/report-1 owner=cronjob/report
+        applied pod shop/report-1-a owner=job/report-1 uses=config:c
+        accepted cronjob:shop/report
+        gone cronjob shop/report & gone job shop/report-1
+        applied pod shop/report-1-a owner=job/report-1 uses=config:c deleted=0
+        +600";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE CronJob shop/report
+    > applied job shop/report-1 owner=cronjob/report
+    > applied pod shop/report-1-a owner=job/report-1 uses=config:c
+    > accepted cronjob:shop/report
+    > gone cronjob shop/report & gone job shop/report-1
+    CronJob shop/report is gone
+    > applied pod shop/report-1-a owner=job/report-1 uses=config:c deleted=0
+    > +600
+    ConfigMap shop/c waits for Pod shop/report-1-a of CronJob shop/report
+    ");
 }
 
 #[test]
@@ -38,7 +35,7 @@ fn objects_that_a_late_pod_refers_to_stay() {
     assert_eq!(user_of(&scenario, "cm:shop/c"), "Pod shop/late");
     scenario.gone("pod shop/late");
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
-    assert_eq!(scenario.progress("cm:shop/c").problem, None);
+    assert_eq!(scenario.progress("cm:shop/c").hold.problem, None);
 }
 
 #[test]
@@ -68,44 +65,61 @@ fn objects_that_select_a_late_pod_or_give_it_rights_stay() {
 
 #[test]
 fn owner_waits_while_a_late_pod_uses_its_dependent() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
+    let cluster = "ns shop of=shop
          Widget.example.com shop/w of=shop
-         cm shop/c owner=Widget.example.com/w",
-    );
-    scenario.applied("pod shop/late uses=config:c");
-    assert!(scenario.reconcile().is_empty());
-    assert_eq!(user_of(&scenario, "Widget.example.com:shop/w"), "Pod shop/late");
-    scenario.gone("pod shop/late");
-    assert_eq!(scenario.reconcile(), ["DELETE Widget shop/w"]);
+         cm shop/c owner=Widget.example.com/w";
+    let script = "pause first
+        applied pod shop/late uses=config:c
+        resume
+        gone pod shop/late";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied pod shop/late uses=config:c
+    > resume
+    Widget shop/w is used by Pod shop/late
+    > gone pod shop/late
+    DELETE Widget shop/w
+    ");
 }
 
 #[test]
 fn late_pod_that_goes_with_the_same_owner_blocks_nothing() {
-    let mut scenario = Scenario::of("ns shop of=shop\n deploy shop/web of=shop selector=app:web");
-    scenario.applied("rs shop/web-1 owner=deploy/web selector=app:web");
-    scenario.applied("pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:web-1-a-scratch");
-    scenario.applied("pvc shop/web-1-a-scratch owner=pod/web-1-a");
-    assert_eq!(scenario.reconcile(), ["DELETE Deployment shop/web"]);
+    let cluster = "ns shop of=shop\n deploy shop/web of=shop selector=app:web";
+    let script = "pause first
+        applied rs shop/web-1 owner=deploy/web selector=app:web
+        applied pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:web-1-a-scratch
+        applied pvc shop/web-1-a-scratch owner=pod/web-1-a
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied rs shop/web-1 owner=deploy/web selector=app:web
+    > applied pod shop/web-1-a owner=rs/web-1 labels=app:web uses=claim:web-1-a-scratch
+    > applied pvc shop/web-1-a-scratch owner=pod/web-1-a
+    > resume
+    DELETE Deployment shop/web
+    ");
 }
 
 #[test]
 fn late_claim_and_late_pod_of_one_owner_block_it() {
-    let mut scenario = Scenario::of("ns shop of=shop\n Widget.example.com shop/w of=shop");
-    scenario.applied("pvc shop/data owner=Widget.example.com/w");
-    scenario.applied("pod shop/w-a owner=Widget.example.com/w uses=claim:data");
-    assert!(
-        scenario.reconcile().is_empty(),
-        "the collector would delete the claim while the Pod uses it"
-    );
-    scenario.gone("pod shop/w-a");
-    assert!(scenario.reconcile().is_empty(), "the deletion of the claim was not confirmed");
-    assert_eq!(
-        collected_with(&scenario, "Widget.example.com:shop/w"),
-        "PersistentVolumeClaim shop/data"
-    );
-    scenario.gone("pvc shop/data");
-    assert_eq!(scenario.reconcile(), ["DELETE Widget shop/w"]);
+    let cluster = "ns shop of=shop\n Widget.example.com shop/w of=shop";
+    // The collector would delete the claim while the Pod uses it, and nobody confirmed the deletion of the claim.
+    let script = "pause first
+        applied pvc shop/data owner=Widget.example.com/w
+        applied pod shop/w-a owner=Widget.example.com/w uses=claim:data
+        resume
+        gone pod shop/w-a
+        gone pvc shop/data";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied pvc shop/data owner=Widget.example.com/w
+    > applied pod shop/w-a owner=Widget.example.com/w uses=claim:data
+    > resume
+    Widget shop/w would take PersistentVolumeClaim shop/data along
+    > gone pod shop/w-a
+    > gone pvc shop/data
+    DELETE Widget shop/w
+    ");
 }
 
 #[test]
@@ -178,11 +192,11 @@ fn object_that_was_given_to_another_unit_after_the_plan_is_not_deleted() {
         let reason = UnknownReason::GivenAway { to: to.map(str::to_owned) };
         Some(StepProblem::Unknown { reason })
     };
-    assert_eq!(scenario.progress("cm:shop/a").problem, given_away(Some("other")));
+    assert_eq!(scenario.progress("cm:shop/a").hold.problem, given_away(Some("other")));
     scenario.applied("cm shop/a");
     scenario.reconcile();
-    assert_eq!(scenario.progress("cm:shop/a").problem, given_away(None));
+    assert_eq!(scenario.progress("cm:shop/a").hold.problem, given_away(None));
     scenario.applied("cm shop/a of=shop");
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    assert_eq!(scenario.progress("cm:shop/a").problem, None);
+    assert_eq!(scenario.progress("cm:shop/a").hold.problem, None);
 }

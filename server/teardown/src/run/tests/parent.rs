@@ -25,7 +25,7 @@ fn suspended() -> Scenario {
 }
 
 fn problem(scenario: &Scenario, uid: &str) -> Option<UnknownReason> {
-    match &scenario.progress(uid).problem {
+    match &scenario.progress(uid).hold.problem {
         Some(StepProblem::Unknown { reason }) => Some(reason.clone()),
         _ => None,
     }
@@ -131,7 +131,7 @@ fn refused_suspension_is_retried_and_nothing_goes_meanwhile() {
     scenario.answer(KUSTOMIZATION, Outcome::Refused { code: 403, message: "no".into() });
     assert!(scenario.reconcile().is_empty());
     assert!(matches!(
-        scenario.progress(KUSTOMIZATION).problem,
+        scenario.progress(KUSTOMIZATION).hold.problem,
         Some(StepProblem::Refused { code: 403, .. })
     ));
     scenario.pass(25);
@@ -247,7 +247,7 @@ fn parent_of_something_that_stays_is_suspended_and_stays_so() {
     assert!(scenario.reconcile().is_empty(), "the watch has not shown it yet");
     scenario.applied(&parent("suspended"));
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Suspended);
+    assert_eq!(scenario.progress(KUSTOMIZATION).end, Some(StepEnd::Suspended));
     scenario.gone("cm shop/a");
     scenario.reconcile();
     assert_eq!(scenario.run.state(), RunState::Finished);
@@ -264,7 +264,7 @@ fn parent_that_stays_and_becomes_active_again_holds_its_objects_and_says_so() {
     );
     let mut scenario = Scenario::of(&held);
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "DELETE Pod shop/user"]);
-    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Suspended);
+    assert_eq!(scenario.progress(KUSTOMIZATION).end, Some(StepEnd::Suspended));
     assert_eq!(scenario.run.suspensions().count(), 0, "somebody else suspended it");
     scenario.applied(&parent("active"));
     scenario.reconcile();
@@ -279,7 +279,7 @@ fn parent_that_stays_and_that_somebody_replaces_holds_no_run_up() {
     scenario
         .applied("Kustomization.kustomize.toolkit.fluxcd.io shop/web uid=other state=suspended");
     scenario.reconcile();
-    assert_eq!(scenario.progress(KUSTOMIZATION).stage, Stage::Gone);
+    assert!(scenario.progress(KUSTOMIZATION).is_gone());
 }
 
 /// An ApplicationSet makes its Application active again, so it goes before that is suspended, and orphans it.

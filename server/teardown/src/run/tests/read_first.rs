@@ -15,12 +15,15 @@ const WIDGET: &str = "Widget.example.com:shop/main";
 fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
     let decision = scenario.apply_input(input);
     let calls = decision.actions.iter().map(|action| match action {
-        Action::Delete { object, version, .. } => {
-            format!("DELETE {object} at {}", version.as_deref().unwrap_or("any version"))
+        Action::Delete { target, .. } => {
+            let version = target.version.as_deref().unwrap_or("any version");
+            format!("DELETE {} at {version}", target.object)
         }
-        Action::Suspend { object, .. } => format!("PATCH {object}"),
-        Action::Read { object, .. } => format!("GET {object}"),
-        Action::ReadPods { namespace, .. } => format!("LIST pods in {namespace}"),
+        Action::Suspend { target, .. } => format!("PATCH {}", target.object),
+        Action::Read { target, .. } => format!("GET {}", target.object),
+        Action::ReadPods { target, .. } => {
+            format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
+        }
     });
     let mut calls: Vec<String> = calls.collect();
     calls.sort();
@@ -30,9 +33,7 @@ fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
 /// Answers the read of a step's object.
 fn answered(scenario: &mut Scenario, uid: &str, outcome: Outcome) -> Vec<String> {
     let step = scenario.run.plan.step(scenario.id(uid)).unwrap();
-    let (step, kind, object, uid) =
-        (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
-    let action = Action::Read { step, kind, object, uid };
+    let action = Action::Read { step: step.id, target: ActionTarget::of(step) };
     calls(scenario, &Input::CallCompleted { action, outcome })
 }
 
@@ -42,7 +43,7 @@ fn read(named: Option<&str>) -> Outcome {
 
 /// The reason why a step's object is not deleted.
 fn reason(scenario: &Scenario, uid: &str) -> UnknownReason {
-    match &scenario.progress(uid).problem {
+    match &scenario.progress(uid).hold.problem {
         Some(StepProblem::Unknown { reason }) => reason.clone(),
         other => panic!("{other:?}"),
     }
@@ -73,11 +74,9 @@ fn claim_is_read_before_its_pods_are_listed() {
     assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET PersistentVolumeClaim shop/data"]);
     let then = answered(&mut scenario, "pvc:shop/data", read(Some("shop")));
     assert_eq!(then, ["LIST pods in shop"]);
-    let action = Action::ReadPods {
-        step: scenario.id("pvc:shop/data"),
-        namespace: "shop".into(),
-        version: Some("17".into()),
-    };
+    let step = scenario.run.plan.step(scenario.id("pvc:shop/data")).unwrap();
+    let target = ActionTarget::of(step).at("17".into());
+    let action = Action::ReadPods { step: step.id, target };
     let input = Input::CallCompleted { action, outcome: Outcome::Pods(vec![]) };
     assert_eq!(calls(&mut scenario, &input), ["DELETE PersistentVolumeClaim shop/data at 17"]);
 }

@@ -52,7 +52,7 @@ impl Scenario {
     }
 
     fn refusals(&self, uid: &str) -> Refusals {
-        *self.progress(uid).refusals().unwrap()
+        *self.progress(uid).hold.refusals().unwrap()
     }
 
     /// The problems in the event log.
@@ -256,7 +256,7 @@ fn weekend(message: impl Fn(usize) -> String, restless: bool) -> (Vec<u32>, usiz
         }
         scenario.now = scenario.run.wake(scenario.now).unwrap();
     }
-    let tries = scenario.run.steps().map(|(_, it)| it.refusals().unwrap().count).collect();
+    let tries = scenario.run.steps().map(|(_, it)| it.hold.refusals().unwrap().count).collect();
     (tries, bytes)
 }
 

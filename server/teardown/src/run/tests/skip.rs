@@ -1,10 +1,32 @@
 //! Tests of skipping steps.
 
-use super::*;
+use super::{script::transcript, *};
+
+const TWO: &str = "ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop";
 
 #[test]
 fn step_skipped_after_its_delete_counts_as_requested() {
-    let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
+    let script = "accepted cm:shop/a
+        skip cm:shop/a
+        stop
+        refused cm:shop/b";
+    insta::assert_snapshot!(transcript(TWO, script), @"
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/b
+    > accepted cm:shop/a
+    > skip cm:shop/a
+    ConfigMap shop/a is skipped
+    Namespace shop is skipped
+    > stop
+    > refused cm:shop/b
+    ConfigMap shop/b was refused: 403
+    the run has stopped: 2 untouched, 1 requested, 0 terminating before, 0 unknown, 0 gone
+    ");
+}
+
+#[test]
+fn run_whose_last_step_is_skipped_has_nothing_left_to_stop() {
+    let mut scenario = Scenario::of(TWO);
     scenario.reconcile();
     accepted(&mut scenario, "cm:shop/a");
     accepted(&mut scenario, "cm:shop/b");
@@ -12,47 +34,46 @@ fn step_skipped_after_its_delete_counts_as_requested() {
     scenario.reconcile();
     let step = scenario.id("cm:shop/a");
     scenario.steer(&command(RunCommand::Skip(step)));
-    assert_eq!(scenario.progress("ns:shop").stage, Stage::Skipped);
+    assert!(scenario.progress("ns:shop").skipped_by().is_some());
     scenario.steer(&command(RunCommand::Stop));
     scenario.reconcile();
-    assert_eq!(scenario.run.state(), RunState::Finished, "nothing is left to stop");
-
-    let mut scenario = Scenario::of("ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop");
-    scenario.reconcile();
-    accepted(&mut scenario, "cm:shop/a");
-    let step = scenario.id("cm:shop/a");
-    scenario.steer(&command(RunCommand::Skip(step)));
-    scenario.steer(&command(RunCommand::Stop));
-    scenario.answer("cm:shop/b", Outcome::Refused { code: 403, message: "no".into() });
-    scenario.reconcile();
-    assert_eq!(scenario.stopped(), Some((2, 1, 0)));
+    assert_eq!(scenario.run.state(), RunState::Finished);
 }
 
 #[test]
 fn refused_step_is_skipped_if_its_blocker_was_skipped_during_the_call() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop",
-    );
-    assert_eq!(scenario.reconcile(), ["DELETE HorizontalPodAutoscaler shop/h"]);
-    accepted(&mut scenario, "hpa:shop/h");
-    scenario.gone("hpa shop/h");
-    assert_eq!(scenario.reconcile(), ["DELETE Deployment shop/web"]);
-    scenario.applied("hpa shop/h uid=again of=shop target=deploy/web");
-    scenario.reconcile();
-    let step = scenario.id("hpa:shop/h");
-    scenario.steer(&command(RunCommand::Skip(step)));
-    scenario.answer("deploy:shop/web", Outcome::Refused { code: 403, message: "no".into() });
-    scenario.pass(60);
-    assert!(scenario.reconcile().is_empty());
-    assert_eq!(scenario.progress("deploy:shop/web").stage, Stage::Skipped);
-    assert_eq!(scenario.run.state(), RunState::Finished);
+    let cluster =
+        "ns shop of=shop\n hpa shop/h of=shop target=deploy/web\n deploy shop/web of=shop";
+    let script = "accepted hpa:shop/h
+        gone hpa shop/h
+        applied hpa shop/h uid=again of=shop target=deploy/web
+        skip hpa:shop/h
+        refused deploy:shop/web";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE HorizontalPodAutoscaler shop/h
+    > accepted hpa:shop/h
+    > gone hpa shop/h
+    HorizontalPodAutoscaler shop/h is gone
+    DELETE Deployment shop/web
+    > applied hpa shop/h uid=again of=shop target=deploy/web
+    HorizontalPodAutoscaler shop/h came back as again
+    > skip hpa:shop/h
+    HorizontalPodAutoscaler shop/h is skipped
+    Namespace shop is skipped
+    > refused deploy:shop/web
+    Deployment shop/web was refused: 403
+    Deployment shop/web is skipped
+    the run has finished
+    ");
 }
 
 /// A run's DELETEs with their propagation policies.
 fn deletes(scenario: &mut Scenario) -> Vec<String> {
     let decision = scenario.decide();
     let deletes = decision.actions.iter().filter_map(|action| match action {
-        Action::Delete { object, propagation, .. } => Some(format!("{object} {propagation:?}")),
+        Action::Delete { target, propagation, .. } => {
+            Some(format!("{} {propagation:?}", target.object))
+        }
         _ => None,
     });
     deletes.collect()
@@ -66,7 +87,7 @@ fn owner_of_a_skipped_object_orphans_it() {
     );
     scenario.steer(&command(RunCommand::Pause));
     scenario.steer(&command(RunCommand::Skip(scenario.id("pvc:shop/data"))));
-    assert_eq!(scenario.progress("pv:pv").stage, Stage::Skipped);
+    assert!(scenario.progress("pv:pv").skipped_by().is_some());
     scenario.steer(&command(RunCommand::Resume));
     let mut sent = deletes(&mut scenario);
     sent.sort();
@@ -114,7 +135,7 @@ fn skipping_a_refused_dependent_keeps_no_other_dependent() {
         scenario.answer(uid, Outcome::Refused { code: 403, message: "no".into() });
     }
     scenario.steer(&command(RunCommand::Skip(scenario.id("cm:shop/a"))));
-    assert_eq!(scenario.progress("cm:shop/a").stage, Stage::Skipped);
+    assert!(scenario.progress("cm:shop/a").skipped_by().is_some());
     assert!(
         scenario.run.taken().contains(&scenario.id("cm:shop/b")),
         "the collector will delete it"
@@ -128,7 +149,7 @@ fn volume_is_skipped_with_its_claim() {
     let mut scenario = Scenario::of(fixture);
     scenario.steer(&command(RunCommand::Skip(scenario.id("pv:pv"))));
     for step in ["pv:pv", "pvc:shop/data", "ns:shop"] {
-        assert_eq!(scenario.progress(step).stage, Stage::Skipped, "{step}");
+        assert!(scenario.progress(step).skipped_by().is_some(), "{step}");
     }
     assert_eq!(scenario.reconcile(), [""; 0]);
 
@@ -148,11 +169,7 @@ fn volume_is_skipped_with_its_claim() {
     scenario.gone("pvc shop/data");
     scenario.reconcile();
     scenario.steer(&skip);
-    assert_eq!(
-        scenario.progress("pv:pv").stage,
-        Stage::Skipped,
-        "no controller handles it any more"
-    );
+    assert!(scenario.progress("pv:pv").skipped_by().is_some(), "no controller handles it any more");
 }
 
 #[test]
@@ -176,8 +193,8 @@ fn skipping_a_pod_skips_steps_that_wait_for_its_workload_to_have_none() {
     );
     scenario.answer("pod:shop/db-0", Outcome::Refused { code: 403, message: "no".into() });
     scenario.steer(&command(RunCommand::Skip(step)));
-    assert_eq!(scenario.progress("pvc:shop/data-db-0").stage, Stage::Skipped);
-    assert_eq!(scenario.progress("ns:shop").stage, Stage::Skipped);
+    assert!(scenario.progress("pvc:shop/data-db-0").skipped_by().is_some());
+    assert!(scenario.progress("ns:shop").skipped_by().is_some());
     accepted(&mut scenario, "cm:shop/other");
     scenario.gone("cm shop/other");
     scenario.reconcile();

@@ -132,7 +132,7 @@ fn deployment_that_gitops_made_again_is_planned() {
         scenario.applied(line);
     }
     scenario.reconcile();
-    assert_eq!(scenario.progress("deploy:shop/web").stage, Stage::CameBack);
+    assert!(scenario.progress("deploy:shop/web").has_come_back());
     insta::assert_snapshot!(unplanned(&scenario), @"
     Deployment shop/web holds Deployment shop/web
     delete Deployment shop/web
@@ -149,7 +149,7 @@ fn object_goes_with_its_controller_while_that_is_an_open_step() {
     scenario.gone("svc shop/c");
     scenario.applied("svc shop/c owner=Widget.example.com/w uid=again age=0");
     scenario.reconcile();
-    assert_eq!(scenario.progress("svc:shop/c").stage, Stage::CameBack);
+    assert!(scenario.progress("svc:shop/c").has_come_back());
     assert_eq!(unplanned(&scenario), "no plan: Empty");
     scenario.gone("Widget.example.com shop/w");
     scenario.reconcile();

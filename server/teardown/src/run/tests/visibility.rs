@@ -10,15 +10,18 @@ fn late_step_is_late_again_after_its_kind_was_hidden() {
     scenario.applied("cm shop/a of=shop deleted=0 finalizers=x");
     scenario.pass(600);
     scenario.reconcile();
-    assert!(matches!(scenario.progress("cm:shop/a").problem, Some(StepProblem::Late { .. })));
+    assert!(matches!(scenario.progress("cm:shop/a").hold.problem, Some(StepProblem::Late { .. })));
     scenario.hidden("configmaps");
     scenario.reconcile();
-    assert!(matches!(scenario.progress("cm:shop/a").problem, Some(StepProblem::Unknown { .. })));
+    assert!(matches!(
+        scenario.progress("cm:shop/a").hold.problem,
+        Some(StepProblem::Unknown { .. })
+    ));
     scenario.visible("configmaps");
     scenario.reconcile();
     let progress = scenario.progress("cm:shop/a");
-    assert!(matches!(progress.problem, Some(StepProblem::Late { .. })), "{progress:?}");
-    assert_eq!(progress.overdue, Overdue::Stuck);
+    assert!(matches!(progress.hold.problem, Some(StepProblem::Late { .. })), "{progress:?}");
+    assert_eq!(progress.hold.overdue, Overdue::Stuck);
 }
 
 #[test]
@@ -33,8 +36,12 @@ fn step_in_time_has_no_problem_after_its_kind_was_hidden() {
     scenario.reconcile();
     scenario.visible("configmaps");
     scenario.reconcile();
-    assert_eq!(scenario.progress("cm:shop/a").problem, None);
-    assert_eq!(scenario.progress("cm:shop/b").problem, None, "requested, but not terminating yet");
+    assert_eq!(scenario.progress("cm:shop/a").hold.problem, None);
+    assert_eq!(
+        scenario.progress("cm:shop/b").hold.problem,
+        None,
+        "requested, but not terminating yet"
+    );
 }
 
 #[test]
@@ -68,10 +75,10 @@ fn step_does_not_become_late_while_the_api_server_is_unreachable() {
     scenario.see(Observation::Unreachable { cause: AwayCause::Silent, message: "refused".into() });
     scenario.pass(600);
     scenario.reconcile();
-    assert_eq!(scenario.progress("cm:shop/a").problem, None);
+    assert_eq!(scenario.progress("cm:shop/a").hold.problem, None);
     scenario.see(Observation::Reached { version: "v1.36.3".into() });
     scenario.reconcile();
-    assert!(matches!(scenario.progress("cm:shop/a").problem, Some(StepProblem::Late { .. })));
+    assert!(matches!(scenario.progress("cm:shop/a").hold.problem, Some(StepProblem::Late { .. })));
 }
 
 #[test]
@@ -87,12 +94,12 @@ fn awaited_volume_is_late_again_after_its_kind_was_hidden() {
     scenario.reconcile();
     scenario.pass(600);
     scenario.reconcile();
-    assert!(matches!(scenario.progress("pv:pv").problem, Some(StepProblem::Late { .. })));
+    assert!(matches!(scenario.progress("pv:pv").hold.problem, Some(StepProblem::Late { .. })));
     scenario.hidden("persistentvolumes");
     scenario.reconcile();
     scenario.visible("persistentvolumes");
     scenario.reconcile();
-    let problem = &scenario.progress("pv:pv").problem;
+    let problem = &scenario.progress("pv:pv").hold.problem;
     assert!(matches!(problem, Some(StepProblem::Late { .. })), "{problem:?}");
 }
 
@@ -110,7 +117,7 @@ fn binding_waits_until_pods_of_a_foreign_account_are_visible() {
     scenario.see(Observation::ListedIn { kind: pods.clone(), namespace, objects: vec![] });
     assert_eq!(scenario.reconcile(), [""; 0]);
     for step in ["rb:shop/reads", "crb:reads"] {
-        let problem = &scenario.progress(step).problem;
+        let problem = &scenario.progress(step).hold.problem;
         assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{step}: {problem:?}");
     }
     scenario.see(Observation::Listed { kind: pods, objects: vec![] });
@@ -133,7 +140,7 @@ fn definition_waits_until_its_kind_is_visible_everywhere() {
     scenario.steer(&command(RunCommand::Resume));
     let waits = |scenario: &mut Scenario| {
         assert_eq!(scenario.reconcile(), [""; 0]);
-        let problem = &scenario.progress("crd:widgets.example.com").problem;
+        let problem = &scenario.progress("crd:widgets.example.com").hold.problem;
         assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{problem:?}");
     };
     waits(&mut scenario);
@@ -152,7 +159,7 @@ fn objects_that_pods_need_stay_while_pods_are_hidden() {
     scenario.hidden("pods");
     assert_eq!(scenario.reconcile(), ["DELETE Ingress shop/i"]);
     for step in ["cm:shop/c", "netpol:shop/n"] {
-        let problem = &scenario.progress(step).problem;
+        let problem = &scenario.progress(step).hold.problem;
         assert!(matches!(problem, Some(StepProblem::Unknown { .. })), "{step}: {problem:?}");
     }
     scenario.visible("pods");
@@ -169,7 +176,7 @@ fn claim_waits_while_its_new_volume_is_hidden() {
     scenario.hidden("persistentvolumes");
     scenario.applied("pvc shop/data of=shop volume=pv");
     assert_eq!(scenario.reconcile(), [""; 0]);
-    let problem = &scenario.progress("pvc:shop/data").problem;
+    let problem = &scenario.progress("pvc:shop/data").hold.problem;
     assert!(
         matches!(
             problem,

@@ -1,0 +1,253 @@
+//! The guarded sequence of a deletion: read, check, act. Each read is followed at once by the check of its answer and then by
+//! the next call, and the DELETE is bound to the version that was read.
+//!
+//! ```text
+//!  a claim            GET, check ──► LIST Pods, check ──► DELETE at the version of the GET
+//!  a custom resource  GET, check ───────────────────────► DELETE at the version of the GET
+//!  a ConfigMap        ──────────────────────────────────► DELETE
+//! ```
+//!
+//! # Decisions
+//! - Nothing of a sequence is kept between its calls but the [`ActionTarget`], which goes from call to call. A sequence that is
+//!   interrupted, by a pause, a crash or a failed check, begins again with its first read.
+//! - A read that is made because the effect of a DELETE is unknown is no part of a sequence: it only says whether the object is
+//!   still there.
+//! - A remedy is a sequence of another form, which the server has for itself. It is sent as a whole within a second, has
+//!   premises about several objects and a dry run, and is read again afterwards; of a run each call is journaled, queued and
+//!   limited by itself.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    Call, Decision, NAMED, Progress, REREAD_BACKOFF, ReconcileContext, Run, RunEvent, RunState,
+    StepProblem, answer::doubled,
+};
+use crate::{
+    action::{Action, ActionTarget, Outcome, PodSight},
+    index::Index,
+    object::{Facts, Object, ObjectRef, Uid},
+    plan::Step,
+    relation::{DeletionPhase, EdgeKind, EdgeLookup, edges_of},
+    unit::UnitId,
+    unknown_reason::UnknownReason,
+};
+
+/// The first and the longest delay after an object was found to be given away or in use, just before its DELETE; the delay
+/// doubles each time.
+const RECHECK: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(20), SignedDuration::from_mins(10));
+
+/// One read before a DELETE, and the check of its answer.
+struct Guard {
+    read: Call,
+    is_needed: fn(&Step) -> bool,
+    check: AnswerCheck,
+}
+
+/// Returns the object for the next call, or the decision that ends the sequence.
+type AnswerCheck =
+    fn(&Run, &Step, &Action, &Outcome, &mut ReconcileContext<'_>) -> Result<ActionTarget, Decision>;
+
+/// All guards, in the order in which they are asked.
+const GUARDS: [Guard; 2] = [
+    Guard { read: Call::Read, is_needed: Step::is_read_first, check: Run::check_object },
+    Guard { read: Call::ReadPods, is_needed: |step| step.holds_storage, check: Run::check_pods },
+];
+
+/// The call of a step's sequence after this read, or the first one.
+fn next_call(step: &Step, after: Option<Call>) -> Call {
+    let done = GUARDS.iter().position(|guard| Some(guard.read) == after).map_or(0, |at| at + 1);
+    let next = GUARDS.iter().skip(done).find(|guard| (guard.is_needed)(step));
+    next.map_or(Call::Delete, |guard| guard.read)
+}
+
+fn postpone(
+    step: &Step,
+    delay: SignedDuration,
+    problem: StepProblem,
+    context: &ReconcileContext<'_>,
+) -> Decision {
+    let until = context.now.checked_add(delay).unwrap_or(context.now);
+    Decision::event(RunEvent::Postponed { step: step.id, until, effect_unknown: false, problem })
+}
+
+impl Run {
+    /// Begins the sequence of a step whose checks have all passed.
+    pub(super) fn begin_sequence(
+        &self,
+        step: &Step,
+        progress: &Progress,
+        context: &mut ReconcileContext<'_>,
+    ) {
+        let call = if progress.effect_unknown { Call::Read } else { next_call(step, None) };
+        self.call(step, call, ActionTarget::of(step), context);
+    }
+
+    /// Goes on after a read that showed the object, or its Pods.
+    pub(super) fn continue_sequence(
+        &self,
+        step: &Step,
+        progress: &Progress,
+        action: &Action,
+        outcome: &Outcome,
+        index: &Index,
+        now: Timestamp,
+    ) -> Decision {
+        let read = Call::of(action);
+        let is_over = progress.effect_unknown || self.state != RunState::Running;
+        let Some(guard) = GUARDS.iter().find(|guard| guard.read == read && !is_over) else {
+            return Decision::event(RunEvent::NoEffect { step: step.id });
+        };
+        let mut context = ReconcileContext::new(index, now);
+        match (guard.check)(self, step, action, outcome, &mut context) {
+            Ok(target) => {
+                self.call(step, next_call(step, Some(read)), target, &mut context);
+                context.decision
+            }
+            Err(decision) => decision,
+        }
+    }
+
+    /// Makes a call of a step's sequence.
+    pub(super) fn call(
+        &self,
+        step: &Step,
+        call: Call,
+        target: ActionTarget,
+        context: &mut ReconcileContext<'_>,
+    ) {
+        let id = step.id;
+        let action = match call {
+            Call::Read => Action::Read { step: id, target },
+            Call::ReadPods => Action::ReadPods { step: id, target },
+            Call::Delete => {
+                let propagation = self.propagation(step, context.index);
+                Action::Delete { step: id, target, propagation }
+            }
+            // It has a patch of its own (`parent.rs`).
+            Call::Suspend => return,
+        };
+        context.decision.events.push(RunEvent::CallStarted { step: id, call });
+        context.decision.actions.push(action);
+    }
+
+    /// Checks an object that was just read once more: it may have been given to another unit, or others may have begun to use
+    /// it, since the plan was made.
+    ///
+    /// A custom resource whose label `app.kubernetes.io/part-of` was changed in the last second, which no watch has shown yet,
+    /// is not deleted.
+    fn check_object(
+        &self,
+        step: &Step,
+        action: &Action,
+        outcome: &Outcome,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<ActionTarget, Decision> {
+        let no_effect = Decision::event(RunEvent::NoEffect { step: step.id });
+        let Outcome::Present { version, named, .. } = outcome else { return Err(no_effect) };
+        match self.check_unchanged(step, named.as_ref(), context) {
+            Ok(true) => Ok(action.target().clone().at(version.clone())),
+            Ok(false) => Err(no_effect),
+            Err(reason) => {
+                let is_others =
+                    matches!(reason, UnknownReason::InUse { .. } | UnknownReason::GivenAway { .. });
+                let problem = StepProblem::Unknown { reason };
+                let tries = match self.progress(step.id).map(|progress| &progress.hold) {
+                    Some(hold) if is_others && hold.problem.as_ref() == Some(&problem) => {
+                        hold.attempts
+                    }
+                    _ => 0,
+                };
+                Err(postpone(step, doubled(RECHECK, tries), problem, context))
+            }
+        }
+    }
+
+    fn check_unchanged(
+        &self,
+        step: &Step,
+        named: Option<&UnitId>,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if named != step.named.as_ref() {
+            return Err(UnknownReason::GivenAway { to: named.map(ToString::to_string) });
+        }
+        match self.user_outside(step, context.index) {
+            Some(by) => Err(UnknownReason::InUse { by }),
+            None => self.check_ready(step, context),
+        }
+    }
+
+    /// Checks that a consistent read shows no Pod that needs a claim.
+    ///
+    /// A Pod that was created a moment ago mounts the claim, and no watch has shown it yet: the claim is read again later.
+    fn check_pods(
+        &self,
+        step: &Step,
+        action: &Action,
+        outcome: &Outcome,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<ActionTarget, Decision> {
+        let Outcome::Pods(pods) = outcome else {
+            return Err(Decision::event(RunEvent::NoEffect { step: step.id }));
+        };
+        let pods = self.blocking_pods(step, pods, context.index);
+        if pods.is_empty() {
+            return Ok(action.target().clone());
+        }
+        let tries = match self.progress(step.id).map(|progress| &progress.hold) {
+            Some(hold) if matches!(hold.problem, Some(StepProblem::InUse { .. })) => hold.attempts,
+            _ => 0,
+        };
+        Err(postpone(step, doubled(REREAD_BACKOFF, tries), StepProblem::InUse { pods }, context))
+    }
+
+    /// The Pods of a consistent read that block the deletion of a claim: those that mount it, and those of a workload
+    /// that must have no Pods first.
+    fn blocking_pods(&self, step: &Step, pods: &[PodSight], index: &Index) -> Vec<ObjectRef> {
+        let blockers = step.after.iter().filter(|it| it.phase == DeletionPhase::PodsGone);
+        let workloads: Vec<&Step> = blockers.filter_map(|it| self.plan.step(it.step)).collect();
+        let blocks = |pod: &&PodSight| {
+            let is_of = |workload: &&Step| {
+                let (uid, selector) = (&workload.uid, workload.pods.as_ref());
+                index.is_pod_of(&pod.owners, &pod.labels, uid, selector)
+            };
+            pod.claims.contains(&step.object.name) || workloads.iter().any(is_of)
+        };
+        pods.iter().filter(blocks).take(NAMED).map(|pod| pod.object.clone()).collect()
+    }
+
+    /// An object outside the plan's steps that has to go before a step's object, as it is now: of the same namespace, or one of
+    /// any namespace whose spec names it, such as the HTTPRoute of a Gateway. The content of a namespace and the Pods that mount
+    /// a claim are checked elsewhere.
+    fn user_outside(&self, step: &Step, index: &Index) -> Option<ObjectRef> {
+        let is_outside = |uid: &Uid| self.step_of(uid).is_none();
+        let lookup = EdgeLookup::of(index);
+        let ObjectRef { kind, namespace, name, .. } = &step.object;
+        let near = namespace.iter().flat_map(|namespace| index.in_namespace(namespace));
+        let is_far = |it: &&Arc<Object>| namespace.is_none() || it.namespace != *namespace;
+        let names_it = |it: &&Arc<Object>| {
+            it.references().iter().any(|named| named.kind == *kind && named.name == *name)
+        };
+        // Only a Pod names a claim, and only a claim a volume.
+        let may_be_named = !step.holds_storage;
+        let far = index.objects().filter(|_| may_be_named).filter(is_far).filter(names_it);
+        let objects = near.chain(far).filter(|it| {
+            is_outside(&it.uid) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
+        });
+        let own = index.get(&step.uid);
+        let edges = objects.chain(own).flat_map(|it| edges_of(it, index, &lookup));
+        let users = edges.filter_map(|edge| {
+            let (first, then, _) = edge.ordered()?;
+            let is_user = *then == step.uid && is_outside(first) && edge.keeps();
+            let user = index.get(first).filter(|_| is_user && edge.kind != EdgeKind::Contains)?;
+            let goes_along = user.is_made_by_cluster()
+                || matches!(user.facts, Facts::Pod(_))
+                || user.owners.iter().any(|owner| !is_outside(&owner.uid));
+            (!goes_along).then(|| user.reference())
+        });
+        users.min()
+    }
+}
