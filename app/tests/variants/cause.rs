@@ -35,6 +35,8 @@ pub(super) fn causes() -> Vec<Cause> {
         Cause::PodDirectoryLeft { .. } => Cause::PodDirectoryLeft { node: on() },
         Cause::ClaimInUse { .. } => Cause::ClaimInUse { pods: vec![object("pod")] },
         Cause::ClaimHeldByCompletedPods { .. } => Cause::ClaimHeldByCompletedPods { pods: vec![object("pod")] },
+        Cause::InUse { .. } => Cause::InUse { users: vec![object("claim")] },
+        Cause::Copied { .. } => Cause::Copied { copies: vec![object("clone")] },
         Cause::VolumeBound { .. } => Cause::VolumeBound { claim: Some(object("claim")) },
         Cause::DetachFailed { .. } => Cause::DetachFailed {
             attacher: shared("csi"),
@@ -57,6 +59,10 @@ pub(super) fn causes() -> Vec<Cause> {
         Cause::ConversionDown { .. } => Cause::ConversionDown { kind: shared("example.com/v1, Kind=Widget") },
         Cause::ContentRefused => Cause::ContentRefused,
         Cause::NamespaceFinalizer { .. } => Cause::NamespaceFinalizer { finalizer: shared("a/b") },
+        Cause::ContentUnseen { .. } => Cause::ContentUnseen {
+            resources: vec![shared("endpointslices.discovery.k8s.io")],
+        },
+        Cause::NamespaceGone => Cause::NamespaceGone,
         Cause::ManagerSilent => Cause::ManagerSilent,
         Cause::ControllerSilent { .. } => Cause::ControllerSilent { controller: shared("pv-protection") },
         Cause::FinisherGone { .. } => Cause::FinisherGone {

@@ -337,6 +337,7 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
         impact: Impact {
             replacements_blocked: vec![object("set")],
             without_endpoints: vec![object("service")],
+            ..Impact::default()
         },
     };
     DiagnosisCard {

@@ -19,6 +19,7 @@ mod course;
 mod events;
 mod finalizer;
 pub mod kubelet_answer;
+mod impact;
 pub mod kubelet_log;
 pub mod kubelet_metrics;
 mod kubelet_report;
@@ -27,6 +28,7 @@ mod namespace;
 mod owner;
 mod pod;
 pub mod running_pods;
+mod protection;
 mod storage;
 mod unanswered;
 mod words;
@@ -57,20 +59,22 @@ pub use self::{
     kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
     kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},
     running_pods::RuntimeState,
+    impact::Impact,
     unanswered::unanswered,
 };
 use crate::{
     deadlines::Overdue,
     graph::Graph,
     index::Index,
-    object::{Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind, Uid},
-    relation::EdgeKind,
+    object::{Object, ObjectRef, Uid},
 };
 
 /// The most waiting objects that a diagnosis lists.
 const WAITING: usize = 50;
 /// The most facts that a diagnosis lists.
 const EVIDENCE: usize = 12;
+/// The most facts of one source that it lists about objects of one kind, other than the root.
+const ALIKE: usize = 3;
 
 /// Why some deletions wait: one cause with everything that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,28 +124,14 @@ pub struct Waiting {
     pub on: Option<(usize, Link)>,
 }
 
-/// The harm that a waiting deletion does to what should go on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Impact {
-    /// Workloads that start no replacement before the waiting Pod is gone.
-    pub replacements_blocked: Vec<ObjectRef>,
-    /// Services without a ready Pod.
-    pub without_endpoints: Vec<ObjectRef>,
-}
-
-impl Impact {
-    /// Whether only leftovers wait.
-    pub fn is_none(&self) -> bool {
-        self.replacements_blocked.is_empty() && self.without_endpoints.is_empty()
-    }
-}
-
 impl Diagnosis {
     /// The order in which a person looks at several: what explains others, then what does harm, then what is stuck, then
     /// what holds the most.
     pub fn harm(&self) -> (bool, bool, bool, usize) {
-        (self.cause.explains_others(), !self.impact.is_none(), self.stuck, self.total)
+        // A page has the causes, and not the Pods of every claim.
+        let is_used = matches!(self.cause, Cause::ClaimInUse { .. });
+        let does_harm = is_used || !self.impact.is_none();
+        (self.cause.explains_others(), does_harm, self.stuck, self.total)
     }
 }
 
@@ -154,6 +144,7 @@ const DETECTORS: &[Detector] = &[
     namespace::discovery_failed,
     namespace::content_refused,
     namespace::other_finalizer,
+    namespace::unseen_content,
     owner::foreground,
     owner::orphan,
     owner::instances,
@@ -161,7 +152,10 @@ const DETECTORS: &[Detector] = &[
     storage::volume_bound,
     storage::volume_released,
     storage::not_detached,
+    protection::users,
     finalizer::program,
+    admission::webhooks_down,
+    pod::namespace_gone,
     pod::within_grace,
     pod::node_away,
     pod::not_stopped,
@@ -270,6 +264,7 @@ impl<'a> Root<'a> {
         if overdue == Overdue::No && self.cause.may_pass() {
             return None;
         }
+        let root = self.object;
         let accepted =
             |object: &Object| object.deletion.as_ref().map(|deletion| deletion.accepted());
         let waiting = order.iter().take(WAITING).filter_map(|(object, on)| {
@@ -283,93 +278,36 @@ impl<'a> Root<'a> {
         Some(Diagnosis {
             id,
             cause: self.cause,
-            root: self.object,
             confidence: self.confidence,
-            evidence: self.evidence.into_iter().take(EVIDENCE).collect(),
+            evidence: most_telling(self.evidence, &root),
+            root,
             waiting: waiting.collect(),
             total: order.len(),
             held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| accepted(object)).min()?,
             stuck: overdue == Overdue::Stuck,
-            impact: impact(case, order.iter().map(|(object, _)| *object)),
+            impact: Impact::of(case, order.iter().map(|(object, _)| *object)),
         })
     }
 }
 
-/// A Deployment with strategy Recreate starts no Pod of a new template before those of the old one are over: it has scaled
-/// their ReplicaSet to 0 by then. With the same template the ReplicaSet replaces a Pod at once. A StatefulSet starts none of
-/// the same name before the old one is gone (`pkg/controller/deployment/recreate.go`, `pkg/controller/statefulset`).
-fn impact<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -> Impact {
-    let (mut blocked, mut without) = (BTreeSet::new(), BTreeSet::new());
-    for object in waiting {
-        let Facts::Pod(pod) = &object.facts else { continue };
-        without.extend(case.services_without_pods(object).map(|service| service.reference()));
-        let is_over = pod.phase.is_some_and(Phase::is_over);
-        let owners = object.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
-        for owner in owners.filter(|owner| owner.deletion.is_none()) {
-            let replicas = match &owner.facts {
-                Facts::Workload(workload) => workload.replicas.unwrap_or(1),
-                _ => continue,
-            };
-            let ordinal = object.name.rsplit('-').next().and_then(|it| it.parse::<i64>().ok());
-            if owner.kind.is("apps", "StatefulSet") && ordinal.is_some_and(|it| it < replicas) {
-                blocked.insert(owner.reference());
-            }
-            if replicas > 0 {
-                if !is_over && waits_for_disk_of(case, owner, object, pod) {
-                    let above = owner.owners.iter().find_map(|it| case.index.get(&it.uid));
-                    blocked.insert(above.unwrap_or(owner).reference());
-                }
-                continue;
-            }
-            let above = owner.owners.iter().filter_map(|owner| case.index.get(&owner.uid));
-            for deployment in above.filter(|above| above.deletion.is_none() && !is_over) {
-                let recreates =
-                    matches!(&deployment.facts, Facts::Workload(workload) if workload.recreates);
-                if recreates {
-                    blocked.insert(deployment.reference());
-                }
-            }
+/// The facts that a diagnosis lists: those about the root first, then a few of each source. With a hundred objects behind one
+/// root, a hundred facts are alike, and the one that proves the cause is about another object.
+fn most_telling(facts: BTreeSet<Evidence>, root: &ObjectRef) -> Vec<Evidence> {
+    let mut alike: HashMap<(Source, Arc<str>), usize> = HashMap::new();
+    let mut ranked: Vec<(bool, usize, Evidence)> = Vec::new();
+    for fact in facts {
+        let known = alike.entry((fact.source.clone(), fact.of.kind.clone())).or_default();
+        let is_of_root = fact.of == *root;
+        if is_of_root || *known < ALIKE {
+            ranked.push((!is_of_root, *known, fact));
         }
+        *known += 1;
     }
-    let first = |found: BTreeSet<ObjectRef>| found.into_iter().take(case::NAMED).collect();
-    Impact { replacements_blocked: first(blocked), without_endpoints: first(without) }
-}
-
-/// Whether another Pod of the same owner waits for a disk that is attached to the node of this one: it can be attached to one
-/// node at a time (`Multi-Attach error`, `pkg/controller/volume/attachdetach/reconciler/reconciler.go`).
-fn waits_for_disk_of(case: &Case<'_>, owner: &Object, old: &Object, pod: &Pod) -> bool {
-    let Some(node) = &pod.node else { return false };
-    let claims = |pod: &Pod| -> Vec<Arc<str>> {
-        let claims = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
-        claims.map(|used| used.name.clone()).collect()
-    };
-    let disks: Vec<Arc<str>> = claims(pod)
-        .into_iter()
-        .filter(|claim| {
-            let namespace = old.namespace.as_deref();
-            let claim = case.index.find("", "PersistentVolumeClaim", namespace, claim);
-            match claim.map(|claim| &claim.facts) {
-                Some(Facts::Claim(facts)) => {
-                    let volume = facts.volume.as_deref();
-                    volume.and_then(|it| case.index.attached_to(it)).is_some_and(|on| on == node)
-                }
-                _ => false,
-            }
-        })
-        .collect();
-    if disks.is_empty() {
-        return false;
-    }
-    case.sources(owner, EdgeKind::Owns).any(|other| match &other.facts {
-        Facts::Pod(new) => {
-            other.deletion.is_none()
-                && !new.ready
-                && new.node.as_ref().is_some_and(|on| on != node)
-                && claims(new).iter().any(|claim| disks.contains(claim))
-        }
-        _ => false,
-    })
+    ranked.sort();
+    ranked.truncate(EVIDENCE);
+    ranked.sort_by(|(a, _, x), (b, _, y)| (a, x).cmp(&(b, y)));
+    ranked.into_iter().map(|(.., fact)| fact).collect()
 }
 
 #[cfg(test)]

@@ -46,35 +46,50 @@ impl<'a> RefusalCause<'a> {
         }
     }
 
-    /// The cause that a message of the API server names.
+    /// The cause that an answer of the API server names.
     pub(crate) fn in_text(message: &'a str) -> Self {
-        if let Some(webhook) = quoted_after(message, "failed calling webhook ") {
-            return Self::WebhookDown { webhook };
+        Self::all_in_text(message).into_iter().next().unwrap_or(Self::Other)
+    }
+
+    /// The causes that a message names, in its order and each once. A condition joins the answers to several requests.
+    pub(crate) fn all_in_text(message: &'a str) -> Vec<Self> {
+        let behind = |words: &'static str| {
+            let found = message.match_indices(words);
+            found.filter_map(|(at, words)| Some((at, message.get(at + words.len()..)?)))
+        };
+        let name = |rest: &'a str, end: char| {
+            rest.split_once(end).map(|(name, _)| name).filter(|name| !name.is_empty())
+        };
+        let down = behind("failed calling webhook \"").filter_map(|(at, rest)| {
+            name(rest, '"').map(|webhook| (at, Self::WebhookDown { webhook }))
+        });
+        let denies = behind("admission webhook \"").filter_map(|(at, rest)| {
+            let (webhook, rest) = rest.split_once('"')?;
+            let is_denial = rest.starts_with(" denied the request") && !webhook.is_empty();
+            is_denial.then_some((at, Self::WebhookDenies { webhook }))
+        });
+        let policies = behind("ValidatingAdmissionPolicy '").filter_map(|(at, rest)| {
+            name(rest, '\'').map(|policy| (at, Self::PolicyDenies { policy }))
+        });
+        let forbidden = behind(" is forbidden: User ")
+            .filter(|(_, right)| right.contains(" cannot "))
+            .map(|(at, right)| (at, Self::Forbidden { right }));
+        let mut found: Vec<(usize, Self)> =
+            down.chain(denies).chain(policies).chain(forbidden).collect();
+        found.sort_by_key(|(at, _)| *at);
+        let mut causes: Vec<Self> = Vec::new();
+        for (_, cause) in found {
+            if !causes.contains(&cause) {
+                causes.push(cause);
+            }
         }
-        if let Some((before, _)) = message.split_once(" denied the request")
-            && let Some(webhook) = quoted_after(before, "admission webhook ")
-        {
-            return Self::WebhookDenies { webhook };
-        }
-        if let Some((_, rest)) = message.split_once("ValidatingAdmissionPolicy '") {
-            return Self::PolicyDenies { policy: rest.split('\'').next().unwrap_or_default() };
-        }
-        match message.split_once(" is forbidden: User ") {
-            Some((_, right)) if right.contains(" cannot ") => Self::Forbidden { right },
-            _ => Self::Other,
-        }
+        causes
     }
 
     /// Whether the refusal has nothing to do with the object, so that another object is refused for the same cause.
     pub(crate) fn is_shared(self) -> bool {
         matches!(self, Self::WebhookDown { .. } | Self::Forbidden { .. })
     }
-}
-
-/// The text between quotes after a word: `word "text" …`.
-fn quoted_after<'m>(message: &'m str, word: &str) -> Option<&'m str> {
-    let (_, rest) = message.split_once(word)?;
-    rest.strip_prefix('"')?.split('"').next().filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -106,5 +121,27 @@ mod tests {
         ] {
             assert_eq!(RefusalCause::in_text(other), RefusalCause::Other, "{other}");
         }
+    }
+
+    #[test]
+    fn condition_that_joins_answers_names_each_cause_once() {
+        let down = |webhook: &str| {
+            format!(
+                r#"Internal error occurred: failed calling webhook "{webhook}": failed to call webhook: Post "https://gate.ops.svc:443/": connection refused"#
+            )
+        };
+        let denied = r#"admission webhook "b.example.com" denied the request: keep"#;
+        let joined = format!(
+            "Failed to delete all resource types, 4 remaining: {denied}, {}, {}, {}",
+            down("a.example.com"),
+            down("c.example.com"),
+            down("a.example.com"),
+        );
+        let expected = [
+            RefusalCause::WebhookDenies { webhook: "b.example.com" },
+            RefusalCause::WebhookDown { webhook: "a.example.com" },
+            RefusalCause::WebhookDown { webhook: "c.example.com" },
+        ];
+        assert_eq!(RefusalCause::all_in_text(&joined), expected);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use self::{
     declare::parent_of,
     finalizer::{is_built_in, is_external, is_shipped_with},
     finish::is_entitled,
-    guard::{guarding_rule, is_guarded_by},
+    guard::{guarding_rule, is_covered_by, is_guarded_by},
     storage::is_bound_pair,
 };
 use crate::{

@@ -100,6 +100,8 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         | Cause::PodDirectoryLeft { .. } => pod::not_unmounted(case, cause),
         Cause::ClaimInUse { pods } => storage::claim_in_use(case, pods),
         Cause::ClaimHeldByCompletedPods { pods } => storage::claim_held_by_completed(case, pods),
+        Cause::InUse { users } => storage::in_use(case, users),
+        Cause::Copied { copies } => storage::copied(case, copies),
         Cause::VolumeBound { claim } => storage::volume_bound(case, claim.as_ref()),
         Cause::DetachFailed { attacher, node, .. } | Cause::VolumeAttached { attacher, node } => {
             storage::attached(case, attacher, node)
@@ -118,6 +120,8 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ConversionDown { kind } => namespace::conversion_down(case, kind),
         Cause::ContentRefused => namespace::content_refused(case),
         Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
+        Cause::ContentUnseen { resources } => control_plane::content_unseen(case, resources),
+        Cause::NamespaceGone => vec![finalizer::recreate(case, &case.diagnosis.root.name)],
         Cause::ManagerSilent => control_plane::manager(case),
         Cause::ControllerSilent { controller } => control_plane::silent(case, controller),
         Cause::FinisherGone { .. }

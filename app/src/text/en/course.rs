@@ -41,6 +41,9 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         Cause::ClaimInUse { .. } | Cause::ClaimHeldByCompletedPods { .. } => {
             "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
         }
+        Cause::InUse { .. } => "Nothing, as long as it is used.",
+        Cause::Copied { .. } => "It goes within seconds of the end of the last copy.",
+        Cause::NamespaceGone => "Nothing. It can go once the namespace exists again.",
         Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
         Cause::VolumeAttached { .. } if course.is_empty() => {
             "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."
@@ -72,6 +75,7 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         | Cause::DetachFailed { .. }
         | Cause::VolumeAttached { .. }
         | Cause::BackendLeft { .. }
+        | Cause::ContentUnseen { .. }
         | Cause::FinisherBusy { .. }
         | Cause::FinisherUnknown { .. }
         | Cause::LoadBalancerLeft => return None,

@@ -60,7 +60,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             let others = match silent {
                 0 | 1 => String::new(),
                 all => format!(
-                    " {all} nodes are silent: look at the network and the control plane first."
+                    " {all} nodes fell silent together: look at the network and the control plane first."
                 ),
             };
             format!(
@@ -71,8 +71,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         }
         Cause::NodeMissing { node } => {
             format!(
-                "Node {} does not exist any more, and the Pod is still assigned to it.",
-                isolated(node)
+                "Node {} does not exist any more, and {} still assigned to it.",
+                isolated(node),
+                pods("the Pod is", "Pods are")
             )
         }
         Cause::ContainersRunning { node, containers, not_ready } => {
@@ -116,9 +117,10 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             "All containers ended and the Pod has no volume of its own, but node {} has not cleaned up after it.",
             isolated(node)
         ),
-        Cause::ClaimInUse { pods } => {
-            format!("The claim is in use: nobody deletes {}.", names(pods))
+        Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
+            format!("It is in use: nobody deletes {}.", names(users))
         }
+        Cause::Copied { copies } => format!("It is copied, and not complete: {}.", names(copies)),
         Cause::ClaimHeldByCompletedPods { pods } => {
             format!("Completed Pods still hold the claim: {}.", names(pods))
         }
@@ -181,6 +183,15 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             "A program keeps the finalizer {} on the namespace itself.",
             isolated(finalizer)
         ),
+        Cause::ContentUnseen { resources } => {
+            format!(
+                "The namespace still has content that Unwind does not see: {}.",
+                words(resources)
+            )
+        }
+        Cause::NamespaceGone => {
+            "Its namespace is gone, so no kubelet can report that it ended.".to_owned()
+        }
         Cause::ManagerSilent => "The kube-controller-manager does not run.".to_owned(),
         Cause::ControllerSilent { controller } => {
             format!("The {} of the control plane has not done its part.", isolated(controller))
@@ -239,6 +250,15 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => {
             "remove the attachment’s finalizer while the volume is attached: two nodes could write to it."
         }
+        Cause::Copied { .. } => {
+            "remove the finalizer: the copy would be incomplete, and look like a whole one."
+        }
+        Cause::InUse { .. } => {
+            "remove the finalizer: what uses it would refer to an object that does not exist."
+        }
+        Cause::NamespaceGone => {
+            "force the deletion while the Pod may still run: its node would go on with it, unseen by the cluster."
+        }
         Cause::BackendLeft { .. } => {
             "remove the volume’s finalizer: its storage would stay, and nothing would say where."
         }
@@ -271,6 +291,7 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         | Cause::VolumeBound { .. }
         | Cause::ConversionDown { .. }
         | Cause::ContentRefused
+        | Cause::ContentUnseen { .. }
         | Cause::CannotSee { .. }
         | Cause::Unknown => return None,
     })
@@ -278,8 +299,14 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
 
 /// The harm that the wait does now.
 pub(super) fn harm(impact: &Impact) -> Vec<String> {
-    if impact.is_none() {
-        return vec![NO_HARM.to_owned()];
+    let unseen = impact.unseen.as_deref().map(visible);
+    if impact.is_none() && impact.losing_claim.is_empty() {
+        return vec![match unseen {
+            Some(resource) => {
+                format!("None is known, but Unwind cannot see {resource}, which may be affected.")
+            }
+            None => NO_HARM.to_owned(),
+        }];
     }
     let mut said = Vec::new();
     if !impact.without_endpoints.is_empty() {
@@ -292,6 +319,16 @@ pub(super) fn harm(impact: &Impact) -> Vec<String> {
             _ => "start no replacement until their Pods are gone.",
         };
         said.push(format!("{} {until}", names(&impact.replacements_blocked)));
+    }
+    if !impact.losing_claim.is_empty() {
+        let run = if impact.losing_claim.len() == 1 { "runs" } else { "run" };
+        said.push(format!(
+            "{} {run} on a claim that is being deleted: no Pod can start with it any more.",
+            names(&impact.losing_claim)
+        ));
+    }
+    if let Some(resource) = unseen {
+        said.push(format!("There may be more: Unwind cannot see {resource}."));
     }
     said
 }
@@ -324,11 +361,43 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             isolated(node)
         ),
         (Confidence::Inferred, None) => {
-            "Inferred: the state of the objects fits this cause and no other that Unwind knows."
-                .to_owned()
+            let confirms = match confirming(&diagnosis.cause) {
+                Some(what) => format!(" {what} would confirm it."),
+                None => String::new(),
+            };
+            format!(
+                "Inferred: the state of the objects fits this cause and no other that Unwind knows.{confirms}"
+            )
+        }
+        (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::Unknown) => {
+            "Unknown: everything that Unwind looks at is in order.".to_owned()
         }
         (Confidence::Unknown, _) => "Unknown: what would tell cannot be seen.".to_owned(),
     }
+}
+
+/// The fact that would confirm a cause that the state of the objects suggests.
+fn confirming(cause: &Cause) -> Option<&'static str> {
+    Some(match cause {
+        Cause::FinisherGone { .. }
+        | Cause::FinisherNotReady { .. }
+        | Cause::FinisherBusy { .. }
+        | Cause::FinisherUnknown { .. } => {
+            "The entry of metadata.managedFields that wrote the finalizer, or the log of the program,"
+        }
+        Cause::BackendLeft { .. } => "An Event VolumeFailedDelete about the volume",
+        Cause::VolumeAttached { .. } => {
+            "An error in status.detachError, or the log of the attacher,"
+        }
+        Cause::LooksAgain { .. } => "The next condition that the controller writes",
+        Cause::ControllerSilent { .. } => {
+            "The log of the controller, or a lease that it does not renew while Unwind watches,"
+        }
+        Cause::WebhookDown { .. } => "A refusal in a condition, or in the answer to a dry run,",
+        Cause::NamespaceGone => "The kubelet’s log of refused status updates",
+        Cause::LoadBalancerLeft => "An Event SyncLoadBalancerFailed about the Service",
+        _ => return None,
+    })
 }
 
 /// The node whose kubelet works on the Pod.
@@ -403,6 +472,7 @@ fn waits_for(on: &ObjectRef, link: Link) -> String {
     let how = match link {
         Link::Content => "which is in it",
         Link::Mount => "which mounts it",
+        Link::Use => "which uses it",
         Link::Claim => "which is bound to it",
         Link::Attachment => "which attaches it to a node",
         Link::Dependent => "which it owns",
@@ -427,4 +497,26 @@ pub(super) fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
 /// The rest of a list that is cut off.
 pub fn and_more(count: usize) -> String {
     format!("and {}", many(count, "other object", "other objects"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_to_be_well_where_it_cannot_be_seen() {
+        assert_eq!(harm(&Impact::default()), [NO_HARM]);
+        let unseen = Impact { unseen: Some("services".into()), ..Impact::default() };
+        let said = harm(&unseen).join(" ");
+        assert!(said.contains("cannot see services") && !said.contains(NO_HARM), "{said}");
+        let pod = ObjectRef {
+            group: "".into(),
+            kind: "Pod".into(),
+            namespace: Some("shop".into()),
+            name: "db".into(),
+        };
+        let said = harm(&Impact { losing_claim: vec![pod], ..unseen }).join(" ");
+        assert!(said.contains("runs on a claim that is being deleted"), "{said}");
+        assert!(said.contains("There may be more"), "{said}");
+    }
 }

@@ -129,7 +129,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             let by = until.map_or_else(String::new, |at| format!(" That is at {}.", absolute(at)));
             format!("{}{by}", wait(*reason))
         }
-        RemedyAct::Look => "Nothing that Unwind knows fits. Look at its finalizers, its conditions and its Events.".to_owned(),
+        RemedyAct::Look => "Look at its finalizers, its conditions and its Events.".to_owned(),
         RemedyAct::StartNode { provider: Some(provider), .. } => format!(
             "Start or reconnect the machine {}. Its kubelet then ends the Pods by itself, and nothing is lost.",
             isolated(provider)
@@ -398,7 +398,7 @@ fn need(code: &NeedCode) -> &'static str {
         NeedCode::PoweredOff => {
             "The machine is off. A broken network looks the same from here, so somebody has to check."
         }
-        NeedCode::OnlySilentNode => "No other node is silent.",
+        NeedCode::OnlySilentNode => "No other node fell silent at about the same time.",
         NeedCode::NotControlPlane => "The node does not run the control plane.",
         NeedCode::ContainersEnded => "The kubelet has reported that all containers have ended.",
         NeedCode::MountsUnused => "On the node no process uses the Pod’s mounts.",

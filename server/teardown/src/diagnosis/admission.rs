@@ -6,37 +6,54 @@ use std::sync::Arc;
 
 use super::{
     case::{Case, Serving, names},
-    cause::{Cause, Confidence, Evidence, Source, Verdict},
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::{
     api_problem::ApiProblem,
-    object::{Facts, Object, ObjectRef, ServiceRef},
+    deadlines::Overdue,
+    object::{Facts, Object, ObjectRef, Phase, ServiceRef},
     refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
+    relation::{EdgeKind, is_covered_by},
     unknown_reason::UnknownReason,
 };
 
-/// The verdict on a refusal that is known; `None` for another text.
-pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
-    match RefusalCause::in_text(message) {
+/// Set on a definition until no object of its kind is left.
+const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The verdicts on the refusals that a text names and that are known.
+pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
+    let causes = RefusalCause::all_in_text(message).into_iter();
+    let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, cause)).collect();
+    let mut converted: Vec<&str> = Vec::new();
+    for rest in message.split("conversion webhook for ").skip(1) {
+        let kind = rest.split_once(" failed").or_else(|| rest.split_once(" returned"));
+        let Some((kind, _)) = kind.filter(|(kind, _)| !converted.contains(kind)) else { continue };
+        converted.push(kind);
+        found.push(Verdict::at(
+            Cause::ConversionDown { kind: kind.into() },
+            definition(case, kind),
+            Confidence::Confirmed,
+        ));
+    }
+    found
+}
+
+fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
+    match cause {
         RefusalCause::WebhookDown { webhook } => {
             let configurations = configurations(case, webhook);
-            let cause = Cause::WebhookDown {
-                webhook: webhook.into(),
-                configurations: names(&configurations),
-            };
             let evidence: Vec<Evidence> =
                 configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
             // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
             let confidence =
                 if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
-            let verdict = Verdict::at(cause, root(&configurations, webhook), confidence);
-            return Some(verdict.part(&webhook.into()).with(evidence));
+            Some(webhook_down(&configurations, webhook, confidence).with(evidence))
         }
         RefusalCause::WebhookDenies { webhook } => {
             let found = configurations(case, webhook);
             let cause = Cause::WebhookDenies { webhook: webhook.into() };
             let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
-            return Some(verdict.part(&webhook.into()));
+            Some(verdict.part(&webhook.into()))
         }
         RefusalCause::PolicyDenies { policy } => {
             let policy: Arc<str> = policy.into();
@@ -46,17 +63,76 @@ pub(super) fn refusal(case: &Case<'_>, message: &str) -> Option<Verdict> {
                 namespace: None,
                 name: policy.clone(),
             };
-            return Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed));
+            Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed))
         }
-        RefusalCause::Forbidden { .. } | RefusalCause::Other => {}
+        RefusalCause::Forbidden { .. } | RefusalCause::Other => None,
     }
-    let (_, rest) = message.split_once("conversion webhook for ")?;
-    let (kind, _) = rest.split_once(" failed").or_else(|| rest.split_once(" returned"))?;
-    Some(Verdict::at(
-        Cause::ConversionDown { kind: kind.into() },
-        definition(case, kind),
-        Confidence::Confirmed,
-    ))
+}
+
+fn webhook_down(configurations: &[&Arc<Object>], webhook: &str, confidence: Confidence) -> Verdict {
+    let root = root(configurations, webhook);
+    let (webhook, configurations) = (Arc::<str>::from(webhook), names(configurations));
+    let cause = Cause::WebhookDown { webhook: webhook.clone(), configurations };
+    Verdict::at(cause, root, confidence).part(&webhook)
+}
+
+/// A webhook that is asked before the object can go cannot answer, and nobody has quoted its refusal: controllers, operators
+/// and kubelets keep it in their logs. Each of these requests reaches a webhook: the UPDATE that takes a finalizer off, the
+/// last DELETE of a Pod that has ended, and those of the garbage collector to the dependents of an owner.
+pub(super) fn webhooks_down<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    if case.overdue(object) == Overdue::No {
+        return;
+    }
+    let has = |finalizer: &str| object.finalizers.iter().any(|it| &**it == finalizer);
+    // The API server itself takes this one off, without a webhook.
+    let is_updated = object.finalizers.iter().any(|it| &**it != CLEAN_UP);
+    let is_ended =
+        matches!(&object.facts, Facts::Pod(pod) if pod.phase.is_some_and(Phase::is_over));
+    let orphans = has("orphan");
+    let blocks = |dependent: &Object| {
+        orphans || dependent.owners.iter().any(|owner| owner.uid == object.uid && owner.blocks)
+    };
+    let dependents: Vec<&Arc<Object>> = if orphans || has("foregroundDeletion") {
+        let staying = case.sources(object, EdgeKind::Owns).filter(|it| it.deletion.is_none());
+        staying.filter(|it| blocks(it)).collect()
+    } else {
+        Vec::new()
+    };
+    if !is_updated && !is_ended && dependents.is_empty() {
+        return;
+    }
+    let all = WEBHOOK_CONFIGURATIONS.iter().flat_map(|resource| case.index.of_resource(resource));
+    for configuration in all {
+        let Facts::Webhooks(webhooks) = &configuration.facts else { continue };
+        for guard in webhooks.guards.iter().filter(|guard| guard.fails_closed) {
+            let covers = |it: &Object| is_covered_by(it, guard, case.index);
+            let of_dependent = if orphans { guard.updates } else { guard.deletes };
+            let asked = if guard.updates && is_updated && covers(object) {
+                Some(("UPDATE", object))
+            } else if guard.deletes && is_ended && covers(object) {
+                Some(("DELETE", object))
+            } else if of_dependent {
+                let operation = if orphans { "UPDATE" } else { "DELETE" };
+                let dependent = dependents.iter().copied().find(|it| covers(it));
+                dependent.map(|dependent| (operation, dependent))
+            } else {
+                None
+            };
+            if let Some((operation, asked)) = asked
+                && let Some(silence) = guard.service.as_ref().and_then(|it| nobody(case, it))
+            {
+                let rule = format!("{operation} {}", asked.kind.resource());
+                let rule = Evidence::field(configuration, &guard.field, rule);
+                let configurations = configurations(case, &guard.webhook);
+                let verdict = webhook_down(&configurations, &guard.webhook, Confidence::Inferred);
+                found.push(verdict.with([silence, rule]).into());
+            }
+        }
+    }
 }
 
 /// The verdict where our own list of a kind fails because the webhook that converts its objects does not answer.
@@ -64,10 +140,10 @@ pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Ve
     let UnknownReason::Hidden { message: message @ ApiProblem::Quoted(said), .. } = why else {
         return None;
     };
-    let verdict = refusal(case, said)?;
-    let is_it = matches!(verdict.cause, Cause::ConversionDown { .. });
+    let is_it = |verdict: &Verdict| matches!(verdict.cause, Cause::ConversionDown { .. });
+    let verdict = refusals(case, said).into_iter().find(is_it)?;
     let (of, source) = (verdict.root.clone(), Source::Unlistable(message.clone()));
-    is_it.then(|| verdict.with([Evidence { of, source, said: String::new(), at: None }]))
+    Some(verdict.with([Evidence { of, source, said: String::new(), at: None }]))
 }
 
 /// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration.

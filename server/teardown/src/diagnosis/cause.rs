@@ -38,7 +38,7 @@ pub enum Cause {
         provider: Option<Arc<str>>,
         /// The node runs the control plane.
         control_plane: bool,
-        /// The number of silent nodes, this one included.
+        /// The number of nodes that fell silent at about the same time, this one included.
         silent: usize,
         /// Its lease is renewed all the same, so the kubelet lives.
         renews: bool,
@@ -110,6 +110,16 @@ pub enum Cause {
         /// The Pods.
         pods: Vec<ObjectRef>,
     },
+    /// Objects that nobody deletes use this one, which is protected until the last of them goes.
+    InUse {
+        /// The objects.
+        users: Vec<ObjectRef>,
+    },
+    /// Copies of the object are being made, for which it stays.
+    Copied {
+        /// The clones and snapshots.
+        copies: Vec<ObjectRef>,
+    },
     /// A claim that nobody deletes is bound to the volume.
     VolumeBound {
         /// The claim.
@@ -179,6 +189,13 @@ pub enum Cause {
         /// The finalizer.
         finalizer: Arc<str>,
     },
+    /// Content remains of kinds that are not watched or cannot be seen.
+    ContentUnseen {
+        /// The resources.
+        resources: Vec<Arc<str>>,
+    },
+    /// The namespace of Pods that are being deleted does not exist, so nobody can report that they ended.
+    NamespaceGone,
     /// No kube-controller-manager renews the lease of the leader, so nobody does the work of the control plane's
     /// controllers.
     ManagerSilent,
@@ -228,7 +245,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 34] = [
+    pub const NAMES: [&str; 38] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
@@ -242,6 +259,8 @@ impl Cause {
         "podDirectoryLeft",
         "claimInUse",
         "claimHeldByCompletedPods",
+        "inUse",
+        "copied",
         "volumeBound",
         "detachFailed",
         "volumeAttached",
@@ -254,6 +273,8 @@ impl Cause {
         "conversionDown",
         "contentRefused",
         "namespaceFinalizer",
+        "contentUnseen",
+        "namespaceGone",
         "managerSilent",
         "controllerSilent",
         "finisherGone",
@@ -281,6 +302,8 @@ impl Cause {
             Self::PodDirectoryLeft { .. } => "podDirectoryLeft",
             Self::ClaimInUse { .. } => "claimInUse",
             Self::ClaimHeldByCompletedPods { .. } => "claimHeldByCompletedPods",
+            Self::InUse { .. } => "inUse",
+            Self::Copied { .. } => "copied",
             Self::VolumeBound { .. } => "volumeBound",
             Self::DetachFailed { .. } => "detachFailed",
             Self::VolumeAttached { .. } => "volumeAttached",
@@ -293,6 +316,8 @@ impl Cause {
             Self::ConversionDown { .. } => "conversionDown",
             Self::ContentRefused => "contentRefused",
             Self::NamespaceFinalizer { .. } => "namespaceFinalizer",
+            Self::ContentUnseen { .. } => "contentUnseen",
+            Self::NamespaceGone => "namespaceGone",
             Self::ManagerSilent => "managerSilent",
             Self::ControllerSilent { .. } => "controllerSilent",
             Self::FinisherGone { .. } => "finisherGone",
@@ -327,7 +352,7 @@ impl Cause {
     /// Whether it explains more than its own card: it is to be solved first, and the others looked at again.
     pub fn explains_others(&self) -> bool {
         match self {
-            Self::ManagerSilent | Self::WebhookDown { .. } => true,
+            Self::ManagerSilent | Self::NamespaceGone | Self::WebhookDown { .. } => true,
             Self::NodeSilent { silent, .. } => *silent > 1,
             _ => false,
         }
@@ -347,9 +372,11 @@ impl Cause {
                     | Self::DevicesLeft { .. }
                     | Self::VolumesMounted { .. }
                     | Self::PodDirectoryLeft { .. }
+                    | Self::Copied { .. }
                     | Self::VolumeAttached { .. }
                     | Self::BackendLeft { .. }
                     | Self::ContentRefused
+                    | Self::ContentUnseen { .. }
                     | Self::ControllerSilent { .. }
                     | Self::FinisherNotReady { .. }
                     | Self::FinisherBusy { .. }
@@ -507,6 +534,8 @@ pub enum Link {
     Content,
     /// A claim waits for a Pod that mounts it.
     Mount,
+    /// An object waits for another that uses it, or is copied from it.
+    Use,
     /// A volume waits for its claim.
     Claim,
     /// A volume waits for its detachment from a node.

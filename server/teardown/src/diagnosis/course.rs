@@ -274,7 +274,11 @@ pub(crate) fn course(
         Cause::LoadBalancerLeft => {
             found.push(looks("service-lb-controller", Due::Within(LOAD_BALANCER_BACK_OFF)));
         }
+        Cause::ContentUnseen { .. } => found.push(namespace_looks()),
         Cause::VolumeBound { .. }
+        | Cause::InUse { .. }
+        | Cause::Copied { .. }
+        | Cause::NamespaceGone
         | Cause::ClaimHeldByCompletedPods { .. }
         | Cause::NamespaceFinalizer { .. }
         | Cause::ManagerSilent

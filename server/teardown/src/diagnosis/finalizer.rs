@@ -6,6 +6,7 @@ use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+    protection,
 };
 use crate::{
     index::Departure,
@@ -73,10 +74,21 @@ pub(crate) fn finisher(
         if !has_ended {
             return None;
         }
+        // It leaves the finalizer on a Pod that another controller has taken over (`pkg/controller/job/job_controller.go`).
+        if let Some(owner) = object.controller().filter(|owner| &*owner.kind != "Job") {
+            let cause = Cause::FinisherGone { finalizer: finalizer.clone(), deleted: Vec::new() };
+            let owner = format!("{} {}", owner.kind, owner.name);
+            let owner = Evidence::field(object, "metadata.ownerReferences", owner);
+            let verdict = Verdict::at(cause, kind_of(object), Confidence::Inferred);
+            return Some(verdict.with([owner]));
+        }
         let cause = Cause::ControllerSilent { controller: "job-controller".into() };
         return Some(Verdict::new(cause, object, Confidence::Inferred));
     }
-    if is_built_in(finalizer) || is_storage(finalizer) {
+    if is_built_in(finalizer)
+        || is_storage(finalizer)
+        || protection::is_source_of_copies(case, object, finalizer)
+    {
         return None;
     }
     let (attributed, possible) = programs(case, object, finalizer);

@@ -1,22 +1,25 @@
 //! Namespaces that are Terminating. The namespace controller deletes the Pods first, then everything else, and writes its
 //! problems to five conditions (`pkg/controller/namespace/deletion/status_condition_utils.go`).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 
 use super::{
     admission,
-    case::{Case, cannot_see, condition, part},
+    case::{Case, NAMED, cannot_see, condition, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
 };
 use crate::{
+    deadlines::Overdue,
     object::{Condition, ConditionStatus, Facts, Namespace, Object, ObjectRef},
     relation::EdgeKind,
 };
 
 /// The time after which a namespace has conditions: the controller waits 5 s before its first pass.
 const FIRST_PASS: SignedDuration = SignedDuration::from_secs(120);
+/// The finalizer in the spec of a namespace that the namespace controller takes off once nothing is left.
+const CONTENT: &str = "kubernetes";
 
 /// A namespace waits for its content: while there is a Pod, for the Pods alone (KEP-5080).
 ///
@@ -60,15 +63,13 @@ pub(super) fn content_refused<'a>(
 ) {
     for name in ["NamespaceDeletionContentFailure", "NamespaceDeletionGroupVersionParsingFailure"] {
         let Some(failure) = problem(object, name) else { continue };
-        // Pods whose grace period is over: they are found by themselves.
-        if failure.message.contains("unexpected items still remain") {
-            continue;
+        let mut refused = admission::refusals(case, &failure.message);
+        // Pods whose grace period is over remain: they are found by themselves.
+        if refused.is_empty() && !failure.message.contains("unexpected items still remain") {
+            refused.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
         }
         let said = condition(object, failure);
-        let refused = admission::refusal(case, &failure.message);
-        let verdict = refused
-            .unwrap_or_else(|| Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
-        found.push(verdict.with([said]).into());
+        found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
     }
 }
 
@@ -79,7 +80,7 @@ pub(super) fn other_finalizer<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let Facts::Namespace(namespace) = &object.facts else { return };
-    for finalizer in namespace.finalizers.iter().filter(|it| &***it != "kubernetes") {
+    for finalizer in namespace.finalizers.iter().filter(|it| &***it != CONTENT) {
         let cause = Cause::NamespaceFinalizer { finalizer: finalizer.clone() };
         let said = Evidence::field(object, "spec.finalizers", &**finalizer);
         let verdict = Verdict::new(cause, object, Confidence::Confirmed).part(finalizer);
@@ -87,20 +88,56 @@ pub(super) fn other_finalizer<'a>(
     }
 }
 
-/// No other reason was found. A hidden kind may hold the reason; and without a single condition the controller has not
-/// looked at the namespace at all.
+/// Content of kinds that cannot be seen, such as EndpointSlices, which nobody watches: the controller names what remains.
+pub(super) fn unseen_content<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(remaining) = problem(object, "NamespaceContentRemaining") else { return };
+    let is_seen = |resource: &str| {
+        case.sources(object, EdgeKind::Contains).any(|it| it.kind.resource() == resource)
+    };
+    // A kind that is seen and of which nothing is left went since.
+    let is_unseen =
+        |resource: &&str| !is_seen(resource) && case.index.check_kind_visible(resource).is_err();
+    let resources: Vec<Arc<str>> = remaining_resources(&remaining.message)
+        .into_iter()
+        .filter(is_unseen)
+        .take(NAMED)
+        .map(Arc::from)
+        .collect();
+    if resources.is_empty() {
+        return;
+    }
+    let held = problem(object, "NamespaceFinalizersRemaining");
+    let said = [Some(remaining), held].into_iter().flatten().map(|it| condition(object, it));
+    let cause = Cause::ContentUnseen { resources };
+    found.push(Verdict::new(cause, object, Confidence::Confirmed).with(said).into());
+}
+
+/// No other reason was found. A hidden kind may hold the reason. Without a single condition the controller has not looked at
+/// the namespace at all; with conditions it has, and has not come back to delete what is left, or to take off its finalizer.
 pub(super) fn silent<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     let Facts::Namespace(namespace) = &object.facts else { return };
     if !found.is_empty() {
         return;
     }
-    let Namespace { conditions, .. } = &**namespace;
+    let Namespace { conditions, finalizers } = &**namespace;
+    let cause = || Cause::ControllerSilent { controller: "namespace-controller".into() };
     if conditions.is_empty() && case.waited(object) > FIRST_PASS {
-        let cause = Cause::ControllerSilent { controller: "namespace-controller".into() };
         let said = Evidence::field(object, "status.conditions", "");
-        found.push(Verdict::new(cause, object, Confidence::Inferred).with([said]).into());
+        found.push(Verdict::new(cause(), object, Confidence::Inferred).with([said]).into());
     } else if let Err(why) = case.index.check_namespace_visible(&object.name) {
         found.push(cannot_see(object, &why));
+    } else if finalizers.iter().any(|it| &**it == CONTENT) && case.overdue(object) > Overdue::No {
+        let said = Evidence::field(object, "spec.finalizers", CONTENT);
+        let (_, left) = part(case.sources(object, EdgeKind::Contains));
+        let field = |it: &&Arc<Object>| Evidence::field(it, "metadata.namespace", &*object.name);
+        let left: BTreeSet<Evidence> = left.iter().map(field).collect();
+        let left = left.into_iter().take(NAMED);
+        let verdict = Verdict::new(cause(), object, Confidence::Inferred);
+        found.push(verdict.with([said]).with(left).into());
     }
 }
 
@@ -183,9 +220,24 @@ fn group_versions(message: &str) -> Vec<&str> {
     found
 }
 
+/// The resources that remain: `RESOURCE.GROUP has COUNT resource instances`, joined by commas. The core group has no name.
+fn remaining_resources(message: &str) -> Vec<&str> {
+    let list = message.split_once(": ").map_or(message, |(_, list)| list);
+    let named = list.split(", ").filter_map(|part| part.split_once(" has "));
+    let named = named.map(|(resource, _)| resource.trim_end_matches('.'));
+    named.filter(|resource| !resource.is_empty() && !resource.contains(' ')).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resources_that_remain_are_read_from_the_condition() {
+        let message = "Some resources are remaining: endpointslices.discovery.k8s.io has 2 resource instances, pods. has 1 resource instances";
+        assert_eq!(remaining_resources(message), ["endpointslices.discovery.k8s.io", "pods"]);
+        assert_eq!(remaining_resources("All content successfully removed"), [""; 0]);
+    }
 
     #[test]
     fn group_versions_are_those_that_discovery_failed_for() {

@@ -75,9 +75,11 @@ pub(super) fn instances<'a>(
         .filter(|condition| &*condition.reason == "InstanceDeletionFailed");
     if let Some(failed) = failed {
         let said = condition(object, failed);
-        let verdict = admission::refusal(case, &failed.message)
-            .unwrap_or_else(|| Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
-        found.push(verdict.with([said]).into());
+        let mut refused = admission::refusals(case, &failed.message);
+        if refused.is_empty() {
+            refused.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
+        }
+        found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
     } else if !waits && case.overdue(object) > Overdue::No {
         let cause = Cause::ControllerSilent { controller: "kube-apiserver".into() };
         let said = definition.terminating.iter().map(|it| condition(object, it));

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{
     case::{Case, cannot_see, condition},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
@@ -58,8 +60,36 @@ impl<'a> Ended<'a> {
             format!("{} {state}", container.name)
         });
         let states: Vec<String> = states.collect();
-        Evidence::field(self.object, "status", format!("{phase}; {}", states.join(", ")))
+        let said = if states.is_empty() {
+            phase.to_owned()
+        } else {
+            format!("{phase}; {}", states.join(", "))
+        };
+        Evidence::field(self.object, "status", said)
     }
+}
+
+/// The namespace was finished by force while the Pod was in it. The API server refuses every change there, so the kubelet can
+/// report nothing, and never sends the last DELETE. It is a root beside the others: the state of the Pod is that of then
+/// (`staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go`).
+pub(super) fn namespace_gone<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Some(pod) = Ended::of(object) else { return };
+    let Some(name) = object.namespace.clone().filter(|_| case.index.is_in_gone_namespace(object))
+    else {
+        return;
+    };
+    if case.now < pod.deletion.at {
+        return;
+    }
+    let namespace = ObjectRef { group: "".into(), kind: "Namespace".into(), namespace: None, name };
+    let evidence = [Evidence::absent(namespace.clone()), pod.phase()];
+    found.push(
+        Verdict::at(Cause::NamespaceGone, namespace, Confidence::Inferred).with(evidence).into(),
+    );
 }
 
 /// The grace period is not over: the kubelet is stopping the containers.
@@ -128,7 +158,10 @@ pub(super) fn not_stopped<'a>(
     let has_ended = running.is_empty()
         && is_none_in(ContainerState::Waiting)
         && !is_none_in(ContainerState::Terminated);
-    let cause = if running.is_empty() && !is_none_in(ContainerState::Waiting) {
+    // The phase is Pending until a container runs; of a Pod that it has not begun with the kubelet reports no container.
+    let is_unreported = pod.ending.containers.is_empty() && pod.pod.phase != Some(Phase::Running);
+    let is_waiting = running.is_empty() && !is_none_in(ContainerState::Waiting);
+    let cause = if is_waiting || is_unreported {
         Cause::NeverStarted { node: name }
     } else if has_ended && pod.ending.has_devices {
         Cause::DevicesLeft { node: name }
@@ -159,6 +192,7 @@ pub(super) fn not_unmounted<'a>(
     let (mut gone, mut drivers) = (Vec::new(), pod.ending.drivers.to_vec());
     for used in claims() {
         match case.index.find("", "PersistentVolumeClaim", namespace, &used.name) {
+            Some(claim) if is_newer(claim, pod.deletion) => gone.push(used.name.clone()),
             Some(claim) => drivers.extend(driver_of(case, claim)),
             None if case.index.check_claims_visible(namespace).is_ok() => {
                 gone.push(used.name.clone());
@@ -171,13 +205,17 @@ pub(super) fn not_unmounted<'a>(
         node.ready.iter().map(|ready| condition(node_object, ready)).collect();
     evidence.extend(case.node_lease(pod.node));
     let cause = if !gone.is_empty() {
-        evidence.extend(gone.iter().map(|claim| {
-            Evidence::absent(ObjectRef {
-                group: "".into(),
-                kind: "PersistentVolumeClaim".into(),
-                namespace: object.namespace.clone(),
-                name: claim.clone(),
-            })
+        evidence.extend(gone.iter().map(|name| {
+            match case.index.find("", "PersistentVolumeClaim", namespace, name) {
+                Some(newer) => Evidence::field(newer, "metadata.creationTimestamp", "")
+                    .since(newer.created.map(Timestamp::from)),
+                None => Evidence::absent(ObjectRef {
+                    group: "".into(),
+                    kind: "PersistentVolumeClaim".into(),
+                    namespace: object.namespace.clone(),
+                    name: name.clone(),
+                }),
+            }
         }));
         Cause::ClaimGone { node: node_name, claims: gone, sub_paths }
     } else if let Some(driver) = missing {
@@ -188,6 +226,11 @@ pub(super) fn not_unmounted<'a>(
         Cause::PodDirectoryLeft { node: node_name }
     };
     found.push(pod.verdict(cause).with(evidence).into());
+}
+
+/// Whether a claim was created after the deletion of a Pod that names it. The Pod mounts the one that had the name before.
+fn is_newer(claim: &Object, deletion: &Deletion) -> bool {
+    claim.created.is_some_and(|created| Timestamp::from(created) > deletion.accepted())
 }
 
 /// The Pod's node, if its kubelet reports and the grace period is over. Without condition Ready nobody knows whether it does.

@@ -1,9 +1,16 @@
 use std::fmt::Write;
 
+mod admission;
 mod before;
 mod course;
+mod evidence;
 mod fetched;
+mod impact;
+mod look_alikes;
 mod metamorphic;
+mod namespace;
+mod pod;
+mod protection;
 mod situations;
 
 use super::*;
@@ -60,6 +67,35 @@ fn describe(index: &Index) -> String {
     described
 }
 
+/// The first lines of all diagnoses: cause, root, confidence.
+fn heads(index: &Index) -> String {
+    let described = describe(index);
+    let heads = described.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>();
+    heads.join("\n")
+}
+
+/// Makes a resource unreadable.
+fn hide(index: &mut Index, resource: &str) {
+    let hidden = crate::observation::Observation::Hidden {
+        resource: resource.into(),
+        cause: crate::observation::HiddenCause::Forbidden,
+        message: "forbidden".into(),
+    };
+    index.apply([hidden], fixture::now());
+}
+
+/// Looks twice at a lease that is not renewed.
+fn stand_still(index: &mut Index) {
+    for ago in [60, 20] {
+        let lease =
+            crate::fetched::Lease { name: crate::fetched::MANAGER.into(), renewed: "then".into() };
+        let answer = Ok(crate::fetched::Answer::Leases(vec![lease]));
+        let question = crate::fetched::Question::ManagerLease;
+        let at = fixture::now() - jiff::SignedDuration::from_secs(ago);
+        index.apply([crate::observation::Observation::Fetched { question, answer }], at);
+    }
+}
+
 #[test]
 fn pod_on_a_silent_node_holds_its_claim_and_blocks_the_replacement() {
     insta::assert_snapshot!(diagnoses("
@@ -91,9 +127,9 @@ fn pod_on_a_node_that_reports_is_not_blamed_on_the_node() {
     "), @r#"
     containersRunning at Pod shop/a (Inferred, stuck)
       Pod shop/a
-      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Running; web running
+      - Node n1: condition Ready True Kubelet
     "#);
 }
 
@@ -110,30 +146,30 @@ fn pod_with_ended_containers_waits_for_its_volumes() {
     "), @r#"
     claimGone at Pod shop/b (Inferred, stuck)
       Pod shop/b
-      - Node n1: condition Ready True Kubelet
-      - PersistentVolumeClaim shop/lost: absent 
       - Pod shop/b: metadata.deletionTimestamp 
       - Pod shop/b: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
+      - PersistentVolumeClaim shop/lost: absent 
     devicesLeft at Pod shop/e (Inferred, stuck)
       Pod shop/e
-      - Node n1: condition Ready True Kubelet
       - Pod shop/e: metadata.deletionTimestamp 
       - Pod shop/e: status Running; web terminated
+      - Node n1: condition Ready True Kubelet
     podDirectoryLeft at Pod shop/c (Inferred, stuck)
       Pod shop/c
-      - Node n1: condition Ready True Kubelet
       - Pod shop/c: metadata.deletionTimestamp 
       - Pod shop/c: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
     sandboxLeft at Pod shop/d (Inferred, stuck)
       Pod shop/d
-      - Node n1: condition Ready True Kubelet
       - Pod shop/d: metadata.deletionTimestamp 
       - Pod shop/d: status Running; web terminated
+      - Node n1: condition Ready True Kubelet
     volumesMounted at Pod shop/a (Inferred, stuck)
       Pod shop/a
-      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
     "#);
 }
 
@@ -148,9 +184,9 @@ fn missing_driver_is_found_by_the_csi_node() {
     "), @r#"
     driverMissing at Pod shop/a (Inferred, stuck)
       Pod shop/a
-      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
     "#);
 }
 
@@ -189,12 +225,12 @@ fn claim_waits_for_live_and_for_completed_pods() {
         pvc shop/done deleted=300 finalizers=kubernetes.io/pvc-protection
         pod shop/job node=n1 phase=Succeeded uses=claim:done
     "), @r#"
-    claimHeldByCompletedPods at PersistentVolumeClaim shop/done (Confirmed, stuck)
-      PersistentVolumeClaim shop/done
-      - Pod shop/job: spec.volumes persistentVolumeClaim done
     claimInUse at PersistentVolumeClaim shop/live (Confirmed, stuck)
       PersistentVolumeClaim shop/live
       - Pod shop/a: spec.volumes persistentVolumeClaim live
+    claimHeldByCompletedPods at PersistentVolumeClaim shop/done (Confirmed, stuck)
+      PersistentVolumeClaim shop/done
+      - Pod shop/job: spec.volumes persistentVolumeClaim done
     "#);
 }
 
@@ -206,9 +242,9 @@ fn empty_namespace_waits_for_an_api_that_is_down() {
     "), @r#"
     apiDown at APIService v1beta1.metrics.k8s.io (Confirmed, waits)
       Namespace s3
-      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1
-      - Service kube-system/metrics-server: absent 
       - APIService v1beta1.metrics.k8s.io: condition Available False MissingEndpoints: no addresses
+      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1
+      - Service kube-system/metrics-server: absent
     "#);
 }
 
@@ -223,9 +259,9 @@ fn namespace_waits_for_its_pods_before_anything_else() {
     containersRunning at Pod shop/a (Inferred, stuck)
       Pod shop/a
       Namespace shop for Content of Pod shop/a
-      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Running; web running
+      - Node n1: condition Ready True Kubelet
     "#);
 }
 
@@ -280,14 +316,14 @@ fn finalizer_of_a_program_that_runs_is_blamed_on_it_only_when_late() {
     insta::assert_snapshot!(diagnoses(&challenge(200)), @r#"
     finisherBusy at Deployment ops/cert-manager (Inferred, stuck)
       Challenge shop/c
-      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
       - Deployment ops/cert-manager: status.readyReplicas 1 / 1
+      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
     "#);
     insta::assert_snapshot!(diagnoses(&challenge(200).replace("ready=1", "ready=0")), @r#"
     finisherNotReady at Deployment ops/cert-manager (Inferred, stuck)
       Challenge shop/c
-      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
       - Deployment ops/cert-manager: status.readyReplicas 0 / 1
+      - Challenge shop/c: metadata.finalizers acme.cert-manager.io/finalizer
     "#);
 }
 
@@ -389,14 +425,14 @@ fn namespace_whose_api_answers_again_waits_for_the_controller_to_look() {
     insta::assert_snapshot!(diagnoses(&repaired), @r#"
     looksAgain at APIService v1beta1.metrics.k8s.io (Inferred, waits)
       Namespace s3
-      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: server APIs: metrics.k8s.io/v1beta1: stale
       - APIService v1beta1.metrics.k8s.io: condition Available True Passed: ok
+      - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: server APIs: metrics.k8s.io/v1beta1: stale
     "#);
     insta::assert_snapshot!(diagnoses(&format!("{namespace}\napiservice v1.apps")), @r#"
     looksAgain at APIService v1beta1.metrics.k8s.io (Inferred, waits)
       Namespace s3
+      - APIService v1beta1.metrics.k8s.io: absent 
       - Namespace s3: condition NamespaceDeletionDiscoveryFailure True DiscoveryFailed: server APIs: metrics.k8s.io/v1beta1: stale
-      - APIService v1beta1.metrics.k8s.io: absent
     "#);
 }
 

@@ -16,14 +16,21 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Departure, Index};
 use crate::{
-    object::{ConditionStatus, Container, ContainerState, Facts, Object, Phase, Pod, Uid},
+    object::{
+        ConditionStatus, Container, ContainerState, Facts, Node, Object, Phase, Pod, Seconds, Uid,
+    },
     proof::Proof,
 };
 
 /// The most namespaces that are remembered after their end.
 const MOST_FORMER: usize = 1_000;
+/// The time within which nodes fall silent for one cause, such as a broken network: the node controller finds each out on its
+/// own, and may be away for minutes itself.
+const TOGETHER: SignedDuration = SignedDuration::from_mins(10);
 /// The conditions of a namespace that is being deleted (`pkg/controller/namespace/deletion/status_condition_utils.go`).
 const CONDITIONS: [&str; 5] = [
     "NamespaceDeletionDiscoveryFailure",
@@ -98,11 +105,36 @@ impl Index {
         })
     }
 
-    /// The number of Nodes whose kubelets have stopped reporting.
-    pub fn silent_nodes(&self) -> usize {
-        let is_silent =
-            |object: &&Arc<Object>| matches!(&object.facts, Facts::Node(node) if node.is_silent());
-        self.of_resource("nodes").filter(is_silent).count()
+    /// The number of Nodes whose kubelets stopped reporting at about the time at which that of this Node did, this one
+    /// included. One that nobody took out of the cluster weeks ago says nothing of the network now; one of which the time is
+    /// not known may.
+    pub fn silent_with(&self, name: &str) -> usize {
+        let since = |node: &Node| node.ready.as_ref().and_then(|ready| ready.since);
+        let silent = || {
+            self.of_resource("nodes").filter_map(|object| match &object.facts {
+                Facts::Node(node) if node.is_silent() => Some((object, since(node))),
+                _ => None,
+            })
+        };
+        let this = silent().find(|(object, _)| *object.name == *name).and_then(|(_, at)| at);
+        let is_together = |at: Option<Seconds>| match (this, at) {
+            (Some(this), Some(at)) => {
+                let apart = Timestamp::from(at).duration_since(Timestamp::from(this));
+                apart.abs() <= TOGETHER
+            }
+            _ => true,
+        };
+        silent().filter(|(_, at)| is_together(*at)).count()
+    }
+
+    /// Whether an object is in a namespace that does not exist, so that nobody can change it. Every cluster has namespaces:
+    /// where there is none at all, they were not read.
+    pub fn is_in_gone_namespace(&self, object: &Object) -> bool {
+        object.namespace.as_deref().is_some_and(|name| {
+            self.check_visible("namespaces", None).is_ok()
+                && self.of_resource("namespaces").next().is_some()
+                && self.find("", "Namespace", None, name).is_none()
+        })
     }
 
     /// Whether it is proven that there is no Node of this name.

@@ -22,22 +22,26 @@ pub(crate) fn guarding_rule(
     Some(Reason { field: guard.field.clone(), value: value.into() })
 }
 
-/// Whether a rule of a webhook is asked when an object is deleted, or when its finalizers are cleared. Configurations
-/// themselves are never sent to a webhook
-/// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
+/// Whether a rule of a webhook is asked when an object is deleted, or when its finalizers are cleared.
 pub(crate) fn is_guarded_by(object: &Object, guard: &Guard, index: &Index) -> bool {
+    let is_asked = guard.deletes || guard.updates && !object.finalizers.is_empty();
+    is_asked && is_covered_by(object, guard, index)
+}
+
+/// Whether a rule of a webhook is asked about this object, if the operation is one of its own. Configurations themselves are
+/// never sent to a webhook
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
+pub(crate) fn is_covered_by(object: &Object, guard: &Guard, index: &Index) -> bool {
     if &*object.kind.group == "admissionregistration.k8s.io" || object.is_made_by_cluster() {
         return false;
     }
     let is_one =
         |list: &[Arc<str>], name: &str| list.iter().any(|it| &**it == "*" || **it == *name);
     let resources = &guard.covers.resources;
-    let is_asked = guard.deletes || guard.updates && !object.finalizers.is_empty();
     let is_covered = is_one(&guard.covers.groups, &object.kind.group)
         && (is_one(resources, &object.kind.plural) || resources.iter().any(|it| &**it == "*/*"));
     let is_in_scope = guard.namespaced.is_none_or(|wanted| wanted == object.namespace.is_some());
-    is_asked
-        && is_covered
+    is_covered
         && is_in_scope
         && guard.objects.matches(&object.labels)
         && is_in_namespace(guard, object, index)

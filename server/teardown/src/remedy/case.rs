@@ -134,7 +134,7 @@ pub(super) fn has_ended(pod: &Object) -> bool {
 /// A lease that is renewed says that the kubelet lives. Where it cannot be read, and as to the machine itself, a person has
 /// to check.
 pub(super) fn of_silent_node(case: &Case<'_>, name: &str, remedy: Remedy) -> Remedy {
-    let silent = case.index.silent_nodes();
+    let silent = case.index.silent_with(name);
     let control_plane = case.node(name).is_some_and(|(object, _)| object.is_control_plane());
     let node = case.node(name).map(|(_, node)| node);
     let is_silent = node.is_some_and(Node::is_silent);

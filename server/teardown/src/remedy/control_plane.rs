@@ -61,6 +61,16 @@ pub(super) fn cannot_see(case: &Case<'_>, resource: &Arc<str>) -> Vec<Remedy> {
     vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
 }
 
+/// Content remains of kinds that nobody watches: the finalizers on it say which program has to clear them.
+pub(super) fn content_unseen(case: &Case<'_>, resources: &[Arc<str>]) -> Vec<Remedy> {
+    let columns = "--output=custom-columns=NAME:.metadata.name,FINALIZERS:.metadata.finalizers";
+    let namespace = &case.diagnosis.root.name;
+    let look = resources.iter().filter(|resource| is_name(resource));
+    let look = look.map(|resource| command::list(resource, namespace, &[columns]));
+    let act = Remedy::new(RemedyAct::Look).named(Some(case.diagnosis.root.clone()));
+    vec![act.with(look)]
+}
+
 /// No known cause fits.
 pub(super) fn unknown(case: &Case<'_>) -> Vec<Remedy> {
     let object = case.root();

@@ -240,7 +240,7 @@ fn is_namespace_gone(case: &Case<'_>, namespace: &str) -> bool {
 }
 
 /// The namespace was finished by force. While it exists again its objects can be changed, and its deletion deletes them.
-fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
+pub(super) fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
     let is_inside = |object: &&Arc<Object>| object.namespace.as_ref() == Some(namespace);
     let mut inside: Vec<ObjectRef> =
         case.index.objects().filter(is_inside).map(|object| object.reference()).collect();

@@ -9,11 +9,12 @@ use super::{
     act::{DriverPart, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason, Withheld},
     case::{Case, claims, has_ended},
     command::{self, Command, Purpose},
+    finalizer::recreate,
     reach::Reach,
 };
 use crate::{
     diagnosis::{Cause, RuntimeState},
-    object::{Facts, Object},
+    object::{Facts, Object, ObjectRef},
 };
 
 /// The grace period is not over.
@@ -22,9 +23,17 @@ pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
     vec![Remedy::new(wait).named(Some(case.diagnosis.root.clone()))]
 }
 
+/// Whatever the kubelet does, it cannot report it in a namespace that does not exist.
+fn in_gone_namespace(case: &Case<'_>, object: &Object) -> Vec<Remedy> {
+    object.namespace.iter().map(|namespace| recreate(case, namespace)).collect()
+}
+
 /// Containers, the sandbox or devices are left.
 pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let Some((object, _)) = case.pod() else { return Vec::new() };
+    if case.index.is_in_gone_namespace(object) {
+        return in_gone_namespace(case, object);
+    }
     let (repair, name, loss) = match cause {
         Cause::ContainersRunning { node, containers, .. } => {
             let (node, containers) = (node.clone(), containers.clone());
@@ -72,6 +81,9 @@ fn kubelet_log(node: &Arc<str>) -> Option<Command> {
 /// (`pkg/util/goroutinemap/exponentialbackoff`), so nothing but the cause has to be removed.
 pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let Some((object, _)) = case.pod() else { return Vec::new() };
+    if case.index.is_in_gone_namespace(object) {
+        return in_gone_namespace(case, object);
+    }
     let wait = RemedyAct::Wait { reason: WaitReason::KubeletRetry, until: None };
     let mut found = vec![Remedy::new(wait).at(object)];
     let name = match cause {
@@ -113,15 +125,24 @@ fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool
     let named = case.diagnosis.kubelet_facts().filter_map(|fact| fact.path.as_deref());
     let named = named.filter_map(|path| command::holders(name, path));
     let look = named.chain(command::look_for_mounts(name, &object.uid, sub_paths));
+    let is_gone = |claim: &ObjectRef| match &case.diagnosis.cause {
+        Cause::ClaimGone { claims, .. } => claims.contains(&claim.name),
+        _ => false,
+    };
     let volumes = claims(object).into_iter().filter_map(|claim| {
-        let volume = match case.index.named(&claim).map(|object| &object.facts) {
+        let newer = case.index.named(&claim);
+        let claim_now = newer.filter(|_| !is_gone(&claim));
+        let volume = match claim_now.map(|object| &object.facts) {
             Some(Facts::Claim(facts)) => facts.volume.clone(),
             // A volume that is kept still names the claim that is gone.
             _ => case.index.of_resource("persistentvolumes").find_map(|object| {
                 let Facts::Volume(facts) = &object.facts else { return None };
                 let of = facts.claim.as_ref()?;
-                let is_it =
-                    Some(&of.namespace) == claim.namespace.as_ref() && of.name == claim.name;
+                let is_newer =
+                    newer.is_some_and(|it| of.uid.as_ref().is_none_or(|of| *of == it.uid));
+                let is_it = Some(&of.namespace) == claim.namespace.as_ref()
+                    && of.name == claim.name
+                    && !is_newer;
                 is_it.then(|| (*object.name).into())
             }),
         };

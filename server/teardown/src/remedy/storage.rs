@@ -44,6 +44,28 @@ pub(super) fn claim_held_by_completed(case: &Case<'_>, pods: &[ObjectRef]) -> Ve
     pods.map(|pod| delete_user(case, pod, Some(Loss::Output))).collect()
 }
 
+/// Others use the object: end the workloads of Pods, and look at the rest, which may hold data.
+pub(super) fn in_use(case: &Case<'_>, users: &[ObjectRef]) -> Vec<Remedy> {
+    let (pods, others): (Vec<ObjectRef>, Vec<ObjectRef>) =
+        users.iter().cloned().partition(|user| user.group.is_empty() && &*user.kind == "Pod");
+    let mut found: Vec<Remedy> = others.iter().take(EACH).map(|it| look(case, it)).collect();
+    found.extend(claim_in_use(case, &pods));
+    found
+}
+
+/// The object stays until its copies are complete: wait, and look at why they are not.
+pub(super) fn copied(case: &Case<'_>, copies: &[ObjectRef]) -> Vec<Remedy> {
+    let wait = RemedyAct::Wait { reason: WaitReason::Finisher, until: None };
+    let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
+    let look = copies.iter().take(EACH).map(|copy| look(case, copy));
+    std::iter::once(wait).chain(look).collect()
+}
+
+fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
+    let commands = case.index.named(name).and_then(|object| command::describe(object));
+    Remedy::new(RemedyAct::Look).named(Some(name.clone())).with([commands])
+}
+
 /// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
 /// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
 fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {

@@ -36,13 +36,13 @@ pub(super) struct FlatCause {
     controller: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource: Option<Arc<str>>,
-    /// Containers or claims.
+    /// Containers, claims or resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<Arc<str>>,
     /// The claim, the Service or the finisher.
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<ObjectRef>,
-    /// Pods, configurations or workloads.
+    /// Pods and other users, copies, configurations or workloads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     objects: Vec<ObjectRef>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -55,7 +55,7 @@ pub(super) struct FlatCause {
     renews: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     sub_paths: bool,
-    /// The number of silent nodes.
+    /// The number of nodes that fell silent together.
     #[serde(skip_serializing_if = "is_zero")]
     silent: usize,
     #[serde(with = "crate::millis::optional", skip_serializing_if = "Option::is_none")]
@@ -91,9 +91,11 @@ impl From<Cause> for FlatCause {
             Cause::DriverMissing { node, driver } => {
                 Self { node: Some(node), driver: Some(driver), ..flat }
             }
-            Cause::ClaimInUse { pods } | Cause::ClaimHeldByCompletedPods { pods } => {
-                Self { objects: pods, ..flat }
-            }
+            Cause::ClaimInUse { pods: objects }
+            | Cause::ClaimHeldByCompletedPods { pods: objects }
+            | Cause::InUse { users: objects }
+            | Cause::Copied { copies: objects } => Self { objects, ..flat },
+            Cause::ContentUnseen { resources: names } => Self { names, ..flat },
             Cause::VolumeBound { claim } => Self { object: claim, ..flat },
             Cause::DetachFailed { attacher, node, said } => {
                 Self { driver: Some(attacher), node: Some(node), said: Some(said), ..flat }
@@ -126,6 +128,7 @@ impl From<Cause> for FlatCause {
             }
             Cause::CannotSee { resource } => Self { resource: Some(resource), ..flat },
             Cause::ContentRefused
+            | Cause::NamespaceGone
             | Cause::ManagerSilent
             | Cause::LoadBalancerLeft
             | Cause::Unknown => flat,
@@ -165,6 +168,8 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "driverMissing" => Cause::DriverMissing { node: node?, driver: driver? },
         "claimInUse" => Cause::ClaimInUse { pods: objects },
         "claimHeldByCompletedPods" => Cause::ClaimHeldByCompletedPods { pods: objects },
+        "inUse" => Cause::InUse { users: objects },
+        "copied" => Cause::Copied { copies: objects },
         "volumeBound" => Cause::VolumeBound { claim: object },
         "detachFailed" => Cause::DetachFailed { attacher: driver?, node: node?, said: flat.said? },
         "volumeAttached" => Cause::VolumeAttached { attacher: driver?, node: node? },
@@ -179,6 +184,8 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "conversionDown" => Cause::ConversionDown { kind: flat.kind? },
         "contentRefused" => Cause::ContentRefused,
         "namespaceFinalizer" => Cause::NamespaceFinalizer { finalizer: finalizer? },
+        "contentUnseen" => Cause::ContentUnseen { resources: names },
+        "namespaceGone" => Cause::NamespaceGone,
         "managerSilent" => Cause::ManagerSilent,
         "controllerSilent" => Cause::ControllerSilent { controller: flat.controller? },
         "finisherGone" => Cause::FinisherGone { finalizer: finalizer?, deleted: objects },
@@ -223,6 +230,8 @@ mod tests {
             Cause::PodDirectoryLeft { node: text() },
             Cause::ClaimInUse { pods: vec![object()] },
             Cause::ClaimHeldByCompletedPods { pods: vec![object()] },
+            Cause::InUse { users: vec![object()] },
+            Cause::Copied { copies: vec![object()] },
             Cause::VolumeBound { claim: Some(object()) },
             Cause::DetachFailed { attacher: text(), node: text(), said: text() },
             Cause::VolumeAttached { attacher: text(), node: text() },
@@ -235,6 +244,8 @@ mod tests {
             Cause::ConversionDown { kind: text() },
             Cause::ContentRefused,
             Cause::NamespaceFinalizer { finalizer: text() },
+            Cause::ContentUnseen { resources: vec![text()] },
+            Cause::NamespaceGone,
             Cause::ManagerSilent,
             Cause::ControllerSilent { controller: text() },
             Cause::FinisherGone { finalizer: text(), deleted: vec![object()] },

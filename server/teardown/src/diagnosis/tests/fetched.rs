@@ -176,9 +176,9 @@ fn event_of_the_kubelet_confirms_what_the_state_suggests() {
     insta::assert_snapshot!(describe(&index), @r#"
     containersRunning at Pod shop/a (Confirmed, stuck)
       Pod shop/a
-      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Running; web running
+      - Node n1: condition Ready True Kubelet
       - Pod shop/a: kubelet says FailedKillPod: error killing pod: failed to "KillContainer" for "web" with KillContainerError: "rpc error"
     "#);
     // The sandbox is another matter: it says nothing of the container.
@@ -346,6 +346,7 @@ fn roots(index: &Index) -> std::collections::BTreeMap<String, Confidence> {
 #[test]
 fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root() {
     let text = r#"
+        ns shop
         node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
         node n2 ready=Ready:False:KubeletNotReady:600:PLEG
         ns gone deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_"gate.example.com":_failed_to_call_webhook

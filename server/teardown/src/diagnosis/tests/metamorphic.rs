@@ -7,7 +7,10 @@ use super::{
     situations::{ALL, Situation},
     *,
 };
-use crate::observation::{HiddenCause, Observation};
+use crate::{
+    object::Facts,
+    observation::{HiddenCause, Observation},
+};
 
 fn found(index: &Index, now: Timestamp) -> Vec<Diagnosis> {
     diagnose(index, &Graph::of(index), now)

@@ -72,7 +72,7 @@ const fn of(cause: &'static str, objects: &'static str) -> Situation {
 }
 
 /// All of them, in the order of `Cause::NAMES`.
-pub(super) const ALL: [Situation; 34] = [
+pub(super) const ALL: [Situation; 38] = [
     of(
         "withinGrace",
         "node n1
@@ -135,6 +135,16 @@ pub(super) const ALL: [Situation; 34] = [
         pod shop/web node=n1 phase=Succeeded uses=claim:data",
     ),
     of(
+        "inUse",
+        "vac fast deleted=300 finalizers=kubernetes.io/vac-protection
+        pvc shop/data attributes=fast",
+    ),
+    of(
+        "copied",
+        "pvc shop/data deleted=300 finalizers=provisioner.storage.kubernetes.io/cloning-protection
+        pvc shop/kept from=pvc/data phase=Pending",
+    ),
+    of(
         "volumeBound",
         "pvc shop/data volume=disk-1
         pv disk-1 claim=shop/data deleted=300 finalizers=kubernetes.io/pv-protection",
@@ -195,6 +205,16 @@ pub(super) const ALL: [Situation; 34] = [
         cm shop/c",
     ),
     of("namespaceFinalizer", "ns shop deleted=400 spec=kubernetes,example.com/hold"),
+    of(
+        "contentUnseen",
+        "ns shop deleted=400 conditions=NamespaceContentRemaining:True:SomeResourcesRemain:390:Some_resources_are_remaining:_leases.coordination.k8s.io_has_1_resource_instances;NamespaceFinalizersRemaining:True:SomeFinalizersRemain:390:Some_content_in_the_namespace_has_finalizers_remaining:_example.com/x_in_1_resource_instances",
+    ),
+    of(
+        "namespaceGone",
+        "ns ops
+        node n1
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+    ),
     Situation {
         manager_is_away: true,
         ..of("managerSilent", "ns shop deleted=400")

@@ -1,0 +1,160 @@
+//! Finalizers that protect an object while others use it, or are copied from it. Claims and volumes of Pods have detectors of
+//! their own (`storage`).
+
+use std::sync::Arc;
+
+use super::{
+    case::{Case, cannot_see_verdict, names, part},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+};
+use crate::{
+    deadlines::Overdue,
+    object::{Facts, Object, Phase},
+    relation::EdgeKind,
+};
+
+/// `pkg/controller/volume/vacprotection`.
+const ATTRIBUTES_CLASS: &str = "kubernetes.io/vac-protection";
+/// `pkg/controller/resourceclaim`.
+const RESOURCE_CLAIM: &str = "resource.kubernetes.io/delete-protection";
+/// `pkg/controller/servicecidrs`.
+const SERVICE_CIDR: &str = "networking.k8s.io/service-cidr-finalizer";
+
+/// Set by the snapshot-controller on a claim while a snapshot is made of it.
+const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
+
+/// Finalizers of a claim or a snapshot that its copies are made from: two of the external-provisioner and two of the
+/// snapshot-controller.
+const SOURCES: [&str; 4] = [
+    "provisioner.storage.kubernetes.io/cloning-protection",
+    "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection",
+    SNAPSHOT_SOURCE,
+    "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection",
+];
+
+/// Whether a finalizer protects a source whose copies are not complete: its program has a reason to keep it.
+pub(super) fn is_source_of_copies(case: &Case<'_>, object: &Object, finalizer: &str) -> bool {
+    SOURCES.contains(&finalizer) && copies(case, object, finalizer).next().is_some()
+}
+
+/// A finalizer that a controller of the control plane keeps on an object while others name it.
+struct Protection {
+    /// The field in which they name it.
+    field: &'static str,
+    /// The resources that they are of.
+    resources: &'static [&'static str],
+    controller: &'static str,
+}
+
+const OF_ATTRIBUTES_CLASS: Protection = Protection {
+    field: "spec.volumeAttributesClassName",
+    resources: &["persistentvolumeclaims", "persistentvolumes"],
+    controller: "volumeattributesclass-protection-controller",
+};
+const OF_RESOURCE_CLAIM: Protection = Protection {
+    field: "spec.resourceClaims",
+    resources: &["pods"],
+    controller: "resourceclaim-controller",
+};
+
+/// The users of an object that is protected until the last of them goes, and the copies that are made from it.
+pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    let is_storage = |user: &Object| matches!(user.facts, Facts::Claim(_) | Facts::Volume(_));
+    let runs = |user: &Object| match &user.facts {
+        Facts::Pod(pod) => pod.node.is_some() && !pod.phase.is_some_and(Phase::is_over),
+        _ => false,
+    };
+    for finalizer in object.finalizers.iter() {
+        match &**finalizer {
+            ATTRIBUTES_CLASS => {
+                let users = case.sources(object, EdgeKind::Provisions).filter(|it| is_storage(it));
+                in_use(case, object, finalizer, &OF_ATTRIBUTES_CLASS, users.collect(), found);
+            }
+            RESOURCE_CLAIM => {
+                let users = case.sources(object, EdgeKind::Mounts).filter(|it| runs(it));
+                in_use(case, object, finalizer, &OF_RESOURCE_CLAIM, users.collect(), found);
+            }
+            // The addresses of Services are objects that nobody watches.
+            SERVICE_CIDR if case.overdue(object) > Overdue::No => {
+                let resource: Arc<str> = "ipaddresses.networking.k8s.io".into();
+                let cause = Cause::CannotSee { resource: resource.clone() };
+                let verdict = Verdict::new(cause, object, Confidence::Unknown).part(&resource);
+                found.push(verdict.into());
+            }
+            name if is_source_of_copies(case, object, name) => {
+                let (going, staying) = part(copies(case, object, name));
+                let verdict = held(object, finalizer, Cause::Copied { copies: names(&staying) });
+                if !staying.is_empty() {
+                    found.push(verdict.with(staying.into_iter().take(3).map(state)).into());
+                }
+                waits_for(going, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn in_use<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &Arc<str>,
+    protection: &Protection,
+    users: Vec<&'a Arc<Object>>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let Protection { field, resources, controller } = protection;
+    let is_unused = users.is_empty();
+    let (going, staying) = part(users);
+    if !staying.is_empty() {
+        let verdict = held(object, finalizer, Cause::InUse { users: names(&staying) });
+        let uses = staying.into_iter().take(3);
+        let uses = uses.map(|user| Evidence::field(user, field, &*object.name));
+        found.push(verdict.with(uses).into());
+    }
+    waits_for(going, found);
+    if is_unused && case.overdue(object) > Overdue::No {
+        let namespace = object.namespace.as_deref();
+        let hidden = resources.iter().find_map(|it| case.index.check_visible(it, namespace).err());
+        let cause = Cause::ControllerSilent { controller: (*controller).into() };
+        let silent = Verdict { confidence: Confidence::Inferred, ..held(object, finalizer, cause) };
+        found.push(hidden.map_or(silent, |why| cannot_see_verdict(object, &why)).into());
+    }
+}
+
+fn held(object: &Object, finalizer: &Arc<str>, cause: Cause) -> Verdict {
+    let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
+    Verdict::new(cause, object, Confidence::Confirmed).with([said])
+}
+
+fn waits_for<'a>(going: Vec<&'a Arc<Object>>, found: &mut Vec<Finding<'a>>) {
+    if !going.is_empty() {
+        found.push(Finding::WaitsFor(Link::Use, going));
+    }
+}
+
+/// The state of a copy.
+fn state(copy: &Arc<Object>) -> Evidence {
+    match &copy.facts {
+        Facts::Snapshot(snapshot) => {
+            Evidence::field(copy, "status.readyToUse", snapshot.ready.to_string())
+        }
+        Facts::Claim(claim) => {
+            Evidence::field(copy, "status.phase", claim.phase.as_deref().unwrap_or_default())
+        }
+        _ => Evidence::field(copy, "status", ""),
+    }
+}
+
+/// The copies for which an object has the finalizer and that are not complete: snapshots of a claim, or claims.
+fn copies<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+) -> impl Iterator<Item = &'a Arc<Object>> {
+    let are_snapshots = finalizer == SNAPSHOT_SOURCE;
+    case.sources(object, EdgeKind::Snapshots).filter(move |copy| match &copy.facts {
+        Facts::Claim(claim) => !are_snapshots && claim.phase.as_deref() != Some("Bound"),
+        Facts::Snapshot(snapshot) => are_snapshots && !snapshot.ready,
+        _ => false,
+    })
+}

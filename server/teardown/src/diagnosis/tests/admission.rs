@@ -1,0 +1,80 @@
+//! Webhooks: several in one condition, and one that nobody quotes.
+
+use super::*;
+
+#[test]
+fn two_webhooks_in_one_condition_are_two_roots() {
+    let text = r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_3_remaining:_Internal_error_occurred:_failed_calling_webhook_"a.example.com":_failed_to_call_webhook:_Post_"https://a.ops.svc:443/":_service_"a"_not_found,_admission_webhook_"b.example.com"_denied_the_request:_no,_unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
+        cm shop/c
+    "#;
+    let heads = heads(&fixture::index(text));
+    insta::assert_snapshot!(heads, @r#"
+    webhookDown at ValidatingWebhookConfiguration a.example.com (Inferred, stuck)
+    webhookDenies at ValidatingWebhookConfiguration b.example.com (Confirmed, stuck)
+    "#);
+    // Pods that remain are found by themselves.
+    let only = r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
+    "#;
+    assert!(!describe(&fixture::index(only)).contains("contentRefused"));
+}
+
+/// The diagnoses that blame the webhook.
+fn blamed(text: &str) -> Vec<String> {
+    let heads = heads(&fixture::index(text));
+    heads.lines().filter(|line| line.starts_with("webhookDown")).map(str::to_owned).collect()
+}
+
+#[test]
+fn webhook_that_nobody_quotes_is_found_by_what_it_guards() {
+    let text = "
+        ns shop
+        ns ops
+        job shop/import
+        pod shop/a owner=job/import node=n1 phase=Succeeded deleted=400 finalizers=batch.kubernetes.io/job-tracking
+        node n1
+        webhook gate service=ops/gate guards=pods asked=UPDATE
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    webhookDown at ValidatingWebhookConfiguration gate (Inferred, stuck)
+      Pod shop/a
+      - ValidatingWebhookConfiguration gate: webhooks[0].rules[0] UPDATE pods
+      - Service ops/gate: absent 
+    controllerSilent at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.finalizers batch.kubernetes.io/job-tracking
+    "#);
+    assert_eq!(blamed(&text.replace("deleted=400", "deleted=5")), [""; 0], "not late");
+    assert_eq!(blamed(&text.replace("asked=UPDATE", "asked=UPDATE policy=Ignore")), [""; 0]);
+    assert_eq!(blamed(&text.replace("guards=pods", "guards=secrets")), [""; 0]);
+    assert_eq!(blamed(&text.replace("guards=pods", "in=team:b guards=pods")), [""; 0]);
+    let serves = "svc ops/gate selector=app:gate\npod ops/gate labels=app:gate node=n1\n";
+    assert_eq!(blamed(&format!("{text}{serves}")), [""; 0], "it answers");
+    let mut index = fixture::index(text);
+    hide(&mut index, "services");
+    assert!(!heads(&index).contains("webhookDown"), "it may answer");
+}
+
+#[test]
+fn webhook_keeps_the_last_delete_of_a_pod_and_those_of_the_garbage_collector() {
+    let pod = "
+        node n1
+        pod shop/a node=n1 phase=Failed deleted=400 grace=30 containers=web:terminated
+        webhook gate service=ops/gate guards=pods
+    ";
+    assert_eq!(blamed(pod).len(), 1);
+    let runs = pod.replace("phase=Failed ", "").replace("terminated", "running");
+    assert_eq!(blamed(&runs), [""; 0], "nobody has sent it yet");
+    let owner = "
+        deploy shop/web deleted=400 finalizers=foregroundDeletion
+        rs shop/web-1 owner=deploy/web
+        webhook gate service=ops/gate guards=replicasets.apps
+    ";
+    assert_eq!(blamed(owner).len(), 1);
+    assert_eq!(blamed(&owner.replace("rs shop/web-1", "rs shop/web-1 deleted=9")), [""; 0]);
+    // To orphan a dependent is an UPDATE of it.
+    let orphan = owner.replace("foregroundDeletion", "orphan");
+    assert_eq!(blamed(&orphan), [""; 0]);
+    assert_eq!(blamed(&format!("{} asked=UPDATE", orphan.trim_end())).len(), 1);
+}

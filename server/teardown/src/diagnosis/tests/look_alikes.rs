@@ -1,0 +1,260 @@
+//! For each cause a situation that looks like it and is another one.
+
+use super::*;
+
+/// A cause, objects that look as if it were theirs, and the cause that is.
+const ALL: [(&str, &str, &str); 38] = [
+    (
+        "withinGrace",
+        "node n1\npod shop/web node=n1 deleted=400 grace=300 containers=c1:running preStop=yes",
+        "containersRunning",
+    ),
+    (
+        "nodeSilent",
+        "node n1 ready=Ready:False:KubeletNotReady:600:PLEG taints=node.kubernetes.io/not-ready:NoExecute
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running disruption=DeletionByTaintManager",
+        "containersRunning",
+    ),
+    (
+        "nodeMissing",
+        "node n9 ready=no\npod shop/web node=n9 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
+    ),
+    (
+        "containersRunning",
+        "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "nodeSilent",
+    ),
+    (
+        "neverStarted",
+        "node n1\npod shop/web node=n1 deleted=400 grace=30 containers=init:terminated,c1:running",
+        "containersRunning",
+    ),
+    (
+        "sandboxLeft",
+        "node n1\npod shop/web node=n1 deleted=400 grace=30 phase=Failed containers=c1:terminated",
+        "podDirectoryLeft",
+    ),
+    (
+        "devicesLeft",
+        "node n1\npod shop/web node=n1 deleted=400 grace=30 containers=c1:running devices=yes",
+        "containersRunning",
+    ),
+    (
+        "volumesMounted",
+        "node n1
+        pvc shop/data volume=disk-1
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:terminated uses=claim:data",
+        "sandboxLeft",
+    ),
+    (
+        "claimGone",
+        "node n1
+        pvc shop/data age=900
+        pod shop/web node=n1 deleted=400 grace=30 phase=Failed containers=c1:terminated uses=claim:data",
+        "volumesMounted",
+    ),
+    (
+        "driverMissing",
+        "node n1
+        csinode n1 drivers=disk.example
+        pvc shop/data volume=disk-1
+        pv disk-1 claim=shop/data driver=disk.example
+        pod shop/web node=n1 deleted=400 grace=30 phase=Failed containers=c1:terminated uses=claim:data",
+        "volumesMounted",
+    ),
+    (
+        "podDirectoryLeft",
+        "node n1\npod shop/web node=n1 deleted=400 grace=30 phase=Failed containers=c1:terminated volumes=yes",
+        "volumesMounted",
+    ),
+    (
+        "claimInUse",
+        "node n1
+        pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection
+        pod shop/web uses=claim:data
+        pod other/web node=n1 uses=claim:data",
+        "controllerSilent",
+    ),
+    (
+        "claimHeldByCompletedPods",
+        "node n1
+        pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection
+        pod shop/job node=n1 phase=Succeeded uses=claim:data
+        pod shop/web node=n1 uses=claim:data",
+        "claimInUse",
+    ),
+    (
+        "inUse",
+        "vac fast deleted=300 finalizers=kubernetes.io/vac-protection\npvc shop/data attributes=slow",
+        "controllerSilent",
+    ),
+    (
+        "copied",
+        "pvc shop/data deleted=300 finalizers=provisioner.storage.kubernetes.io/cloning-protection
+        pvc shop/copy from=pvc/data
+        snapshot shop/s claim=data ready=no",
+        "finisherGone",
+    ),
+    (
+        "volumeBound",
+        "pvc shop/data volume=disk-1 deleted=300 finalizers=a.example/b
+        pv disk-1 claim=shop/data deleted=300 finalizers=kubernetes.io/pv-protection",
+        "finisherGone",
+    ),
+    (
+        "detachFailed",
+        "node n1
+        pv disk-1 deleted=300 phase=Released finalizers=external-attacher/disk-example driver=disk.example
+        attachment a1 volume=disk-1 node=n1 attacher=disk.example deleted=200
+        attachment a2 volume=disk-2 node=n1 attacher=disk.example error=busy",
+        "volumeAttached",
+    ),
+    (
+        "volumeAttached",
+        "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
+        pv disk-1 deleted=300 phase=Released finalizers=external-attacher/disk-example driver=disk.example
+        attachment a1 volume=disk-1 node=n1 attacher=disk.example",
+        "nodeSilent",
+    ),
+    (
+        "backendLeft",
+        "node n1
+        pv disk-1 deleted=300 phase=Released finalizers=external-provisioner.volume.kubernetes.io/finalizer,external-attacher/disk-example driver=disk.example
+        attachment a1 volume=disk-1 node=n1 attacher=disk.example deleted=200",
+        "volumeAttached",
+    ),
+    (
+        "apiDown",
+        "ns shop deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:server_APIs:_metrics.k8s.io/v1beta1:_stale
+        apiservice v1beta1.metrics.k8s.io service=ops/metrics available=Available:True:Passed:10:ok",
+        "looksAgain",
+    ),
+    (
+        "looksAgain",
+        "ns shop deleted=200 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:190:server_APIs:_metrics.k8s.io/v1beta1:_stale
+        apiservice v1beta1.metrics.k8s.io service=ops/metrics
+        apiservice v1.other.example service=ops/other available=Available:True:Passed:10:ok",
+        "apiDown",
+    ),
+    (
+        "webhookDown",
+        r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:admission_webhook_"gate.example.com"_denied_the_request:_the_backend_is_down
+        webhook gate service=ops/gate guards=configmaps
+        cm shop/c"#,
+        "webhookDenies",
+    ),
+    (
+        "webhookDenies",
+        r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_"gate.example.com":_the_server_denied_the_request
+        webhook gate service=ops/gate guards=configmaps
+        cm shop/c"#,
+        "webhookDown",
+    ),
+    (
+        "policyDenies",
+        r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:configmaps_"c"_is_forbidden:_User_"system:serviceaccount:kube-system:namespace-controller"_cannot_delete_resource_"configmaps"
+        policy keep
+        cm shop/c"#,
+        "contentRefused",
+    ),
+    (
+        "conversionDown",
+        r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_"convert.example.com":_no_endpoints
+        crd widgets.example.com defines=Widget.example.com service=ops/convert
+        Widget.example.com shop/w"#,
+        "webhookDown",
+    ),
+    (
+        "contentRefused",
+        "node n1
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
+    ),
+    (
+        "namespaceFinalizer",
+        "ns shop deleted=400 spec=kubernetes finalizers=example.com/hold",
+        "finisherGone",
+    ),
+    (
+        "contentUnseen",
+        "ns shop deleted=400 conditions=NamespaceContentRemaining:True:SomeResourcesRemain:390:Some_resources_are_remaining:_configmaps._has_1_resource_instances
+        cm shop/c deleted=390 finalizers=example.com/x",
+        "finisherGone",
+    ),
+    (
+        "namespaceGone",
+        "ns shop deleted=390
+        node n1
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
+    ),
+    ("managerSilent", "ns shop deleted=400", "controllerSilent"),
+    (
+        "controllerSilent",
+        "cm shop/owner deleted=200 finalizers=foregroundDeletion
+        cm shop/child owner=cm/owner deleted=200 finalizers=example.com/x",
+        "finisherGone",
+    ),
+    (
+        "finisherGone",
+        "Challenge.acme.cert-manager.io shop/c deleted=200 finalizers=acme.cert-manager.io/finalizer
+        deploy ops/cert-manager ready=1 replicas=1 uses=account:cert-manager
+        crb cm role=clusterrole/cm accounts=ops/cert-manager
+        clusterrole cm updates=challenges.acme.cert-manager.io",
+        "finisherBusy",
+    ),
+    (
+        "finisherNotReady",
+        "Challenge.acme.cert-manager.io shop/c deleted=200 finalizers=acme.cert-manager.io/finalizer
+        deploy ops/cert-manager ready=1 replicas=2 uses=account:cert-manager
+        crb cm role=clusterrole/cm accounts=ops/cert-manager
+        clusterrole cm updates=challenges.acme.cert-manager.io",
+        "finisherBusy",
+    ),
+    (
+        "finisherBusy",
+        "Challenge.acme.cert-manager.io shop/c deleted=200 finalizers=acme.cert-manager.io/finalizer
+        deploy ops/cert-manager ready=0 replicas=1 uses=account:cert-manager
+        crb cm role=clusterrole/cm accounts=ops/cert-manager
+        clusterrole cm updates=challenges.acme.cert-manager.io",
+        "finisherNotReady",
+    ),
+    (
+        "finisherUnknown",
+        "Topic.queue.example shop/orders deleted=200 finalizers=queue.example/topic
+        crd topics.queue.example defines=Topic.queue.example
+        deploy ops/runner uses=account:runner ready=1 replicas=1
+        crb runner role=clusterrole/topics accounts=ops/runner
+        clusterrole topics updates=topics.queue.example",
+        "finisherBusy",
+    ),
+    (
+        "loadBalancerLeft",
+        "svc shop/front type=LoadBalancer deleted=200 finalizers=example.com/hold",
+        "finisherGone",
+    ),
+    (
+        "cannotSee",
+        "pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection",
+        "controllerSilent",
+    ),
+    ("unknown", "cm shop/c deleted=300 finalizers=example.com/x", "finisherGone"),
+];
+
+#[test]
+fn look_alike_of_each_cause_is_told_from_it() {
+    assert_eq!(ALL.map(|(cause, ..)| cause), Cause::NAMES);
+    let mut failed = Vec::new();
+    for (cause, text, instead) in ALL {
+        let index = fixture::index(text);
+        let found = diagnose(&index, &Graph::of(&index), fixture::now());
+        let names: Vec<&str> = found.iter().map(|it| it.cause.name()).collect();
+        if names.contains(&cause) || !names.contains(&instead) {
+            failed.push(format!("{cause}: {names:?}"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

@@ -1,0 +1,117 @@
+//! Pods: nodes that fell silent at other times, containers that were never reported, claims that were made again, namespaces
+//! that are gone.
+
+use super::*;
+
+#[test]
+fn node_that_was_forgotten_long_ago_is_not_silent_together_with_this_one() {
+    let silent = |text: &str| {
+        let index = fixture::index(text);
+        let found = diagnose(&index, &Graph::of(&index), fixture::now());
+        found.iter().find_map(|it| match &it.cause {
+            Cause::NodeSilent { silent, .. } => Some(*silent),
+            _ => None,
+        })
+    };
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:gone
+        node n2 ready=Ready:Unknown:NodeStatusUnknown:2592000:gone
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+    ";
+    assert_eq!(silent(text), Some(1));
+    assert_eq!(silent(&text.replace("2592000", "1200")), Some(2), "10 min apart");
+    assert_eq!(silent(&text.replace("2592000", "0")), Some(2));
+}
+
+#[test]
+fn pod_without_a_container_status_is_not_said_to_run() {
+    let pod = "node n1\npod shop/a node=n1 deleted=400 grace=30 phase=Pending";
+    insta::assert_snapshot!(describe(&fixture::index(pod)), @r#"
+    neverStarted at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Pending
+      - Node n1: condition Ready True Kubelet
+    "#);
+    let runs = pod.replace("phase=Pending", "phase=Running containers=web:running");
+    assert!(heads(&fixture::index(&runs)).starts_with("containersRunning"));
+}
+
+#[test]
+fn claim_that_was_made_again_is_not_the_one_that_the_pod_mounts() {
+    let text = "
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pvc shop/data age=100 volume=pv-2
+        pv pv-1 claim=shop/data claim-uid=old phase=Released
+        pv pv-2 claim=shop/data
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    claimGone at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
+      - PersistentVolumeClaim shop/data: metadata.creationTimestamp
+    "#);
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now());
+    let ways = crate::remedy::remedies(&found[0], &index, &graph, fixture::now());
+    let mount = ways.into_iter().find_map(|it| match it.act {
+        crate::remedy::RemedyAct::FreeMount { volumes, .. } => Some(volumes),
+        _ => None,
+    });
+    assert_eq!(mount, Some(vec![("pv-1".into(), "data".into())]));
+    let older = text.replace("age=100", "age=1000");
+    assert!(heads(&fixture::index(&older)).starts_with("volumesMounted"));
+}
+
+#[test]
+fn pod_in_a_namespace_that_is_gone_cannot_be_reported() {
+    let text = "
+        ns ops
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    namespaceGone at Namespace shop (Inferred, stuck)
+      Pod shop/a
+      - Namespace shop: absent 
+      - Pod shop/a: status Running; web running
+    containersRunning at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Running; web running
+      - Node n1: condition Ready True Kubelet
+    "#);
+    let exists = heads(&fixture::index(&format!("{text}ns shop\n")));
+    assert!(exists.starts_with("containersRunning"), "{exists}");
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    for diagnosis in diagnose(&index, &graph, fixture::now()) {
+        let ways = crate::remedy::remedies(&diagnosis, &index, &graph, fixture::now());
+        let again = crate::remedy::RemedyAct::RecreateNamespace { namespace: "shop".into() };
+        assert_eq!(ways.into_iter().map(|it| it.act).collect::<Vec<_>>(), [again]);
+    }
+    let mut index = fixture::index(text);
+    hide(&mut index, "namespaces");
+    assert!(!heads(&index).contains("namespaceGone"), "it may be there");
+}
+
+#[test]
+fn pod_that_another_controller_took_over_is_not_counted_by_its_job() {
+    let text = "
+        node n1
+        job shop/import
+        pod shop/a owner=job/import node=n1 phase=Succeeded deleted=400 finalizers=batch.kubernetes.io/job-tracking
+    ";
+    assert!(heads(&fixture::index(text)).starts_with("controllerSilent at Pod shop/a"));
+    let other = text.replace("owner=job/import", "owner=rs/web");
+    insta::assert_snapshot!(describe(&fixture::index(&other)), @r#"
+    finisherGone at Pod  (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.finalizers batch.kubernetes.io/job-tracking
+      - Pod shop/a: metadata.ownerReferences ReplicaSet web
+    "#);
+}

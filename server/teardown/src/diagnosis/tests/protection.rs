@@ -1,0 +1,88 @@
+//! Objects that are protected while others use them, or are copied from them.
+
+use super::*;
+
+#[test]
+fn class_is_held_by_the_claims_that_use_it() {
+    let text = "
+        vac fast deleted=300 finalizers=kubernetes.io/vac-protection
+        pvc shop/data attributes=fast
+        pvc shop/other attributes=slow
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    inUse at VolumeAttributesClass fast (Confirmed, stuck)
+      VolumeAttributesClass fast
+      - VolumeAttributesClass fast: metadata.finalizers kubernetes.io/vac-protection
+      - PersistentVolumeClaim shop/data: spec.volumeAttributesClassName fast
+    "#);
+    let going = text.replace("pvc shop/data", "pvc shop/data deleted=200 finalizers=a.example/b");
+    insta::assert_snapshot!(describe(&fixture::index(&going)), @r#"
+    finisherGone at PersistentVolumeClaim  (Inferred, stuck)
+      PersistentVolumeClaim shop/data
+      VolumeAttributesClass fast for Use of PersistentVolumeClaim shop/data
+      - PersistentVolumeClaim shop/data: metadata.finalizers a.example/b
+    "#);
+    let unused = text.replace("attributes=fast", "attributes=slow");
+    insta::assert_snapshot!(heads(&fixture::index(&unused)), @"controllerSilent at VolumeAttributesClass fast (Inferred, stuck)");
+    let mut index = fixture::index(&unused);
+    hide(&mut index, "persistentvolumeclaims");
+    assert!(heads(&index).starts_with("cannotSee at VolumeAttributesClass fast"));
+}
+
+#[test]
+fn resource_claim_is_held_by_pods_that_run() {
+    let text = "
+        node n1
+        devices shop/gpu deleted=300 finalizers=resource.kubernetes.io/delete-protection
+        pod shop/a node=n1 uses=devices:gpu
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    inUse at ResourceClaim shop/gpu (Confirmed, stuck)
+      ResourceClaim shop/gpu
+      - ResourceClaim shop/gpu: metadata.finalizers resource.kubernetes.io/delete-protection
+      - Pod shop/a: spec.resourceClaims gpu
+    "#);
+    let ended = text.replace("node=n1 uses", "node=n1 phase=Succeeded uses");
+    insta::assert_snapshot!(heads(&fixture::index(&ended)), @"controllerSilent at ResourceClaim shop/gpu (Inferred, stuck)");
+}
+
+#[test]
+fn source_of_a_copy_waits_for_the_copy_and_not_for_a_program() {
+    let clone = "
+        pvc shop/data deleted=300 finalizers=provisioner.storage.kubernetes.io/cloning-protection
+        pvc shop/copy from=pvc/data phase=Pending
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(clone)), @r#"
+    copied at PersistentVolumeClaim shop/data (Confirmed, stuck)
+      PersistentVolumeClaim shop/data
+      - PersistentVolumeClaim shop/data: metadata.finalizers provisioner.storage.kubernetes.io/cloning-protection
+      - PersistentVolumeClaim shop/copy: status.phase Pending
+    "#);
+    let complete = clone.replace("Pending", "Bound");
+    assert!(!heads(&fixture::index(&complete)).contains("copied"));
+    let snapshot = "
+        pvc shop/data deleted=300 finalizers=snapshot.storage.kubernetes.io/pvc-as-source-protection
+        snapshot shop/s claim=data ready=no
+        pvc shop/copy from=pvc/data phase=Pending
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(snapshot)), @r#"
+    copied at PersistentVolumeClaim shop/data (Confirmed, stuck)
+      PersistentVolumeClaim shop/data
+      - PersistentVolumeClaim shop/data: metadata.finalizers snapshot.storage.kubernetes.io/pvc-as-source-protection
+      - VolumeSnapshot shop/s: status.readyToUse false
+    "#);
+    let restored = "
+        snapshot shop/s deleted=300 finalizers=snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection
+        pvc shop/copy from=snapshot/s phase=Pending
+    ";
+    assert!(heads(&fixture::index(restored)).starts_with("copied at VolumeSnapshot shop/s"));
+}
+
+#[test]
+fn addresses_that_hold_a_range_are_said_to_be_unseen() {
+    let text = "ServiceCIDR.networking.k8s.io range deleted=300 finalizers=networking.k8s.io/service-cidr-finalizer";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    cannotSee at ServiceCIDR range (Unknown, stuck)
+      ServiceCIDR range
+    "#);
+}
