@@ -65,7 +65,7 @@ test('card is copied as a note for the incident, and its link leads to it', asyn
 		await card.getByRole('button', { name: 'Copy incident note' }).click();
 		await expect(card.getByRole('button', { name: 'Note copied' })).toBeVisible();
 		const note = await page.evaluate(() => navigator.clipboard.readText());
-		for (const line of ['**The finalizer queue.example/topic', '- Cluster: sandbox', '- Do not: remove the finalizer first', 'queue-operator was deleted', `${unwind.origin}/trouble#why-`]) {
+		for (const line of ['**The finalizer queue.example/topic', '- Cluster: sandbox', '- Do not: remove the finalizer first', 'queue-operator was deleted', `${unwind.origin}/trouble/card?id=`]) {
 			expect(note).toContain(line);
 		}
 		const link = await card.getByRole('link', { name: 'Link to this card' }).getAttribute('href');

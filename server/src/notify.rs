@@ -21,7 +21,6 @@ mod webhook;
 mod tests;
 
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -29,7 +28,10 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use teardown::message::{Message, Record, Topic};
+use teardown::{
+    diagnosis::Cause,
+    message::{DiagnosisCard, Message, Record, Topic},
+};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +41,7 @@ pub use self::{
 };
 use self::{
     notification::Notification,
-    outbox::Outbox,
+    outbox::{Outbox, Present},
     webhook::{Failure, Webhook},
 };
 use crate::{hub::HubHandle, metrics::NotifyMetrics, private_file};
@@ -53,7 +55,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The longest wait after a failure.
 const MAX_RETRY: Duration = Duration::from_secs(300);
 /// The version of the file's format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The task that looks at the trouble and notifies the receiver.
 pub struct Notifier {
@@ -161,9 +163,15 @@ impl Notifier {
                 _ => None,
             })
         };
-        let present: BTreeSet<&str> = cards().map(|card| &*card.diagnosis.id).collect();
+        let mut present = Present::new();
+        for card in cards() {
+            present.entry(card.diagnosis.root_id()).or_default().extend(&card.diagnosis.held);
+        }
+        // Somebody has solved it, and the controller only has to look again.
+        let is_over =
+            |card: &DiagnosisCard| matches!(card.diagnosis.cause, Cause::LooksAgain { .. });
         let stuck = cards()
-            .filter(|card| card.diagnosis.stuck)
+            .filter(|card| card.diagnosis.stuck && !is_over(card))
             .map(|card| Notification::stuck(card, &self.cluster, now));
         let stuck: Vec<Notification> = stuck.collect();
         if self.outbox.observe(stuck, &present, now) {

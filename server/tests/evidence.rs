@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use app::text;
+use app::text::{self, Handling};
 use jiff::Timestamp;
 use sandbox::{
     cluster::{Actor, DeleteOptions},
@@ -171,9 +171,11 @@ impl Server {
     }
 
     async fn advice(&self, id: &str) -> Advice {
-        let Remedies { standpoint, card, remedies, attempts, are_allowed } =
+        let Remedies { standpoint, card, remedies, attempts, switched_off, are_allowed } =
             self.remedies(id).await;
-        text::advice(&card, &remedies, &attempts, &standpoint, are_allowed)
+        let handling =
+            Handling { remedies: &remedies, attempts: &attempts, switched_off: &switched_off };
+        text::advice(&card, handling, &standpoint, are_allowed)
     }
 
     /// The times of the requests to kubelets, each with its node and status code.

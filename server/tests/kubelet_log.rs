@@ -1,5 +1,5 @@
-//! Lines of a kubelet's log that a person pastes on a card, through the whole router and the hub. The lines are recorded
-//! from a real kubelet, see `server/sandbox/recordings/README.md`.
+//! Lines of a kubelet's log that a person pastes on a card, and the addresses of that card, through the whole router and the hub.
+//! The lines are recorded from a real kubelet, see `server/sandbox/recordings/README.md`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,7 +12,7 @@ use server::{
     hub::{self, Hub, HubHandle, Incoming},
     journal::Journal,
 };
-use teardown::{fixture, object::Uid};
+use teardown::{fixture, object::Uid, observation::Observation};
 use test_server::TestServer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,45 @@ fn pasted(advice: &Value) -> Vec<String> {
     let facts = advice["evidence"].as_array().unwrap().iter();
     let texts = facts.map(|fact| fact["text"].as_str().unwrap().to_owned());
     texts.filter(|text| text.contains("pasted")).collect()
+}
+
+#[tokio::test]
+async fn link_to_a_card_and_its_note_outlive_the_cause() {
+    let (server, mailbox) = server().await;
+    let ask = async |what: &str, id: &str| {
+        let answer = server.get(&format!("/trouble/{what}?id={}", encoded(id))).await;
+        let to = answer.headers.get("location").map(|to| to.to_str().unwrap().to_owned());
+        (answer.status, to, answer.text)
+    };
+    let (status, to, _) = ask("card", CARD).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert!(to.unwrap().starts_with("/trouble#why-volumesMounted"));
+    let (status, _, note) = ask("note.txt", CARD).await;
+    assert_eq!(status, StatusCode::OK);
+    for part in
+        ["All containers ended", "- Cluster: dev", "Done so far: Nobody had", "Restart node n1"]
+    {
+        assert!(note.contains(part), "{part}: {note}");
+    }
+    let (_, _, markdown) = ask("note.md", CARD).await;
+    assert!(markdown.starts_with("**All containers ended"), "{markdown}");
+
+    // It was another cause when somebody made the link.
+    let older = CARD.replace("volumesMounted", "containersRunning");
+    let (status, to, page) = ask("card", &older).await;
+    assert_eq!((status, to), (StatusCode::OK, None));
+    assert!(page.contains("The cause has changed since this link was made"), "{page}");
+    assert!(page.contains("href=\"/trouble#why-volumesMounted"), "{page}");
+    let (_, _, note) = ask("note.txt", &older).await;
+    assert!(note.starts_with("The cause has changed since this link was made\n\nAll containers"));
+
+    let pod = fixture::object(&format!("pod busy/orderer-0 uid={POD}"));
+    let gone = Observation::Deleted { kind: pod.kind, uid: pod.uid };
+    mailbox.send(Incoming::Observed(vec![gone])).await.unwrap();
+    let (status, _, page) = ask("card", CARD).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("Nothing waits for this any more"), "{page}");
+    assert_eq!(ask("note.txt", CARD).await.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -208,6 +208,11 @@ pub fn diagnosis(id: &str) -> String {
     format!("{TROUBLE}#{}", card_of(id))
 }
 
+/// `/trouble/{what}?id=…`: the `card` or the `note.txt` of a diagnosis, also after its cause has changed.
+pub fn lasting(what: &str, id: &str) -> String {
+    format!("{TROUBLE}/{what}?id={}", encoded(id))
+}
+
 /// `/u/{unit}`.
 pub fn unit(id: &UnitId) -> String {
     format!("/u/{}", encoded(id.as_str()))

@@ -8,11 +8,15 @@ mod plan;
 mod run;
 mod proof;
 mod remedy;
+mod remedy_proof;
+mod reach;
 mod step_problem;
 mod cluster;
 mod course;
 mod diagnosis;
 mod incident;
+mod incident_note;
+mod data;
 mod journal;
 mod kubelet;
 mod advice;
@@ -34,6 +38,7 @@ pub use self::{
     diagnosis::*,
     drawer::*,
     edge::{edge, edge_reversed, edge_sentence, reason},
+    incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
     journal::*,
     plan::*,
     preflight::preflight,

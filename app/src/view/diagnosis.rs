@@ -224,8 +224,9 @@ fn log_box(log: &LogBox) -> AnyView {
 
 fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {
     let copied = RwSignal::new(false);
-    let link = address::diagnosis(&diagnosis.id);
+    let link = address::lasting("card", &diagnosis.id);
     let target = link.clone();
+    let note = address::lasting("note.txt", &diagnosis.id);
     let copy = move |_| {
         let Some(advice) = advice.get_untracked() else { return };
         let origin = location().origin().unwrap_or_default();
@@ -236,6 +237,7 @@ fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {
             <button type="button" class="button small" on:click=copy>
                 {move || if copied.get() { text::NOTE_COPIED } else { text::COPY_NOTE }}
             </button>
+            <a class="button small" href=note rel="external">{text::NOTE}</a>
             <a class="button small" href=link rel="external">{text::LINK_TO_CARD}</a>
         </div>
     }

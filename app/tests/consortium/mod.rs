@@ -400,7 +400,7 @@ pub(crate) fn checked() -> PageSeed {
         harm,
         harms: "Refusal".to_owned(),
         does: "It refuses.".to_owned(),
-        reaches: None,
+        reaches: vec![],
         loses: vec!["ConfigMap shop/a".to_owned()],
         needs: vec![],
         undo: None,

@@ -4,6 +4,7 @@ use app::PageSeed;
 use teardown::{
     advice::{Advice, Fact, Line, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
+    incident::Incident,
     message::{ClusterCard, DiagnosisCard, Record},
     object::{ObjectRef, Uid},
     remedy::Harm,
@@ -57,9 +58,7 @@ pub(crate) fn trouble() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let shown = DiagnosisCard {
         diagnosis: diagnosis.into(),
-        contact,
-        before: vec![],
-        course: vec![],
+        incident: std::sync::Arc::new(Incident { contact, ..Incident::default() }),
         stamp: 0,
     };
     let line = |name: &str, said: &str, warns| Line {
@@ -86,7 +85,7 @@ pub(crate) fn trouble() -> PageSeed {
             harm: Harm::None,
             harms: "Changes nothing in the cluster".to_owned(),
             does: "Start the machine.".to_owned(),
-            reaches: None,
+            reaches: vec![],
             loses: vec![],
             needs: vec![],
             undo: None,

@@ -304,7 +304,7 @@ fn advice() -> Advice {
         harm,
         harms: text("harm"),
         does: text("does"),
-        reaches: Some(text("reaches")),
+        reaches: vec![text("reaches")],
         loses: vec![text("loss")],
         needs: needs.clone(),
         undo: Some(text("undo")),

@@ -340,13 +340,7 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             ..Impact::default()
         },
     };
-    DiagnosisCard {
-        diagnosis: Arc::new(diagnosis),
-        contact: vec![],
-        before: vec![],
-        course: vec![],
-        stamp: 7,
-    }
+    DiagnosisCard { diagnosis: Arc::new(diagnosis), incident: Arc::default(), stamp: 7 }
 }
 
 fn diagnoses() -> Vec<DiagnosisCard> {

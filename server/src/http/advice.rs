@@ -1,6 +1,6 @@
 //! Advice about a deletion that waits, in sentences.
 
-use app::text;
+use app::text::{self, Handling};
 use axum::{
     Json,
     extract::{Query, State, rejection::QueryRejection},
@@ -34,8 +34,13 @@ pub(super) async fn advice(
         return Ok(Ok(text::switched_off_advice(&hub.switched_off().await?)));
     }
     let found = hub.remedies(diagnosis).await?;
-    let advice = |Remedies { standpoint, card, remedies, attempts, are_allowed }| {
-        text::advice(&card, &remedies, &attempts, &standpoint, are_allowed)
-    };
+    let advice =
+        |it: Remedies| text::advice(&it.card, handling(&it), &it.standpoint, it.are_allowed);
     Ok(found.map(advice))
+}
+
+/// The things that persons did about a diagnosis, and that they can do.
+pub(super) fn handling(found: &Remedies) -> Handling<'_> {
+    let Remedies { remedies, attempts, switched_off, .. } = found;
+    Handling { remedies, attempts, switched_off }
 }

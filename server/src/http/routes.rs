@@ -12,7 +12,7 @@ use http::Method;
 use teardown::right::Right;
 
 use super::{
-    AppState, advice, demo, event_log, events, guard::check_right, health, journal_page,
+    AppState, advice, demo, event_log, events, guard::check_right, health, incident, journal_page,
     kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
 };
 
@@ -111,6 +111,9 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         page("/u/{unit}/plan/{plan}", Look),
         page("/r/{run}", Look),
         page("/trouble", Look),
+        get("/trouble/card", Look, incident::card),
+        get("/trouble/note.txt", Look, incident::note),
+        get("/trouble/note.md", Look, incident::markdown),
         get("/r/{run}/events.txt", Look, event_log::written),
         get("/journal", Look, journal_page::read),
         post("/journal/release", Act, journal_page::release),

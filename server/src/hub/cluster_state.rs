@@ -133,9 +133,10 @@ impl ClusterState {
         mut attempts: Vec<Attempt>,
         are_allowed: bool,
     ) -> Option<Remedies> {
-        attempts.retain(|attempt| attempt.diagnosis == diagnosis);
         let Current { name, index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
+        let switched_off = put_backs(&attempts, index, are_allowed, name);
+        attempts.retain(|attempt| attempt.is_about(diagnosis));
         // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
@@ -150,7 +151,7 @@ impl ClusterState {
             }),
             now: minute,
         };
-        Some(Remedies { standpoint, card, remedies, attempts, are_allowed })
+        Some(Remedies { standpoint, card, remedies, attempts, switched_off, are_allowed })
     }
 
     /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.

@@ -267,6 +267,8 @@ pub struct Remedies {
     pub remedies: Vec<Remedy>,
     /// The attempts at them, the latest first.
     pub attempts: Vec<Attempt>,
+    /// The things that are switched off in the cluster.
+    pub switched_off: Vec<PutBack>,
     /// Whether Unwind does them if a person confirms it.
     pub are_allowed: bool,
 }

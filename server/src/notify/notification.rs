@@ -1,6 +1,6 @@
 //! One notification: the fields that a program reads, and the sentences that a person reads.
 
-use app::text;
+use app::text::{self, Handling, NoteForm};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teardown::{
@@ -28,7 +28,7 @@ pub(super) struct Notification {
     pub(super) at: Timestamp,
     /// The cluster's name in the kubeconfig.
     pub(super) cluster: String,
-    /// The diagnosis: cause and root. Both events of a root have the same.
+    /// The root. It stays the same while the cause at it changes, and both events of a root have the same.
     pub(super) id: String,
     /// The code of the cause.
     pub(super) cause: String,
@@ -57,12 +57,13 @@ impl Notification {
         let diagnosis = &card.diagnosis;
         let sentence = text::cause(diagnosis);
         let (identity, freshness) = (None, None);
+        let nothing = Handling { remedies: &[], attempts: &[], switched_off: &[] };
         let standpoint = Standpoint { cluster: cluster.to_owned(), identity, freshness, now: at };
         Self {
             event: Event::Stuck,
             at,
             cluster: cluster.to_owned(),
-            id: diagnosis.id.clone(),
+            id: diagnosis.root_id().to_owned(),
             cause: diagnosis.cause.name().to_owned(),
             root: diagnosis.root.clone(),
             confidence: diagnosis.confidence,
@@ -70,7 +71,7 @@ impl Notification {
             since: diagnosis.since,
             title: text::stuck_in(cluster, &sentence),
             sentence,
-            text: text::advice(card, &[], &[], &standpoint, false).note,
+            text: text::incident_note(card, nothing, &standpoint, NoteForm::Markdown),
         }
     }
 

@@ -2,8 +2,10 @@
 //! is resolved, also across restarts.
 //!
 //! # Decisions
-//! - A root counts as resolved once it was absent for [`SETTLED`] in a row. A cause that comes and goes while controllers
-//!   retry would otherwise be reported each time.
+//! - A root is an object, whatever the cause is there: a silent node that somebody deletes becomes a missing one, and that is no
+//!   news for whoever was woken by it.
+//! - A root counts as resolved once it was absent for [`SETTLED`] in a row, and nothing that waited for it waits for another root.
+//!   A cause that comes and goes while controllers retry would otherwise be reported each time.
 //! - The queue is bounded, and a root that finds no place in it is not reported yet. Its place in the list of reported roots
 //!   and its place in the queue are taken together, so nothing is lost in between.
 
@@ -11,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use teardown::object::Uid;
 
 use super::notification::{Event, Notification};
 
@@ -18,6 +21,8 @@ use super::notification::{Event, Notification};
 const QUEUED: usize = 100;
 /// The most roots that are reported as stuck and not yet as resolved.
 const REPORTED: usize = 1_000;
+/// The most objects of a root that are remembered as waiting.
+const WAITING: usize = 50;
 /// The time for which a root must be absent to count as resolved.
 pub(super) const SETTLED: SignedDuration = SignedDuration::from_secs(60);
 /// The time after which an undelivered notification is given up.
@@ -27,21 +32,34 @@ pub(super) const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outbox {
-    /// The roots that were reported as stuck, by the id of their diagnosis, without the text.
-    reported: BTreeMap<String, Notification>,
+    /// The roots that were reported as stuck, by their ids.
+    reported: BTreeMap<String, Reported>,
     queue: VecDeque<Notification>,
     /// The times since which roots that were reported are absent.
     #[serde(skip)]
     absent: BTreeMap<String, Timestamp>,
 }
 
+/// A root that was reported as stuck.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reported {
+    /// The notification, without the text.
+    notification: Notification,
+    /// Objects that waited for it when it was last there.
+    waiting: Vec<Uid>,
+}
+
+/// The roots that are there, by their ids, each with the objects that wait for it.
+pub(super) type Present<'a> = BTreeMap<&'a str, Vec<&'a Uid>>;
+
 impl Outbox {
     /// Compares the roots that were reported with those that are there now. `stuck` has the notifications of the roots that
-    /// are stuck, and `present` the ids of all roots. Returns whether a notification was added.
+    /// are stuck. Returns whether a notification was added.
     pub(super) fn observe(
         &mut self,
         stuck: impl IntoIterator<Item = Notification>,
-        present: &BTreeSet<&str>,
+        present: &Present<'_>,
         now: Timestamp,
     ) -> bool {
         let before = self.queue.len();
@@ -49,13 +67,23 @@ impl Outbox {
             let has_place = self.queue.len() < QUEUED && self.reported.len() < REPORTED;
             if has_place && !self.reported.contains_key(&notification.id) {
                 let without_text = Notification { text: String::new(), ..notification.clone() };
-                self.reported.insert(notification.id.clone(), without_text);
+                let reported = Reported { notification: without_text, waiting: Vec::new() };
+                self.reported.insert(notification.id.clone(), reported);
                 self.queue.push_back(notification);
             }
         }
-        self.absent.retain(|id, _| !present.contains(id.as_str()));
-        for id in self.reported.keys().filter(|id| !present.contains(id.as_str())) {
-            self.absent.entry(id.clone()).or_insert(now);
+        let waiting: BTreeSet<&Uid> = present.values().flatten().copied().collect();
+        for (id, reported) in &mut self.reported {
+            if let Some(held) = present.get(id.as_str()) {
+                reported.waiting = held.iter().take(WAITING).map(|uid| (*uid).clone()).collect();
+            }
+            if reported.waiting.iter().any(|uid| waiting.contains(uid))
+                || present.contains_key(id.as_str())
+            {
+                self.absent.remove(id);
+            } else {
+                self.absent.entry(id.clone()).or_insert(now);
+            }
         }
         let is_settled = |since: &Timestamp| now.duration_since(*since) >= SETTLED;
         let settled: Vec<String> = self
@@ -69,7 +97,7 @@ impl Outbox {
                 break;
             }
             self.absent.remove(&id);
-            self.queue.extend(self.reported.remove(&id).map(|it| it.resolved(now)));
+            self.queue.extend(self.reported.remove(&id).map(|it| it.notification.resolved(now)));
         }
         self.queue.len() > before
     }
@@ -148,7 +176,7 @@ mod tests {
     /// Observes these roots, all of them stuck, and returns the queue as text.
     fn observe(outbox: &mut Outbox, ids: &[&str], seconds: i64) -> Vec<String> {
         let now = at(seconds);
-        let present = ids.iter().copied().collect();
+        let present = ids.iter().map(|id| (*id, Vec::new())).collect();
         let before = outbox.clone();
         let added = outbox.observe(ids.iter().map(|id| stuck(id, now)), &present, now);
         assert_eq!(added, outbox.queue != before.queue);
@@ -182,9 +210,24 @@ mod tests {
         observe(&mut outbox, &["a"], 0);
         // It is there, and not stuck at the moment.
         for seconds in [10, 500] {
-            assert!(!outbox.observe([], &BTreeSet::from(["a"]), at(seconds)));
+            assert!(!outbox.observe([], &Present::from([("a", Vec::new())]), at(seconds)));
         }
         assert!(outbox.is_reported("a"));
+    }
+
+    #[test]
+    fn root_is_not_resolved_while_what_waited_for_it_waits_for_another() {
+        let mut outbox = Outbox::default();
+        let pod = Uid::new("pod");
+        outbox.observe([stuck("a", at(0))], &Present::from([("a", vec![&pod])]), at(0));
+        // The root is mended, and the Pod waits for its node now.
+        for seconds in [10, 80, 300] {
+            assert!(!outbox.observe([], &Present::from([("b", vec![&pod])]), at(seconds)));
+        }
+        assert!(outbox.is_reported("a"));
+        assert!(!outbox.observe([], &Present::new(), at(310)));
+        assert!(outbox.observe([], &Present::new(), at(370)));
+        assert!(!outbox.is_reported("a"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use teardown::{
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
     message::{ClusterCard, DiagnosisCard, Revision},
-    object::ObjectRef,
+    object::{ObjectRef, Uid},
     observation::{AwayCause, Unreachable},
 };
 use tempfile::TempDir;
@@ -35,6 +35,8 @@ use crate::hub::Incoming;
 struct Trouble {
     /// The nodes that are silent, and whether deletions are stuck behind them.
     nodes: Vec<(&'static str, bool)>,
+    /// Other causes.
+    others: Vec<DiagnosisCard>,
     is_unlisted: bool,
     is_away: bool,
 }
@@ -62,7 +64,8 @@ impl Trouble {
             unreachable: self.is_away.then_some(away),
             demo: None,
         };
-        let cards = self.nodes.iter().map(|(node, stuck)| Record::Diagnosis(card(node, *stuck)));
+        let cards = self.nodes.iter().map(|(node, stuck)| card(node, *stuck));
+        let cards = cards.chain(self.others.iter().cloned()).map(Record::Diagnosis);
         std::iter::once(Record::Cluster(cluster)).chain(cards).collect()
     }
 }
@@ -90,13 +93,18 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard {
-        diagnosis: Arc::new(diagnosis),
-        contact: vec![],
-        before: vec![],
-        course: vec![],
-        stamp: 0,
-    }
+    DiagnosisCard { diagnosis: Arc::new(diagnosis), incident: Arc::default(), stamp: 0 }
+}
+
+/// A stuck card with another cause at an object of this kind.
+fn card_of(cause: Cause, kind: &str, name: &str) -> DiagnosisCard {
+    let mut card = card(name, true);
+    let diagnosis = Arc::make_mut(&mut card.diagnosis);
+    diagnosis.id = format!("{}//{kind}//{name}/", cause.name());
+    diagnosis.root.kind = kind.into();
+    diagnosis.held = vec![Uid::new("held")];
+    diagnosis.cause = cause;
+    card
 }
 
 /// A card in which everything that others may have written says `hunter2`.
@@ -147,7 +155,7 @@ fn card_with_words() -> DiagnosisCard {
     let evidence =
         sources.map(|(source, said)| Evidence { of: of.clone(), source, said, at: None });
     Arc::make_mut(&mut card.diagnosis).evidence = evidence.to_vec();
-    card.before = evidence.to_vec();
+    Arc::make_mut(&mut card.incident).before = evidence.to_vec();
     card
 }
 
@@ -309,6 +317,30 @@ async fn root_is_reported_once_and_its_end_once_also_across_restarts() {
         "{title}"
     );
     assert_eq!(end["id"], body["id"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_of_the_cause_at_a_root_wakes_nobody_again() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    let show = async |others: Vec<DiagnosisCard>| {
+        process.show(Trouble { others, ..Trouble::default() }, 300).await;
+    };
+    let (node, api) = (|| "n1".into(), || "metrics.k8s.io/v1beta1".into());
+    show(vec![card_of(Cause::SandboxLeft { node: node() }, "Pod", "web")]).await;
+    show(vec![card_of(Cause::PodDirectoryLeft { node: node() }, "Pod", "web")]).await;
+    assert_eq!(receiver.events(), ["stuck web"]);
+    // The same Pod waits for its node now.
+    show(vec![card("n1", true), card_of(Cause::NodeMissing { node: node() }, "Node", "n1")]).await;
+    show(vec![card_of(Cause::NodeMissing { node: node() }, "Node", "n1")]).await;
+    assert_eq!(receiver.events(), ["stuck web", "stuck n1"], "the Pod still waits");
+    show(vec![]).await;
+    assert_eq!(receiver.events()[2..], ["resolved n1", "resolved web"]);
+    // An API that was repaired before anybody was told.
+    let again =
+        Cause::LooksAgain { controller: "namespace-controller".into(), group_version: api() };
+    show(vec![card_of(again, "APIService", "v1beta1.metrics.k8s.io")]).await;
+    assert_eq!(receiver.events().len(), 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,8 +113,8 @@ pub struct Way {
     pub harms: String,
     /// The effect, and the events that follow.
     pub does: String,
-    /// The other objects that it hits, if any.
-    pub reaches: Option<String>,
+    /// The other objects that it hits: a line for each Pod with its claims, those first that only one node can use.
+    pub reaches: Vec<String>,
     /// The losses.
     pub loses: Vec<String>,
     /// The preconditions.

@@ -133,6 +133,12 @@ impl Diagnosis {
         let does_harm = is_used || !self.impact.is_none();
         (self.cause.explains_others(), does_harm, self.stuck, self.total)
     }
+
+    /// The part of the identity that stays the same while the cause at the root changes, as that of a silent node does which
+    /// somebody deletes.
+    pub fn root_id(&self) -> &str {
+        root_of(&self.id)
+    }
 }
 
 /// Looks at one object that is being deleted.
@@ -202,6 +208,11 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
         b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
     found
+}
+
+/// The root in the id of a diagnosis.
+pub fn root_of(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, root)| root)
 }
 
 /// Equal causes at one object are one diagnosis.

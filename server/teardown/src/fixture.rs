@@ -354,6 +354,7 @@ impl<'a> Fields<'a> {
                 source: self
                     .get("from")
                     .map(|text| Box::new(Self::reference("spec.dataSourceRef", text))),
+                one_node: self.get("access") == Some("ReadWriteOnce"),
             })),
             "PersistentVolume" => Facts::Volume(Box::new(Volume {
                 claim: self.get("claim").and_then(|claim| claim.split_once('/')).map(
@@ -374,6 +375,7 @@ impl<'a> Fields<'a> {
                 capacity: self.text("capacity"),
                 phase: Some(self.get("phase").unwrap_or("Bound").into()),
                 attributes: self.text("attributes"),
+                node_local: self.get("disk") == Some("local"),
             })),
             "Service" => Facts::Service(Box::new(Service {
                 selector: self.selector("selector"),

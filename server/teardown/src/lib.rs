@@ -34,6 +34,7 @@ pub mod wanted;
 pub mod derived;
 mod suspension;
 pub mod remedy;
+pub mod incident;
 pub mod plan;
 pub mod action;
 pub mod preflight;

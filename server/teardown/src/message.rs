@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     api_problem::ApiProblem,
-    diagnosis::{Diagnosis, Evidence, Upcoming},
+    diagnosis::{Diagnosis, Evidence},
+    incident::Incident,
     object::{ObjectRef, Uid},
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
@@ -436,29 +437,31 @@ pub struct StepCard {
 }
 
 /// The reason why deletions wait, as a card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
 pub struct DiagnosisCard {
     /// The diagnosis; shared, so that a page needs no code to copy one.
     pub diagnosis: Arc<Diagnosis>,
-    /// Labels that say whose the root is and where it runs, as names and values. A page gets them with the advice.
+    /// The other facts that somebody needs first. A page gets them as sentences, with the advice.
     #[serde(skip)]
-    pub contact: Vec<(String, String)>,
-    /// The changes just before. A page gets it with the advice.
-    #[serde(skip)]
-    pub before: Vec<Evidence>,
-    /// The acts of the cluster itself while nobody acts. A page gets them with the advice.
-    #[serde(skip)]
-    pub course: Vec<Upcoming>,
-    /// A number that changes with the evidence and with each remedy that is begun or ended. A page that shows the advice reads
-    /// it again then.
+    pub incident: Arc<Incident>,
+    /// A number that changes with the evidence, the other facts, the ways out and the attempts at them. A page that shows the
+    /// advice reads it again then.
     pub stamp: u32,
+}
+
+/// The stamp stands for the facts that do not travel.
+impl PartialEq for DiagnosisCard {
+    fn eq(&self, other: &Self) -> bool {
+        self.diagnosis == other.diagnosis && self.stamp == other.stamp
+    }
 }
 
 impl DiagnosisCard {
     /// The same without the words of the cluster and of persons: codes, names and counts stay.
     pub fn without_words(&self) -> Self {
-        let before = self.before.iter().filter_map(Evidence::without_words).collect();
-        Self { diagnosis: Arc::new(self.diagnosis.without_words()), before, ..self.clone() }
+        let before = self.incident.before.iter().filter_map(Evidence::without_words).collect();
+        let incident = Arc::new(Incident { before, ..(*self.incident).clone() });
+        Self { diagnosis: Arc::new(self.diagnosis.without_words()), incident, stamp: self.stamp }
     }
 }
 

@@ -41,7 +41,7 @@ pub use self::{
     command::{Command, Place, Purpose},
     premise::{Expected, List, Premise},
     put_back::{PutBack, put_backs},
-    reach::Reach,
+    reach::{Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
 };
 use crate::{
@@ -51,7 +51,7 @@ use crate::{
 };
 
 /// The resources that a remedy that may lose data could hit.
-const AT_RISK: [&str; 5] = [
+pub(crate) const AT_RISK: [&str; 5] = [
     "pods",
     "nodes",
     "persistentvolumeclaims",

@@ -4,27 +4,28 @@ use teardown::{
     advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
-    remedy::{Attempt, Remedy, kubelet_journal},
+    remedy::{Remedy, kubelet_journal},
 };
 
 use super::{
     super::visible,
     attempt::attempt,
     diagnosis::{confidence, fact as said, waits_on},
-    incident::{first, incident_note},
+    incident::first,
+    incident_note::{Handling, NoteForm, incident_note},
     kubelet::{LOG_LABEL, PASTE_LOG},
     remedy::{command_line, way},
 };
 
-/// The advice about a diagnosis with these ways out and the attempts at them, seen from this standpoint.
+/// The advice about a diagnosis with its ways out and the attempts at them, seen from this standpoint.
 /// `offered` says whether Unwind does a remedy if a person confirms it.
 pub fn advice(
     card: &DiagnosisCard,
-    remedies: &[Remedy],
-    attempts: &[Attempt],
+    handling: Handling<'_>,
     standpoint: &Standpoint,
     offered: bool,
 ) -> Advice {
+    let Handling { remedies, attempts, .. } = handling;
     let cluster = &*standpoint.cluster;
     let offer = |remedy: &Remedy| offer(remedy, &card.diagnosis).filter(|_| offered);
     Advice {
@@ -36,7 +37,7 @@ pub fn advice(
         ways: remedies.iter().map(|remedy| way(remedy, cluster, offer(remedy))).collect(),
         attempts: attempts.iter().map(attempt).collect(),
         log: log_box(&card.diagnosis, cluster),
-        note: incident_note(card, standpoint),
+        note: incident_note(card, handling, standpoint, NoteForm::Markdown),
     }
 }
 

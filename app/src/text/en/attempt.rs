@@ -9,6 +9,7 @@ use super::{
     super::{absolute, isolated, named},
     api_problem::api_problem,
     remedy::remedy_title,
+    remedy_proof::remedy_proof,
 };
 
 /// An attempt with its outcome.
@@ -23,11 +24,11 @@ pub fn attempt(attempt: &Attempt) -> String {
         statement => format!(" “{}”", isolated(statement)),
     };
     let (at, by) = (absolute(attempt.asked), isolated(&attempt.by));
-    format!("{at}, {by}: {title}. {}{said}", outcome(&attempt.outcome))
+    format!("{at}, {by}: {title}. {}{said}", outcome(attempt))
 }
 
-fn outcome(outcome: &AttemptOutcome) -> String {
-    match outcome {
+fn outcome(attempt: &Attempt) -> String {
+    match &attempt.outcome {
         AttemptOutcome::Sending => "It is on its way.".to_owned(),
         AttemptOutcome::Changed { object } => {
             format!("Not sent: {} has changed since you looked.", named(object))
@@ -38,9 +39,13 @@ fn outcome(outcome: &AttemptOutcome) -> String {
         AttemptOutcome::Refused { message } => {
             format!("The API server refused: {}", api_problem(message))
         }
-        AttemptOutcome::Accepted { meanwhile: None } => {
-            "The API server accepted it. This card goes when nothing waits any more.".to_owned()
+        AttemptOutcome::Accepted { meanwhile: None } if attempt.undoes.is_some() => {
+            "The API server accepted it.".to_owned()
         }
+        AttemptOutcome::Accepted { meanwhile: None } => format!(
+            "The API server accepted it. This card goes when nothing waits any more. {}",
+            remedy_proof(&attempt.act)
+        ),
         AttemptOutcome::Accepted { meanwhile: Some(object) } => {
             format!(
                 "The API server accepted it, and {} changed at the same time. Look before you do more.",
@@ -69,13 +74,14 @@ pub fn switched_off_advice(off: &[PutBack]) -> Advice {
     Advice { ways: off.iter().map(put_back).collect(), ..Advice::default() }
 }
 
-fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
+pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
     let object = &attempt.request.object;
     let is = match what {
         SwitchedOff::Node => "is marked out of service",
         SwitchedOff::Webhook => "lets requests pass that it cannot check",
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
         SwitchedOff::Workload => "is scaled to 0",
+        SwitchedOff::Reclaim => "is set to keep its data (Retain)",
         SwitchedOff::Parent => "is suspended by a run",
         SwitchedOff::Conversion => "does not convert its objects",
         SwitchedOff::Namespace => "was created again and is not deleted",
@@ -104,7 +110,7 @@ fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
         harm: Harm::Reversible,
         harms: "Switched off".to_owned(),
         does,
-        reaches: None,
+        reaches: Vec::new(),
         loses: Vec::new(),
         needs: Vec::new(),
         undo: None,

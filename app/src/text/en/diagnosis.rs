@@ -37,6 +37,7 @@ pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
 pub const NOTE_COPIED: &str = "Note copied";
+pub const NOTE: &str = "Note as text";
 pub const LINK_TO_CARD: &str = "Link to this card";
 pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";

@@ -1,31 +1,30 @@
-//! The lines that somebody needs first who was woken by a deletion that waits, and the note for an incident's channel or ticket. Only the
-//! server asks for these: see `teardown::advice`.
+//! The lines that somebody needs first who was woken by a deletion that waits. Only the server asks for these: see `teardown::advice`.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use teardown::{
     advice::{Freshness, Line, Standpoint},
-    diagnosis::{Diagnosis, Evidence, Waiting},
+    diagnosis::{Diagnosis, Evidence},
+    incident::Incident,
     message::DiagnosisCard,
 };
 
 use super::{
-    super::{NAMED, absolute, isolated, named, some_of, visible, words},
+    super::{NAMED, absolute, isolated, some_of, visible, words},
     course::if_nobody_acts,
-    diagnosis::{
-        EVIDENCE, HARM, and_more, cause, confidence, do_not, fact, harm, objects_wait, waiting,
-    },
+    data::data,
+    diagnosis::{HARM, do_not, fact, harm},
     duration, many,
 };
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
 const DO_NOT: &str = "Do not";
 const WHOSE: &str = "Whose it is";
-/// The time within which a deletion that joined the others says that it grows.
-const LATELY: SignedDuration = SignedDuration::from_mins(10);
+const DATA: &str = "Data";
 
 /// The lines that somebody needs first who was woken by it, in that order.
 pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> {
-    let DiagnosisCard { diagnosis, contact, before, course, .. } = card;
+    let DiagnosisCard { diagnosis, incident, .. } = card;
+    let Incident { contact, before, course, data: at_risk, joined } = &**incident;
     let cause = &diagnosis.cause;
     let mut lines = Vec::new();
     let mut line = |name: &str, said: Vec<String>, warns| {
@@ -42,8 +41,10 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     let lag = fresh.and_then(|fresh| lag(fresh, standpoint));
     let cluster = std::iter::once(seen_by(standpoint)).chain(fresh.map(freshness)).chain(lag);
     line("Cluster", cluster.collect(), is_old);
-    let harm = harm(&diagnosis.impact).into_iter().chain(growth(diagnosis, standpoint));
-    line(HARM, harm.chain(data(diagnosis)).collect(), false);
+    let harm = harm(&diagnosis.impact).into_iter().chain(growth(*joined));
+    line(HARM, harm.collect(), false);
+    let (said, is_threatened) = data(at_risk);
+    line(DATA, said, is_threatened);
     line(IF_NOBODY_ACTS, if_nobody_acts(cause, course), false);
     line(DO_NOT, do_not(cause).map(str::to_owned).into_iter().collect(), true);
     line("Just before", before.iter().map(|it| changed(it, diagnosis)).collect(), false);
@@ -91,27 +92,9 @@ fn lag(freshness: &Freshness, standpoint: &Standpoint) -> Option<String> {
 }
 
 /// Whether more deletions have joined the first ones lately.
-fn growth(diagnosis: &Diagnosis, standpoint: &Standpoint) -> Option<String> {
-    let from = standpoint.now - LATELY;
-    let joined = diagnosis.waiting.iter().filter(|held| held.since > from).count();
-    (diagnosis.since <= from && joined > 0).then(|| {
+fn growth(joined: usize) -> Option<String> {
+    (joined > 0).then(|| {
         format!("It grows: {} joined in the last 10 min.", many(joined, "deletion", "deletions"))
-    })
-}
-
-/// The claims and volumes that wait.
-fn data(diagnosis: &Diagnosis) -> Option<String> {
-    let is_storage = |it: &&Waiting| {
-        matches!(&*it.object.kind, "PersistentVolumeClaim" | "PersistentVolume")
-            && it.object.group.is_empty()
-    };
-    let storage: Vec<String> =
-        diagnosis.waiting.iter().filter(is_storage).map(|it| named(&it.object)).collect();
-    (!storage.is_empty()).then(|| {
-        format!(
-            "Data: {} waits. With reclaim policy Delete its data goes with it.",
-            some_of(&storage, NAMED)
-        )
     })
 }
 
@@ -126,51 +109,4 @@ fn changed(change: &Evidence, diagnosis: &Diagnosis) -> String {
         _ => format!("{} after", duration(seconds)),
     };
     format!("{said} at {}, {apart} the first deletion that waits", absolute(at))
-}
-
-/// A text in Markdown that means nothing but itself: the cluster’s words may hold marks of it.
-fn plain(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\`*_[]<>|~".contains(c) {
-            written.push('\\');
-        }
-        written.push(c);
-    }
-    written
-}
-
-/// The card as Markdown, to be pasted into an incident’s channel or ticket.
-pub(super) fn incident_note(card: &DiagnosisCard, standpoint: &Standpoint) -> String {
-    let DiagnosisCard { diagnosis, .. } = card;
-    let mut note = format!("**{}**\n\n", plain(&cause(diagnosis)));
-    let mut line =
-        |name: &str, text: &str| note.push_str(&format!("- {}: {}\n", plain(name), plain(text)));
-    line("Waits since", &absolute(diagnosis.since));
-    for one in first(card, standpoint) {
-        line(&one.name, &one.said.join(" "));
-    }
-    line(EVIDENCE, &confidence(diagnosis));
-    for one in &diagnosis.evidence {
-        note.push_str(&format!("  - {}\n", plain(&fact(one))));
-    }
-    note.push_str(&format!("- {}:\n", objects_wait(diagnosis.total)));
-    for held in &diagnosis.waiting {
-        note.push_str(&format!("  - {}\n", plain(&waiting(diagnosis, held))));
-    }
-    if diagnosis.total > diagnosis.waiting.len() {
-        note.push_str(&format!("  - {}\n", and_more(diagnosis.total - diagnosis.waiting.len())));
-    }
-    note
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_the_cluster_are_no_markdown() {
-        assert_eq!(plain("a_b *c* [x](y) <z>"), r"a\_b \*c\* \[x\](y) \<z\>");
-        assert_eq!(plain("queue-operator was deleted"), "queue-operator was deleted");
-    }
 }

@@ -84,7 +84,7 @@ fn drawn(note: &NoteCard) -> Way {
         harm,
         harms: label(note.severity).to_owned(),
         does: note.meaning.clone(),
-        reaches: Some(note.what_to_do.clone()),
+        reaches: vec![note.what_to_do.clone()],
         loses: named,
         needs: Vec::new(),
         undo: None,

@@ -2,16 +2,18 @@
 
 use teardown::{
     advice::{Way, WayCommand, WayNeed, WayOffer},
-    object::ObjectRef,
+    object::{ObjectRef, Reclaim},
     remedy::{
-        Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Reach, Remedy,
-        RemedyAct, Undo, WaitReason, Withheld,
+        Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Remedy, RemedyAct,
+        Undo, WaitReason, Withheld,
     },
 };
 
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
-    many, objects,
+    many,
+    reach::remedy_reaches,
+    remedy_proof::remedy_proof,
 };
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
@@ -21,7 +23,7 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
         harm: remedy.harm,
         harms: harm_of(remedy.harm).to_owned(),
-        does: remedy_does(&remedy.act),
+        does: format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act)),
         reaches: remedy_reaches(&remedy.reaches),
         loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
         needs: remedy.needs.iter().map(condition).collect(),
@@ -94,6 +96,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         RemedyAct::DeleteWebhookConfiguration
         | RemedyAct::DeleteApiService { .. }
         | RemedyAct::DeleteUser => format!("Delete {target}"),
+        RemedyAct::RetainVolume { .. } => format!("Keep the data: set {target} to Retain"),
         RemedyAct::ScaleDown { .. } => format!("Scale {target} to 0"),
         RemedyAct::SuspendParent => format!("Suspend {target}"),
         RemedyAct::DeleteAgain { .. } => {
@@ -212,6 +215,10 @@ fn remedy_does(act: &RemedyAct) -> String {
         RemedyAct::DeleteApiService { .. } => {
             "Takes the API away, so that nobody waits for it. Namespaces go on within 75 s.".to_owned()
         }
+        RemedyAct::RetainVolume { was } => format!(
+            "Sets the volume’s reclaim policy from {} to Retain. Nothing stops for that, and when the claim goes, the volume and its data stay. Do this first where the data may still be needed.",
+            reclaim_policy(*was)
+        ),
         RemedyAct::SuspendParent => "It does not make its objects again until it is resumed.".to_owned(),
         RemedyAct::ScaleDown { replicas } => format!(
             "Its Pods end in order and let go of the claim. It has {} now.",
@@ -253,6 +260,15 @@ fn remedy_does(act: &RemedyAct) -> String {
         RemedyAct::ForceDeletePod { .. } => {
             "Only the record goes. Nobody checks that the node has let go, and its volumes are detached by force after 6 min.".to_owned()
         }
+    }
+}
+
+/// The reclaim policy of a volume, as Kubernetes writes it.
+pub(super) fn reclaim_policy(policy: Reclaim) -> &'static str {
+    match policy {
+        Reclaim::Retain => "Retain",
+        Reclaim::Delete => "Delete",
+        Reclaim::Recycle => "Recycle",
     }
 }
 
@@ -321,22 +337,6 @@ fn harm_of(harm: Harm) -> &'static str {
     }
 }
 
-/// The other objects that it hits; none if there are none.
-fn remedy_reaches(reach: &Reach) -> Option<String> {
-    if reach.is_none() {
-        return None;
-    }
-    let mut parts = Vec::new();
-    if reach.total > 0 {
-        parts.push(format!("{}: {}", objects(reach.total), names(&reach.objects)));
-    }
-    if !reach.resources.is_empty() {
-        let names: Vec<String> = reach.resources.iter().map(|it| isolated(it)).collect();
-        parts.push(format!("in the whole cluster: {}", some_of(&names, NAMED)));
-    }
-    Some(format!("Also hits {}.", parts.join("; ")))
-}
-
 /// Something that is lost, or may be.
 fn loss(loss: Loss) -> &'static str {
     match loss {
@@ -372,6 +372,9 @@ fn loss(loss: Loss) -> &'static str {
         Loss::Fields => "Fields of objects that are stored in another version are misread.",
         Loss::LoadBalancer => {
             "The load balancer in the cloud stays, with its address, and costs money."
+        }
+        Loss::Kept => {
+            "Later the volume stays as Released, and its storage costs money until somebody deletes both."
         }
         Loss::Storage => {
             "The storage behind the volume stays and costs money. Note its handle first: with the object it is forgotten."
@@ -496,6 +499,8 @@ fn command_purpose(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use teardown::remedy::Reach;
+
     use super::*;
 
     #[test]
@@ -515,7 +520,7 @@ mod tests {
             reaches: Reach {
                 objects: vec![object("PersistentVolumeClaim", "data")],
                 total: 1,
-                resources: vec![],
+                ..Reach::default()
             },
             loses: vec![Loss::SecondWriter],
             undo: None,
@@ -526,8 +531,8 @@ mod tests {
             "Remove Pod shop/a⟨U+202E⟩ from the API by force"
         );
         assert_eq!(
-            remedy_reaches(&remedy.reaches).unwrap(),
-            "Also hits 1 object: PersistentVolumeClaim shop/data."
+            remedy_reaches(&remedy.reaches),
+            ["Also hits 1 object: PersistentVolumeClaim shop/data."]
         );
         assert_eq!(no_undo(&remedy), Some("This cannot be taken back."));
         assert!(withheld(remedy.withheld.as_ref().unwrap()).contains("2 nodes are silent"));

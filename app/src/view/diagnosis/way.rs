@@ -41,7 +41,7 @@ pub fn list(
     view! { <section class="ways">{heading}<ol>{rows}</ol></section> }.into_any()
 }
 
-/// Its preconditions, the objects that it hits, its losses, and whether it can be taken back.
+/// The objects that it hits, its losses, whether it can be taken back, and its preconditions.
 pub fn warnings(way: &Way) -> AnyView {
     let needs = (!way.needs.is_empty()).then(|| {
         let needs = way.needs.iter().map(need).collect_view();
@@ -50,8 +50,8 @@ pub fn warnings(way: &Way) -> AnyView {
     let lines = way.reaches.iter().chain(&way.loses).chain(&way.undo).cloned();
     let lines = lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view();
     view! {
-        {needs}
         <ul class="way-warnings">{lines}</ul>
+        {needs}
     }
     .into_any()
 }

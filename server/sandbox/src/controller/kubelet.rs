@@ -22,12 +22,13 @@ use super::client::{Client, Deletion, EventType};
 use super::queue::{Queue, later};
 use super::read::{ended, is_deleting, list, number, text, time, uid};
 use super::resource::{NODES, PODS};
-use super::timing::{CONTAINER_START, Timing, UNMOUNT, UNMOUNT_RETRY};
+use super::timing::{CONTAINER_START, Timing, UNMOUNT, UNMOUNT_RETRY, UNMOUNT_WAIT};
 use super::{Next, Reconcile};
 use crate::fault::NodeFault;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use mount::{Mount, Unmounted};
+use words::still_mounted;
 
 /// The period at which a kubelet checks for changes that no event announces: missing volumes, and its own fault.
 const LOOK: Duration = Duration::from_millis(500);
@@ -74,6 +75,8 @@ struct Held {
     power_losses: u32,
     /// How many times its containers were started again after a power loss.
     restarts: u32,
+    /// The time at which it reports the volumes that are still mounted, while the unmount of one hangs.
+    reports_mounts: Option<Timestamp>,
 }
 
 /// The state of a Pod on a node.
@@ -250,6 +253,7 @@ impl Kubelets {
                 last_error: String::new(),
                 power_losses: client.power_losses(node),
                 restarts: 0,
+                reports_mounts: None,
             };
             // A kubelet that comes back finds its running containers and its mounts.
             let held = if text(pod, "/status/phase") == "Running" {
@@ -481,7 +485,7 @@ impl Held {
         // A Pod that was deleted by force has no object any more.
         let uid = &self.uid;
         self.mounts.retain(|it| {
-            // The operation of a hanging unmount stays pending: it ends once the server answers, and nothing is logged.
+            // The operation of a hanging unmount stays pending: it ends once the server answers, and no try is logged.
             if it.hangs(node_faults) {
                 return true;
             }
@@ -496,6 +500,16 @@ impl Held {
             }
         });
         let only_hangs = self.mounts.iter().all(|it| it.hangs(node_faults));
+        if self.mounts.iter().any(|it| it.hangs(node_faults)) {
+            let due = *self.reports_mounts.get_or_insert(later(now, UNMOUNT_WAIT));
+            if due <= now {
+                self.reports_mounts = Some(later(due, UNMOUNT_WAIT));
+                let volumes: Vec<&str> = self.mounts.iter().map(Mount::name_on_node).collect();
+                node_faults.log(node, still_mounted(&self.key, uid, &volumes, said));
+            }
+        } else {
+            self.reports_mounts = None;
+        }
         if self.mounts.is_empty() {
             self.stage = Stage::Clean;
             return Ok(Next::Rest);

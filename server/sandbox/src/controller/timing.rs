@@ -69,6 +69,9 @@ pub(crate) const STATUS_REPORT: Duration = Duration::from_secs(300);
 /// pkg/util/goroutinemap/exponentialbackoff.
 pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(122));
+/// The time for which a kubelet waits until all volumes of a Pod are unmounted, before it reports the volumes that are left and waits
+/// anew: `podAttachAndMountTimeout` in pkg/kubelet/volumemanager/volume_manager.go.
+pub(crate) const UNMOUNT_WAIT: Duration = Duration::from_secs(123);
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);

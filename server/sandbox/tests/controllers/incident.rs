@@ -67,6 +67,26 @@ fn s1_a_volume_that_goes_before_its_pods_keeps_them() {
     assert!(test.list("apps/deployments").is_empty());
 }
 
+/// The server behind the mount is dead: no try ends, and the kubelet says only that it waits.
+#[test]
+fn s1_a_mount_that_hangs_is_named_every_2_minutes_and_3_seconds() {
+    let mut test = peers();
+    let server = &test.list("persistentvolumes")[0]["spec"]["nfs"]["server"];
+    let server = server.as_str().unwrap().to_owned();
+    test.controllers.node_faults.dead_servers.insert(server);
+    test.delete("apps/deployments/shop/peer", Background);
+    let said = |test: &TestCluster| {
+        let lines = test.controllers.node_faults.kubelet_logs.values().flatten();
+        lines.filter(|line| line.contains("mounted volumes=[kubernetes.io/nfs/")).count()
+    };
+    test.run(100);
+    assert_eq!(said(&test), 0);
+    test.run(200);
+    assert_eq!(said(&test), 4, "two Pods, twice each");
+    test.controllers.node_faults.dead_servers.clear();
+    test.until(30, "the end", |it| it.pods("peer").is_empty());
+}
+
 #[test]
 fn s1_a_node_that_is_powered_off_and_on_has_no_mounts_left() {
     let mut test = busy_peers();

@@ -26,6 +26,8 @@ pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
         phase: status.phase,
         attributes: spec.volume_attributes_class_name.filter(|name| !name.is_empty()),
         source,
+        one_node: !spec.access_modes.is_empty()
+            && spec.access_modes.iter().all(|it| it.starts_with("ReadWriteOnce")),
     };
     Ok((metadata, Facts::Claim(Box::new(claim))))
 }
@@ -34,6 +36,7 @@ pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
 pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let volume = Volume {
+        node_local: spec.is_on_a_node(),
         source: spec.source().map(|source| bounded(&source).into()),
         driver: spec.driver(),
         claim: spec.claim_ref.map(|claim| ClaimRef {
@@ -191,6 +194,8 @@ struct ClaimSpec {
     volume_attributes_class_name: Option<Arc<str>>,
     data_source: Option<DataSource>,
     data_source_ref: Option<DataSource>,
+    #[serde(deserialize_with = "or_default")]
+    access_modes: Vec<Box<str>>,
 }
 
 /// `v1.TypedObjectReference`.
@@ -242,6 +247,8 @@ struct VolumeSpec {
     volume_attributes_class_name: Option<Arc<str>>,
     #[serde(deserialize_with = "or_default")]
     capacity: Capacity,
+    #[serde(deserialize_with = "or_default")]
+    node_affinity: NodeAffinity,
     /// One of these fields is the volume source. Sources differ too much for a struct each.
     nfs: Option<Source>,
     csi: Option<Source>,
@@ -264,7 +271,49 @@ struct VolumeSpec {
 
 type Source = BTreeMap<String, Value>;
 
+/// `v1.VolumeNodeAffinity`: the labels of the nodes that can use the volume.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeAffinity {
+    #[serde(deserialize_with = "or_default")]
+    required: NodeSelector,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeSelector {
+    #[serde(deserialize_with = "or_default")]
+    node_selector_terms: Vec<NodeSelectorTerm>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeSelectorTerm {
+    #[serde(deserialize_with = "or_default")]
+    match_expressions: Vec<LabelRequirement>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LabelRequirement {
+    #[serde(deserialize_with = "or_default")]
+    key: Box<str>,
+}
+
+/// Whether a label has another value on each node. `kubernetes.io/hostname` is Kubernetes' own; the drivers of local disks
+/// have theirs, such as `topology.topolvm.io/node` and `openebs.io/nodename`.
+fn names_a_node(label: &str) -> bool {
+    ["hostname", "node", "nodename"].contains(&label.rsplit('/').next().unwrap_or_default())
+}
+
 impl VolumeSpec {
+    fn is_on_a_node(&self) -> bool {
+        let terms = self.node_affinity.required.node_selector_terms.iter();
+        self.local.is_some()
+            || self.host_path.is_some()
+            || terms.flat_map(|it| &it.match_expressions).any(|it| names_a_node(&it.key))
+    }
+
     fn driver(&self) -> Option<Arc<str>> {
         self.csi.as_ref()?.get("driver")?.as_str().map(|driver| bounded(driver).into())
     }

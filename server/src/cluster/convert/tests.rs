@@ -316,6 +316,34 @@ fn claim() {
 }
 
 #[test]
+fn storage_that_one_node_alone_can_use_is_known() {
+    let one_node = |modes: &str| {
+        let rest = format!(r#""spec": {{"accessModes": {modes}}}"#);
+        let Facts::Claim(claim) = read("v1 PersistentVolumeClaim", &rest).facts else { panic!() };
+        claim.one_node
+    };
+    assert!(one_node(r#"["ReadWriteOnce"]"#) && one_node(r#"["ReadWriteOncePod"]"#));
+    assert!(!one_node(r#"["ReadWriteOnce", "ReadWriteMany"]"#) && !one_node("[]"));
+    let node_local = |spec: &str| {
+        let rest = format!(r#""spec": {{{spec}}}"#);
+        let Facts::Volume(volume) = read("v1 PersistentVolume", &rest).facts else { panic!() };
+        volume.node_local
+    };
+    let affinity = |label: &str| {
+        format!(
+            r#""csi": {{"driver": "d"}}, "nodeAffinity": {{"required": {{"nodeSelectorTerms": [{{"matchExpressions": [{{"key": "{label}", "operator": "In", "values": ["a"]}}]}}]}}}}"#
+        )
+    };
+    for label in ["kubernetes.io/hostname", "topology.topolvm.io/node", "openebs.io/nodename"] {
+        assert!(node_local(&affinity(label)), "{label}");
+    }
+    assert!(!node_local(&affinity("topology.kubernetes.io/zone")));
+    assert!(node_local(r#""hostPath": {"path": "/data"}"#));
+    assert!(node_local(r#""local": {"path": "/mnt/a"}"#));
+    assert!(!node_local(r#""nfs": {"server": "s", "path": "/a"}, "nodeAffinity": null"#));
+}
+
+#[test]
 fn volume_says_where_the_bytes_are() {
     let source = |source: &str| {
         let rest = format!(r#""spec": {{"persistentVolumeReclaimPolicy": "Delete", {source}}}"#);

@@ -85,12 +85,14 @@ impl Facts {
                     && *drivers == b.drivers
             }
             (Self::Claim(a), Self::Claim(b)) => {
-                let Claim { volume, class, capacity: _, phase, attributes, source } = &**a;
+                let Claim { volume, class, capacity: _, phase, attributes, source, one_node } =
+                    &**a;
                 *volume == b.volume
                     && *class == b.class
                     && *phase == b.phase
                     && *attributes == b.attributes
                     && *source == b.source
+                    && *one_node == b.one_node
             }
             (Self::Volume(a), Self::Volume(b)) => {
                 let Volume {
@@ -102,6 +104,7 @@ impl Facts {
                     capacity: _,
                     phase,
                     attributes,
+                    node_local,
                 } = &**a;
                 *claim == b.claim
                     && *reclaim == b.reclaim
@@ -110,6 +113,7 @@ impl Facts {
                     && *driver == b.driver
                     && *phase == b.phase
                     && *attributes == b.attributes
+                    && *node_local == b.node_local
             }
             (Self::Attachment(a), Self::Attachment(b)) => {
                 let Attachment { volume, node, attacher, attached: _, detach_error: _ } = &**a;

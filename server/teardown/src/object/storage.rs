@@ -21,6 +21,8 @@ pub struct Claim {
     pub attributes: Option<Arc<str>>,
     /// `spec.dataSourceRef` or `spec.dataSource`: what the claim was cloned or restored from.
     pub source: Option<Box<Reference>>,
+    /// `spec.accessModes` let one node use it at a time: `ReadWriteOnce` or `ReadWriteOncePod`.
+    pub one_node: bool,
 }
 
 /// The stored fields of a PersistentVolume.
@@ -42,6 +44,8 @@ pub struct Volume {
     pub phase: Option<Arc<str>>,
     /// `spec.volumeAttributesClassName`.
     pub attributes: Option<Arc<str>>,
+    /// The data is on a disk of one node: `spec.local`, `spec.hostPath`, or a `spec.nodeAffinity` that names nodes.
+    pub node_local: bool,
 }
 
 /// `spec.claimRef` of a PersistentVolume.
@@ -82,7 +86,7 @@ pub struct Snapshot {
 }
 
 /// `persistentVolumeReclaimPolicy`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reclaim {
     /// The volume stays as `Released`, and its data is kept.
     #[default]

@@ -9,7 +9,7 @@ use super::{
     command::{Command, Purpose},
     reach::Reach,
 };
-use crate::object::{Object, ObjectRef};
+use crate::object::{Object, ObjectRef, Reclaim};
 
 /// One way out of a deletion that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +188,11 @@ pub enum RemedyAct {
         /// The group version.
         group_version: Arc<str>,
     },
+    /// Set the reclaim policy of the volume to `Retain`, so that its data stays when its claim goes.
+    RetainVolume {
+        /// The policy that it has.
+        was: Reclaim,
+    },
     /// Set the replicas of the workload to 0.
     ScaleDown {
         /// The replicas that it has.
@@ -267,6 +272,7 @@ impl RemedyAct {
             | Self::MakeVisible { .. } => Harm::None,
             Self::Nudge
             | Self::SuspendParent
+            | Self::RetainVolume { .. }
             | Self::IgnoreWebhook { .. }
             | Self::DeleteWebhookConfiguration
             | Self::DeleteApiService { .. } => Harm::Reversible,
@@ -428,6 +434,8 @@ pub enum Loss {
     Fields,
     /// The load balancer in the cloud stays, and costs money.
     LoadBalancer,
+    /// The volume and its storage stay once its claim is gone, and cost money.
+    Kept,
     /// The storage behind the volume stays, and costs money.
     Storage,
     /// The volume may stay attached to its node, and a second node may write to it.

@@ -22,9 +22,9 @@ use super::{
 };
 use crate::{
     api_problem::ApiProblem,
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, root_of},
     index::Index,
-    object::{Facts, ObjectRef},
+    object::{Facts, ObjectRef, Reclaim},
     plan::{Step, digest},
     suspension::{resume, suspend},
 };
@@ -343,6 +343,12 @@ impl Attempt {
         (is_last && self.may_have_effect()).then_some(&self.request.object.name)
     }
 
+    /// Whether it was one for the root of this diagnosis: the cause there may have changed since.
+    pub fn is_about(&self, diagnosis: &Diagnosis) -> bool {
+        self.diagnosis == diagnosis.id
+            || !self.diagnosis.is_empty() && root_of(&self.diagnosis) == diagnosis.root_id()
+    }
+
     /// Whether its request is on its way.
     pub fn is_open(&self) -> bool {
         self.outcome == AttemptOutcome::Sending
@@ -441,6 +447,12 @@ impl Attempt {
                 );
                 (SwitchedOff::Workload, is_down)
             }
+            RemedyAct::RetainVolume { .. } => {
+                let is_kept = target.is_some_and(
+                    |it| matches!(&it.facts, Facts::Volume(volume) if volume.reclaim == Reclaim::Retain),
+                );
+                (SwitchedOff::Reclaim, is_kept)
+            }
             _ => return None,
         };
         is_off.then_some(what)
@@ -478,6 +490,8 @@ pub enum SwitchedOff {
     Api,
     /// A workload has no replicas.
     Workload,
+    /// A volume keeps its data when its claim goes.
+    Reclaim,
     /// A GitOps parent is suspended.
     Parent,
     /// The objects of a definition are not converted.

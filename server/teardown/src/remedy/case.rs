@@ -89,15 +89,20 @@ impl<'a> Case<'a> {
         Some(Withheld::CannotSee { resource })
     }
 
-    /// Every Pod on a node, each followed by its claims.
+    /// The namespaces that wait for the cause, all of them.
+    pub(super) fn held_namespaces(&self) -> impl Iterator<Item = ObjectRef> {
+        let held = self.diagnosis.held.iter().filter_map(|uid| self.index.get(uid));
+        held.filter(|object| object.kind.is("", "Namespace")).map(|object| object.reference())
+    }
+
+    /// Every Pod on a node, with its claims.
     pub(super) fn pods_on(&self, node: &str) -> Reach {
         let is_here = |object: &&Arc<Object>| match &object.facts {
             Facts::Pod(pod) => pod.node.as_deref() == Some(node),
             _ => false,
         };
-        let mut pods: Vec<&Arc<Object>> = self.index.of_resource("pods").filter(is_here).collect();
-        pods.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        Reach::of(pods.into_iter().flat_map(|pod| [pod.reference()].into_iter().chain(claims(pod))))
+        let pods = self.index.of_resource("pods").filter(is_here);
+        Reach::of_pods(self.index, pods.map(|pod| &**pod))
     }
 }
 

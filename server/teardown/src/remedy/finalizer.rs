@@ -177,7 +177,7 @@ fn is_forced(pod: &Object) -> bool {
 /// without asking its kubelet. So it is guarded as the deletion of the Node is, as long as a Pod is on it.
 fn of_node(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
     let reach = case.pods_on(&object.name);
-    let has_pods = reach.total > 0;
+    let has_pods = !reach.pods.is_empty();
     let remedy = remedy.reach(reach).loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine]);
     let remedy = Remedy { harm: Harm::DataLoss, ..remedy };
     if !has_pods {

@@ -50,7 +50,7 @@ pub(super) fn api_down(
         && service.is_some()
         && is_down(object)
     {
-        found.push(delete_api_service(object, group_version));
+        found.push(delete_api_service(case, object, group_version));
     }
     let is_repaired =
         if root.is_some_and(|object| is_down(object)) { Holds::No } else { Holds::Unknown };
@@ -68,11 +68,14 @@ fn nudge_once(case: &Case<'_>, namespace: &Object, is_repaired: Holds) -> Remedy
     remedy
 }
 
-fn delete_api_service(object: &Object, group_version: &Arc<str>) -> Remedy {
+fn delete_api_service(case: &Case<'_>, object: &Object, group_version: &Arc<str>) -> Remedy {
     let group = group_version.split_once('/').map_or("", |(group, _)| group);
     let stores_nothing = STORE_NOTHING.contains(&group);
     let may_store = Withheld::GroupMayStoreObjects { group: group.to_owned() };
-    let mut reach = Reach::default();
+    // Autoscalers read the groups that answer from memory.
+    let scalers = case.index.of_resource("horizontalpodautoscalers.autoscaling");
+    let scalers = scalers.filter(|_| stores_nothing).map(|object| object.reference());
+    let mut reach = Reach::of(scalers).releasing(case.held_namespaces());
     reach.resources.push(format!("*.{group}"));
     Remedy::new(RemedyAct::DeleteApiService { group_version: group_version.clone() })
         .at(object)
@@ -209,11 +212,11 @@ pub(super) fn webhook_down(
     let mut found = vec![repair.with(behind.into_iter().map(Some))];
     for object in configurations {
         let Facts::Webhooks(webhooks) = &object.facts else { continue };
-        found.extend(ignore(object, webhooks, webhook));
+        found.extend(ignore(case, object, webhooks, webhook));
         let delete = Remedy::new(RemedyAct::DeleteWebhookConfiguration)
             .at(object)
             .with([command::copy(object), command::delete(object, &json!({}))])
-            .reach(guarded(webhooks, None))
+            .reach(guarded(webhooks, None).releasing(case.held_namespaces()))
             .loss([Loss::Checks, Loss::ComesBack])
             .undo(Undo::CreateAgain);
         found.push(delete);
@@ -223,7 +226,12 @@ pub(super) fn webhook_down(
 }
 
 /// Sets `failurePolicy` to `Ignore`, if the webhook is still at the same place of the list.
-fn ignore(object: &Object, webhooks: &Webhooks, webhook: &Arc<str>) -> Option<Remedy> {
+fn ignore(
+    case: &Case<'_>,
+    object: &Object,
+    webhooks: &Webhooks,
+    webhook: &Arc<str>,
+) -> Option<Remedy> {
     let guard = webhooks.guards.iter().find(|it| it.webhook == *webhook && it.fails_closed)?;
     let (place, _) = guard.field.strip_prefix("webhooks[")?.split_once(']')?;
     let place: usize = place.parse().ok()?;
@@ -235,7 +243,7 @@ fn ignore(object: &Object, webhooks: &Webhooks, webhook: &Arc<str>) -> Option<Re
     let remedy = Remedy::new(RemedyAct::IgnoreWebhook { webhook: webhook.clone() })
         .at(object)
         .with([act, undo.map(|it| it.to(command::Purpose::Undo))])
-        .reach(guarded(webhooks, Some(webhook)))
+        .reach(guarded(webhooks, Some(webhook)).releasing(case.held_namespaces()))
         .loss([Loss::Checks, Loss::ComesBack])
         .undo(Undo::SetBack);
     Some(remedy)

@@ -36,7 +36,7 @@ pub(super) fn silent(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     found.push(guarded(delete(case, object)));
     let is_here = |object: &&Arc<Object>| matches!(&object.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(name));
     let pods = case.waiting().filter(is_here).take(EACH);
-    found.extend(pods.map(|pod| guarded(force(pod, name, [Loss::SecondWriter]))));
+    found.extend(pods.map(|pod| guarded(force(case, pod, name, [Loss::SecondWriter]))));
     found
 }
 
@@ -99,7 +99,7 @@ pub(super) fn missing(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     ];
     let pods = case.waiting().filter(|object| matches!(object.facts, Facts::Pod(_))).take(EACH);
     let forced = |pod: &Arc<Object>| {
-        force(pod, name, [Loss::SecondWriter]).need(NeedCode::PoweredOff, Holds::Unknown)
+        force(case, pod, name, [Loss::SecondWriter]).need(NeedCode::PoweredOff, Holds::Unknown)
     };
     found.extend(pods.map(forced));
     found

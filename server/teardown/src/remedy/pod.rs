@@ -175,6 +175,7 @@ fn restart_node(case: &Case<'_>, name: &Arc<str>) -> Option<Remedy> {
 /// Removes a Pod from the API without the kubelet's confirmation. Its node may still have what belongs to it: that is the
 /// person's decision, after the losses.
 pub(super) fn force(
+    case: &Case<'_>,
     pod: &Object,
     name: &Arc<str>,
     loses: impl IntoIterator<Item = Loss>,
@@ -183,7 +184,7 @@ pub(super) fn force(
     Remedy::new(RemedyAct::ForceDeletePod { node: name.clone() })
         .at(pod)
         .with([command::look(pod), command::delete(pod, &at_once)])
-        .reach(Reach::of(claims(pod)))
+        .reach(Reach::of_claims(case.index, pod))
         .loss(loses)
 }
 
@@ -196,7 +197,7 @@ fn force_ended(
 ) -> Remedy {
     let runs = matches!(case.diagnosis.runtime_state(), Some(RuntimeState::Containers(_)));
     let has_ended = has_ended(pod) && !runs;
-    force(pod, name, loses)
+    force(case, pod, name, loses)
         .need(NeedCode::ContainersEnded, has_ended)
         .withhold((!has_ended).then_some(Withheld::ContainersRun))
 }

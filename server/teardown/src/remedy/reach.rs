@@ -2,21 +2,86 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::object::ObjectRef;
+use crate::{
+    index::Index,
+    object::{Facts, Object, ObjectRef, PodReferenceKind},
+};
 
-/// The most objects that a remedy lists.
+/// The most other objects, and the most namespaces, that a remedy lists. Pods that it ends are all listed.
 const LISTED: usize = 50;
 
 /// The objects that a remedy hits besides its target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reach {
-    /// The objects; at most 50. Each Pod is followed by its claims.
+    /// Every Pod that it ends, with the claims of each; those first whose volumes only one node can use.
+    pub pods: Vec<ReachedPod>,
+    /// The claims of the Pod that is its target.
+    pub claims: Vec<ReachedClaim>,
+    /// Other objects; at most 50.
     pub objects: Vec<ObjectRef>,
-    /// The number of all of them.
+    /// The number of all other objects.
     pub total: usize,
+    /// Namespaces that wait for the same cause, and go on with it; at most 50.
+    pub releases: Vec<ObjectRef>,
+    /// The number of all of them.
+    pub released: usize,
     /// Whole resources that it hits in the cluster, such as `configmaps` or `*.apps`.
     pub resources: Vec<String>,
+}
+
+/// A Pod that a remedy ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReachedPod {
+    /// The Pod.
+    pub pod: ObjectRef,
+    /// Its claims.
+    pub claims: Vec<ReachedClaim>,
+}
+
+/// A claim of a Pod, and the nodes that can use its volume.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReachedClaim {
+    /// The claim.
+    pub claim: ObjectRef,
+    /// One node at a time may use the volume, so that a second writer damages the data.
+    pub one_node: bool,
+    /// The data is on a disk of one node, and nowhere else.
+    pub node_local: bool,
+}
+
+impl ReachedClaim {
+    /// The claims that a Pod names.
+    pub(crate) fn of_pod(index: &Index, pod: &Object) -> Vec<Self> {
+        let Facts::Pod(facts) = &pod.facts else { return Vec::new() };
+        let used = facts.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+        let claim = |name| ObjectRef {
+            group: "".into(),
+            kind: PodReferenceKind::Claim.kind().into(),
+            namespace: pod.namespace.clone(),
+            name,
+        };
+        used.map(|used| Self::of(index, claim(used.name.clone()))).collect()
+    }
+
+    /// The claim of this name.
+    pub(crate) fn of(index: &Index, claim: ObjectRef) -> Self {
+        let facts = match index.named(&claim).map(|object| &object.facts) {
+            Some(Facts::Claim(facts)) => Some(facts),
+            _ => None,
+        };
+        let volume = facts.and_then(|it| it.volume.as_deref());
+        let volume = volume.and_then(|name| index.find("", "PersistentVolume", None, name));
+        let node_local = volume.is_some_and(
+            |volume| matches!(&volume.facts, Facts::Volume(facts) if facts.node_local),
+        );
+        Self { claim, one_node: facts.is_some_and(|it| it.one_node), node_local }
+    }
+
+    fn is_bound_to_a_node(&self) -> bool {
+        self.one_node || self.node_local
+    }
 }
 
 impl Reach {
@@ -32,8 +97,42 @@ impl Reach {
         reach
     }
 
+    /// These Pods end.
+    pub(super) fn of_pods<'a>(index: &Index, pods: impl IntoIterator<Item = &'a Object>) -> Self {
+        let with_claims = |pod: &Object| ReachedPod {
+            pod: pod.reference(),
+            claims: ReachedClaim::of_pod(index, pod),
+        };
+        let mut pods: Vec<ReachedPod> = pods.into_iter().map(with_claims).collect();
+        let rest = |it: &ReachedPod| !it.claims.iter().any(ReachedClaim::is_bound_to_a_node);
+        pods.sort_by(|a, b| {
+            (rest(a), a.claims.is_empty(), &a.pod).cmp(&(rest(b), b.claims.is_empty(), &b.pod))
+        });
+        Self { pods, ..Self::default() }
+    }
+
+    /// The claims of the Pod that is the target.
+    pub(super) fn of_claims(index: &Index, pod: &Object) -> Self {
+        Self { claims: ReachedClaim::of_pod(index, pod), ..Self::default() }
+    }
+
+    /// The same, which also lets these go on.
+    pub(super) fn releasing(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {
+        for object in objects {
+            self.released += 1;
+            if self.releases.len() < LISTED {
+                self.releases.push(object);
+            }
+        }
+        self
+    }
+
     /// Whether it hits nothing else.
     pub fn is_none(&self) -> bool {
-        self.total == 0 && self.resources.is_empty()
+        self.pods.is_empty()
+            && self.claims.is_empty()
+            && self.total == 0
+            && self.released == 0
+            && self.resources.is_empty()
     }
 }

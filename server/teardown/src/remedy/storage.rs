@@ -29,7 +29,8 @@ pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
             owners.push(owner);
         }
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Remedy> =
+        case.root().and_then(|claim| retain(case, claim)).into_iter().collect();
     for owner in owners.into_iter().take(EACH) {
         found.extend(scale_down(owner));
         // An operator creates the workload again.
@@ -41,7 +42,8 @@ pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
 /// Only Pods that have run to completion use the claim: delete them.
 pub(super) fn claim_held_by_completed(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
     let pods = pods.iter().filter_map(|pod| case.index.named(pod)).take(EACH);
-    pods.map(|pod| delete_user(case, pod, Some(Loss::Output))).collect()
+    let found = pods.map(|pod| delete_user(case, pod, Some(Loss::Output)));
+    case.root().and_then(|claim| retain(case, claim)).into_iter().chain(found).collect()
 }
 
 /// Others use the object: end the workloads of Pods, and look at the rest, which may hold data.
@@ -118,6 +120,29 @@ fn destroys_data(mut remedy: Remedy) -> Remedy {
     remedy.loss([Loss::Data])
 }
 
+/// Keeps the data of a claim: the volume of a claim that goes is deleted with its data, unless its policy is `Retain` by then.
+/// The policy can be changed at any time, and nothing that runs notices.
+fn retain(case: &Case<'_>, claim: &Object) -> Option<Remedy> {
+    let Facts::Claim(bound) = &claim.facts else { return None };
+    let volume = case.index.find("", "PersistentVolume", None, bound.volume.as_deref()?)?;
+    let Facts::Volume(facts) = &volume.facts else { return None };
+    let was = match facts.reclaim {
+        Reclaim::Retain => return None,
+        Reclaim::Delete => "Delete",
+        Reclaim::Recycle => "Recycle",
+    };
+    let policy = "/spec/persistentVolumeReclaimPolicy";
+    let change = |from: &str, to: &str| {
+        command::patch(volume, &[command::test(policy, from), command::set("replace", policy, to)])
+    };
+    let remedy = Remedy::new(RemedyAct::RetainVolume { was: facts.reclaim })
+        .at(volume)
+        .with([change(was, "Retain"), change("Retain", was).map(|it| it.to(Purpose::Undo))])
+        .loss([Loss::Kept])
+        .undo(Undo::SetBack);
+    Some(remedy)
+}
+
 /// A claim that nobody deletes is bound to the volume: the claim is what has to go.
 pub(super) fn volume_bound(case: &Case<'_>, claim: Option<&ObjectRef>) -> Vec<Remedy> {
     let Some(claim) = claim.and_then(|claim| case.index.named(claim)) else {
@@ -129,7 +154,8 @@ pub(super) fn volume_bound(case: &Case<'_>, claim: Option<&ObjectRef>) -> Vec<Re
     let destroys = case.root().is_some_and(
         |object| matches!(&object.facts, Facts::Volume(volume) if volume.reclaim != Reclaim::Retain),
     );
-    vec![if destroys { destroys_data(remedy) } else { remedy }]
+    let keep = retain(case, claim);
+    keep.into_iter().chain([if destroys { destroys_data(remedy) } else { remedy }]).collect()
 }
 
 /// The volume is attached, or its detach fails. The finalizer of the attachment goes by hand only where the attacher itself

@@ -30,6 +30,24 @@ fn code<T: serde::Serialize>(value: &T) -> String {
     json.replace(['"', '{', '}'], "")
 }
 
+/// The blast radius as lines: a Pod with its claims, of which `1` may be used by one node at a time and `L` is on a disk of the node.
+fn reaches(reach: &Reach) -> Vec<String> {
+    let claim = |it: &ReachedClaim| {
+        let (one, local) =
+            (if it.one_node { " 1" } else { "" }, if it.node_local { " L" } else { "" });
+        format!("{}{one}{local}", it.claim)
+    };
+    let claims = |all: &[ReachedClaim]| all.iter().map(claim).collect::<Vec<_>>().join(", ");
+    let pod = |it: &ReachedPod| match it.claims.as_slice() {
+        [] => it.pod.to_string(),
+        all => format!("{} with {}", it.pod, claims(all)),
+    };
+    let pods = reach.pods.iter().map(pod).chain(reach.claims.iter().map(claim));
+    let released = reach.releases.iter().map(|it| format!("and releases {it}"));
+    let others = reach.objects.iter().map(ToString::to_string);
+    pods.chain(others).chain(reach.resources.iter().cloned()).chain(released).collect()
+}
+
 /// The remedies as text: harm and act, then needs, reach, losses, undo, then the commands.
 fn describe(index: &Index) -> String {
     let mut described = String::new();
@@ -45,8 +63,7 @@ fn describe(index: &Index) -> String {
             for need in &it.needs {
                 writeln!(described, "    needs {} {:?}", code(&need.code), need.holds).unwrap();
             }
-            let reaches = it.reaches.objects.iter().map(ToString::to_string);
-            for reached in reaches.chain(it.reaches.resources.iter().cloned()) {
+            for reached in reaches(&it.reaches) {
                 writeln!(described, "    reaches {reached}").unwrap();
             }
             for loss in it.loses.iter().map(code) {
@@ -115,9 +132,8 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
         needs poweredOff Unknown
         needs onlySilentNode Yes
         needs notControlPlane Yes
+        reaches Pod shop/one-1-a with PersistentVolumeClaim shop/data
         reaches Pod shop/agent
-        reaches Pod shop/one-1-a
-        reaches PersistentVolumeClaim shop/data
         loses secondWriter
         loses podsOnNode
         undo takeTaintOff
@@ -129,9 +145,8 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
         needs poweredOff Unknown
         needs onlySilentNode Yes
         needs notControlPlane Yes
+        reaches Pod shop/one-1-a with PersistentVolumeClaim shop/data
         reaches Pod shop/agent
-        reaches Pod shop/one-1-a
-        reaches PersistentVolumeClaim shop/data
         loses secondWriter
         loses podsOnNode
         loses machine
@@ -149,6 +164,41 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
         ? kubectl --context=prod --namespace=shop get pods/one-1-a --output=yaml --show-managed-fields
         ! printf %s '{"apiVersion":"v1","gracePeriodSeconds":0,"kind":"DeleteOptions","preconditions":{"uid":"pod:shop/one-1-a"}}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/one-1-a --filename=-
     "#);
+}
+
+#[test]
+fn every_pod_of_a_node_is_listed_those_with_volumes_of_one_node_first() {
+    let pods: String = (0..80).map(|n| format!("pod shop/web-{n:02} node=n1\n")).collect();
+    let index = fixture::index(&format!(
+        "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:
+        pod shop/shared node=n1 uses=claim:shared
+        pod shop/zoo node=n1 uses=claim:disk,claim:local deleted=400 grace=30 containers=web:running
+        {pods}
+        pvc shop/shared volume=pv-1
+        pvc shop/disk volume=pv-2 access=ReadWriteOnce
+        pvc shop/local volume=pv-3
+        pv pv-1
+        pv pv-2
+        pv pv-3 disk=local"
+    ));
+    for (_, remedies) in found(&index) {
+        let all = |it: &&Remedy| {
+            matches!(it.act, RemedyAct::OutOfServiceTaint { .. } | RemedyAct::DeleteNode { .. })
+        };
+        for remedy in remedies.iter().filter(all) {
+            let lines = reaches(&remedy.reaches);
+            assert_eq!(lines.len(), 82);
+            assert_eq!(
+                lines[..3],
+                [
+                    "Pod shop/zoo with PersistentVolumeClaim shop/disk 1, PersistentVolumeClaim shop/local L",
+                    "Pod shop/shared with PersistentVolumeClaim shop/shared",
+                    "Pod shop/web-00",
+                ]
+            );
+        }
+        assert_eq!(remedies.iter().filter(all).count(), 2);
+    }
 }
 
 #[test]
@@ -230,10 +280,8 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
       Interruption: restartNode:node:n1 → Node n1
-        reaches Pod shop/a
-        reaches PersistentVolumeClaim shop/data
-        reaches Pod shop/b
-        reaches PersistentVolumeClaim shop/lost
+        reaches Pod shop/a with PersistentVolumeClaim shop/data
+        reaches Pod shop/b with PersistentVolumeClaim shop/lost
         loses podsOnNode
         ! [n1] systemctl reboot
       DataLoss: forceDeletePod:node:n1 → Pod shop/b
@@ -255,10 +303,8 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
       Interruption: restartNode:node:n1 → Node n1
-        reaches Pod shop/a
-        reaches PersistentVolumeClaim shop/data
-        reaches Pod shop/b
-        reaches PersistentVolumeClaim shop/lost
+        reaches Pod shop/a with PersistentVolumeClaim shop/data
+        reaches Pod shop/b with PersistentVolumeClaim shop/lost
         loses podsOnNode
         ! [n1] systemctl reboot
       DataLoss: forceDeletePod:node:n1 → Pod shop/a

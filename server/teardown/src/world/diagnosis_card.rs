@@ -1,7 +1,8 @@
-//! The card of a diagnosis: whom to call, and a number that changes with everything that its advice says.
+//! The card of a diagnosis: the facts that somebody needs first, and a number that changes with everything that its advice says.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    mem::discriminant,
     sync::Arc,
 };
 
@@ -10,10 +11,12 @@ use jiff::Timestamp;
 use crate::{
     diagnosis::{Diagnosis, before, course},
     graph::Graph,
-    index::Index,
+    incident::{Incident, data_at_risk, joined},
+    index::{Index, Renewal},
     message::DiagnosisCard,
-    object::Facts,
-    remedy::Attempt,
+    object::{Facts, Object, Uid},
+    relation::EdgeKind,
+    remedy::{AT_RISK, Attempt},
 };
 
 /// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
@@ -36,17 +39,58 @@ pub fn diagnosis_card<'a>(
     attempts: impl IntoIterator<Item = &'a Attempt>,
 ) -> DiagnosisCard {
     let mut hasher = DefaultHasher::new();
-    let contact = contact(index, diagnosis);
-    let before = before(index, diagnosis);
-    let course = course(index, graph, diagnosis, now);
-    (&diagnosis.evidence, &contact, &before, &course).hash(&mut hasher);
+    let incident = Incident {
+        contact: contact(index, diagnosis),
+        before: before(index, diagnosis),
+        course: course(index, graph, diagnosis, now),
+        data: data_at_risk(index, diagnosis),
+        joined: joined(index, diagnosis, now),
+    };
+    (&diagnosis.evidence, &incident).hash(&mut hasher);
     diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
-    for attempt in attempts.into_iter().filter(|attempt| attempt.diagnosis == diagnosis.id) {
+    hash_ways(index, graph, diagnosis, &mut hasher);
+    for attempt in attempts.into_iter().filter(|attempt| attempt.is_about(diagnosis)) {
         (&attempt.id, attempt.is_open()).hash(&mut hasher);
     }
     // Half of it is enough to distinguish two states of one card.
     let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: Arc::new(diagnosis.clone()), contact, before, course, stamp }
+    DiagnosisCard { diagnosis: Arc::new(diagnosis.clone()), incident: Arc::new(incident), stamp }
+}
+
+/// Hashes the facts on which the needs, the guards and the reach of the ways out hang, without working those out: the hub makes
+/// each card anew with every change of the cluster.
+fn hash_ways(index: &Index, graph: &Graph, diagnosis: &Diagnosis, hasher: &mut DefaultHasher) {
+    let sources = |uid: &Uid, kind: EdgeKind, is_one: fn(&Object) -> bool| {
+        let edges = graph.to(uid).filter(move |edge| edge.kind == kind);
+        let found = edges.filter_map(|edge| index.get(&edge.from)).filter(|it| is_one(it));
+        // The order of edges is not that of the objects.
+        found.fold((0_usize, 0_u64), |(count, sum), object| {
+            let mut one = DefaultHasher::new();
+            object.uid.hash(&mut one);
+            (count + 1, sum.wrapping_add(one.finish()))
+        })
+    };
+    if let Some(name) = diagnosis.cause.node() {
+        index.silent_nodes().hash(hasher);
+        if let Some(node) = index.find("", "Node", None, name) {
+            if let Facts::Node(facts) = &node.facts {
+                (facts.is_silent(), &facts.taints).hash(hasher);
+            }
+            sources(&node.uid, EdgeKind::RunsOn, |_| true).hash(hasher);
+        }
+        discriminant::<Renewal>(&index.node_renewal(name)).hash(hasher);
+    }
+    let waiting = || diagnosis.waiting.iter().filter_map(|held| index.get(&held.uid));
+    for namespace in waiting().filter(|object| object.kind.is("", "Namespace")) {
+        let is_pod = |object: &Object| matches!(object.facts, Facts::Pod(_));
+        sources(&namespace.uid, EdgeKind::Contains, is_pod).hash(hasher);
+    }
+    for volume in waiting().filter(|object| matches!(object.facts, Facts::Volume(_))) {
+        index.attached_to(&volume.name).hash(hasher);
+    }
+    for resource in AT_RISK {
+        index.check_visible(resource, None).is_ok().hash(hasher);
+    }
 }
 
 /// Whom to call about a diagnosis: the labels of its root, or of the object that waits for it.

@@ -286,6 +286,34 @@ fn object_of_a_unit_is_deleted_or_kept_or_left_to_the_cluster() {
     assert_eq!(count(|membership| *membership == Membership::Kept(KeptReason::MadeByCluster)), 2);
 }
 
+/// A page reads the advice again when the stamp of a card changes.
+#[test]
+fn stamp_of_a_card_changes_with_what_its_ways_out_hang_on() {
+    let stamps = |text: &str| -> Vec<u32> {
+        let index = fixture::index(text);
+        let graph = Graph::of(&index);
+        let found = crate::diagnosis::diagnose(&index, &graph, fixture::now());
+        let card = |it| diagnosis_card(&index, &graph, it, fixture::now(), []).stamp;
+        found.iter().map(card).collect()
+    };
+    let node = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running";
+    let one = stamps(node);
+    assert_eq!(one, stamps(node));
+    assert_ne!(one, stamps(&format!("{node}\npod shop/b node=n1")), "it reaches one more Pod");
+    let other = "node n2 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.";
+    assert_ne!(one, stamps(&format!("{node}\n{other}")), "two nodes are silent");
+    let namespace = "
+        ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
+        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:False:MissingEndpoints:500:no_endpoints";
+    assert_ne!(
+        stamps(namespace),
+        stamps(&format!("{namespace}\npod shop/late")),
+        "a Pod is inside"
+    );
+}
+
 #[test]
 fn page_of_a_unit_shows_the_causes_for_which_its_objects_wait_and_no_others() {
     let index = fixture::index("
@@ -301,7 +329,9 @@ fn page_of_a_unit_shows_the_causes_for_which_its_objects_wait_and_no_others() {
     let world = World { diagnoses: &diagnoses, ..world_of(&index, &graph, &units, &[]) };
     let shown = |records: Vec<Record>| -> Vec<String> {
         let cards = records.into_iter().filter_map(|record| match record {
-            Record::Diagnosis(card) => Some(format!("{} {:?}", card.diagnosis.id, card.contact)),
+            Record::Diagnosis(card) => {
+                Some(format!("{} {:?}", card.diagnosis.id, card.incident.contact))
+            }
             _ => None,
         });
         cards.collect()

@@ -149,6 +149,11 @@ fn sub_path(pod: &Value, volume: &Value) -> Option<String> {
 }
 
 impl Mount {
+    /// Its name within the kubelet.
+    pub(super) fn name_on_node(&self) -> &str {
+        &self.name_on_node
+    }
+
     /// Whether an unmount would hang: no answer comes, and no error.
     pub(super) fn hangs(&self, node_faults: &NodeFaults) -> bool {
         self.export.as_deref().is_some_and(|export| node_faults.is_dead(export))

@@ -1,10 +1,11 @@
-//! The words in which a kubelet logs an unmount that fails, as recorded from a real one (`recordings/README.md`).
+//! The words in which a kubelet logs an unmount that fails or hangs, as recorded from a real one (`recordings/README.md`).
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::controller::queue::later;
+use crate::store::Key;
 
 /// An unmount that fails.
 pub(super) struct FailedUnmount<'a> {
@@ -101,6 +102,18 @@ impl FailedUnmount<'_> {
     }
 }
 
+/// The entry about the volumes of a Pod that are still mounted after the time for which the kubelet waits for all of them.
+pub(super) fn still_mounted(pod: &Key, uid: &str, volumes: &[&str], now: Timestamp) -> String {
+    format!(
+        "E{}   30004 pod_workers.go:1338] \"Error syncing pod, skipping\" err=\"mounted volumes=[{}]: context deadline exceeded\" \
+         pod=\"{}/{}\" podUID=\"{uid}\"",
+        now.strftime("%m%d %H:%M:%S.%6f"),
+        volumes.join(" "),
+        pod.namespace,
+        pod.name,
+    )
+}
+
 /// A time as Go prints one with its monotonic reading, the seconds since the process began: here, since midnight.
 fn go_time(at: Timestamp) -> String {
     let seconds = at.as_second().rem_euclid(24 * 60 * 60);
@@ -195,6 +208,22 @@ mod tests {
             let failed = FailedUnmount { pod, volume, unique_name, sub_path, is_nfs, cause };
             let entry = failed.entry(Timestamp::UNIX_EPOCH, Duration::from_secs(122));
             assert_eq!(without_times(&entry), recorded(log), "{name}");
+        }
+    }
+
+    #[test]
+    fn hanging_unmount_is_logged_in_the_words_of_a_real_kubelet() {
+        for (name, log) in [
+            ("hang", include_str!("../../../recordings/kubelet/hang/log.txt")),
+            ("hang-subpath", include_str!("../../../recordings/kubelet/hang-subpath/log.txt")),
+        ] {
+            let line = log.lines().find(|line| line.contains("deadline exceeded")).unwrap();
+            let uid = line.split_once("podUID=\"").unwrap().1.trim_end_matches('"');
+            let volume = format!("kubernetes.io/nfs/{uid}-ledger-{name}");
+            let pod = Key::new("", "pods", name, "orderer-0");
+            let entry = still_mounted(&pod, uid, &[&volume], Timestamp::UNIX_EPOCH);
+            let without_time = |line: &str| line.split_once("   ").unwrap().1.to_owned();
+            assert_eq!(without_time(&entry), without_time(line), "{name}");
         }
     }
 

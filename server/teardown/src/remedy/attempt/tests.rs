@@ -108,6 +108,50 @@ fn hashes_of_one_cluster_differ() {
 }
 
 #[test]
+fn kept_volume_is_set_back_by_a_request_that_tests_its_policy() {
+    let world = "
+        pvc shop/live volume=pv-1 deleted=300 finalizers=kubernetes.io/pvc-protection
+        pv pv-1 claim=shop/live reclaim=Delete
+        node n1
+        pod shop/web node=n1 uses=claim:live
+    ";
+    let mut index = fixture::index(world);
+    let (diagnosis, remedy) = find(&index, |act| matches!(act, RemedyAct::RetainVolume { .. }));
+    let request = remedy.check_confirmed(&confirmation("pv-1", "")).unwrap().clone();
+    let mut attempt =
+        remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+    attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
+    assert_eq!(attempt.undo_now(&index), None, "the policy is the old one");
+    let kept = fixture::object("pv pv-1 claim=shop/live");
+    index.apply([Observation::Applied(Box::new(kept))], fixture::now());
+    assert_eq!(attempt.switched_off(&index), Some(SwitchedOff::Reclaim));
+    let body = attempt.undo_now(&index).unwrap().body.to_string();
+    assert!(
+        body.contains(
+            r#""op":"test","path":"/spec/persistentVolumeReclaimPolicy","value":"Retain""#
+        ),
+        "{body}"
+    );
+}
+
+#[test]
+fn attempt_stays_with_its_root_when_the_cause_there_changes() {
+    let mut index = fixture::index(&format!("{API}\napiservice v1.apps"));
+    let (diagnosis, remedy) = find(&index, |act| matches!(act, RemedyAct::DeleteApiService { .. }));
+    let request = remedy.request().unwrap().clone();
+    let attempt = remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+    assert_eq!(diagnosis.cause.name(), "apiDown");
+    let gone = fixture::object("apiservice v1beta1.metrics.k8s.io");
+    let gone = Observation::Deleted { kind: gone.kind, uid: gone.uid };
+    index.apply([gone], fixture::now());
+    let now = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    assert_eq!(now.cause.name(), "looksAgain");
+    assert!(attempt.is_about(&now));
+    let (other, _) = all(&fixture::index(HOOK)).remove(0);
+    assert!(!attempt.is_about(&other));
+}
+
+#[test]
 fn only_kinds_of_the_api_server_itself_are_dry_run() {
     let index = fixture::index(
         "

@@ -14,6 +14,7 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
       Reversible: deleteApiService:groupVersion:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
         needs groupStoresNothing Yes
         reaches *.metrics.k8s.io
+        reaches and releases Namespace s3
         loses api
         loses comesBack
         undo createAgain
@@ -141,6 +142,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         reaches configmaps
         reaches deployments.apps
         reaches *
+        reaches and releases Namespace shop
         loses checks
         loses comesBack
         undo setBack
@@ -150,6 +152,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         reaches configmaps
         reaches deployments.apps
         reaches *
+        reaches and releases Namespace shop
         loses checks
         loses comesBack
         undo createAgain

@@ -99,6 +99,32 @@ fn claim_in_use_needs_its_workload_to_end() {
 }
 
 #[test]
+fn data_of_a_claim_is_kept_before_anything_that_uses_it_ends() {
+    let world = "
+        ns shop
+        pvc shop/live volume=pv-1 deleted=300 finalizers=kubernetes.io/pvc-protection
+        pv pv-1 claim=shop/live reclaim=Delete
+        deploy shop/web replicas=2
+        rs shop/web-1 owner=deploy/web replicas=2
+        node n1
+        pod shop/web-1-a owner=rs/web-1 node=n1 uses=claim:live
+    ";
+    let described = describe(&fixture::index(world));
+    let (_, first) = described.split_once("PersistentVolumeClaim shop/live\n").unwrap();
+    let (first, _) = first.split_once("  Interruption: scaleDown").unwrap();
+    insta::assert_snapshot!(format!("claimInUse\n{first}"), @r#"
+    claimInUse
+      Reversible: retainVolume:was:Delete → PersistentVolume pv-1
+        loses kept
+        undo setBack
+        ! kubectl --context=prod patch persistentvolumes/pv-1 --type=json -p '[{"op":"test","path":"/metadata/uid","value":"pv:pv-1"},{"op":"test","path":"/spec/persistentVolumeReclaimPolicy","value":"Delete"},{"op":"replace","path":"/spec/persistentVolumeReclaimPolicy","value":"Retain"}]'
+        < kubectl --context=prod patch persistentvolumes/pv-1 --type=json -p '[{"op":"test","path":"/metadata/uid","value":"pv:pv-1"},{"op":"test","path":"/spec/persistentVolumeReclaimPolicy","value":"Retain"},{"op":"replace","path":"/spec/persistentVolumeReclaimPolicy","value":"Delete"}]'
+    "#);
+    let kept = world.replace(" reclaim=Delete", "");
+    assert_eq!(acts(&fixture::index(&kept))[0], "scaleDown", "its data stays anyway");
+}
+
+#[test]
 fn storage_of_a_volume_stays_behind_a_finalizer_that_goes() {
     insta::assert_snapshot!(describe(&fixture::index("
         pv old deleted=300 phase=Released finalizers=kubernetes.io/pv-protection,external-provisioner.volume.kubernetes.io/finalizer driver=disk.example reclaim=Delete
@@ -166,6 +192,11 @@ fn volume_that_is_bound_needs_its_claim_to_go() {
         pv pv deleted=400 finalizers=kubernetes.io/pv-protection claim=shop/data reclaim=Delete
     ")), @r#"
     volumeBound at PersistentVolume pv
+      Reversible: retainVolume:was:Delete → PersistentVolume pv
+        loses kept
+        undo setBack
+        ! kubectl --context=prod patch persistentvolumes/pv --type=json -p '[{"op":"test","path":"/metadata/uid","value":"pv:pv"},{"op":"test","path":"/spec/persistentVolumeReclaimPolicy","value":"Delete"},{"op":"replace","path":"/spec/persistentVolumeReclaimPolicy","value":"Retain"}]'
+        < kubectl --context=prod patch persistentvolumes/pv --type=json -p '[{"op":"test","path":"/metadata/uid","value":"pv:pv"},{"op":"test","path":"/spec/persistentVolumeReclaimPolicy","value":"Retain"},{"op":"replace","path":"/spec/persistentVolumeReclaimPolicy","value":"Delete"}]'
       DataLoss: deleteUser → PersistentVolumeClaim shop/data
         reaches Pod shop/a
         loses data

@@ -1,0 +1,80 @@
+//! The proof that a remedy has worked, and what stays unproven. Only the server asks for it: see `teardown::advice`.
+
+use teardown::remedy::{DriverPart, RemedyAct, WaitReason};
+
+/// The sign by which a person knows that it has worked; where a record only vanishes, that nothing is proven.
+pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
+    match act {
+        RemedyAct::Wait { reason, .. } => match reason {
+            WaitReason::GracePeriod | WaitReason::KubeletRetry => OF_KUBELET,
+            WaitReason::PodCollector => OF_NOTHING,
+            WaitReason::ControllerRetry => OF_CONDITION,
+            WaitReason::Finisher => OF_FINISHER,
+            WaitReason::Detach => OF_ATTACHER,
+        },
+        RemedyAct::StartNode { .. } | RemedyAct::RestartNode { .. } => {
+            "Proof: the node reports Ready, and its kubelet removes the Pod itself."
+        }
+        RemedyAct::FreeMount { .. }
+        | RemedyAct::RestoreExport { .. }
+        | RemedyAct::EndProcess { .. }
+        | RemedyAct::FindHang { .. }
+        | RemedyAct::RepairNetwork { .. }
+        | RemedyAct::RepairDevices { .. }
+        | RemedyAct::RepairDriver { part: DriverPart::Node, .. }
+        | RemedyAct::RestartKubelet { .. } => OF_KUBELET,
+        RemedyAct::RepairDriver { part: DriverPart::Attacher, .. } => OF_ATTACHER,
+        RemedyAct::RepairDriver { part: DriverPart::Provisioner, .. } => {
+            "Proof: the provisioner takes its finalizer off the volume, once the storage is deleted."
+        }
+        RemedyAct::RestoreFinisher { .. }
+        | RemedyAct::RepairFinisher { .. }
+        | RemedyAct::RepairLoadBalancer => OF_FINISHER,
+        RemedyAct::RepairApi { .. } | RemedyAct::DeleteApiService { .. } => {
+            "Proof: condition NamespaceDeletionDiscoveryFailure becomes False, and the namespace goes."
+        }
+        RemedyAct::RepairWebhook { .. }
+        | RemedyAct::RepairConverter { .. }
+        | RemedyAct::SatisfyPolicy { .. }
+        | RemedyAct::IgnoreWebhook { .. }
+        | RemedyAct::DeleteWebhookConfiguration
+        | RemedyAct::StopConversion => {
+            "Proof: the next request of the controller is not refused, and its condition becomes False."
+        }
+        RemedyAct::RepairController { .. } => {
+            "Proof: its lease is renewed, and the object goes without a change by hand."
+        }
+        RemedyAct::Nudge => OF_CONDITION,
+        RemedyAct::RetainVolume { .. } => {
+            "Proof: the volume shows policy Retain. Its data then stays when the claim goes."
+        }
+        RemedyAct::ScaleDown { .. } | RemedyAct::DeleteUser => {
+            "Proof: no Pod names the claim any more, and Kubernetes takes its protection off itself."
+        }
+        RemedyAct::SuspendParent => "Proof: the parent reports that it is suspended.",
+        RemedyAct::DeleteAgain { .. } => {
+            "Proof: the garbage collector takes its finalizer off, and the dependents go after the owner."
+        }
+        RemedyAct::RecreateNamespace { .. } => {
+            "Proof: the objects that were left go with the namespace, and it is not there any more."
+        }
+        RemedyAct::RemoveFinalizer { .. } | RemedyAct::RemoveSpecFinalizer { .. } => {
+            "That the object is gone proves nothing: nobody has cleaned up what the finalizer guarded."
+        }
+        RemedyAct::FinalizeNamespace => {
+            "That the namespace is gone proves nothing about the objects that were in it."
+        }
+        RemedyAct::OutOfServiceTaint { .. }
+        | RemedyAct::DeleteNode { .. }
+        | RemedyAct::ForceDeletePod { .. } => OF_NOTHING,
+        RemedyAct::Look | RemedyAct::MakeVisible { .. } => {
+            "Proof: this card names another cause, or it goes."
+        }
+    }
+}
+
+const OF_KUBELET: &str = "Proof: the kubelet removes the Pod itself, which it does once nothing of it is left on the node.";
+const OF_ATTACHER: &str = "Proof: the VolumeAttachment is gone.";
+const OF_FINISHER: &str = "Proof: the program itself takes its finalizer off.";
+const OF_CONDITION: &str = "Proof: the conditions of the object have a new time, or it is gone.";
+const OF_NOTHING: &str = "That the Pod is gone from the API does not prove that it has ended: storage and namespaces behind it stay shut in a run until the node is back or a person answers for it.";
