@@ -58,6 +58,11 @@ export class Unwind {
 		return this.#errors;
 	}
 
+	/** The number of its process. */
+	get pid() {
+		return this.#process.pid;
+	}
+
 	/** `kill -9`. */
 	async kill() {
 		Unwind.killed = performance.now();

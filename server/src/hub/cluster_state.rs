@@ -219,6 +219,18 @@ impl ClusterState {
         world.overview_with(cards, &stale)
     }
 
+    /// The records of the page of a unit. The relations of its members are kept until they may differ.
+    pub(super) fn unit(
+        &mut self,
+        id: &UnitId,
+        runs: &[&Run],
+        attempts: &[&Attempt],
+    ) -> Option<Vec<Record>> {
+        let now = self.current().now;
+        let memberships = self.derived.memberships(&self.index, id, now).unwrap_or_default();
+        self.current().world(runs, attempts).unit_with(id, &memberships)
+    }
+
     /// Brings the graph, the units and the diagnoses up to date with the index, which remembers a bounded number of changes.
     pub(super) fn follow(&mut self) {
         let now = self.clock.now();

@@ -29,11 +29,11 @@ pub(super) struct TopicChannel {
 }
 
 impl TopicChannel {
-    /// An empty channel. `start` must be later than every revision that this topic has had since the server started, so
-    /// that no revision has two meanings.
-    pub(super) fn new(start: Revision) -> Self {
+    /// A channel with the records that never change, and none that do. `start` must be later than every revision that this
+    /// topic has had since the server started, so that no revision has two meanings.
+    pub(super) fn new(start: Revision, lasting: Vec<Record>) -> Self {
         let (readers, _) = broadcast::channel(BEHIND);
-        let (ring, publication) = (VecDeque::new(), Publication::new(start));
+        let (ring, publication) = (VecDeque::new(), Publication::with_lasting(start, lasting));
         Self { publication, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
     }
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn reader_behind_the_ring_gets_a_snapshot() {
         let start = Revision { boot: 7, count: 0 };
-        let mut channel = TopicChannel::new(start);
+        let mut channel = TopicChannel::new(start, Vec::new());
         let long = "x".repeat(1_000);
         // Every record is different, and the bound on bytes applies before the bound on deltas.
         let most = RING_BYTES / long.len();

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use teardown::message::{Message, Record, Revision, Topic};
+use teardown::{
+    message::{Message, Record, Revision, Topic},
+    world::edges_of_plan,
+};
 use tokio::time::Instant;
 
 use super::{
@@ -69,7 +72,7 @@ impl Topics {
         runs: &Runs,
     ) -> Result<Message, Refusal> {
         let records = records(topic, cluster, runs)?;
-        let channel = self.channel(topic, cluster);
+        let channel = self.channel(topic, cluster, runs);
         channel.publish(records);
         Ok(channel.message())
     }
@@ -89,7 +92,7 @@ impl Topics {
             _ => {}
         }
         self.refresh(topic, cluster, runs)?;
-        Ok(self.channel(topic, cluster).subscribe(after))
+        Ok(self.channel(topic, cluster, runs).subscribe(after))
     }
 
     /// Updates a topic's channel, so that its readers see the hub's current state.
@@ -109,13 +112,24 @@ impl Topics {
             }
             records => records?,
         };
-        self.channel(topic, cluster).publish(records);
+        self.channel(topic, cluster, runs).publish(records);
         Ok(())
     }
 
-    fn channel(&mut self, topic: &Topic, cluster: &ClusterState) -> &mut TopicChannel {
+    fn channel(&mut self, topic: &Topic, cluster: &ClusterState, runs: &Runs) -> &mut TopicChannel {
         let start = Revision { boot: self.boot, count: cluster.milliseconds() };
-        self.channels.entry(topic.clone()).or_insert_with(|| TopicChannel::new(start))
+        let channel = || TopicChannel::new(start, lasting_records(topic, cluster, runs));
+        self.channels.entry(topic.clone()).or_insert_with(channel)
+    }
+}
+
+/// The records of a topic that never change.
+fn lasting_records(topic: &Topic, cluster: &ClusterState, runs: &Runs) -> Vec<Record> {
+    match topic {
+        Topic::Run(id) => {
+            runs.get(id, cluster).map_or(Vec::new(), |active| edges_of_plan(&active.run.plan))
+        }
+        Topic::Units | Topic::Unit(_) | Topic::Trouble => Vec::new(),
     }
 }
 
@@ -147,7 +161,7 @@ fn records_of_cluster(
         Topic::Trouble => Ok(cluster.current().world(&latest, &attempts).trouble()),
         Topic::Unit(id) => {
             let is_synced = cluster.index().is_synced();
-            cluster.current().world(&latest, &attempts).unit(id).ok_or_else(|| {
+            cluster.unit(id, &latest, &attempts).ok_or_else(|| {
                 // Before the first lists are complete, a topic that is not found may still exist.
                 if is_synced { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
             })

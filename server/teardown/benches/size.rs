@@ -22,7 +22,7 @@ use teardown::{
     plan::{Choices, plan},
     run::{Input, Run, RunEvent, RunId},
     unit::UnitId,
-    world::{UnitCards, World},
+    world::{UnitCards, World, edges_of_plan},
 };
 
 #[global_allocator]
@@ -116,6 +116,11 @@ impl Cluster {
             diagnoses: self.derived.diagnoses(),
             now: self.now,
         }
+    }
+
+    fn unit(&mut self, id: &UnitId) -> Vec<Record> {
+        let memberships = self.derived.memberships(&self.index, id, self.now).unwrap_or_default();
+        self.world(&[]).unit_with(id, &memberships).expect("the unit")
     }
 
     fn overview(&mut self) -> Vec<Record> {
@@ -250,7 +255,7 @@ fn publication() {
     let mut page = (overview.0, view());
     let publish_page = |(cluster, view): &mut (Cluster, Publication)| {
         cluster.follow();
-        publish(view, cluster.world(&[]).unit(&unit).expect("the unit"));
+        publish(view, cluster.unit(&unit));
     };
     publish_page(&mut page);
     let taken = median(11, &mut page, |state, number| flip(&mut state.0, number), publish_page);
@@ -268,7 +273,9 @@ fn run() {
     for event in &look(&cluster, &run).events {
         run.apply(cluster.now, event).expect("an event of the run");
     }
-    let mut state = (cluster, run, view());
+    let edges = edges_of_plan(&run.plan);
+    let view = Publication::with_lasting(Revision { boot: 1, count: 0 }, edges);
+    let mut state = (cluster, run, view);
     let taken = median(
         11,
         &mut state,
@@ -300,12 +307,15 @@ fn memory() {
     let Cluster { index, derived, .. } = cluster;
     drop(derived);
     let rest = ALLOCATED.current_usage() - before;
+    let graph = Graph::of(&index);
+    let edges = ALLOCATED.current_usage() - before - rest;
     println!(
-        "(d) 100,000 objects: {} B each, {} B of them the index and its objects",
+        "(d) 100,000 objects: {} B each, {} B of them the index and its objects, {} B the edges",
         all / count,
-        rest / count
+        rest / count,
+        edges / count
     );
-    drop(index);
+    drop((index, graph));
 }
 
 /// (e): why 1,000 deletions wait for 200 roots, in chains of four: half of the roots are finalizers that nobody clears, with
@@ -367,10 +377,38 @@ fn diagnoses() {
     report("    publish the page of trouble after a Pod's readiness, with the diagnoses", taken);
 }
 
+/// (f): what the hub does in each second although nothing happens, with a viewer of every kind of page.
+fn idle() {
+    let mut cluster = Cluster::new(objects(17_000, 50));
+    let run = running(&cluster, "shop-0");
+    let edges = edges_of_plan(&run.plan);
+    let of_run = Publication::with_lasting(Revision { boot: 1, count: 0 }, edges);
+    let mut views = [view(), view(), view(), of_run];
+    let mut second = |cluster: &mut Cluster| {
+        cluster.now += SignedDuration::from_secs(1);
+        cluster.follow();
+        let overview = cluster.overview();
+        let unit = cluster.unit(&UnitId::new("shop-1"));
+        let world = cluster.world(&[]);
+        let pages = [overview, unit, world.trouble(), world.run(&run)];
+        views.iter_mut().zip(pages).for_each(|(view, records)| publish(view, records));
+    };
+    second(&mut cluster);
+    let mut state = (cluster, second);
+    let taken = median(11, &mut state, |_, _| {}, |(cluster, second)| second(cluster));
+    report("(f) 17,000 objects and nothing happens: the work of a second", taken);
+}
+
 fn main() {
     let wanted = std::env::args().skip(1).find(|it| !it.starts_with('-'));
-    let parts: [(&str, fn()); 5] =
-        [("a", event), ("b", publication), ("c", run), ("d", memory), ("e", diagnoses)];
+    let parts: [(&str, fn()); 6] = [
+        ("a", event),
+        ("b", publication),
+        ("c", run),
+        ("d", memory),
+        ("e", diagnoses),
+        ("f", idle),
+    ];
     for (name, part) in parts {
         if wanted.as_deref().is_none_or(|wanted| wanted.contains(name)) {
             part();

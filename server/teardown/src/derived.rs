@@ -6,12 +6,17 @@
 //! - `LateObjects::of`, once in each look of a run in which a step could start;
 //! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card.
 //!
-//! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page.
+//! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page,
+//! which leaves out the edges of the plan.
 //!
 //! Over all units: `UnitCards::of` at each publication of the overview. It goes through members only where a card is made
-//! again. `World::unit` plans its unit at each publication of its page, and `View::advance` compares all records of a topic.
+//! again. `World::unit_with` goes through the members of its unit, and `Publication::advance` compares all records of a topic;
+//! a unit is planned again where its plan may differ (`world/memberships.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -21,7 +26,7 @@ use crate::{
     index::{Changes, Index},
     object::Uid,
     unit::{Unit, UnitId, UnitOrigin, Units},
-    world::Stale,
+    world::{KeptMemberships, Memberships, Stale},
 };
 
 /// The longest time for which a diagnosis is shown although nothing changed: a deletion becomes late by waiting.
@@ -33,6 +38,7 @@ pub struct Derived {
     graph: Graph,
     units: Units,
     stale: Stale,
+    memberships: KeptMemberships,
     diagnoses: Vec<Diagnosis>,
     /// The state of the index and the time of the diagnoses.
     diagnosed: Option<(u64, Timestamp)>,
@@ -40,8 +46,14 @@ pub struct Derived {
 
 impl Default for Derived {
     fn default() -> Self {
-        let (graph, units) = (Graph::default(), Units::default());
-        Self { graph, units, stale: Stale::All, diagnoses: Vec::new(), diagnosed: None }
+        Self {
+            graph: Graph::default(),
+            units: Units::default(),
+            stale: Stale::All,
+            memberships: KeptMemberships::default(),
+            diagnoses: Vec::new(),
+            diagnosed: None,
+        }
     }
 }
 
@@ -52,19 +64,24 @@ impl Derived {
         if !changes.is_empty() {
             match self.graph.follow(index, &changes) {
                 Some(moved) => {
-                    let units = self.units.follow(index, &self.graph, &changes, &moved);
+                    let mut units = self.units.follow(index, &self.graph, &changes, &moved);
                     self.stale.extend(self.concerned(&changes, &moved, &units));
-                    self.stale.extend(units);
+                    self.stale.extend(units.iter().cloned());
+                    units.extend(moved.iter().flat_map(|uid| self.units.around(uid)).cloned());
+                    self.memberships.follow(&changes, &units);
                 }
                 None => {
                     self.units = Units::of(index, &self.graph);
                     self.stale = Stale::All;
+                    self.memberships.clear();
                 }
             }
         }
         if changes.listed {
             self.stale = Stale::All;
+            self.memberships.clear();
         }
+        self.memberships.forget_unread(now);
         self.stale.extend(changes.seen.iter().flat_map(|uid| self.units.around(uid)).cloned());
         let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
         let seen = index.changes();
@@ -92,7 +109,7 @@ impl Derived {
         units: &BTreeSet<UnitId>,
     ) -> Vec<UnitId> {
         let neighbours = changes.objects.iter().flat_map(|uid| self.graph.around(uid));
-        let neighbours = neighbours.flat_map(|edge| [&edge.from, &edge.to]);
+        let neighbours = neighbours.flat_map(|edge| [edge.from, edge.to]);
         let members = units.iter().filter_map(|unit| self.units.by_id().get(unit));
         let members = members.filter(|unit| unit.origin != UnitOrigin::Namespace);
         let members = members.flat_map(|unit| &unit.members);
@@ -103,6 +120,18 @@ impl Derived {
     /// The units whose cards may differ from those that were made when this was last called.
     pub fn take_stale(&mut self) -> Stale {
         std::mem::replace(&mut self.stale, Stale::nothing())
+    }
+
+    /// The relations of the members of a unit, for its page; `None` if there is no such unit. The index must be the one that
+    /// was followed, without changes since.
+    pub fn memberships(
+        &mut self,
+        index: &Index,
+        unit: &UnitId,
+        now: Timestamp,
+    ) -> Option<Arc<Memberships>> {
+        let unit = self.units.by_id().get(unit)?;
+        Some(self.memberships.of(index, &self.graph, unit, now))
     }
 
     /// All edges.

@@ -6,15 +6,16 @@
 use std::{
     collections::BTreeSet,
     hash::{BuildHasher, RandomState},
+    sync::Arc,
 };
 
 use hashbrown::HashTable;
 
 use crate::{
     index::{Changes, Index, Question},
-    interner::Texts,
+    interner::Shared,
     object::Uid,
-    relation::{Edge, EdgeLookup, edges_of},
+    relation::{Edge, EdgeKind, EdgeLookup, FoundEdge, Precedence, Reason, Strength, edges_of},
 };
 
 /// The number of an object in the tables of a graph, half as long as a pointer.
@@ -33,30 +34,58 @@ pub struct Graph {
     into: BTreeSet<(Place, Place)>,
     /// The questions that the searches asked.
     asking: BTreeSet<(Question, Place)>,
-    texts: Texts,
+    reasons: Reasons,
 }
 
 /// An object with the result of the search for its edges.
 #[derive(Clone, Debug)]
 struct Source {
     uid: Uid,
-    edges: Box<[Edge]>,
+    edges: Box<[StoredEdge]>,
     asked: Box<[Question]>,
+}
+
+/// An edge of a source. There are several for each object of the cluster, and the Pods of one workload have equal reasons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StoredEdge {
+    to: Place,
+    kind: EdgeKind,
+    order: Precedence,
+    strength: Strength,
+    reason: Arc<Reason>,
+}
+
+/// Reasons and their fields, each stored once.
+#[derive(Clone, Debug, Default)]
+struct Reasons {
+    reasons: Shared<Reason>,
+    fields: Shared<str>,
+}
+
+impl Reasons {
+    fn share(&mut self, reason: Reason) -> Arc<Reason> {
+        let mut reason = Arc::new(reason);
+        self.reasons.share_with_parts(&mut reason, |reason| {
+            self.fields.share_text(&mut Arc::make_mut(reason).field);
+        });
+        reason
+    }
 }
 
 impl Graph {
     /// Finds every edge of the index.
     pub fn of(index: &Index) -> Self {
-        let mut graph = Self::default();
+        // Room for a few more, or the first one that comes would double it.
+        let sources = Vec::with_capacity(index.len() + index.len() / 8);
+        let mut graph = Self { sources, ..Self::default() };
         let lookup = EdgeLookup::of(index);
         let (mut into, mut asking) = (Vec::new(), Vec::new());
         for object in index.objects() {
             let place = graph.place_of(&object.uid);
             graph.search(place, index, &lookup);
-            let Source { edges, asked, .. } = &graph.sources[place as usize];
+            let Source { edges, asked, .. } = graph.source(place);
             asking.extend(asked.iter().map(|asked| (*asked, place)));
-            let targets: Vec<Uid> = edges.iter().map(|edge| edge.to.clone()).collect();
-            into.extend(targets.iter().map(|target| (graph.place_of(target), place)));
+            into.extend(edges.iter().map(|edge| (edge.to, place)));
         }
         // A set that is made of everything at once is packed closer.
         graph.into = into.into_iter().collect();
@@ -96,43 +125,40 @@ impl Graph {
         moved: &mut BTreeSet<Uid>,
     ) {
         let before = self.search(place, index, lookup);
-        let Source { uid, edges, asked } = &self.sources[place as usize];
-        let (edges_now, is_same) = (edges, **edges == *before.edges);
-        if asked != &before.asked {
-            let asked_now = asked.clone();
-            before.asked.iter().for_each(|asked| {
-                self.asking.remove(&(*asked, place));
-            });
-            self.asking.extend(asked_now.iter().map(|asked| (*asked, place)));
+        let Self { sources, into, asking, .. } = self;
+        let Source { uid, edges, asked } = &sources[place as usize];
+        if *asked != before.asked {
+            for asked in &before.asked {
+                asking.remove(&(*asked, place));
+            }
+            asking.extend(asked.iter().map(|asked| (*asked, place)));
         }
         moved.insert(uid.clone());
-        if is_same {
+        if *edges == before.edges {
             return;
         }
-        let targets: Vec<Uid> = edges_now.iter().map(|edge| edge.to.clone()).collect();
         for edge in &before.edges {
-            let target = self.place_of(&edge.to);
-            self.into.remove(&(target, place));
+            into.remove(&(edge.to, place));
         }
-        for target in &targets {
-            let target = self.place_of(target);
-            self.into.insert((target, place));
-        }
-        moved.extend(before.edges.iter().map(|edge| edge.to.clone()).chain(targets));
+        into.extend(edges.iter().map(|edge| (edge.to, place)));
+        let targets = before.edges.iter().chain(edges).map(|edge| edge.to);
+        moved.extend(targets.map(|target| sources[target as usize].uid.clone()));
     }
 
     /// Searches the edges of an object, and returns what was found before.
     fn search(&mut self, place: Place, index: &Index, lookup: &EdgeLookup<'_>) -> Source {
-        let uid = self.sources[place as usize].uid.clone();
-        let (mut edges, asked) = index.noting(|| {
-            index.get(&uid).map(|object| edges_of(object, index, lookup)).unwrap_or_default()
-        });
-        for edge in &mut edges {
-            self.texts.share(&mut edge.reason.field);
-            self.texts.share(&mut edge.reason.value);
-        }
-        let found = Source { uid, edges: edges.into(), asked };
-        std::mem::replace(&mut self.sources[place as usize], found)
+        let uid = self.source(place).uid.clone();
+        let object = index.get(&uid);
+        let (found, asked) =
+            index.noting(|| object.map(|it| edges_of(it, index, lookup)).unwrap_or_default());
+        let edges = found.into_iter().map(|edge| self.stored(edge)).collect();
+        std::mem::replace(&mut self.sources[place as usize], Source { uid, edges, asked })
+    }
+
+    fn stored(&mut self, edge: FoundEdge) -> StoredEdge {
+        let FoundEdge { from: _, to, kind, order, strength, reason } = edge;
+        let (to, reason) = (self.place_of(&to), self.reasons.share(reason));
+        StoredEdge { to, kind, order, strength, reason }
     }
 
     /// The place of an object, a new one if it has none.
@@ -157,14 +183,18 @@ impl Graph {
         place
     }
 
+    fn source(&self, place: Place) -> &Source {
+        &self.sources[place as usize]
+    }
+
     fn place(&self, uid: &Uid) -> Option<Place> {
-        let is_it = |place: &Place| self.sources[*place as usize].uid == *uid;
+        let is_it = |place: &Place| self.source(*place).uid == *uid;
         self.places.find(self.hasher.hash_one(uid), is_it).copied()
     }
 
     /// Gives up the place of an object that is gone.
     fn release(&mut self, place: Place, index: &Index) {
-        let uid = self.sources[place as usize].uid.clone();
+        let uid = self.source(place).uid.clone();
         let is_target = self.into.range((place, 0)..=(place, Place::MAX)).next().is_some();
         if is_target || index.get(&uid).is_some() {
             return;
@@ -181,29 +211,49 @@ impl Graph {
     }
 
     /// Every edge, in no order.
-    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
-        self.sources.iter().flat_map(|source| &source.edges)
+    pub fn edges(&self) -> impl Iterator<Item = Edge<'_>> {
+        self.sources.iter().flat_map(|source| self.edges_of(source))
     }
 
     /// Edges whose field is on this object.
-    pub fn from(&self, uid: &Uid) -> impl Iterator<Item = &Edge> {
-        let source = self.place(uid).map(|place| &self.sources[place as usize]);
-        source.into_iter().flat_map(|source| &source.edges)
+    pub fn from<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = Edge<'a>> + use<'a> {
+        let source = self.place(uid).map(|place| self.source(place));
+        source.into_iter().flat_map(|source| self.edges_of(source))
     }
 
     /// Edges that point at this object.
-    pub fn to<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = &'a Edge> + use<'a> {
+    pub fn to<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = Edge<'a>> + use<'a> {
         let place = self.place(uid);
         let sources = place.map(|it| self.into.range((it, 0)..=(it, Place::MAX)));
         sources.into_iter().flatten().flat_map(|(target, source)| {
-            let target = &self.sources[*target as usize].uid;
-            let edges = &self.sources[*source as usize].edges;
-            edges.iter().filter(move |edge| edge.to == *target)
+            let source = self.source(*source);
+            let edges = source.edges.iter().filter(|edge| edge.to == *target);
+            edges.map(|edge| self.edge(source, edge))
         })
     }
 
     /// All edges of this object.
-    pub fn around(&self, uid: &Uid) -> impl Iterator<Item = &Edge> {
+    pub fn around<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = Edge<'a>> + use<'a> {
         self.from(uid).chain(self.to(uid))
+    }
+
+    fn edges_of<'a>(&'a self, source: &'a Source) -> impl Iterator<Item = Edge<'a>> {
+        source.edges.iter().map(|edge| self.edge(source, edge))
+    }
+
+    fn edge<'a>(&'a self, source: &'a Source, edge: &'a StoredEdge) -> Edge<'a> {
+        let StoredEdge { to, kind, order, strength, reason } = edge;
+        let (from, to) = (&source.uid, &self.source(*to).uid);
+        Edge { from, to, kind: *kind, order: *order, strength: *strength, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_edge_is_small() {
+        assert_eq!(size_of::<StoredEdge>(), 16);
     }
 }

@@ -9,8 +9,8 @@ use crate::{
     selector::Selector,
 };
 
-/// The most distinct values of one type that are shared. A cluster of 10,000 Pods has a few thousand distinct labels.
-const MOST: usize = 65_536;
+/// The most distinct values of one type that are shared. A cluster of 100,000 objects has about as many distinct texts.
+const MOST: usize = 262_144;
 /// The fewest values of one type before unused ones are removed.
 const FEWEST: usize = 1_024;
 /// The number of values that a full set rejects between two sweeps.
@@ -21,13 +21,13 @@ const LONGEST: usize = 253;
 /// The shared values: those that objects use now, and some that they used until recently.
 #[derive(Debug, Default)]
 pub struct Interner {
-    kinds: Kept<Kind>,
-    texts: Kept<str>,
-    labels: Kept<[Label]>,
-    annotations: Kept<Annotations>,
-    owners: Kept<[OwnerRef]>,
-    finalizers: Kept<Vec<Arc<str>>>,
-    uses: Kept<[PodReference]>,
+    kinds: Shared<Kind>,
+    texts: Shared<str>,
+    labels: Shared<[Label]>,
+    annotations: Shared<Annotations>,
+    owners: Shared<[OwnerRef]>,
+    finalizers: Shared<Vec<Arc<str>>>,
+    uses: Shared<[PodReference]>,
 }
 
 impl Interner {
@@ -206,7 +206,7 @@ impl Interner {
 
 /// Replaces the list by an equal shared one. If there is none yet, the parts of the list are shared.
 fn share_list<T: Clone + Eq + Hash>(
-    kept: &mut Kept<[T]>,
+    kept: &mut Shared<[T]>,
     list: &mut Arc<[T]>,
     share_part: impl FnMut(&mut T),
 ) {
@@ -217,20 +217,9 @@ fn share_list<T: Clone + Eq + Hash>(
     kept.share_with_parts(list, |list| Arc::make_mut(list).iter_mut().for_each(share_part));
 }
 
-/// Shared texts alone.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Texts(Kept<str>);
-
-impl Texts {
-    /// Replaces a text by an equal shared one.
-    pub(crate) fn share(&mut self, text: &mut Arc<str>) {
-        self.0.share_text(text);
-    }
-}
-
 /// Shared values of one type.
 #[derive(Debug)]
-struct Kept<T: ?Sized> {
+pub(crate) struct Shared<T: ?Sized> {
     values: HashSet<Arc<T>>,
     /// The number of values at which unused ones are removed. It is twice the number that remained after the last
     /// sweep, so that unused values never outnumber the used ones.
@@ -239,21 +228,25 @@ struct Kept<T: ?Sized> {
     turned_away: usize,
 }
 
-impl<T: ?Sized> Clone for Kept<T> {
+impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), room: self.room, turned_away: self.turned_away }
     }
 }
 
-impl<T: ?Sized> Default for Kept<T> {
+impl<T: ?Sized> Default for Shared<T> {
     fn default() -> Self {
         Self { values: HashSet::new(), room: FEWEST, turned_away: 0 }
     }
 }
 
-impl<T: ?Sized + Eq + Hash> Kept<T> {
+impl<T: ?Sized + Eq + Hash> Shared<T> {
     /// Replaces the value by an equal shared one. Its parts are shared first, unless that was done before.
-    fn share_with_parts(&mut self, value: &mut Arc<T>, share_parts: impl FnOnce(&mut Arc<T>)) {
+    pub(crate) fn share_with_parts(
+        &mut self,
+        value: &mut Arc<T>,
+        share_parts: impl FnOnce(&mut Arc<T>),
+    ) {
         if !self.values.contains(value) {
             share_parts(value);
         }
@@ -262,7 +255,7 @@ impl<T: ?Sized + Eq + Hash> Kept<T> {
 
     /// Returns the shared value that equals this one. If there is none and there is room, this one becomes the shared
     /// value.
-    fn share(&mut self, value: &Arc<T>) -> Arc<T> {
+    pub(crate) fn share(&mut self, value: &Arc<T>) -> Arc<T> {
         if let Some(shared) = self.values.get(value) {
             return shared.clone();
         }
@@ -280,8 +273,8 @@ impl<T: ?Sized + Eq + Hash> Kept<T> {
     }
 }
 
-impl Kept<str> {
-    fn share_text(&mut self, text: &mut Arc<str>) {
+impl Shared<str> {
+    pub(crate) fn share_text(&mut self, text: &mut Arc<str>) {
         if text.len() <= LONGEST {
             *text = self.share(text);
         }
@@ -343,7 +336,7 @@ mod tests {
 
     #[test]
     fn interner_is_bounded_and_drops_unused_values() {
-        let mut texts = Kept::<str>::default();
+        let mut texts = Shared::<str>::default();
         let used: Vec<_> = (0..10).map(|n| texts.share(&format!("used-{n}").into())).collect();
         for n in 0..MOST {
             texts.share(&format!("passing-{n}").into());

@@ -60,6 +60,12 @@ impl Kind {
             && (!self.group.ends_with(".k8s.io") || self.group.ends_with(".x-k8s.io"))
     }
 
+    /// Whether a CustomResourceDefinition may define the kind: its group must be a domain with a dot
+    /// (`apiextensions-apiserver/pkg/apis/apiextensions/validation`).
+    pub(crate) fn may_have_definition(&self) -> bool {
+        self.group.contains('.')
+    }
+
     /// `pods` or `deployments.apps`, as kubectl writes a resource.
     pub fn resource(&self) -> String {
         if self.group.is_empty() {

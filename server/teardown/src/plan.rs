@@ -412,7 +412,7 @@ fn step(
         blocker.edges.push(BlockingEdge {
             kind: edge.kind,
             strength: edge.strength,
-            on_first: edge.from == *first,
+            on_first: edge.from == first,
             reason: edge.reason.clone(),
         });
     }
@@ -526,7 +526,7 @@ fn collects_too_much(
     while let Some(line) = open.pop() {
         let owned = line.last().into_iter().flat_map(|owner| graph.to(owner));
         for edge in owned.filter(|edge| edge.kind == EdgeKind::Owns) {
-            let Some(it) = index.get(&edge.from).filter(|it| !it.is_made_by_cluster()) else {
+            let Some(it) = index.get(edge.from).filter(|it| !it.is_made_by_cluster()) else {
                 continue;
             };
             if !numbers.contains_key(&it.uid)

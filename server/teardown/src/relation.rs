@@ -11,6 +11,7 @@
 //!   of that workload, whose deletion would take it along.
 
 mod declare;
+mod edge;
 mod finalizer;
 mod finish;
 mod guard;
@@ -25,7 +26,6 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::lookup::EdgeLookup;
 pub(crate) use self::{
     declare::parent_of,
     finalizer::{is_built_in, is_external, is_shipped_with},
@@ -33,9 +33,13 @@ pub(crate) use self::{
     guard::{guarding_rule, is_covered_by, is_guarded_by},
     storage::is_bound_pair,
 };
+pub use self::{
+    edge::{Edge, FoundEdge},
+    lookup::EdgeLookup,
+};
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, PodReference, PodReferenceKind, Uid},
+    object::{Facts, Kind, Object, PodReference, PodReferenceKind},
     selector::Selector,
 };
 
@@ -135,50 +139,11 @@ pub enum Precedence {
     Unordered,
 }
 
-/// An edge between two objects that exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// The object whose field contains the reference.
-    pub from: Uid,
-    /// The object that it refers to.
-    pub to: Uid,
-    /// The meaning of the edge.
-    pub kind: EdgeKind,
-    /// The order of the two objects.
-    pub order: Precedence,
-    /// Whether the order may be given up.
-    pub strength: Strength,
-    /// The field that the edge is derived from.
-    pub reason: Reason,
-}
-
-impl Edge {
-    /// The edge as an order: the object that goes first, the object that follows, and the deletion phase that the first
-    /// must reach.
-    pub fn ordered(&self) -> Option<(&Uid, &Uid, DeletionPhase)> {
-        match self.order {
-            Precedence::FromFirst(phase) => Some((&self.from, &self.to, phase)),
-            Precedence::ToFirst(phase) => Some((&self.to, &self.from, phase)),
-            Precedence::Unordered => None,
-        }
-    }
-
-    /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,
-    /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete.
-    pub fn keeps(&self) -> bool {
-        let only_delays = matches!(
-            self.kind,
-            EdgeKind::Finishes | EdgeKind::Snapshots | EdgeKind::Provisions | EdgeKind::Controls
-        );
-        !only_delays || self.strength == Strength::Hard
-    }
-}
-
 /// All edges that begin at this object.
 ///
 /// The search reads the index, and of the objects in it their shape (`object/shape.rs`). The index notes what it reads, so
 /// that the edges are searched again when that changes, and only then.
-pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Edge> {
+pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<FoundEdge> {
     let mut found = EdgeCollector { from: object, edges: Vec::new() };
     owns(&mut found, index);
     contains(&mut found, index);
@@ -209,7 +174,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Ed
 /// Collects the edges of one object.
 struct EdgeCollector<'a> {
     from: &'a Object,
-    edges: Vec<Edge>,
+    edges: Vec<FoundEdge>,
 }
 
 impl EdgeCollector<'_> {
@@ -237,7 +202,7 @@ impl EdgeCollector<'_> {
             return;
         }
         let reason = Reason { field: field.into(), value: value.into() };
-        self.edges.push(Edge {
+        self.edges.push(FoundEdge {
             from: self.from.uid.clone(),
             to: to.uid.clone(),
             kind,
@@ -541,12 +506,18 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>
 fn defines(found: &mut EdgeCollector<'_>, lookup: &EdgeLookup<'_>) {
     let kind = &found.from.kind;
     let order = Precedence::FromFirst(DeletionPhase::Gone);
-    if let Some(target) = lookup.definition_of(kind) {
+    if kind.may_have_definition()
+        && let Some(target) = lookup.definition_of(kind)
+    {
         let value = format!("{} {}", kind.group, kind.kind);
         found.push(target, EdgeKind::Defines, order, "apiVersion, kind", value);
     }
+    // The core group is never aggregated.
+    if kind.group.is_empty() {
+        return;
+    }
     let name = format!("{}.{}", kind.version, kind.group);
-    if let Some(target) = lookup.aggregated(&name).filter(|_| !kind.group.is_empty()) {
+    if let Some(target) = lookup.aggregated(&name) {
         let value = format!("{}/{}", kind.group, kind.version);
         found.push(target, EdgeKind::Defines, order, "apiVersion", value);
     }

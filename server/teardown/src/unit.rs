@@ -105,8 +105,17 @@ pub struct Unit {
 }
 
 impl Unit {
-    fn new(id: UnitId, origin: UnitOrigin) -> Self {
-        let [members, unclaimed, content] = [(); 3].map(|()| BTreeSet::new());
+    fn of(id: UnitId, members: Vec<(Uid, Standing)>) -> Self {
+        let origin = match id.namespace() {
+            Some(_) => UnitOrigin::Namespace,
+            None => identity::origin_of(id.as_str()),
+        };
+        let with = |wanted: Standing| {
+            let members = members.iter().filter(|(_, standing)| *standing == wanted);
+            members.map(|(uid, _)| uid.clone()).collect()
+        };
+        let (unclaimed, content) = (with(Standing::Unclaimed), with(Standing::Content));
+        let members = members.into_iter().map(|(uid, _)| uid).collect();
         Self { id, origin, members, unclaimed, content }
     }
 
@@ -131,7 +140,7 @@ impl Unit {
 }
 
 /// The reason why an object is a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Standing {
     /// It, or an object that it belongs to, names the unit.
     Member,
@@ -154,10 +163,10 @@ pub fn units(index: &Index, graph: &Graph) -> BTreeMap<UnitId, Unit> {
 /// The objects that an object belongs to: its owners, the StatefulSet that created it, the claim or snapshot bound to it. Where
 /// there are several of a sort, the first by UID, so that the answer is the same each time.
 fn holders<'a>(uid: &Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> + use<'a> {
-    let owners = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| &edge.to);
+    let owners = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Owns).map(|edge| edge.to);
     let owners: Vec<&Uid> = owners.collect();
     let first = |kind: EdgeKind| {
-        let sources = graph.to(uid).filter(move |edge| edge.kind == kind).map(|edge| &edge.from);
+        let sources = graph.to(uid).filter(move |edge| edge.kind == kind).map(|edge| edge.from);
         sources.min()
     };
     let (set, claim) = (first(EdgeKind::Claims), first(EdgeKind::Binds));
@@ -181,7 +190,7 @@ fn namespace_of(object: &Object, index: &Index, graph: &Graph) -> Option<Arc<str
 /// The claim that is bound to a volume, or the snapshot that is bound to a content.
 fn bound_to<'a>(object: &Object, index: &'a Index, graph: &Graph) -> Option<&'a Arc<Object>> {
     let bound = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
-    bound.map(|edge| &edge.from).min().and_then(|holder| index.get(holder))
+    bound.map(|edge| edge.from).min().and_then(|holder| index.get(holder))
 }
 
 /// The id of the unit that an object's own labels and annotations name.
@@ -241,14 +250,14 @@ impl Belonging<'_> {
     fn units_of_storage(&self, object: &Object) -> Vec<Arc<str>> {
         let of_claim = |claim: &Uid| {
             let users = self.graph.to(claim).filter(|edge| edge.kind == EdgeKind::Mounts);
-            let users = users.filter_map(|edge| self.index.get(&edge.from));
+            let users = users.filter_map(|edge| self.index.get(edge.from));
             users.filter_map(|user| Some(self.unit_of(user, DEPTH)?.0)).collect::<Vec<_>>()
         };
         if matches!(object.facts, Facts::Claim(_)) {
             return of_claim(&object.uid);
         }
         let claims = self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
-        let claims = claims.filter_map(|edge| self.index.get(&edge.from));
+        let claims = claims.filter_map(|edge| self.index.get(edge.from));
         let nobodys = claims.filter(|claim| self.unit_of(claim, DEPTH).is_none());
         nobodys.flat_map(|claim| of_claim(&claim.uid)).collect()
     }
@@ -276,7 +285,7 @@ impl Belonging<'_> {
             .graph
             .from(&object.uid)
             .filter(|edge| edge.kind == EdgeKind::Scales)
-            .map(|edge| &edge.to);
+            .map(|edge| edge.to);
         holders(&object.uid, self.graph)
             .chain(scaled)
             .filter_map(|uid| self.index.get(uid))
@@ -288,7 +297,7 @@ impl Belonging<'_> {
         let (namespace, name) = recorded_release(record)?;
         let newest = *self.index.records_of(namespace, name).first()?;
         let installed = self.graph.to(&newest.uid).filter(|edge| edge.kind == EdgeKind::Declares);
-        let installed = installed.filter_map(|edge| self.index.get(&edge.from));
+        let installed = installed.filter_map(|edge| self.index.get(edge.from));
         let mut units = installed.map(|object| Some(self.unit_of(object, depth)?.0));
         let first = units.next()??;
         units.all(|unit| unit.as_ref() == Some(&first)).then_some((first, Standing::Member))
@@ -311,7 +320,7 @@ impl Belonging<'_> {
         let mut units =
             self.graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Mounts).map(|edge| {
                 self.index
-                    .get(&edge.from)
+                    .get(edge.from)
                     .and_then(|user| self.unit_of(user, depth))
                     .map(|(unit, _)| unit)
             });

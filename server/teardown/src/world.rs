@@ -1,6 +1,7 @@
 //! Builds the records of each topic from the state at one moment.
 
 mod diagnosis_card;
+mod memberships;
 mod run_cards;
 mod unit_cards;
 
@@ -8,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
+pub(crate) use self::memberships::KeptMemberships;
 pub use self::{
     diagnosis_card::diagnosis_card,
+    memberships::Memberships,
     unit_cards::{Stale, UnitCards},
 };
 use crate::{
@@ -23,7 +26,7 @@ use crate::{
         Record, State, UnitCard,
     },
     object::{Facts, Object, Reclaim, Uid},
-    plan::{self, Choices, Kept, KeptReason, Plan, PlanError, Step, StepId},
+    plan::{Kept, KeptReason, Plan, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     remedy::{Attempt, switched_off},
     run::Run,
@@ -82,6 +85,13 @@ impl World<'_> {
     /// One unit with its graph and its runs. If the unit is gone, its runs remain; `None` if no such unit was ever
     /// known.
     pub fn unit(&self, id: &UnitId) -> Option<Vec<Record>> {
+        let unit = self.units.get(id);
+        let memberships = unit.map(|it| Memberships::of(self.index, self.graph, it, self.now));
+        self.unit_with(id, &memberships.unwrap_or_default())
+    }
+
+    /// The same, with the relations of its members, which were kept since the last time.
+    pub fn unit_with(&self, id: &UnitId, memberships: &Memberships) -> Option<Vec<Record>> {
         let mut records = self.frame();
         let runs = self.runs.iter().filter(|run| run.plan.unit == *id);
         let runs = runs.map(|run| Record::Run(self.run_card(run)));
@@ -91,8 +101,6 @@ impl World<'_> {
             return (records.len() > frame).then_some(records);
         };
         records.extend(runs);
-        let plan = plan::plan(self.index, self.graph, unit, &Choices::default(), self.now);
-        let memberships = Memberships::of(&plan, unit, self.index);
         let run = self.open_run(id);
         let steps = run
             .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
@@ -114,14 +122,14 @@ impl World<'_> {
         }
         let drawn: BTreeSet<&Uid> = unit.members.iter().chain(&around).collect();
         let edges = drawn.iter().flat_map(|uid| self.graph.from(uid));
-        let both = edges.filter(|edge| drawn.contains(&edge.to));
+        let both = edges.filter(|edge| drawn.contains(edge.to));
         records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
-        records.push(Record::Unit(self.unit_card(unit)));
+        records.push(Record::Unit(self.unit_card(unit, memberships.shared)));
         records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
     }
 
-    /// One run with its steps, its graph and the end of its event log.
+    /// One run with its steps, its objects, and the end of its event log, without the [`edges_of_plan`].
     pub fn run(&self, run: &Run) -> Vec<Record> {
         let mut records = self.frame();
         records.push(Record::Run(self.run_card(run)));
@@ -145,29 +153,13 @@ impl World<'_> {
                 None => shown.card_of_missing_object(kept),
             }));
         }
-        // The plan's own edges remain when their objects are gone; edges to kept objects come from the cluster.
-        for step in &run.plan.steps {
-            for blocker in &step.after {
-                let Some(first) = run.plan.step(blocker.step) else { continue };
-                records.extend(blocker.edges.iter().map(|edge| {
-                    let (from, to) = if edge.on_first { (first, step) } else { (step, first) };
-                    Record::Edge(EdgeCard {
-                        from: from.uid.clone(),
-                        to: to.uid.clone(),
-                        kind: edge.kind,
-                        strength: edge.strength,
-                        reason: edge.reason.clone(),
-                    })
-                }));
-            }
-        }
         let kept = run.plan.kept.iter().chain(&run.plan.left_to_cluster);
         let kept: BTreeSet<&Uid> = kept.map(|kept| &kept.uid).collect();
         for uid in &kept {
             // An edge between two kept objects is drawn from its source alone.
-            let to = self.graph.to(uid).filter(|edge| !kept.contains(&edge.from));
+            let to = self.graph.to(uid).filter(|edge| !kept.contains(edge.from));
             let edges = self.graph.from(uid).chain(to);
-            let both = edges.filter(|edge| drawn.contains(&edge.from) && drawn.contains(&edge.to));
+            let both = edges.filter(|edge| drawn.contains(edge.from) && drawn.contains(edge.to));
             records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
         }
         records.extend(self.diagnoses_of(|uid| shown.step(uid).is_some()));
@@ -216,7 +208,7 @@ impl World<'_> {
         first.or_else(|| open.next()).copied()
     }
 
-    fn unit_card(&self, unit: &Unit) -> UnitCard {
+    fn unit_card(&self, unit: &Unit, shared: usize) -> UnitCard {
         let run = self.open_run(&unit.id);
         let steps = run
             .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
@@ -227,14 +219,14 @@ impl World<'_> {
         for object in members() {
             *counts.entry(shown.state(object).0).or_default() += 1;
         }
-        let namespaces: BTreeSet<String> =
-            members().filter_map(|object| object.namespace.as_deref()).map(str::to_owned).collect();
+        let namespaces: BTreeSet<&str> =
+            members().filter_map(|object| object.namespace.as_deref()).collect();
         UnitCard {
             id: unit.id.clone(),
             origin: unit.origin,
-            namespaces: namespaces.into_iter().collect(),
+            namespaces: namespaces.into_iter().map(str::to_owned).collect(),
             counts,
-            shared: plan::shared(self.index, self.graph, unit, self.now),
+            shared,
             newest: members().filter_map(|object| object.created).max().map(Timestamp::from),
             run: run.map(|run| run.id.clone()),
             same_as: self.same_as(unit),
@@ -263,7 +255,7 @@ impl World<'_> {
     fn outside(&self, unit: &Unit) -> BTreeSet<Uid> {
         let mut found: BTreeMap<(bool, &Uid), ()> = BTreeMap::new();
         for edge in unit.members.iter().flat_map(|uid| self.graph.around(uid)) {
-            let other = if unit.members.contains(&edge.from) { &edge.to } else { &edge.from };
+            let other = if unit.members.contains(edge.from) { edge.to } else { edge.from };
             let drawn = self.index.get(other).is_some_and(|object| !object.is_made_by_cluster());
             if drawn && !unit.members.contains(other) {
                 found.insert((edge.kind == EdgeKind::Contains, other), ());
@@ -318,35 +310,35 @@ impl World<'_> {
     }
 }
 
-fn edge_card(edge: &Edge) -> EdgeCard {
+/// The edges between the steps of a plan. They never change: they remain when their objects are gone. The edges to kept objects
+/// come from the cluster.
+pub fn edges_of_plan(plan: &Plan) -> Vec<Record> {
+    let mut records = Vec::new();
+    for step in &plan.steps {
+        for blocker in &step.after {
+            let Some(first) = plan.step(blocker.step) else { continue };
+            records.extend(blocker.edges.iter().map(|edge| {
+                let (from, to) = if edge.on_first { (first, step) } else { (step, first) };
+                Record::Edge(EdgeCard {
+                    from: from.uid.clone(),
+                    to: to.uid.clone(),
+                    kind: edge.kind,
+                    strength: edge.strength,
+                    reason: edge.reason.clone(),
+                })
+            }));
+        }
+    }
+    records
+}
+
+fn edge_card(edge: Edge<'_>) -> EdgeCard {
     EdgeCard {
         from: edge.from.clone(),
         to: edge.to.clone(),
         kind: edge.kind,
         strength: edge.strength,
         reason: edge.reason.clone(),
-    }
-}
-
-/// The objects that a plan would keep, and the waves of those it would delete.
-struct Memberships {
-    kept: BTreeMap<Uid, KeptReason>,
-    waves: HashMap<Uid, u32>,
-}
-
-impl Memberships {
-    fn of(plan: &Result<Plan, PlanError>, unit: &Unit, index: &Index) -> Self {
-        let Ok(plan) = plan else { return Self { kept: BTreeMap::new(), waves: HashMap::new() } };
-        let mut kept: BTreeMap<Uid, KeptReason> =
-            plan.kept.iter().map(|kept| (kept.uid.clone(), kept.reason.clone())).collect();
-        let made = unit
-            .members
-            .iter()
-            .filter_map(|uid| index.get(uid))
-            .filter(|object| object.is_made_by_cluster());
-        kept.extend(made.map(|object| (object.uid.clone(), KeptReason::MadeByCluster)));
-        let waves = plan.steps.iter().map(|step| (step.uid.clone(), step.wave)).collect();
-        Self { kept, waves }
     }
 }
 

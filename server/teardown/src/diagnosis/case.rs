@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
     ) -> impl Iterator<Item = &'a Arc<Object>> {
         let index = self.index;
         let edges = self.graph.to(&object.uid).filter(move |edge| edge.kind == kind);
-        edges.filter_map(move |edge| index.get(&edge.from))
+        edges.filter_map(move |edge| index.get(edge.from))
     }
 
     /// The Node of this name.
@@ -150,7 +150,7 @@ impl<'a> Case<'a> {
     fn sources_selected(&self, service: &Object) -> impl Iterator<Item = &'a Arc<Object>> {
         let index = self.index;
         let edges = self.graph.from(&service.uid).filter(|edge| edge.kind == EdgeKind::Selects);
-        let selected = edges.filter_map(move |edge| index.get(&edge.to));
+        let selected = edges.filter_map(move |edge| index.get(edge.to));
         selected.filter(|object| matches!(object.facts, Facts::Pod(_)))
     }
 

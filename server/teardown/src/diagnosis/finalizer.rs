@@ -152,7 +152,7 @@ fn programs<'a>(
         if &*edge.reason.value != finalizer {
             continue;
         }
-        let Some(program) = case.index.get(&edge.to) else { continue };
+        let Some(program) = case.index.get(edge.to) else { continue };
         match edge.strength {
             Strength::Hard => attributed.push(program),
             // A program that is being deleted itself clears nothing for long.
@@ -218,7 +218,7 @@ fn departed<'a>(
         .graph
         .from(&object.uid)
         .filter(|edge| edge.kind == EdgeKind::Defines)
-        .find_map(|edge| case.index.get(&edge.to));
+        .find_map(|edge| case.index.get(edge.to));
     let unit = |of: &Object| of.labels.get(PART_OF).cloned();
     let units: Vec<Arc<str>> =
         definition.and_then(|it| unit(it)).into_iter().chain(unit(object)).collect();

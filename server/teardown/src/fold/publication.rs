@@ -7,17 +7,24 @@ use crate::message::{Key, Message, Record, Revision};
 /// The records of a topic at a revision, in the order in which the world builds them.
 ///
 /// Most publications differ from the one before in a few records and hardly ever in their order. So two of them are compared
-/// side by side, and only the part between their common beginning and their common end by key.
+/// side by side, and only the part between their common beginning and their common end by key. Records that never change are
+/// kept apart.
 #[derive(Clone, Debug)]
 pub struct Publication {
     revision: Revision,
     records: Vec<Record>,
+    lasting: Vec<Record>,
 }
 
 impl Publication {
     /// A publication without records.
     pub fn new(revision: Revision) -> Self {
-        Self { revision, records: Vec::new() }
+        Self::with_lasting(revision, Vec::new())
+    }
+
+    /// A publication of records that never change. No other record may have the key of one of them.
+    pub fn with_lasting(revision: Revision, lasting: Vec<Record>) -> Self {
+        Self { revision, records: Vec::new(), lasting }
     }
 
     /// Its revision.
@@ -27,10 +34,11 @@ impl Publication {
 
     /// A message with all records, for a reader who has none.
     pub fn snapshot(&self) -> Message {
-        Message::Snapshot { revision: self.revision, records: self.records.clone() }
+        let records = self.records.iter().chain(&self.lasting).cloned().collect();
+        Message::Snapshot { revision: self.revision, records }
     }
 
-    /// Replaces the records and returns the changes; `None` if nothing changed, and then the revision stays.
+    /// Replaces the records that may change and returns the changes; `None` if nothing changed, and then the revision stays.
     pub fn advance(&mut self, records: Vec<Record>) -> Option<Message> {
         let (put, remove) = changes(&self.records, &records);
         self.records = records;

@@ -42,6 +42,19 @@ fn delta_contains_only_the_last_state_of_changed_records() {
     );
 }
 
+#[test]
+fn records_that_never_change_are_in_snapshots_and_in_no_delta() {
+    let start = Revision { boot: 7, count: 0 };
+    let mut server = Publication::with_lasting(start, now(&[(9, "z")]));
+    let delta = server.advance(now(&[(1, "a")])).unwrap();
+    let Message::Delta { put, remove, .. } = &delta else { panic!("{delta:?}") };
+    assert_eq!((put, remove), (&now(&[(1, "a")]), &vec![]));
+    let mut reader = reader_of(&server);
+    assert_eq!(reader.records().keys().collect::<Vec<_>>(), [&Key::Event(1), &Key::Event(9)]);
+    reader.apply(server.advance(vec![]).unwrap()).unwrap();
+    assert_eq!(reader.records().keys().collect::<Vec<_>>(), [&Key::Event(9)]);
+}
+
 /// Two edges of a plan may have one key.
 #[test]
 fn key_that_is_there_twice_is_removed_only_with_its_last_record() {

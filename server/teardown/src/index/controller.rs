@@ -19,7 +19,7 @@ impl Index {
         now: Timestamp,
     ) -> Option<&'a OwnerRef> {
         let owner = object.controller()?;
-        if self.objects.contains(&owner.uid) || self.tombstones.contains_key(&owner.uid) {
+        if self.get(&owner.uid).is_some() || self.tombstones.contains_key(&owner.uid) {
             return None;
         }
         let is_new = || {

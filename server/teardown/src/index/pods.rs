@@ -1,6 +1,6 @@
 //! Finds Pods, and the workloads they belong to.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use super::{Index, Visibility};
 use crate::{
@@ -103,33 +103,30 @@ impl Index {
     }
 
     /// Whether the chain of owners that begins at `from` reaches `ancestor`. Tombstones are part of the chain.
-    pub fn descends(&self, from: &Uid, ancestor: &Uid) -> bool {
-        let mut is_there = false;
-        self.climb(from, |uid| {
-            is_there = uid == ancestor;
-            !is_there
-        });
-        is_there
-    }
-
-    /// Walks up the chain of owners, beginning with `from`, for as long as `goes_on` returns true.
-    fn climb(&self, from: &Uid, mut goes_on: impl FnMut(&Uid) -> bool) {
-        let mut open = vec![from.clone()];
-        let mut seen = HashSet::new();
-        while let Some(uid) = open.pop() {
-            if !seen.insert(uid.clone()) {
-                continue;
+    pub fn descends<'a>(&'a self, from: &'a Uid, ancestor: &Uid) -> bool {
+        // Chains are short, and this is asked for many Pods.
+        let mut chain = vec![from];
+        let mut next = 0;
+        while let Some(uid) = chain.get(next).copied() {
+            if uid == ancestor {
+                return true;
             }
-            if !goes_on(&uid) {
-                return;
-            }
-            match (self.get(&uid), self.tombstones.get(&uid)) {
-                (Some(object), _) => {
-                    open.extend(object.owners.iter().map(|owner| owner.uid.clone()))
+            next += 1;
+            for owner in self.owners_of(uid) {
+                if !chain.contains(&owner) {
+                    chain.push(owner);
                 }
-                (None, Some(tombstone)) => open.extend(tombstone.owners.iter().cloned()),
-                (None, None) => {}
             }
         }
+        false
+    }
+
+    /// The owners of an object, or those that it had.
+    fn owners_of<'a>(&'a self, uid: &Uid) -> impl Iterator<Item = &'a Uid> + use<'a> {
+        let object = self.get(uid);
+        let tombstone = if object.is_none() { self.tombstones.get(uid) } else { None };
+        let now = object.into_iter().flat_map(|object| object.owners.iter());
+        let before = tombstone.into_iter().flat_map(|tombstone| &tombstone.owners);
+        now.map(|owner| &owner.uid).chain(before)
     }
 }

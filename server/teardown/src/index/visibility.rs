@@ -72,14 +72,24 @@ impl Index {
     /// Whether the object with that UID and kind exists. `namespace` is the namespace it is or was in, because absence
     /// is only proven where the kind is visible.
     pub fn presence(&self, kind: &Kind, namespace: Option<&str>, uid: &Uid) -> Presence<'_> {
-        if let Some(object) = self.get(uid).filter(|_| !self.hides) {
+        self.presence_of(self.get(uid), kind, namespace)
+    }
+
+    /// The same for an object that was looked up already.
+    pub(crate) fn presence_of<'a>(
+        &'a self,
+        found: Option<&'a Arc<Object>>,
+        kind: &Kind,
+        namespace: Option<&str>,
+    ) -> Presence<'a> {
+        if let Some(object) = found.filter(|_| !self.hides) {
             return Presence::Present(object);
         }
         let resource = kind.resource();
         if let Some(hidden) = self.hidden.get(&group_version(kind)) {
             return Presence::Unknown(hidden_reason(&resource, None, &hidden.message));
         }
-        match (self.visibility(&resource, namespace), self.get(uid)) {
+        match (self.visibility(&resource, namespace), found) {
             (Visibility::Hidden(why), _) => Presence::Unknown(why),
             (_, Some(object)) => Presence::Present(object),
             (Visibility::Visible, None) => Presence::Gone,

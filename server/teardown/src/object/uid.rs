@@ -1,6 +1,11 @@
 //! `metadata.uid`.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::{Uuid, fmt::Hyphenated};
@@ -9,12 +14,12 @@ use uuid::{Uuid, fmt::Hyphenated};
 ///
 /// Kubernetes creates UIDs as UUIDs but only promises a string, so both forms are supported, and each is written back
 /// unchanged.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uid(Form);
 
 /// A text that is not a UUID in its usual form must not become [`Form::Uuid`], because two equal UIDs must be equal as
 /// texts.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Uuid(Uuid),
     Text(Arc<str>),
@@ -31,6 +36,16 @@ impl Uid {
             }
             _ => Form::Text(text.into()),
         })
+    }
+}
+
+impl Hash for Uid {
+    /// A derived hash of a UUID would be of twice as many bytes, and every look at an object hashes a UID.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Form::Uuid(uuid) => state.write_u128(uuid.as_u128()),
+            Form::Text(text) => text.hash(state),
+        }
     }
 }
 

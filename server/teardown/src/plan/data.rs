@@ -63,7 +63,7 @@ pub(super) fn fates(
     let members = || unit.members.iter().filter_map(|uid| index.get(uid));
     let claim_of = |volume: &Object| {
         let edge = graph.to(&volume.uid).find(|edge| edge.kind == EdgeKind::Binds)?;
-        index.get(&edge.from)
+        index.get(edge.from)
     };
     let own = members().filter_map(|object| {
         let Facts::Volume(volume) = &object.facts else { return None };
@@ -93,8 +93,7 @@ pub(super) fn fates(
     // A content that goes with its snapshot is counted there.
     let own_snapshot = |content: &Object| {
         let bound = graph.to(&content.uid).find(|edge| edge.kind == EdgeKind::Binds);
-        bound
-            .is_some_and(|edge| unit.members.contains(&edge.from) && !kept.contains_key(&edge.from))
+        bound.is_some_and(|edge| unit.members.contains(edge.from) && !kept.contains_key(edge.from))
     };
     let snapshots =
         going().filter(|it| !own_snapshot(it)).filter_map(|object| snapshot_fate(object, index));

@@ -12,11 +12,11 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Object, Uid},
-    relation::{DeletionPhase, Edge, EdgeKind, Precedence, Strength, guarding_rule},
+    relation::{DeletionPhase, Edge, EdgeKind, FoundEdge, Precedence, Strength, guarding_rule},
 };
 
 /// The edges from guarded objects to the webhook configurations among these objects.
-pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Vec<Edge> {
+pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Vec<FoundEdge> {
     let mut edges = Vec::new();
     let objects = || going.iter().filter_map(|uid| index.get(uid));
     for configuration in objects().filter(|it| matches!(it.facts, Facts::Webhooks(_))) {
@@ -24,7 +24,7 @@ pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Ve
         let guarded = objects().filter(|it| !after.contains(&it.uid));
         edges.extend(guarded.filter_map(|object| {
             let reason = guarding_rule(configuration, object, index)?;
-            Some(Edge {
+            Some(FoundEdge {
                 from: object.uid.clone(),
                 to: configuration.uid.clone(),
                 kind: EdgeKind::Guards,
@@ -48,7 +48,7 @@ fn goes_after<'a>(
     let mut open = vec![&configuration.uid];
     while let Some(uid) = open.pop() {
         let holds =
-            |edge: &&Edge| edge.strength != Strength::Hint && edge.kind != EdgeKind::Declares;
+            |edge: &Edge<'_>| edge.strength != Strength::Hint && edge.kind != EdgeKind::Declares;
         let edges = graph.around(uid).filter(holds);
         for (first, then, _) in edges.filter_map(Edge::ordered) {
             if first == uid && going.contains(then) && after.insert(then) {

@@ -253,7 +253,7 @@ fn is_in_scope(object: &Object, index: &Index, graph: &Graph, choices: &Choices)
         (None, Facts::Namespace(_)) => choices.covers(&object.name),
         (None, Facts::Volume(_) | Facts::SnapshotContent(_)) => {
             let mut claims = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
-            let namespace = claims.find_map(|edge| index.get(&edge.from)?.namespace.clone());
+            let namespace = claims.find_map(|edge| index.get(edge.from)?.namespace.clone());
             namespace.map_or(choices.covers_everything(), |namespace| choices.covers(&namespace))
         }
         (None, _) => choices.covers_everything(),
@@ -346,7 +346,7 @@ fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<Kep
 fn goes_with_its_snapshot(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
     let Facts::SnapshotContent(content) = &object.facts else { return None };
     let mut snapshots = graph.to(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
-    let is_in_unit = snapshots.any(|edge| unit.members.contains(&edge.from));
+    let is_in_unit = snapshots.any(|edge| unit.members.contains(edge.from));
     (content.deletes && is_in_unit).then_some(KeptReason::MadeByCluster)
 }
 
@@ -366,7 +366,7 @@ fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool
     let mut given = graph
         .to(&object.uid)
         .filter(|edge| edge.kind == EdgeKind::RunsAs)
-        .filter_map(|edge| index.get(&edge.from))
+        .filter_map(|edge| index.get(edge.from))
         .filter(|giver| matches!(giver.facts, Facts::Binding(_)))
         .peekable();
     object.kind.is("rbac.authorization.k8s.io", "Role")
@@ -408,7 +408,7 @@ pub(super) fn suspended<'a>(
     going: &BTreeSet<&Uid>,
 ) -> Vec<&'a Object> {
     let declares_what_stays = |uid: &Uid| {
-        graph.to(uid).any(|edge| edge.kind == EdgeKind::Declares && kept.contains_key(&edge.from))
+        graph.to(uid).any(|edge| edge.kind == EdgeKind::Declares && kept.contains_key(edge.from))
     };
     // Of several reasons the one of an object outside the unit is recorded, so that here nobody else needs the parent.
     let parents = kept.iter().filter(|(uid, reason)| {
@@ -420,8 +420,8 @@ pub(super) fn suspended<'a>(
     loop {
         let reverts = |parent: &Object| {
             graph.to(&parent.uid).any(|edge| {
-                let is_suspended = suspended.iter().any(|it| it.uid == edge.from);
-                edge.kind == EdgeKind::Declares && (is_suspended || going.contains(&edge.from))
+                let is_suspended = suspended.iter().any(|it| it.uid == *edge.from);
+                edge.kind == EdgeKind::Declares && (is_suspended || going.contains(edge.from))
             })
         };
         let (found, rest): (Vec<&Object>, Vec<&Object>) =
@@ -487,7 +487,7 @@ fn bind_volumes_whose_claims_stay(
     for volume in volumes {
         let stays = |claim: &Uid| kept.contains_key(claim) || !unit.members.contains(claim);
         let is_bound =
-            graph.to(&volume).any(|edge| edge.kind == EdgeKind::Binds && stays(&edge.from));
+            graph.to(&volume).any(|edge| edge.kind == EdgeKind::Binds && stays(edge.from));
         let needed = is_bound.then(|| users(&volume, index, graph, unit, kept)).flatten();
         if let Some(needed) = needed {
             kept.insert(volume, needed);
@@ -504,7 +504,7 @@ fn users(
     unit: &Unit,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid, edge: &Edge| match kept.get(first).map(KeptReason::disposition) {
+    let staying = |first: &Uid, edge: Edge<'_>| match kept.get(first).map(KeptReason::disposition) {
         // Access to a namespace must not keep the namespace.
         Some(disposition) if disposition.is_going() => false,
         // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.

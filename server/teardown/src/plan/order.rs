@@ -19,7 +19,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{ObjectRef, Uid},
-    relation::{Edge, EdgeKind, Reason, Strength},
+    relation::{Edge, EdgeKind, FoundEdge, Reason, Strength},
 };
 
 /// An edge whose order a plan does not keep, because it would close a cycle of harder edges.
@@ -39,9 +39,9 @@ pub struct GivenUp {
 pub(super) struct Ordered<'a> {
     graph: &'a Graph,
     /// Edges that only this plan has.
-    guards: &'a [Edge],
+    guards: &'a [FoundEdge],
     /// The same by the objects at both ends.
-    guards_of: HashMap<&'a Uid, Vec<&'a Edge>>,
+    guards_of: HashMap<&'a Uid, Vec<Edge<'a>>>,
     pub(super) sequence: Vec<&'a Uid>,
     pub(super) waves: HashMap<&'a Uid, u32>,
     /// The pairs, first and then, whose edges were given up.
@@ -49,22 +49,22 @@ pub(super) struct Ordered<'a> {
 }
 
 /// The strongest edge between two objects in one direction.
-type Pairs<'a> = BTreeMap<(&'a Uid, &'a Uid), &'a Edge>;
+type Pairs<'a> = BTreeMap<(&'a Uid, &'a Uid), Edge<'a>>;
 
 impl<'a> Ordered<'a> {
     pub(super) fn of(
         index: &Index,
         graph: &'a Graph,
-        guards: &'a [Edge],
+        guards: &'a [FoundEdge],
         going: &BTreeSet<&'a Uid>,
     ) -> Result<Self, PlanError> {
         let mut pairs: Pairs<'a> = BTreeMap::new();
         let own = going.iter().flat_map(|uid| graph.from(uid));
-        for edge in own.chain(guards) {
+        for edge in own.chain(guards.iter().map(FoundEdge::edge)) {
             let Some((first, then, _)) = edge.ordered() else { continue };
             if going.contains(first) && going.contains(then) {
                 let strongest = pairs.entry((first, then)).or_insert(edge);
-                if rank(edge) < rank(strongest) {
+                if rank(&edge) < rank(strongest) {
                     *strongest = edge;
                 }
             }
@@ -79,10 +79,10 @@ impl<'a> Ordered<'a> {
         sequence.sort_by_cached_key(|uid| {
             (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone())
         });
-        let mut guards_of: HashMap<&Uid, Vec<&Edge>> = HashMap::new();
-        for edge in guards {
-            guards_of.entry(&edge.from).or_default().push(edge);
-            guards_of.entry(&edge.to).or_default().push(edge);
+        let mut guards_of: HashMap<&Uid, Vec<Edge<'a>>> = HashMap::new();
+        for edge in guards.iter().map(FoundEdge::edge) {
+            guards_of.entry(edge.from).or_default().push(edge);
+            guards_of.entry(edge.to).or_default().push(edge);
         }
         Ok(Self { graph, guards, guards_of, sequence, waves, broken })
     }
@@ -93,7 +93,7 @@ impl<'a> Ordered<'a> {
     }
 
     /// All edges of an object, with those that only this plan has.
-    pub(super) fn around(&self, uid: &Uid) -> impl Iterator<Item = &'a Edge> {
+    pub(super) fn around(&self, uid: &Uid) -> impl Iterator<Item = Edge<'a>> {
         self.graph.around(uid).chain(self.guards_of.get(uid).into_iter().flatten().copied())
     }
 
@@ -101,7 +101,7 @@ impl<'a> Ordered<'a> {
     pub(super) fn given_up(&self, index: &Index) -> Vec<GivenUp> {
         let named = |uid: &Uid| index.get(uid).map(|object| object.reference());
         let own = self.waves.keys().flat_map(|uid| self.graph.from(uid));
-        let edges = own.chain(self.guards).filter_map(|edge| {
+        let edges = own.chain(self.guards.iter().map(FoundEdge::edge)).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             if edge.strength == Strength::Hint || self.keeps(first, then) {
                 return None;
@@ -116,7 +116,7 @@ impl<'a> Ordered<'a> {
 }
 
 /// The place of an edge among those that compete: the smaller is kept first.
-fn rank(edge: &Edge) -> (std::cmp::Reverse<Strength>, bool, EdgeKind) {
+fn rank(edge: &Edge<'_>) -> (std::cmp::Reverse<Strength>, bool, EdgeKind) {
     (std::cmp::Reverse(edge.strength), edge.kind == EdgeKind::Finishes, edge.kind)
 }
 
@@ -139,13 +139,12 @@ fn broken<'a>(pairs: &Pairs<'a>, index: &Index) -> BTreeSet<(&'a Uid, &'a Uid)> 
         .enumerate()
         .flat_map(|(number, component)| component.into_iter().map(move |node| (node, number)))
         .collect();
-    let mut weak: Vec<(&(&Uid, &Uid), &Edge)> = pairs
+    let mut weak: Vec<(&(&Uid, &Uid), &Edge<'_>)> = pairs
         .iter()
         .filter(|((first, then), edge)| {
             edge.strength != Strength::Hard
                 && components[&numbers[first]] == components[&numbers[then]]
         })
-        .map(|(pair, edge)| (pair, *edge))
         .collect();
     let named = |uid: &Uid| index.get(uid).map(|object| object.reference());
     weak.sort_by_cached_key(|((first, then), edge)| (rank(edge), named(first), named(then)));

@@ -79,7 +79,7 @@ pub(super) fn budgets(subject: &Subject<'_>, notes: &mut Notes) {
     for (object, _) in subject.running_pods() {
         let selecting = subject.case.graph.to(&object.uid);
         for edge in selecting.filter(|edge| edge.kind == EdgeKind::Selects) {
-            if let Some(budget) = subject.index().get(&edge.from)
+            if let Some(budget) = subject.index().get(edge.from)
                 && matches!(budget.facts, Facts::Disruption(_))
             {
                 found.insert(budget.reference());

@@ -73,7 +73,7 @@ impl<'a> Case<'a> {
     ) -> impl Iterator<Item = &'a Arc<Object>> {
         let index = self.index;
         let edges = self.graph.to(&object.uid).filter(move |edge| edge.kind == kind);
-        edges.filter_map(move |edge| index.get(&edge.from))
+        edges.filter_map(move |edge| index.get(edge.from))
     }
 
     /// The first of these resources that cannot be seen in the whole cluster.

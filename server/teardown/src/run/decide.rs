@@ -323,8 +323,9 @@ impl Run {
     }
 
     fn reconcile_step(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
+        let found = context.index.get(&step.uid);
         // A name belongs to one object, so that nothing else has it while this object is there.
-        let again = match context.index.get(&step.uid) {
+        let again = match found {
             Some(_) => None,
             // A parent that stays need not go, so that it cannot come back.
             None if step.action == StepAction::Suspend => None,
@@ -351,7 +352,7 @@ impl Run {
             None if progress.is_gone() => return,
             None => {}
         }
-        match context.index.presence(&step.kind, step.object.namespace.as_deref(), &step.uid) {
+        match context.index.presence_of(found, &step.kind, step.object.namespace.as_deref()) {
             Presence::Gone => {
                 let proof = context.index.proof_of(&step.uid);
                 context.decision.events.push(gone(step, proof, context.index));

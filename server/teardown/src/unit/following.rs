@@ -11,11 +11,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{Belonging, Standing, Unit, UnitId, UnitOrigin, identity, is_namespace, names_a_unit};
+use super::{Belonging, Standing, Unit, UnitId, is_namespace, names_a_unit};
 use crate::{
     declaration::recorded_release,
     graph::Graph,
     index::{Changes, Index},
+    interner::Shared,
     object::{Object, Uid},
     relation::EdgeKind,
 };
@@ -24,14 +25,16 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Units {
     by_id: BTreeMap<UnitId, Unit>,
-    known: HashMap<Uid, Known>,
+    known: HashMap<Uid, Arc<Known>>,
+    /// Most objects of a unit are known with equal values.
+    shared: Shared<Known>,
     /// The number of objects that name a unit, by namespace.
     named_in: HashMap<Arc<str>, usize>,
     namespaces: HashMap<Uid, Arc<str>>,
 }
 
 /// An object as it was when it was asked last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Known {
     places: Box<[(UnitId, Standing)]>,
     /// The namespace for which it names a unit.
@@ -51,8 +54,17 @@ impl Units {
         for object in index.objects() {
             units.note(&object.uid, Some(object));
         }
-        let all = index.objects().map(|object| object.uid.clone()).collect();
-        units.ask_again(&all, index, graph);
+        let mut members: BTreeMap<UnitId, Vec<(Uid, Standing)>> = BTreeMap::new();
+        for object in index.objects() {
+            let places = units.places(object, index, graph);
+            for (id, standing) in &places {
+                members.entry(id.clone()).or_default().push((object.uid.clone(), *standing));
+            }
+            let names = units.known.get(&object.uid).and_then(|known| known.names.clone());
+            units.know(&object.uid, Known { places, names });
+        }
+        // A set that is made of everything at once is packed closer.
+        units.by_id = members.into_iter().map(|(id, it)| (id.clone(), Unit::of(id, it))).collect();
         units
     }
 
@@ -112,13 +124,12 @@ impl Units {
         }
         let named = object.filter(|object| names_a_unit(object));
         let names = named.and_then(|object| object.namespace.clone());
-        let before = match object {
-            Some(_) => {
-                let known = self.known.entry(uid.clone()).or_default();
-                std::mem::replace(&mut known.names, names.clone())
-            }
-            None => self.known.get_mut(uid).and_then(|known| known.names.take()),
-        };
+        let known = self.known.get(uid).cloned();
+        let before = known.as_ref().and_then(|known| known.names.clone());
+        if object.is_some() && (known.is_none() || before != names) {
+            let places = known.map(|known| known.places.clone()).unwrap_or_default();
+            self.know(uid, Known { places, names: names.clone() });
+        }
         if before == names {
             return changed;
         }
@@ -148,18 +159,14 @@ impl Units {
     ) -> BTreeSet<UnitId> {
         let mut changed = BTreeSet::new();
         for uid in again {
-            let places = match index.get(uid) {
-                Some(object) => Belonging { index, graph, named_in: &self.named_in }.places(object),
-                None => BTreeSet::new(),
-            };
-            let places: Box<[(UnitId, Standing)]> = places.into_iter().collect();
-            let before = self.known.get(uid).map(|known| &known.places);
-            if before.is_some_and(|before| *before == places) && !places.is_empty() {
+            let object = index.get(uid);
+            let places = object.map(|object| self.places(object, index, graph)).unwrap_or_default();
+            let known = self.known.get(uid).cloned().unwrap_or_default();
+            if known.places == places && !places.is_empty() {
                 continue;
             }
-            let ids = before.into_iter().flatten().chain(&places).map(|(id, _)| id.clone());
-            changed.extend(ids);
-            for (id, _) in before.into_iter().flatten() {
+            changed.extend(known.places.iter().chain(&places).map(|(id, _)| id.clone()));
+            for (id, _) in &known.places {
                 if let Some(unit) = self.by_id.get_mut(id) {
                     unit.remove(uid);
                     if unit.members.is_empty() {
@@ -171,29 +178,36 @@ impl Units {
                 let unit = match self.by_id.get_mut(id) {
                     Some(unit) => unit,
                     None => {
-                        let origin = match id.namespace() {
-                            Some(_) => UnitOrigin::Namespace,
-                            None => identity::origin_of(id.as_str()),
-                        };
-                        self.by_id.entry(id.clone()).or_insert(Unit::new(id.clone(), origin))
+                        self.by_id.entry(id.clone()).or_insert(Unit::of(id.clone(), Vec::new()))
                     }
                 };
                 unit.add(uid, *standing);
             }
-            if index.get(uid).is_none() {
-                self.known.remove(uid);
-            } else if let Some(known) = self.known.get_mut(uid) {
-                known.places = places;
+            match object {
+                Some(_) => self.know(uid, Known { places, names: known.names.clone() }),
+                None => {
+                    self.known.remove(uid);
+                }
             }
         }
         changed
+    }
+
+    fn places(&self, object: &Object, index: &Index, graph: &Graph) -> Box<[(UnitId, Standing)]> {
+        let belonging = Belonging { index, graph, named_in: &self.named_in };
+        belonging.places(object).into_iter().collect()
+    }
+
+    fn know(&mut self, uid: &Uid, known: Known) {
+        let known = self.shared.share(&Arc::new(known));
+        self.known.insert(uid.clone(), known);
     }
 }
 
 /// The records of the Helm release that installed an object, or that an object is a record of.
 fn records_around(uid: &Uid, index: &Index, graph: &Graph) -> Vec<Uid> {
     let declares = graph.from(uid).filter(|edge| edge.kind == EdgeKind::Declares);
-    let named = declares.map(|edge| &edge.to).chain([uid]).filter_map(|uid| index.get(uid));
+    let named = declares.map(|edge| edge.to).chain([uid]).filter_map(|uid| index.get(uid));
     let releases = named.filter_map(|object| recorded_release(object));
     releases
         .flat_map(|(namespace, name)| index.records_of(namespace, name))

@@ -71,7 +71,7 @@ fn hash_ways(index: &Index, graph: &Graph, diagnosis: &Diagnosis, hasher: &mut D
         })
     };
     if let Some(name) = diagnosis.cause.node() {
-        index.silent_nodes().hash(hasher);
+        index.silent_with(name).hash(hasher);
         if let Some(node) = index.find("", "Node", None, name) {
             if let Facts::Node(facts) = &node.facts {
                 (facts.is_silent(), &facts.taints).hash(hasher);

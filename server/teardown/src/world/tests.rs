@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     fixture,
     observation::{AwayCause, Observation},
+    plan::{self, Choices},
     run::{Call, RunEvent, RunId},
     unit::units,
 };
@@ -65,7 +66,7 @@ fn run_page(run: &Run, index: &Index) -> Vec<Record> {
         attempts: &[],
         now: fixture::now(),
     };
-    world.run(run)
+    [world.run(run), edges_of_plan(&run.plan)].concat()
 }
 
 fn run_of(index: &Index) -> Run {

@@ -14,6 +14,7 @@ use super::World;
 use crate::{
     message::UnitCard,
     object::{Facts, Uid},
+    plan,
     unit::{Unit, UnitId},
 };
 
@@ -60,7 +61,8 @@ impl UnitCards {
             if let Some(card) = self.0.get(id).filter(|_| !has_run) {
                 return card.clone();
             }
-            let card = world.unit_card(unit);
+            let shared = plan::shared(world.index, world.graph, unit, world.now);
+            let card = world.unit_card(unit, shared);
             if has_run || !is_lasting(unit, world) {
                 self.0.remove(id);
             } else {

@@ -1,5 +1,5 @@
-//! Whatever is observed, and however often somebody looks in between, the edges, the units and their cards that follow the changes
-//! equal those that are computed from the whole index.
+//! Whatever is observed, and however often somebody looks in between, the edges, the units, their cards and their pages that follow
+//! the changes equal those that are computed from the whole index.
 
 use proptest::prelude::*;
 use teardown::{
@@ -10,7 +10,7 @@ use teardown::{
     object::Object,
     observation::{HiddenCause, Observation},
     relation::Edge,
-    unit::units,
+    unit::{UnitId, units},
     world::{UnitCards, World},
 };
 
@@ -128,6 +128,9 @@ const OBJECTS: &[&[&str]] = &[
     ],
 ];
 
+/// Units whose pages are read.
+const READ: [&str; 3] = ["shop", "bank", "ns:a"];
+
 /// An operation on the index: a change or a query.
 #[derive(Clone, Debug)]
 enum Operation {
@@ -206,7 +209,7 @@ fn edges(graph: &Graph) -> Vec<String> {
 /// The edges at both ends of every object, as the queries return them.
 fn around(graph: &Graph, index: &Index) -> Vec<String> {
     let ends = |object: &Object| {
-        let edges = |kind: &str, edges: Vec<&Edge>| {
+        let edges = |kind: &str, edges: Vec<Edge<'_>>| {
             let mut edges: Vec<String> =
                 edges.into_iter().map(|edge| format!("{kind} {} {edge:?}", object.uid)).collect();
             edges.sort();
@@ -242,7 +245,7 @@ proptest! {
     ) {
         let (mut index, mut derived) = (Index::default(), Derived::default());
         let mut cards = UnitCards::default();
-        let mut shown = Vec::new();
+        let (mut shown, mut pages) = (Vec::new(), [(); 3].map(|()| None));
         index.apply(fixture::listing(&[]), now());
         for custom in ["Topic.example.com", "ScaledObject.keda.sh"] {
             index.apply([Observation::Watching(kind(custom))], now());
@@ -257,6 +260,11 @@ proptest! {
                     derived.follow(&mut index, now());
                     let stale = derived.take_stale();
                     shown = world(&index, &derived).overview_with(&mut cards, &stale);
+                    pages = READ.map(|unit| {
+                        let unit = UnitId::new(unit);
+                        let memberships = derived.memberships(&index, &unit, now());
+                        world(&index, &derived).unit_with(&unit, &memberships.unwrap_or_default())
+                    });
                 }
             }
         }
@@ -265,5 +273,7 @@ proptest! {
         prop_assert_eq!(around(derived.graph(), &index), around(&scratch, &index));
         prop_assert_eq!(derived.units(), &units(&index, &scratch));
         prop_assert_eq!(shown, world(&index, &derived).overview());
+        let unit = |unit| world(&index, &derived).unit(&UnitId::new(unit));
+        prop_assert_eq!(pages, READ.map(unit));
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     index::Index,
     object::{Facts, Object, Uid},
     plan::Plan,
-    relation::{Edge, EdgeKind, EdgeLookup, edges_of},
+    relation::{Edge, EdgeKind, EdgeLookup, FoundEdge, edges_of},
 };
 
 /// An object created this long before the plan still counts as late, because no watch may have delivered it yet.
@@ -19,7 +19,7 @@ pub(super) struct LateObjects<'a> {
     index: &'a Index,
     objects: HashMap<&'a Uid, &'a Arc<Object>>,
     /// The edges that order something, by the object that goes after.
-    edges: HashMap<Uid, Vec<Edge>>,
+    edges: HashMap<Uid, Vec<FoundEdge>>,
     lookup: EdgeLookup<'a>,
 }
 
@@ -37,9 +37,9 @@ impl<'a> LateObjects<'a> {
             objects.remove(&kept.uid);
         }
         let lookup = EdgeLookup::of(index);
-        let mut edges: HashMap<Uid, Vec<Edge>> = HashMap::new();
+        let mut edges: HashMap<Uid, Vec<FoundEdge>> = HashMap::new();
         for edge in objects.values().flat_map(|object| edges_of(object, index, &lookup)) {
-            if let Some((_, then, _)) = edge.ordered() {
+            if let Some((_, then, _)) = edge.edge().ordered() {
                 edges.entry(then.clone()).or_default().push(edge);
             }
         }
@@ -54,7 +54,7 @@ impl<'a> LateObjects<'a> {
         }
         let own = edges_of(object, self.index, &self.lookup);
         let theirs = self.edges.get(&object.uid).into_iter().flatten();
-        let firsts = theirs.chain(&own).filter_map(|edge| {
+        let firsts = theirs.chain(&own).map(FoundEdge::edge).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             let it = self.objects.get(first).filter(|_| *then == object.uid)?;
             holds(edge, self.index).then_some(&***it)
@@ -73,7 +73,7 @@ pub(super) fn is_late(object: &Object, plan: &Plan) -> bool {
 
 /// Whether the object at the first end of an edge has to go before the other, and is not deleted with it. The content of a
 /// namespace is checked elsewhere.
-pub(super) fn holds(edge: &Edge, index: &Index) -> bool {
+pub(super) fn holds(edge: Edge<'_>, index: &Index) -> bool {
     edge.ordered().is_some_and(|(first, then, _)| {
         edge.kind != EdgeKind::Contains && edge.keeps() && !index.descends(first, then)
     })

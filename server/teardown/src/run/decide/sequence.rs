@@ -239,7 +239,8 @@ impl Run {
         });
         let own = index.get(&step.uid);
         let edges = objects.chain(own).flat_map(|it| edges_of(it, index, &lookup));
-        let users = edges.filter_map(|edge| {
+        let users = edges.filter_map(|found| {
+            let edge = found.edge();
             let (first, then, _) = edge.ordered()?;
             let is_user = *then == step.uid && is_outside(first) && edge.keeps();
             let user = index.get(first).filter(|_| is_user && edge.kind != EdgeKind::Contains)?;

@@ -138,7 +138,7 @@ impl Run {
 
     /// The late objects that have to go before a step's object, and the Pods that need it.
     fn users<'a>(&self, step: &Step, index: &'a Index, graph: &Graph) -> Vec<&'a Arc<Object>> {
-        let edges = graph.around(&step.uid).filter(|edge| holds(edge, index));
+        let edges = graph.around(&step.uid).filter(|edge| holds(*edge, index));
         let firsts = edges.filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             index.get(first).filter(|it| *then == step.uid && is_late(it, &self.plan))
@@ -188,9 +188,9 @@ fn is_held(progress: &Progress) -> bool {
 fn followers<'a>(uid: &Uid, graph: &'a Graph) -> impl Iterator<Item = &'a Uid> {
     let led = [EdgeKind::Claims, EdgeKind::Binds];
     let leading = [EdgeKind::Owns, EdgeKind::Scales, EdgeKind::Contains];
-    let to = graph.to(uid).filter(move |edge| leading.contains(&edge.kind)).map(|edge| &edge.from);
+    let to = graph.to(uid).filter(move |edge| leading.contains(&edge.kind)).map(|edge| edge.from);
     let from: Vec<&Uid> =
-        graph.from(uid).filter(|edge| led.contains(&edge.kind)).map(|edge| &edge.to).collect();
+        graph.from(uid).filter(|edge| led.contains(&edge.kind)).map(|edge| edge.to).collect();
     to.chain(from)
 }
 
