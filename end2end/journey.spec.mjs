@@ -93,7 +93,7 @@ test('teardown continues after kill -9 in the right order and two viewers see it
 	const destroyed = await announcedAsDestroyed(page);
 	// The only volume with the reclaim policy Delete.
 	expect(destroyed).toHaveLength(1);
-	const { violations, seen, gaps, uncheckedClaims } = await judge.close({
+	const { violations, seen, gaps, uncheckedClaims, uncheckedNamespaces } = await judge.close({
 		keptExpected: kept,
 		mayRemain: ({ metadata }) => metadata.name === leftVolume,
 		destroyed,
@@ -101,6 +101,8 @@ test('teardown continues after kill -9 in the right order and two viewers see it
 	expect(violations).toEqual([]);
 	// Before each claim was deleted, its Pods were listed from the API server.
 	expect(uncheckedClaims).toEqual([]);
+	// Before each namespace was deleted, everything in it was listed.
+	expect(uncheckedNamespaces).toEqual([]);
 	await expect.poll(() => phaseOf(cluster, leftVolume)).toBe('Released');
 	// The judge saw all requests, and no watch had gaps.
 	expect(gaps).toEqual([]);

@@ -61,6 +61,8 @@ export class JudgedCluster {
 		assert.deepEqual(verdict.gaps, []);
 		// Before each claim was deleted, its Pods were listed from the API server.
 		assert.deepEqual(verdict.uncheckedClaims, []);
+		// Before each namespace was deleted, everything in it was listed.
+		assert.deepEqual(verdict.uncheckedNamespaces, []);
 		assert.equal(run.state, 'finished');
 		assert.equal(run.counts.Gone, plan.steps.length);
 		return { plan, verdict };

@@ -1,5 +1,5 @@
 /**
- * The API server's audit log: the requests that delete, and the lists of Pods.
+ * The API server's audit log: the requests that delete, and the lists.
  */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -18,18 +18,18 @@ import { createInterface } from 'node:readline';
  * @property {number} code status of the answer
  * @property {string} at time of receipt
  *
- * @typedef {{user: string, uri: string, at: string}} PodList  a list of Pods
+ * @typedef {{user: string, uri: string, at: string}} List  a list that was answered
  */
 
 /** The current size of the log: an offset for `readAudit`. @param {string} file */
 export const endOf = async (file) => (await stat(file)).size;
 
-/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], podLists: PodList[]}>} */
+/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], lists: List[]}>} */
 export async function readAudit(file, from) {
 	/** @type {DeletionRequest[]} */
 	const deletionRequests = [];
-	/** @type {PodList[]} */
-	const podLists = [];
+	/** @type {List[]} */
+	const lists = [];
 	for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
 		if (!line) continue;
 		const event = JSON.parse(line);
@@ -39,9 +39,9 @@ export async function readAudit(file, from) {
 		const eviction = verb === 'create' && objectRef?.subresource === 'eviction';
 		if (verb === 'delete' || verb === 'deletecollection' || eviction)
 			deletionRequests.push({ ...read(event), user, eviction, at });
-		else if (verb === 'list' && objectRef?.resource === 'pods') podLists.push({ user, uri: requestURI, at });
+		else if (verb === 'list' && event.responseStatus?.code === 200) lists.push({ user, uri: requestURI, at });
 	}
-	return { deletionRequests, podLists };
+	return { deletionRequests, lists };
 }
 
 /** DeleteOptions come in the body, in the query, or both. @param {any} event */

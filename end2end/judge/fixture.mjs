@@ -31,9 +31,9 @@ export const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolu
  * The verdict on a history: the objects at the start, then one change per revision.
  * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
  * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
- * @param {Partial<import('./verdict.mjs').Expectations>} [more]
+ * @param {Partial<import('./verdict.mjs').Expectations>} [more] @param {import('./audit.mjs').List[]} [lists]
  */
-export function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }, more = {}) {
+export function verdict(there, steps, deletionRequests = [], end = { mayRemain: () => true }, more = {}, lists = []) {
 	let revision = 0;
 	/** @param {'ADDED'|'MODIFIED'|'DELETED'} type @param {KubeObject} object */
 	const change = (type, object) => ({ type, object, revision: ++revision, inferred: false });
@@ -59,7 +59,7 @@ export function verdict(there, steps, deletionRequests = [], end = { mayRemain: 
 	}));
 	return reachVerdict(
 		{ ...expectations, ...more },
-		{ changes: [...before, ...run], began, deletionRequests: requests, podLists: [] },
+		{ changes: [...before, ...run], began, deletionRequests: requests, lists },
 		end,
 	);
 }

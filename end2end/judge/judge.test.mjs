@@ -126,6 +126,7 @@ test('kubectl delete of everything at once violates the order rules', async (t) 
 	const verdict = await judge.close({ keptExpected: kept });
 
 	assert.ok(verdict.uncheckedClaims.includes(`${orderers}/ledger-orderer-0`), verdict.uncheckedClaims.join());
+	assert.equal(verdict.uncheckedNamespaces.length, namespaces.length, verdict.uncheckedNamespaces.join());
 	const claims = violationsOf(verdict, 'claim');
 	assert.ok(claims.includes(`PersistentVolumeClaim ${orderers}/ledger-orderer-0`), claims.join());
 	assert.ok(claims.includes(`PersistentVolumeClaim ${shared}/${sharedClaimOf(sharedOrg)}`), claims.join());

@@ -26,7 +26,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @property {import('../cluster/client.mjs').WatchEvent[]} changes in the cluster's order
  * @property {number} began the revision after which changes belong to the run
  * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
- * @property {import('./audit.mjs').PodList[]} podLists
+ * @property {import('./audit.mjs').List[]} lists
  *
  * @typedef {object} ExpectedEnd
  * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
@@ -37,15 +37,16 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @typedef {object} Verdict
  * @property {Violation[]} violations empty if the teardown was right
  * @property {{changes: number, deletions: number, requests: number}} seen the amount of evidence
- * @property {import('./audit.mjs').PodList[]} podLists lists of Pods by the judged user
  * @property {string[]} uncheckedClaims claims that the judged user deleted without a consistent list of Pods just before
+ * @property {string[]} uncheckedNamespaces namespaces that the judged user deleted without consistent lists just before, each with the
+ *   kinds that were in it and were not listed after the user's last DELETE in it
  * @property {string[]} gaps deletions inferred from a list after a gap in a watch; their revision is an upper bound
  */
 
 /** @param {Expectations} expectations @param {Evidence} evidence @param {ExpectedEnd} [end] @returns {Verdict} */
 export function reachVerdict(
 	expectations,
-	{ changes, began, deletionRequests, podLists },
+	{ changes, began, deletionRequests, lists },
 	{ keptExpected = [], mayRemain = () => false, destroyed } = {},
 ) {
 	const actor = (/** @type {string} */ user) =>
@@ -99,6 +100,7 @@ export function reachVerdict(
 		state.apply(event);
 	}
 
+	const own = deletionRequests.filter(({ user, code, dryRun }) => actor(user) && code < 300 && !dryRun);
 	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || facts.kept(object);
 	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected, destroyed }));
 	return {
@@ -108,36 +110,58 @@ export function reachVerdict(
 			deletions: facts.deleted.length,
 			requests: deletionRequests.filter(({ user }) => actor(user)).length,
 		},
-		podLists: podLists.filter(({ user }) => actor(user)),
-		uncheckedClaims: deletionRequests
-			.filter(({ user, resource, code, dryRun }) => actor(user) && resource === claims && code < 300 && !dryRun)
-			.filter((deletion) => !podLists.some((read) => precedes(read, deletion)))
+		uncheckedClaims: own
+			.filter(({ resource }) => resource === 'persistentvolumeclaims')
+			.filter((deletion) => !lists.some((list) => precedes(list, deletion, deletion.namespace, '/pods')))
 			.map(({ namespace, name }) => `${namespace}/${name ?? 'all'}`),
+		uncheckedNamespaces: own
+			.filter(({ resource }) => resource === 'namespaces')
+			.flatMap((deletion) => uncheckedKinds(deletion, own, everything, lists)),
 		gaps: run
 			.filter(({ inferred }) => inferred)
 			.map(({ object, revision }) => `${titleOf(object)} gone by revision ${revision}`),
 	};
 }
 
-const claims = 'persistentvolumeclaims';
-/** The age up to which a list of Pods counts as current, in milliseconds. */
+/** The age up to which a list counts as current, in milliseconds. */
 const maxListAge = 60_000;
 
 /**
- * Whether the user listed the Pods of a claim's namespace, and not from a cache, just before deleting the claim.
- * @param {import('./audit.mjs').PodList} read @param {import('./audit.mjs').DeletionRequest} deletion
+ * Whether the user listed a collection in a namespace, or in all namespaces, and not from a cache, just before a deletion.
+ * @param {import('./audit.mjs').List} list @param {import('./audit.mjs').DeletionRequest} deletion
+ * @param {string|undefined} namespace @param {string} collection the end of its path
  */
-function precedes({ user, uri, at }, { user: by, namespace, at: then }) {
+function precedes({ user, uri, at }, { user: by, at: then }, namespace, collection) {
 	const { pathname, searchParams } = new URL(uri, 'https://apiserver');
 	const age = Date.parse(then) - Date.parse(at);
+	const [, inside] = pathname.split('/namespaces/');
 	return (
 		user === by &&
-		pathname.endsWith(`/namespaces/${namespace}/pods`) &&
+		pathname.endsWith(collection) &&
+		(inside === undefined || inside.startsWith(`${namespace}/`)) &&
 		!searchParams.has('resourceVersion') &&
 		!searchParams.has('watch') &&
 		age >= 0 &&
 		age < maxListAge
 	);
+}
+
+/**
+ * The namespace of a DELETE with the kinds that were in it, if they were not all listed after the user's last DELETE in it.
+ * @param {import('./audit.mjs').DeletionRequest} deletion @param {import('./audit.mjs').DeletionRequest[]} own
+ * @param {KubeObject[]} everything @param {import('./audit.mjs').List[]} lists
+ */
+function uncheckedKinds(deletion, own, everything, lists) {
+	const { name, at } = deletion;
+	const inside = own.filter((other) => other.namespace === name && other.at <= at).map((other) => Date.parse(other.at));
+	const current = lists.filter((list) => inside.every((earlier) => Date.parse(list.at) >= earlier));
+	const content = everything.filter(({ metadata }) => metadata.namespace === name);
+	// A kind whose definition the user had deleted can no longer be listed.
+	const definitions = own.filter((other) => other.resource.startsWith('customresourcedefinitions') && other.at <= at);
+	const isServed = (/** @type {string} */ kind) => !definitions.some((it) => it.name?.startsWith(`${kind.slice(1)}.`));
+	const kinds = new Set(content.map((object) => `/${resourceOf(object)}`).filter(isServed));
+	const unlisted = [...kinds].filter((kind) => !current.some((list) => precedes(list, deletion, name, kind)));
+	return unlisted.length > 0 ? [`${name}: ${unlisted.map((kind) => kind.slice(1)).sort().join(', ')}`] : [];
 }
 
 /**

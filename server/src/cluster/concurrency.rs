@@ -4,8 +4,8 @@
 //! # Decisions
 //! - A target is a resource, such as `configmaps`: what makes calls slow is nearly always a webhook, a storage driver or an
 //!   aggregated API server that concerns some resources only. Latency, timeouts and errors count for the target alone.
-//! - The read of Pods that precedes the DELETE of a claim counts for the claims. Otherwise reads that succeed would be
-//!   followed by ever more DELETEs that hang.
+//! - The read of Pods that precedes the DELETE of a claim counts for the claims, and the read of a namespace's content for the
+//!   namespaces. Otherwise reads that succeed would be followed by ever more DELETEs that hang.
 //! - A 429 with `Retry-After` counts for all calls: API Priority and Fairness sends it, and all calls of this process are in
 //!   one flow of one priority level. A 503 with `Retry-After` may be one aggregated API, so it counts for the target.
 //! - One target gets at most half of the limit on all calls, so that a resource whose calls begin to hang leaves the other

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teardown::{
-    action::PodSight,
+    action::{ContentSight, PodSight},
     object::{
         Condition, ConditionStatus, Deletion, Facts, Kind, Object, OwnerRef, PodReferenceKind,
         Seconds, Uid,
@@ -69,7 +69,16 @@ pub(super) fn metadata_media_type(kind: &Kind) -> &'static str {
 
 /// The media type for a list; see [`media_type`].
 pub(super) fn list_media_type(kind: &Kind) -> &'static str {
-    match media_type(kind) {
+    of_list(media_type(kind))
+}
+
+/// The media type for a list of which only the metadata is used.
+pub(super) fn metadata_list_media_type(kind: &Kind) -> &'static str {
+    of_list(metadata_media_type(kind))
+}
+
+fn of_list(media_type: &'static str) -> &'static str {
+    match media_type {
         METADATA => METADATA_LIST,
         METADATA_IF_POSSIBLE => METADATA_LIST_IF_POSSIBLE,
         whole => whole,
@@ -128,6 +137,15 @@ pub(super) fn pod_sight(
         labels: object.labels,
         owners: object.owners,
     }))
+}
+
+/// Reads an object of a consistent list of a namespace. Returns `None` for an object without a UID, as [`object`] does.
+pub(super) fn content_sight(
+    kind: &Arc<Kind>,
+    json: &str,
+) -> Result<Option<ContentSight>, Unreadable> {
+    let object = meta(json)?.object(kind, Facts::None);
+    Ok(object.map(|object| ContentSight { object: object.reference(), uid: object.uid }))
 }
 
 /// The metadata that decides the outcome of a read of one object.

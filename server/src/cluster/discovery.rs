@@ -4,10 +4,13 @@
 //! (before 1.26, or behind some proxies), the same `Accept` header falls back to plain discovery with one request per
 //! group version.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::Deserialize;
-use std::time::Duration;
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     object::Kind,
@@ -35,6 +38,8 @@ pub(super) struct Found {
     pub(super) hidden: BTreeMap<String, ApiProblem>,
     /// The resources, such as `widgets.example.com`, that no version lets delete.
     pub(super) undeletable: BTreeSet<String>,
+    /// The namespaced kinds by group and plural that can be listed and deleted, and not watched.
+    unwatched: BTreeMap<(String, String), Kind>,
 }
 
 impl Found {
@@ -43,6 +48,15 @@ impl Found {
         self.hidden
             .keys()
             .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
+    }
+
+    /// The kinds whose objects a namespace may hold, each in the version that the API server prefers.
+    pub(super) fn in_namespaces(self) -> Vec<Arc<Kind>> {
+        let Self { kinds, unwatched, .. } = self;
+        let unwatched = unwatched.into_iter().filter(|(key, _)| !kinds.contains_key(key));
+        let unwatched: Vec<Kind> = unwatched.map(|(_, kind)| kind).collect();
+        let watched = kinds.into_values().filter_map(|versions| versions.into_iter().next());
+        watched.filter(|kind| kind.namespaced).chain(unwatched).map(Arc::new).collect()
     }
 
     fn add(&mut self, kind: Kind, can_be_deleted: bool) {
@@ -208,8 +222,10 @@ fn offer(
     namespaced: bool,
     verbs: &BTreeSet<String>,
 ) {
-    let watchable = verbs.contains("list") && verbs.contains("watch");
-    if !watchable || kind.is_empty() || is_noise(group, plural) {
+    let has = |verb| verbs.contains(verb);
+    let is_watchable = has("list") && has("watch");
+    let is_unwatched = !is_watchable && namespaced && has("list") && has("delete");
+    if !is_watchable && !is_unwatched || kind.is_empty() || is_noise(group, plural) {
         return;
     }
     // These names become part of paths and of log lines, and an aggregated server can send any text.
@@ -221,7 +237,11 @@ fn offer(
             plural: plural.into(),
             namespaced,
         };
-        found.add(kind, verbs.contains("delete"));
+        if is_watchable {
+            found.add(kind, has("delete"));
+        } else {
+            found.unwatched.entry((group.to_owned(), plural.to_owned())).or_insert(kind);
+        }
     } else {
         let name = bounded(plural);
         hide(found, group, version, ProblemCode::InvalidName { name }.into());

@@ -9,12 +9,13 @@
 //!
 //! The queue accepts every request at once, so that the hub never waits for the cluster, and it is fair between runs and
 //! between resources. Queued calls can be recalled: no call is sent after its run was paused or stopped. The DELETE of a
-//! PersistentVolumeClaim follows a read of Pods that has already passed the limits. It goes to the front of the queue and
+//! PersistentVolumeClaim or a Namespace follows lists that have already passed the limits. It goes to the front of the queue and
 //! ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
-//! nevertheless, because the API server answered with `Retry-After`, it is sent back and Pods are read again. On drain,
+//! nevertheless, because the API server answered with `Retry-After`, it is sent back and the lists are read again. On drain,
 //! queued calls are dropped (their intents are in the journal, and the next process observes the objects) and the calls in
 //! flight are awaited.
 
+mod content;
 mod outcome;
 
 use std::{sync::Arc, time::Duration};
@@ -33,6 +34,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::content::ContentReader;
 pub(super) use self::outcome::{of_answer, of_failure};
 use super::{
     call_queue::{CallQueue, Queued},
@@ -49,7 +51,7 @@ use crate::hub::{CallRequest, Incoming};
 const CALL: Duration = Duration::from_secs(10);
 /// The deadline for all pages of a list.
 const LIST: Duration = Duration::from_secs(30);
-/// The longest time that a claim's DELETE may be queued after the read of Pods that it follows.
+/// The longest time that a DELETE may be queued after the lists that it follows.
 const MAX_READ_AGE: Duration = Duration::from_secs(2);
 /// Pods per page, as in client-go's pager.
 const PAGE: usize = 500;
@@ -66,6 +68,7 @@ pub(super) async fn execute(
     let mut limits = Limits::new();
     let mut queue = CallQueue::default();
     let mut in_flight = JoinSet::new();
+    let context = CallContext { client, names, content: ContentReader::default() };
     loop {
         for call in queue.take_recalled() {
             send_back(&mailbox, call).await;
@@ -80,8 +83,8 @@ pub(super) async fn execute(
                         continue;
                     }
                     limits.started(&target);
-                    let (client, names, mailbox) = (client.clone(), names.clone(), mailbox.clone());
-                    in_flight.spawn(execute_call(client, names, mailbox, call, target, start));
+                    let (context, mailbox) = (context.clone(), mailbox.clone());
+                    in_flight.spawn(execute_call(context, mailbox, call, target, start));
                 }
                 Err(hold) => break hold,
             }
@@ -93,7 +96,7 @@ pub(super) async fn execute(
             call = calls.recv() => match call {
                 Some(call) => queue.push(Queued {
                     target: Target::of(&call.action),
-                    is_urgent: follows_pod_read(&call.action),
+                    is_urgent: follows_lists(&call.action),
                     since: Instant::now(),
                     call,
                 }),
@@ -108,8 +111,9 @@ pub(super) async fn execute(
     }
 }
 
-fn follows_pod_read(action: &Action) -> bool {
-    matches!(action, Action::Delete { target, .. } if target.kind.is("", "PersistentVolumeClaim"))
+fn follows_lists(action: &Action) -> bool {
+    let is_one = |kind: &Kind| kind.is("", "PersistentVolumeClaim") || kind.is("", "Namespace");
+    matches!(action, Action::Delete { target, .. } if is_one(&target.kind))
 }
 
 async fn send_back(
@@ -136,16 +140,23 @@ fn adjust(limits: &mut Limits, done: Result<Completed, tokio::task::JoinError>) 
     }
 }
 
-async fn execute_call(
+/// The means of all calls.
+#[derive(Clone)]
+struct CallContext {
     client: ApiClient,
     names: Arc<Interner>,
+    content: ContentReader,
+}
+
+async fn execute_call(
+    context: CallContext,
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, recall: _ }: CallRequest,
     target: Target,
     start: Instant,
 ) -> Completed {
     let began = start.elapsed();
-    let outcome = call_api(&client, &names, &action).await;
+    let outcome = call_api(&context, &action).await;
     let ended = start.elapsed();
     tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
     let to_std = |after: &SignedDuration| Duration::try_from(*after).ok();
@@ -154,7 +165,7 @@ async fn execute_call(
         (Outcome::Unanswered { after, .. }, _) => {
             after.as_ref().and_then(to_std).map_or(Load::Unanswered, Load::Unavailable)
         }
-        (_, Action::ReadPods { .. }) => Load::Unknown,
+        (_, Action::ReadPods { .. } | Action::ReadContent { .. }) => Load::Unknown,
         (_, Action::Delete { .. } | Action::Suspend { .. } | Action::Read { .. }) => Load::Normal,
     };
     // A closed mailbox means that the process ends.
@@ -163,7 +174,8 @@ async fn execute_call(
 }
 
 /// Makes the API call of one action.
-async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outcome {
+async fn call_api(context: &CallContext, action: &Action) -> Outcome {
+    let CallContext { client, names, content } = context;
     match action {
         Action::Delete { step: _, target, propagation } => {
             let ActionTarget { kind, object, uid, version } = target;
@@ -188,6 +200,7 @@ async fn call_api(client: &ApiClient, names: &Interner, action: &Action) -> Outc
                 .await
                 .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
         }
+        Action::ReadContent { step: _, target } => content.read(client, &target.object.name).await,
     }
 }
 

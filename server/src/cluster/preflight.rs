@@ -174,9 +174,12 @@ fn read_outcome(outcome: Outcome) -> Reply {
         | Outcome::Changed { message: said }
         | Outcome::Unknown { message: said } => Answer::Unknown { said },
         // No DELETE has one of these outcomes.
-        Outcome::Present { .. } | Outcome::Pods(_) | Outcome::Suspended | Outcome::Recalled => {
-            Answer::Unknown { said: ProblemCode::NotAnApiServer.into() }
-        }
+        Outcome::Present { .. }
+        | Outcome::Pods(_)
+        | Outcome::Content(_)
+        | Outcome::Unlisted { .. }
+        | Outcome::Suspended
+        | Outcome::Recalled => Answer::Unknown { said: ProblemCode::NotAnApiServer.into() },
     })
 }
 

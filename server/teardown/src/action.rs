@@ -33,6 +33,13 @@ pub enum Action {
         /// The claim, at the version that a read just showed.
         target: ActionTarget,
     },
+    /// Consistent LISTs of everything in a namespace, of every kind that discovery names in that moment.
+    ReadContent {
+        /// The step it is for.
+        step: StepId,
+        /// The namespace, at the version that a read just showed.
+        target: ActionTarget,
+    },
     /// PATCH of a parent that declares objects of the plan: afterwards it makes none of them again.
     Suspend {
         /// The step it is for.
@@ -87,6 +94,7 @@ impl Action {
             Self::Delete { step, .. }
             | Self::Suspend { step, .. }
             | Self::ReadPods { step, .. }
+            | Self::ReadContent { step, .. }
             | Self::Read { step, .. } => *step,
         }
     }
@@ -97,6 +105,7 @@ impl Action {
             Self::Delete { target, .. }
             | Self::Suspend { target, .. }
             | Self::ReadPods { target, .. }
+            | Self::ReadContent { target, .. }
             | Self::Read { target, .. } => target,
         }
     }
@@ -158,6 +167,15 @@ pub enum Outcome {
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),
+    /// The objects in the namespace, all of them.
+    Content(Vec<ContentSight>),
+    /// Objects of a kind cannot be listed in the namespace, so that it may hold some.
+    Unlisted {
+        /// The kind as a path names it, or a group version whose kinds are unknown.
+        resource: String,
+        /// The problem.
+        message: ApiProblem,
+    },
     /// The call was not made: its run was paused or stopped while it waited in the queue.
     Recalled,
 }
@@ -175,4 +193,13 @@ pub struct PodSight {
     pub owners: Arc<[OwnerRef]>,
     /// Names of the claims it mounts, generic ephemeral volumes' claims among them.
     pub claims: Vec<Arc<str>>,
+}
+
+/// An object in a consistent read of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentSight {
+    /// Its identity.
+    pub uid: Uid,
+    /// Its kind, namespace and name.
+    pub object: ObjectRef,
 }

@@ -99,6 +99,13 @@ impl fmt::Display for ObjectRef {
     }
 }
 
+impl ObjectRef {
+    /// The same as of the object: [`Object::is_made_by_cluster`].
+    pub fn is_made_by_cluster(&self) -> bool {
+        is_made_by_cluster(&self.group, &self.kind, &self.name)
+    }
+}
+
 /// One entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OwnerRef {
@@ -226,16 +233,19 @@ impl Object {
     /// never a step of its own: the default ServiceAccount, the root certificates, endpoints, Events, Leases and the
     /// attachments of volumes. Istio and OpenShift put a root certificate into every namespace as well.
     pub fn is_made_by_cluster(&self) -> bool {
-        let (group, kind) = (&*self.kind.group, &*self.kind.kind);
-        match (group, kind) {
-            ("", "ServiceAccount") => &*self.name == "default",
-            ("", "ConfigMap") => ROOT_CERTIFICATES.contains(&&*self.name),
-            ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
-            ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
-            // The controller that attaches volumes makes one for each volume and node, and removes it after the last Pod.
-            ("metrics.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => true,
-            _ => false,
-        }
+        is_made_by_cluster(&self.kind.group, &self.kind.kind, &self.name)
+    }
+}
+
+fn is_made_by_cluster(group: &str, kind: &str, name: &str) -> bool {
+    match (group, kind) {
+        ("", "ServiceAccount") => name == "default",
+        ("", "ConfigMap") => ROOT_CERTIFICATES.contains(&name),
+        ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
+        ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
+        // The controller that attaches volumes makes one for each volume and node, and removes it after the last Pod.
+        ("metrics.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => true,
+        _ => false,
     }
 }
 

@@ -14,7 +14,8 @@
 //!
 //! # Decisions
 //! - A namespace waits until every namespaced kind is visible in it, because an empty namespace and one with hidden content
-//!   look alike. It also waits while it contains an object that the plan does not know.
+//!   look alike. It also waits while it contains an object that the plan does not know. Just before its DELETE all kinds are
+//!   listed in it once more (`decide/namespace.rs`).
 //! - Everything that waits for a Pod also waits for the Pod's owners: a custom resource has no template that names what its
 //!   Pods use, and its operator would create another Pod.
 //! - `Retry-After` is honoured for the step that it answered, up to an hour, or up to two minutes if a DELETE may have had

@@ -16,7 +16,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use sandbox::{log::Entry, store::Event};
+use sandbox::{
+    log::Entry,
+    store::{Event, Key},
+};
 use serde_json::Value;
 
 use crate::{
@@ -34,7 +37,7 @@ pub(crate) use liveness::MAX_STALL;
 
 /// The user name of the server at the API server.
 pub(crate) const USER: &str = "unwind";
-/// How old a list of Pods may be when its DELETE leaves: the longest time that a call is held back, and some time in
+/// How old a list may be when its DELETE leaves: the longest time that a call is held back, and some time in
 /// transit.
 const MAX_READ_AGE: SignedDuration = SignedDuration::from_secs(45);
 /// A process lists a kind with one watch, and goes on with a second one.
@@ -150,6 +153,8 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
         || ours.filter(is_watch_of_pods).count() > WATCHES_OF_A_KIND;
     // By namespace: the time of the last list of its Pods, and their UIDs.
     let mut reads: BTreeMap<String, (jiff::Timestamp, BTreeSet<String>)> = BTreeMap::new();
+    // By collection: the time and the revision of its last list in one namespace.
+    let mut lists: BTreeMap<Key, (jiff::Timestamp, u64)> = BTreeMap::new();
     for entry in evidence.entries.iter().filter(|entry| entry.actor == USER) {
         let Some(key) = &entry.key else { continue };
         let of_it = |event: &Event| event.key == *key && event.revision <= entry.revision;
@@ -166,6 +171,9 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
         };
         while let Some(event) = events.next_if(|event| event.revision <= until) {
             state.apply(event);
+        }
+        if entry.verb == "list" && entry.code == 200 && !key.namespace.is_empty() {
+            lists.insert(key.clone(), (entry.time, entry.revision));
         }
         if entry.verb == "list" && key.is_of("", "pods") && !key.namespace.is_empty() {
             let pods = state.within("Pod", &key.namespace).map(|pod| uid(pod).to_owned());
@@ -205,10 +213,24 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                         || evidence.revision_times.of(*since).saturating_add(MAX_WATCH_OUTAGE)
                             < decided
                 };
+                let came_after_list = |object: &Value| {
+                    let Some((key, since)) = state.creation(object) else { return false };
+                    let collection = Key { name: "".into(), ..key.clone() };
+                    lists.get(&collection).is_some_and(|(at, revision)| {
+                        entry.time.duration_since(*at) <= MAX_READ_AGE && revision < since
+                    })
+                };
                 let unit = unit_of_teardown(&evidence.journal, object);
                 let is_taken_on = may_miss_pods || evidence.journal.has_for("takenOn", uid(object));
-                let case =
-                    Case { unit: &unit, state: &state, object, read, seen: &seen, is_taken_on };
+                let case = Case {
+                    unit: &unit,
+                    state: &state,
+                    object,
+                    read,
+                    seen: &seen,
+                    came_after_list: &came_after_list,
+                    is_taken_on,
+                };
                 for reason in order::violations(&case) {
                     report("I1", format!("DELETE of {}: {reason}", title(object)));
                 }

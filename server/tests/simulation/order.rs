@@ -21,9 +21,10 @@ pub(crate) struct Case<'a> {
     pub(crate) object: &'a Value,
     /// Whether the server must have observed an object that is newer than the plan.
     pub(crate) seen: &'a dyn Fn(&Value) -> bool,
-    /// The UIDs of the Pods that existed when the server last listed the Pods of the namespace; none without a recent
-    /// list.
+    /// The UIDs of the Pods when the server last listed those of the namespace; none without a recent list.
     pub(crate) read: Option<&'a BTreeSet<String>>,
+    /// Whether an object was created after the server had last listed its kind in its namespace, just before.
+    pub(crate) came_after_list: &'a dyn Fn(&Value) -> bool,
     /// Whether a person took it on that no Pod writes to the claim any more, or the server may have missed how a Pod went.
     pub(crate) is_taken_on: bool,
 }
@@ -185,7 +186,7 @@ fn ended_by_force(case: &Case<'_>) -> Option<String> {
     Some(format!("{} was deleted by force", title(pod)))
 }
 
-/// The deletion of a namespace deletes its content in no order.
+/// The deletion of a namespace deletes its content in no order. Nobody can win the race with an object newer than the last list.
 fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "Namespace" {
         return None;
@@ -193,7 +194,7 @@ fn namespace_with_content(case: &Case<'_>) -> Option<String> {
     let inside = name(case.object);
     let mut content = case.state.all().filter(|it| namespace(it) == inside);
     let left = content.find(|it| {
-        (case.state.is_known_to_plan(it) || (case.seen)(it))
+        (case.state.is_known_to_plan(it) || (case.seen)(it) || !(case.came_after_list)(it))
             && !is_made_by_the_cluster(it)
             && !is_of_people(it, case)
             && !is_light_and_came_back(it, case)

@@ -86,7 +86,7 @@ impl Server {
                 let Ok(found) = self.hub.remedies(id).await.unwrap() else { continue };
                 let offered = |it: &Remedy| is_it(&it.act) && it.check_offered().is_ok();
                 if let Some(remedy) = found.remedies.into_iter().find(offered) {
-                    return (found.card.diagnosis, remedy);
+                    return (found.card.diagnosis.as_ref().clone(), remedy);
                 }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;

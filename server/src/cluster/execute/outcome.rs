@@ -92,6 +92,8 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Changed { .. } => "changed",
         Outcome::Unknown { .. } => "unknown",
         Outcome::Pods(_) => "pods",
+        Outcome::Content(_) => "content",
+        Outcome::Unlisted { .. } => "unlisted",
         Outcome::Recalled => "recalled",
     }
 }

@@ -45,10 +45,15 @@ fn read_action() -> Action {
     Action::Read { step: StepId(1), target: deployment() }
 }
 
+async fn called(client: &ApiClient, action: &Action) -> Outcome {
+    let (names, content) = (Arc::default(), ContentReader::default());
+    call_api(&CallContext { client: client.clone(), names, content }, action).await
+}
+
 async fn answered(action: Action, code: u16, body: &str) -> Outcome {
     let body = body.to_owned();
     let (client, _) = fake::client(move |_| now(code, body.clone()));
-    call_api(&client, &Interner::default(), &action).await
+    called(&client, &action).await
 }
 
 fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
@@ -60,7 +65,7 @@ fn status(code: u16, reason: &str, message: &str, details: &str) -> String {
 #[tokio::test]
 async fn delete_sends_uid_and_propagation_policy() {
     let (client, log) = fake::client(|_| now(200, r#"{"kind":"Status","status":"Success"}"#));
-    assert_eq!(call_api(&client, &Interner::default(), &delete_action()).await, Outcome::Accepted);
+    assert_eq!(called(&client, &delete_action()).await, Outcome::Accepted);
     let Seen { method, path, body, .. } = log.lock().unwrap()[0].clone();
     assert_eq!(
         (method.as_str(), path.as_str()),
@@ -77,7 +82,7 @@ async fn delete_carries_the_version_that_was_read() {
     let (client, log) = fake::client(|_| now(200, "{}"));
     let (step, propagation) = (StepId(0), Propagation::Background);
     let action = Action::Delete { step, target: deployment().at("17".into()), propagation };
-    call_api(&client, &Interner::default(), &action).await;
+    called(&client, &action).await;
     let body = log.lock().unwrap()[0].body.clone();
     assert!(body.contains(r#""preconditions":{"resourceVersion":"17","uid":"u-1"}"#), "{body}");
 }
@@ -89,7 +94,7 @@ async fn delete_accepts_only_metadata_for_a_secret() {
     let target = ActionTarget { kind: kind("", "Secret", "secrets", true), ..deployment() };
     let (step, propagation) = (StepId(0), Propagation::Background);
     let action = Action::Delete { step, target, propagation };
-    call_api(&client, &Interner::default(), &action).await;
+    called(&client, &action).await;
     assert_eq!(log.lock().unwrap()[0].accept, convert::METADATA);
 }
 
@@ -111,14 +116,8 @@ async fn name_with_special_characters_is_escaped_and_an_impossible_one_is_not_se
         },
         propagation: Propagation::Orphan,
     };
-    assert_eq!(
-        call_api(&client, &Interner::default(), &delete("system:a b?c")).await,
-        Outcome::Accepted
-    );
-    assert!(matches!(
-        call_api(&client, &Interner::default(), &delete("..")).await,
-        Outcome::Unknown { .. }
-    ));
+    assert_eq!(called(&client, &delete("system:a b?c")).await, Outcome::Accepted);
+    assert!(matches!(called(&client, &delete("..")).await, Outcome::Unknown { .. }));
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].path, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:a%20b%3Fc");
@@ -235,8 +234,7 @@ async fn answer_429_carries_its_retry_after() {
         });
         client
     };
-    let check =
-        async |client: ApiClient| call_api(&client, &Interner::default(), &delete_action()).await;
+    let check = async |client: ApiClient| called(&client, &delete_action()).await;
     let seconds = |n| Outcome::Throttled { after: Some(SignedDuration::from_secs(n)) };
     assert_eq!(check(later("7", String::new())).await, seconds(7));
     let details = status(429, "TooManyRequests", "slow down", r#"{"retryAfterSeconds":3}"#);
@@ -248,7 +246,7 @@ async fn answer_429_carries_its_retry_after() {
 async fn timeout_or_broken_connection_is_unanswered() {
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Silence)));
     let began = Instant::now();
-    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
+    let outcome = called(&client, &delete_action()).await;
     assert_eq!(
         outcome,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 10 }.into(), after: None }
@@ -256,11 +254,11 @@ async fn timeout_or_broken_connection_is_unanswered() {
     assert_eq!(began.elapsed(), CALL);
     let pods = fake::read_pods_action("shop");
     assert_eq!(
-        call_api(&client, &Interner::default(), &pods).await,
+        called(&client, &pods).await,
         Outcome::Unanswered { message: ProblemCode::Timeout { seconds: 30 }.into(), after: None }
     );
     let (client, _) = fake::client(|_| Box::pin(std::future::ready(Reply::Broken)));
-    let outcome = call_api(&client, &Interner::default(), &delete_action()).await;
+    let outcome = called(&client, &delete_action()).await;
     assert!(
         matches!(&outcome, Outcome::Unanswered { message, .. } if fake::words(message).contains("refused")),
         "{outcome:?}"
@@ -293,7 +291,7 @@ async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
     );
     assert!(matches!(answered(read_action(), 200, "{}").await, Outcome::Unknown { .. }));
     let (client, log) = fake::client(move |_| now(200, "{}"));
-    call_api(&client, &Interner::default(), &read_action()).await;
+    called(&client, &read_action()).await;
     assert!(log.lock().unwrap()[0].accept.starts_with("application/json;as=PartialObjectMetadata"));
 }
 
@@ -311,9 +309,7 @@ async fn read_of_pods_takes_all_pages_without_a_resource_version() {
         Some(other) => now(400, other),
     });
     let action = fake::read_pods_action("shop");
-    let Outcome::Pods(pods) = call_api(&client, &Interner::default(), &action).await else {
-        panic!()
-    };
+    let Outcome::Pods(pods) = called(&client, &action).await else { panic!() };
     let found: Vec<_> =
         pods.iter().map(|pod| format!("{} {}", pod.object, pod.claims[0])).collect();
     assert_eq!(found, ["Pod shop/a data", "Pod shop/b data"]);

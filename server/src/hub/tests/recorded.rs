@@ -45,6 +45,9 @@ fn quoted(text: &str) -> ApiProblem {
 /// The first version with parents that runs suspend.
 const PARENTS: u32 = 5;
 
+/// The first version with reads of a namespace's content.
+const CONTENT: u32 = 6;
+
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
     let of_it = || UnconfirmedPod { uid: Uid::new("u-9"), pod: pod(), node: Some("n-1".into()) };
@@ -91,7 +94,8 @@ fn problems(version: u32) -> Vec<StepProblem> {
 fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
     let by = || "Li".to_owned();
     let mut events = vec![RunEvent::Paused { by: by() }, RunEvent::Resumed { by: by() }];
-    for call in [Call::ReadPods, Call::Read, Call::Delete] {
+    let content = (version >= CONTENT).then_some(Call::ReadContent);
+    for call in [Call::ReadPods, Call::Read, Call::Delete].into_iter().chain(content) {
         events.push(RunEvent::CallStarted { step, call });
         events.push(RunEvent::Recalled { step });
     }

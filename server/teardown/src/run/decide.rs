@@ -4,6 +4,7 @@ mod answer;
 mod came_back;
 mod kept_data;
 mod late_objects;
+mod namespace;
 mod parent;
 mod ready;
 mod refusal;

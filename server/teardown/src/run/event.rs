@@ -189,6 +189,8 @@ pub enum Call {
     Read,
     /// A consistent read of the namespace's Pods.
     ReadPods,
+    /// Consistent reads of everything in the namespace.
+    ReadContent,
     /// The DELETE.
     Delete,
     /// The PATCH that suspends a parent.
@@ -201,6 +203,7 @@ impl Call {
         match action {
             Action::Read { .. } => Self::Read,
             Action::ReadPods { .. } => Self::ReadPods,
+            Action::ReadContent { .. } => Self::ReadContent,
             Action::Delete { .. } => Self::Delete,
             Action::Suspend { .. } => Self::Suspend,
         }

@@ -2,6 +2,7 @@
 
 mod visibility;
 mod late_objects;
+mod namespace_content;
 mod storage;
 mod dependents;
 mod stop;
@@ -68,15 +69,22 @@ impl Scenario {
         decision
     }
 
-    /// Reconciles once. An object that is read just before its DELETE is as it was planned.
+    /// Reconciles once. An object that is read just before its DELETE is as it was planned, and so is the content of a
+    /// namespace.
     fn decide(&mut self) -> Decision {
         let mut decision = self.apply_input(&Input::Reconcile);
-        for action in std::mem::take(&mut decision.actions) {
+        let mut open = std::mem::take(&mut decision.actions);
+        while let Some(action) = open.pop() {
             match action {
+                Action::ReadContent { .. } => {
+                    let outcome = Outcome::Content(vec![]);
+                    let follows = self.apply_input(&Input::CallCompleted { action, outcome });
+                    decision.actions.extend(follows.actions);
+                }
                 Action::Read { step, .. } if !self.run.progress(step).unwrap().effect_unknown => {
                     let outcome = self.unchanged(step);
                     let follows = self.apply_input(&Input::CallCompleted { action, outcome });
-                    decision.actions.extend(follows.actions);
+                    open.extend(follows.actions);
                 }
                 action => decision.actions.push(action),
             }
@@ -100,6 +108,9 @@ impl Scenario {
                 Action::ReadPods { target, .. } => {
                     format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
                 }
+                Action::ReadContent { target, .. } => {
+                format!("LIST everything in {}", target.object.name)
+            }
             }));
         }
     }

@@ -58,10 +58,12 @@ impl Progress {
     }
 }
 
-/// Whether a read that is in flight may be followed at once by a call: the object, then the Pods that use it, then its DELETE.
+/// Whether a read that is in flight may be followed at once by a call: the object, then the Pods that use it or its content, then
+/// its DELETE.
 fn is_guard_of(read: Call, next: Call) -> bool {
     matches!(
         (read, next),
-        (Call::Read, Call::ReadPods | Call::Delete) | (Call::ReadPods, Call::Delete)
+        (Call::Read, Call::ReadPods | Call::ReadContent | Call::Delete)
+            | (Call::ReadPods | Call::ReadContent, Call::Delete)
     )
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use teardown::{
-    action::{Action, ActionTarget, Outcome, PodSight},
+    action::{Action, ActionTarget, ContentSight, Outcome, PodSight},
     fixture,
     graph::Graph,
     object::{Deletion, Facts, Object, PodReferenceKind, Uid},
@@ -190,6 +190,17 @@ impl Cluster {
                     .values()
                     .filter(|object| object.namespace == target.object.namespace);
                 Outcome::Pods(pods.filter_map(pod_sight).collect())
+            }
+            Action::ReadContent { target, .. } => {
+                let inside = self
+                    .objects
+                    .values()
+                    .filter(|object| object.namespace.as_ref() == Some(&target.object.name));
+                let sight = |object: &Object| ContentSight {
+                    uid: object.uid.clone(),
+                    object: object.reference(),
+                };
+                Outcome::Content(inside.map(sight).collect())
             }
         }
     }

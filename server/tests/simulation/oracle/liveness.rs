@@ -180,6 +180,7 @@ fn free(
                 object,
                 read: None,
                 seen: &|_| true,
+                came_after_list: &|_| true,
                 is_taken_on: false,
             };
             if is_waiting

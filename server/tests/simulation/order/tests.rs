@@ -36,6 +36,7 @@ fn plainly(state: &State, object: &Value) -> Vec<String> {
         object,
         read: None,
         seen: &|_| false,
+        came_after_list: &|_| true,
         is_taken_on: false,
     })
 }
@@ -100,6 +101,7 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
             object: &claim,
             read,
             seen: &|_| false,
+            came_after_list: &|_| true,
             is_taken_on: false,
         })
         .len()
@@ -139,24 +141,25 @@ fn namespace_stays_while_it_has_content() {
 }
 
 #[test]
-fn late_object_holds_its_namespace_once_observed() {
+fn late_object_holds_its_namespace_once_observed_or_listed() {
     let namespace = made("Namespace", "", "a", json!({}));
     let late_object = made("ConfigMap", "a", "c", json!({}));
     let mut state = State::of([namespace.clone(), late_object.clone()]);
     state.make_late(&late_object);
-    let violations_of = |seen: bool| {
-        let seen = |_: &Value| seen;
+    let violations_of = |seen: bool, came_after_list: bool| {
         violations(&Case {
             unit: UNIT,
             state: &state,
             object: &namespace,
             read: None,
-            seen: &seen,
+            seen: &|_: &Value| seen,
+            came_after_list: &|_: &Value| came_after_list,
             is_taken_on: false,
         })
         .len()
     };
-    assert_eq!((violations_of(true), violations_of(false)), (1, 0));
+    assert_eq!((violations_of(true, true), violations_of(false, true)), (1, 0));
+    assert_eq!(violations_of(false, false), 1, "it was there when its kind was listed");
 }
 
 #[test]
@@ -186,6 +189,7 @@ fn late_pod_holds_what_it_needs_once_observed() {
                     object: &object,
                     read: None,
                     seen: &seen,
+                    came_after_list: &|_| true,
                     is_taken_on: false,
                 })
             };
@@ -212,6 +216,7 @@ fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() 
                 object: &object,
                 read: None,
                 seen: &seen,
+                came_after_list: &|_| true,
                 is_taken_on: false,
             })
         };
@@ -267,6 +272,7 @@ fn retained_volume_stays_unless_declared() {
             object: volume,
             read: None,
             seen: &|_| false,
+            came_after_list: &|_| true,
             is_taken_on: false,
         })
         .len()
@@ -397,6 +403,7 @@ fn pods_stay_while_their_service_has_callers() {
                     object,
                     read: None,
                     seen: &|_| false,
+                    came_after_list: &|_| true,
                     is_taken_on: false,
                 })
             };
@@ -487,6 +494,7 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
             object: &namespace,
             read: None,
             seen: &|_| true,
+            came_after_list: &|_| true,
             is_taken_on: false,
         })
         .len()

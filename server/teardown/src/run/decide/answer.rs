@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Decision;
+use super::{Decision, namespace};
 use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
@@ -47,8 +47,13 @@ impl Run {
             Outcome::Accepted | Outcome::Present { terminating: true, .. } => {
                 Decision::event(RunEvent::Accepted { step: id })
             }
-            Outcome::Present { terminating: false, .. } | Outcome::Pods(_) => {
+            Outcome::Present { terminating: false, .. }
+            | Outcome::Pods(_)
+            | Outcome::Content(_) => {
                 self.continue_sequence(step, progress, action, outcome, index, now)
+            }
+            Outcome::Unlisted { resource, message } => {
+                Decision::event(namespace::unlisted(step, progress, resource, message, now))
             }
             Outcome::Suspended => Decision::event(RunEvent::Suspended { step: id }),
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),

@@ -229,21 +229,6 @@ impl Run {
         Ok(true)
     }
 
-    /// For a namespace: whether it is visible and contains only what goes with it.
-    ///
-    /// Somebody created a ConfigMap in it after the plan was made.
-    fn check_namespace_empty(
-        &self,
-        step: &Step,
-        context: &mut ReconcileContext<'_>,
-    ) -> Result<bool, UnknownReason> {
-        if step.kind.is("", "Namespace") {
-            context.index.check_namespace_visible(&step.object.name)?;
-            self.check_empty(&step.object.name, context.index)?;
-        }
-        Ok(true)
-    }
-
     /// Whether no Pod is left of a workload that is gone.
     ///
     /// # Errors
@@ -428,26 +413,6 @@ impl Run {
         self.step_of(uid).is_some()
     }
 
-    /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
-    /// confirmed their deletion.
-    fn check_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
-        let late_object = self.content(namespace, index).map(|object| object.reference()).min();
-        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
-    }
-
-    /// The objects in a namespace that do not go with it.
-    pub(super) fn content<'a>(
-        &self,
-        namespace: &str,
-        index: &'a Index,
-    ) -> impl Iterator<Item = &'a Arc<Object>> {
-        let goes_with_it = move |object: &Object| {
-            object.is_made_by_cluster()
-                || matches!(&object.facts, Facts::Binding(binding) if binding.people)
-                || self.plan.kept.iter().any(|kept| kept.uid == object.uid)
-                || self.came_back_to_go(object, index)
-        };
-        index.in_namespace(namespace).filter(move |object| !goes_with_it(object))
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  a claim            GET, check ──► LIST Pods, check ──► DELETE at the version of the GET
+//!  a namespace        GET, check ──► LIST everything, check ► DELETE at the version of the GET
 //!  a custom resource  GET, check ───────────────────────► DELETE at the version of the GET
 //!  a ConfigMap        ──────────────────────────────────► DELETE
 //! ```
@@ -51,9 +52,14 @@ type AnswerCheck =
     fn(&Run, &Step, &Action, &Outcome, &mut ReconcileContext<'_>) -> Result<ActionTarget, Decision>;
 
 /// All guards, in the order in which they are asked.
-const GUARDS: [Guard; 2] = [
+const GUARDS: [Guard; 3] = [
     Guard { read: Call::Read, is_needed: Step::is_read_first, check: Run::check_object },
     Guard { read: Call::ReadPods, is_needed: |step| step.holds_storage, check: Run::check_pods },
+    Guard {
+        read: Call::ReadContent,
+        is_needed: |step| step.kind.is("", "Namespace"),
+        check: Run::check_listed_content,
+    },
 ];
 
 /// The call of a step's sequence after this read, or the first one.
@@ -85,7 +91,7 @@ impl Run {
         self.call(step, call, ActionTarget::of(step), context);
     }
 
-    /// Goes on after a read that showed the object, or its Pods.
+    /// Goes on after a read that showed the object, its Pods or its content.
     pub(super) fn continue_sequence(
         &self,
         step: &Step,
@@ -122,6 +128,7 @@ impl Run {
         let action = match call {
             Call::Read => Action::Read { step: id, target },
             Call::ReadPods => Action::ReadPods { step: id, target },
+            Call::ReadContent => Action::ReadContent { step: id, target },
             Call::Delete => {
                 let propagation = self.propagation(step, context.index);
                 Action::Delete { step: id, target, propagation }

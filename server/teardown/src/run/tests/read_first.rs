@@ -24,6 +24,9 @@ fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
         Action::ReadPods { target, .. } => {
             format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
         }
+        Action::ReadContent { target, .. } => {
+            format!("LIST everything in {}", target.object.name)
+        }
     });
     let mut calls: Vec<String> = calls.collect();
     calls.sort();

@@ -1,0 +1,143 @@
+//! Checks that a namespace contains only what goes with it: by the index at any time, and by consistent lists just before its
+//! DELETE.
+//!
+//! # Decisions
+//! - The index alone is not enough. A watch whose connection died is noticed after some 50 s, and a new kind is watched after
+//!   the next discovery; a claim that somebody creates meanwhile would go with its namespace, and its data with it.
+//! - An object in the lists is judged by its UID and name, and for the rest as the index has it. One that the index does not
+//!   have yet holds the namespace until the index does.
+//! - A kind that cannot be listed holds the namespace.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Decision, REREAD_BACKOFF, ReconcileContext, Run, answer::doubled};
+use crate::{
+    action::{Action, ActionTarget, ContentSight, Outcome},
+    api_problem::ApiProblem,
+    index::Index,
+    object::{Facts, Object, Uid},
+    plan::Step,
+    run::{Progress, RunEvent, StepProblem},
+    unknown_reason::UnknownReason,
+};
+
+impl Run {
+    /// For a namespace: whether it is visible and contains only what goes with it.
+    pub(super) fn check_namespace_empty(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if step.kind.is("", "Namespace") {
+            context.index.check_namespace_visible(&step.object.name)?;
+            self.check_empty(&step.object.name, context.index)?;
+        }
+        Ok(true)
+    }
+
+    /// Checks that a namespace contains only objects that go with it. Late objects are in no step, and nobody has
+    /// confirmed their deletion.
+    fn check_empty(&self, namespace: &str, index: &Index) -> Result<(), UnknownReason> {
+        let late_object = self.content(namespace, index).map(|object| object.reference()).min();
+        late_object.map_or(Ok(()), |object| Err(UnknownReason::NamespaceNotEmpty { by: object }))
+    }
+
+    /// The objects in a namespace that do not go with it.
+    pub(super) fn content<'a>(
+        &self,
+        namespace: &str,
+        index: &'a Index,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        index.in_namespace(namespace).filter(move |object| !self.goes_with_it(object, index))
+    }
+
+    fn goes_with_it(&self, object: &Object, index: &Index) -> bool {
+        object.is_made_by_cluster()
+            || matches!(&object.facts, Facts::Binding(binding) if binding.people)
+            || self.is_kept(&object.uid)
+            || self.came_back_to_go(object, index)
+    }
+
+    fn is_kept(&self, uid: &Uid) -> bool {
+        self.plan.kept.iter().any(|kept| kept.uid == *uid)
+    }
+
+    /// The same checks over a read of the content, and once more over the index: it may have learned of an object since.
+    fn check_content(
+        &self,
+        step: &Step,
+        content: &[ContentSight],
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let index = context.index;
+        let left = content.iter().filter(|sight| {
+            !sight.object.is_made_by_cluster()
+                && match index.get(&sight.uid) {
+                    Some(object) => !self.goes_with_it(object, index),
+                    None => !self.is_kept(&sight.uid),
+                }
+        });
+        match left.map(|sight| &sight.object).min() {
+            Some(by) => Err(UnknownReason::NamespaceNotEmpty { by: by.clone() }),
+            None => self.check_ready(step, context),
+        }
+    }
+
+    /// Checks that only what goes with a namespace is left in a consistent read of its content.
+    ///
+    /// Somebody created a claim in it a moment ago, and no watch has shown it yet: the content is read again later.
+    pub(super) fn check_listed_content(
+        &self,
+        step: &Step,
+        action: &Action,
+        outcome: &Outcome,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<ActionTarget, Decision> {
+        let no_effect = || Decision::event(RunEvent::NoEffect { step: step.id });
+        let Outcome::Content(content) = outcome else { return Err(no_effect()) };
+        let progress = self.progress(step.id).ok_or_else(no_effect)?;
+        match self.check_content(step, content, context) {
+            Ok(true) => Ok(action.target().clone()),
+            Ok(false) => Err(no_effect()),
+            Err(reason) => Err(Decision::event(read_again(step, progress, reason, context.now))),
+        }
+    }
+}
+
+/// The event that a kind cannot be listed in a namespace.
+pub(super) fn unlisted(
+    step: &Step,
+    progress: &Progress,
+    resource: &str,
+    message: &ApiProblem,
+    now: Timestamp,
+) -> RunEvent {
+    let (resource, namespace) = (resource.to_owned(), Some(step.object.name.to_string()));
+    let reason = UnknownReason::Hidden { resource, namespace, message: message.clone() };
+    read_again(step, progress, reason, now)
+}
+
+/// The content is read again, each time after twice the delay.
+fn read_again(
+    step: &Step,
+    progress: &Progress,
+    reason: UnknownReason,
+    now: Timestamp,
+) -> RunEvent {
+    let is_again = matches!(
+        &progress.hold.problem,
+        Some(StepProblem::Unknown {
+            reason: UnknownReason::NamespaceNotEmpty { .. } | UnknownReason::Hidden { .. }
+        })
+    );
+    let tries = if is_again { progress.hold.attempts } else { 0 };
+    let delay: SignedDuration = doubled(REREAD_BACKOFF, tries);
+    RunEvent::Postponed {
+        step: step.id,
+        until: now.checked_add(delay).unwrap_or(now),
+        effect_unknown: false,
+        problem: StepProblem::Unknown { reason },
+    }
+}

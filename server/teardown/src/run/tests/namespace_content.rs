@@ -1,0 +1,143 @@
+//! Tests of the read of a namespace's content just before its DELETE.
+
+use super::*;
+use crate::{action::ContentSight, object::Object};
+
+const SHOP: &str = "ns shop of=shop\n cm shop/a of=shop\n cm shop/kube-root-ca.crt";
+const NAMESPACE: &str = "ns:shop";
+
+/// A run whose namespace alone is left, and was read at version 17.
+fn with_only_the_namespace(text: &str) -> Scenario {
+    let mut scenario = Scenario::of(text);
+    scenario.reconcile();
+    accepted(&mut scenario, "cm:shop/a");
+    scenario.gone("cm shop/a of=shop");
+    assert!(scenario.apply_input(&Input::Reconcile).actions.is_empty());
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+    let outcome =
+        Outcome::Present { terminating: false, version: "17".into(), named: Some(UnitId::new("shop")) };
+    let then = answer(&mut scenario, outcome);
+    assert_eq!(then, ["LIST everything in shop at 17"]);
+    scenario
+}
+
+fn named(decision: &Decision) -> Vec<String> {
+    let calls = decision.actions.iter().map(|action| match action {
+        Action::ReadContent { namespace, version, .. } => {
+            format!("LIST everything in {namespace} at {}", version.as_deref().unwrap_or("any"))
+        }
+        Action::Delete { object, version, .. } => {
+            format!("DELETE {object} at {}", version.as_deref().unwrap_or("any"))
+        }
+        Action::Read { object, .. } => format!("GET {object}"),
+        action => panic!("{action:?}"),
+    });
+    calls.collect()
+}
+
+/// Answers the call that the namespace waits for, and returns the next ones.
+fn answer(scenario: &mut Scenario, outcome: Outcome) -> Vec<String> {
+    let step = scenario.run.plan.step(scenario.id(NAMESPACE)).unwrap();
+    let (step, kind, object, uid) =
+        (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
+    let action = match scenario.progress(NAMESPACE).stage {
+        Stage::Calling(Call::Read) => Action::Read { step, kind, object, uid },
+        Stage::Calling(Call::ReadContent) => {
+            Action::ReadContent { step, namespace: object.name, version: Some("17".into()) }
+        }
+        stage => panic!("{stage:?}"),
+    };
+    named(&scenario.apply_input(&Input::CallCompleted { action, outcome }))
+}
+
+fn content(lines: &str) -> Outcome {
+    let sight = |object: Object| ContentSight { object: object.reference(), uid: object.uid };
+    Outcome::Content(fixture::objects(lines).into_iter().map(sight).collect())
+}
+
+/// The reason why the namespace is not deleted.
+fn reason(scenario: &Scenario) -> UnknownReason {
+    match &scenario.progress(NAMESPACE).problem {
+        Some(StepProblem::Unknown { reason }) => reason.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn namespace_goes_at_the_version_that_was_read_once_its_content_was_read() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    let made_by_cluster = content("sa shop/default\n cm shop/kube-root-ca.crt");
+    assert_eq!(answer(&mut scenario, made_by_cluster), ["DELETE Namespace shop at 17"]);
+}
+
+#[test]
+fn claim_that_no_watch_has_shown_holds_its_namespace_until_the_next_read() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    assert_eq!(answer(&mut scenario, content("pvc shop/new\n secret shop/new")), [""; 0]);
+    let UnknownReason::NamespaceNotEmpty { by } = reason(&scenario) else { panic!() };
+    assert_eq!(by.to_string(), "PersistentVolumeClaim shop/new");
+    assert!(scenario.apply_input(&Input::Reconcile).is_empty(), "not at once");
+    scenario.pass(1);
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+}
+
+#[test]
+fn claim_that_the_index_learns_of_during_the_read_holds_its_namespace() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    scenario.applied("pvc shop/new");
+    assert_eq!(answer(&mut scenario, content("")), [""; 0]);
+    assert!(matches!(reason(&scenario), UnknownReason::NamespaceNotEmpty { .. }));
+}
+
+#[test]
+fn rights_of_people_go_with_their_namespace_once_the_index_has_them() {
+    const RIGHTS: &str = "rb shop/team role=role/edit people=yes";
+    let mut scenario = with_only_the_namespace(SHOP);
+    assert_eq!(answer(&mut scenario, content(RIGHTS)), [""; 0], "nobody knows whose rights");
+    scenario.applied(RIGHTS);
+    scenario.pass(1);
+    _ = scenario.apply_input(&Input::Reconcile);
+    let unchanged = scenario.unchanged(scenario.id(NAMESPACE));
+    answer(&mut scenario, unchanged);
+    assert_eq!(answer(&mut scenario, content(RIGHTS)), ["DELETE Namespace shop at 17"]);
+}
+
+#[test]
+fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    let unlisted = || Outcome::Unlisted {
+        resource: "widgets.example.com".into(),
+        message: "forbidden".into(),
+    };
+    let mut delays = vec![];
+    for _ in 0..8 {
+        assert_eq!(answer(&mut scenario, unlisted()), [""; 0]);
+        let UnknownReason::Hidden { resource, namespace, .. } = reason(&scenario) else { panic!() };
+        assert_eq!((&*resource, namespace.as_deref()), ("widgets.example.com", Some("shop")));
+        let window = scenario.progress(NAMESPACE).retry_window.clone().unwrap();
+        delays.push(window.end.duration_since(window.start).as_secs());
+        scenario.now = window.end;
+        assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+        let unchanged = scenario.unchanged(scenario.id(NAMESPACE));
+        answer(&mut scenario, unchanged);
+    }
+    assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30, 30]);
+    assert_eq!(answer(&mut scenario, content("")), ["DELETE Namespace shop at 17"]);
+}
+
+#[test]
+fn read_of_content_is_no_more_than_a_read_while_the_run_is_paused() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    scenario.steer(&command(RunCommand::Pause));
+    assert_eq!(answer(&mut scenario, content("")), [""; 0]);
+    scenario.steer(&command(RunCommand::Resume));
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+}
+
+#[test]
+fn restart_during_the_read_of_content_reads_the_namespace_again() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    scenario.steer(&Input::Recover);
+    assert!(!scenario.progress(NAMESPACE).effect_unknown, "no DELETE was on its way");
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+}
