@@ -4,8 +4,8 @@
  *
  *   node end2end/latency.mjs
  *
- * A Pod on a node without a machine is being deleted all the time. Each sample says of the node that it stopped reporting, which is a
- * reason at once and waits for no deadline. The Event about the Pod is asked for only then, because nothing asks while there is no such reason.
+ * Each sample deletes a Pod on a node without a machine, and then says of the node that it stopped reporting: a reason that is shown
+ * at once and waits for no deadline. The Event about the Pod is asked for only then, because nobody asks before there is a reason.
  */
 import { chromium } from '@playwright/test';
 import { readFile } from 'node:fs/promises';
@@ -52,21 +52,24 @@ export async function measure(browser, unwind, request) {
 		tolerations: [{ operator: 'Exists' }],
 		containers: [{ name: 'main', image: 'registry.example/main:1' }],
 	};
-	const pod = await send('POST', `${namespace}/pods`, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'held' }, spec });
-	const { uid } = pod.body.metadata;
 	const running = { name: 'main', image: 'registry.example/main:1', imageID: '', ready: true, restartCount: 0, state: { running: {} } };
-	await send('PATCH', `${namespace}/pods/held/status`, { status: { phase: 'Running', containerStatuses: [running] } }, merge);
-	const event = {
-		apiVersion: 'v1',
-		kind: 'Event',
-		metadata: { name: 'held.1' },
-		involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'held', uid },
-		type: 'Warning',
-		reason: 'NodeNotReady',
-		source: { component: 'node-controller' },
+	/** A Pod on the node that is being deleted, with an Event about it. @param {string} name @param {string} message */
+	const held = async (name, message) => {
+		const { body: pod } = await send('POST', `${namespace}/pods`, { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec });
+		await send('PATCH', `${namespace}/pods/${name}/status`, { status: { phase: 'Running', containerStatuses: [running] } }, merge);
+		await send('POST', `${namespace}/events`, {
+			apiVersion: 'v1',
+			kind: 'Event',
+			metadata: { name: `${name}.1` },
+			involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name, uid: pod.metadata.uid },
+			type: 'Warning',
+			reason: 'NodeNotReady',
+			source: { component: 'node-controller' },
+			lastTimestamp: new Date().toISOString(),
+			message,
+		});
+		await send('DELETE', `${namespace}/pods/${name}`);
 	};
-	await send('POST', `${namespace}/events`, { ...event, message: 'first' });
-	await send('DELETE', `${namespace}/pods/held`);
 
 	const context = await browser.newContext();
 	const page = await context.newPage();
@@ -80,19 +83,19 @@ export async function measure(browser, unwind, request) {
 	/** @type {number[]} */
 	const facts = [];
 	for (let sample = 0; sample < samples; sample += 1) {
-		const fact = `look number ${sample}.`;
-		await send('PATCH', `${namespace}/events/held.1`, { message: fact, lastTimestamp: new Date().toISOString() }, merge);
+		const [name, fact] = [`held-${sample}`, `look number ${sample}.`];
+		await held(name, fact);
 		const seen = page.evaluate(whenSeen, { sentence, fact });
 		await report('Unknown');
 		const answered = Date.now();
 		const at = await seen;
 		sentences.push(Math.max(0, at.sentence - answered));
 		facts.push(Math.max(0, at.fact - answered));
+		await send('DELETE', `${namespace}/pods/${name}`, { gracePeriodSeconds: 0 });
 		await report('True');
 		await page.waitForFunction(isGone, sentence);
 	}
 	await context.close();
-	await send('DELETE', `${namespace}/pods/held`, { gracePeriodSeconds: 0 });
 	await send('DELETE', `/api/v1/nodes/${node}`);
 	return { sentences, facts };
 }

@@ -97,7 +97,7 @@ pub struct Hub {
     /// Says whether the journal can be written.
     writable: Option<watch::Sender<bool>>,
     /// Whether the cluster knows what the journal says went by force.
-    has_recalled: bool,
+    has_told_forced: bool,
 }
 
 impl Hub {
@@ -122,7 +122,7 @@ impl Hub {
             topics: Topics::new(chance.number()?),
             wanted: None,
             writable: None,
-            has_recalled: false,
+            has_told_forced: false,
             chance,
         })
     }
@@ -213,9 +213,9 @@ impl Hub {
     }
 
     /// Once the index is complete, and so the cluster is known, lets it know what the journal says went by force.
-    fn recall_forced(&mut self) {
-        if !self.has_recalled && self.cluster.index().is_synced() {
-            self.has_recalled = true;
+    fn tell_forced(&mut self) {
+        if !self.has_told_forced && self.cluster.index().is_synced() {
+            self.has_told_forced = true;
             let forced = self.runs.attempts().forced_namespaces(&self.cluster);
             self.cluster.note_forced(forced);
         }
@@ -236,7 +236,7 @@ impl Hub {
         match incoming {
             Incoming::Observed(observations) => {
                 self.cluster.observe(observations);
-                self.recall_forced();
+                self.tell_forced();
                 self.topics.mark_stale();
             }
             Incoming::Demo(demo) => {

@@ -98,6 +98,11 @@ async fn written(state: &AppState, id: String, form: NoteForm) -> Result<Respons
 async fn at_root(state: &AppState, id: &str) -> Result<Vec<DiagnosisCard>, Failure> {
     let message = state.hub.query(Topic::Trouble).await??;
     let Message::Snapshot { records, .. } = message else { return Ok(Vec::new()) };
+    // Before everything is listed, nothing is known to be over.
+    let is_synced = |record: &Record| matches!(record, Record::Cluster(it) if it.synced && it.unreachable.is_none());
+    if !records.iter().any(is_synced) {
+        return Err(Failure::Refused(Refusal::NotReady));
+    }
     let card = |record: Record| match record {
         Record::Diagnosis(card) if card.diagnosis.root_id() == root_of(id) => Some(card),
         _ => None,

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use crate::object::{Facts, Kind, Object};
 
 const ARGO_CD: &str = "argocd.argoproj.io/instance";
+/// The resource of Argo CD's Applications.
+pub(crate) const APPLICATIONS: &str = "applications.argoproj.io";
 /// The label of a release, of Helm or of Argo CD.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
@@ -31,9 +33,11 @@ pub(crate) const FLUX: [FluxMarks; 2] = [
         name: "helm.toolkit.fluxcd.io/name",
     },
 ];
-/// The kinds and plurals of the parents with these labels.
-const FLUX_KINDS: [(&str, &str); 2] =
-    [("Kustomization", "kustomizations"), ("HelmRelease", "helmreleases")];
+/// The kinds and resources of the parents with these labels.
+const FLUX_KINDS: [(&str, &str); 2] = [
+    ("Kustomization", "kustomizations.kustomize.toolkit.fluxcd.io"),
+    ("HelmRelease", "helmreleases.helm.toolkit.fluxcd.io"),
+];
 
 /// An object that declares others, as the others name it, and makes them again while it exists: of Argo CD or of Flux.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +46,8 @@ pub(crate) struct DeclaringParent {
     pub(crate) group: &'static str,
     /// Its kind.
     pub(crate) kind: &'static str,
-    /// Its plural.
-    pub(crate) plural: &'static str,
+    /// Its resource, as kubectl writes it. A run asks for it at each look, for every step.
+    pub(crate) resource: &'static str,
     /// Its namespace, if the mark says it.
     pub(crate) namespace: Option<Arc<str>>,
     /// Its name.
@@ -85,7 +89,7 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
     let application = |name, field, is_guess| DeclaringParent {
         group: "argoproj.io",
         kind: "Application",
-        plural: "applications",
+        resource: APPLICATIONS,
         namespace: None,
         name,
         field,
@@ -95,12 +99,12 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         Some(name) => Some(application(name, ARGO_CD, false)),
         None => label(object, INSTANCE).map(|name| application(name, INSTANCE, true)),
     };
-    let of_flux = FLUX.into_iter().zip(FLUX_KINDS).filter_map(|(marks, (kind, plural))| {
+    let of_flux = FLUX.into_iter().zip(FLUX_KINDS).filter_map(|(marks, (kind, resource))| {
         let (namespace, name) = flux_owner(object, marks)?;
         let field = marks.name;
         let group = field.strip_suffix("/name").unwrap_or_default();
         let namespace = Some(namespace);
-        Some(DeclaringParent { group, kind, plural, namespace, name, field, is_guess: false })
+        Some(DeclaringParent { group, kind, resource, namespace, name, field, is_guess: false })
     });
     application.into_iter().chain(of_flux)
 }

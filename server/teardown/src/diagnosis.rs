@@ -53,13 +53,13 @@ pub(crate) use self::{
 pub use self::{
     cause::{Cause, Confidence, Evidence, Link, Source},
     course::{Due, Upcoming},
+    impact::Impact,
     kubelet_answer::{KubeletAnswer, KubeletProblem, KubeletSubject},
     kubelet_log::{LogOrigin, RestOfLog},
     kubelet_metrics::NodeFailure,
     kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
     kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},
     running_pods::RuntimeState,
-    impact::Impact,
     unanswered::unanswered,
 };
 use crate::{
@@ -73,8 +73,12 @@ use crate::{
 const WAITING: usize = 50;
 /// The most facts that a diagnosis lists.
 const EVIDENCE: usize = 12;
+/// The most facts from kubelets that stand in front of these.
+const OF_KUBELETS: usize = 10;
 /// The most facts of one source that it lists about objects of one kind, other than the root.
 const ALIKE: usize = 3;
+/// The same for facts about the root.
+const ALIKE_OF_ROOT: usize = 6;
 
 /// Why some deletions wait: one cause with everything that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -310,7 +314,7 @@ fn most_telling(facts: BTreeSet<Evidence>, root: &ObjectRef) -> Vec<Evidence> {
     for fact in facts {
         let known = alike.entry((fact.source.clone(), fact.of.kind.clone())).or_default();
         let is_of_root = fact.of == *root;
-        if is_of_root || *known < ALIKE {
+        if *known < if is_of_root { ALIKE_OF_ROOT } else { ALIKE } {
             ranked.push((!is_of_root, *known, fact));
         }
         *known += 1;

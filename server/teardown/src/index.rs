@@ -80,6 +80,7 @@ pub struct Index {
     departures: Departures,
     /// Namespaces that are gone, as they were last.
     former: BTreeMap<Arc<str>, Arc<Object>>,
+    former_by_age: VecDeque<Arc<str>>,
     /// Names of namespaces that went although nobody had found them empty.
     forced: BTreeSet<Arc<str>>,
     durations: Durations,

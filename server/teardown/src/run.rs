@@ -19,8 +19,8 @@
 //! - Everything that waits for a Pod also waits for the Pod's owners: a custom resource has no template that names what its
 //!   Pods use, and its operator would create another Pod.
 //! - `Retry-After` is honoured for the step that it answered, up to an hour, or up to two minutes if a DELETE may have had
-//!   its effect. Resuming a run retries at once. Refused calls have a delay of their own (`decide/refusal.rs`). Other steps are held back for at most 30 s, because a proxy may mean one
-//!   request only.
+//!   its effect. Resuming a run retries at once. Refused calls have a delay of their own (`decide/refusal.rs`). Other steps are
+//!   held back for at most 30 s, because a proxy may mean one request only.
 //! - A skipped object stays: its owner is then deleted with `Orphan`, and a volume is skipped with its claim.
 //! - After a restart the complete lists of the new index replace single reads, except for a DELETE that was on its way: it
 //!   may have reached the API server, so its object is read first.
@@ -381,7 +381,7 @@ impl Run {
     /// Checks that the run is not ended over a step that is open, or over a call in flight.
     fn check_end(&self, event: &RunEvent) -> Result<(), ReplayError> {
         let is_open = |progress: &Progress| match event {
-            RunEvent::Finished => !progress.is_settled(),
+            RunEvent::Finished => progress.is_open(),
             RunEvent::Stopped => progress.call.is_some(),
             _ => false,
         };

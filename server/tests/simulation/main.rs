@@ -263,7 +263,6 @@ const MUTANTS: [(Mutant, &[(&str, &str)]); 24] = [
     (Mutant::NoVersion, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, &[("I1", "")]),
     (Mutant::StaleRead, &[("I1", "uses it")]),
-    (Mutant::OtherContent, &[("I1", "is in it")]),
     (Mutant::LateIntent, &[("I7", "before its intent was durable")]),
     (Mutant::IgnoredFailure, &[("I7", "before its intent was durable")]),
     (Mutant::RepeatByName, &[("I2", "deleted an object of no confirmed plan")]),

@@ -25,8 +25,6 @@ pub(crate) enum Mutant {
     NoOrder,
     /// The Pods of a namespace are read from a stale cache.
     StaleRead,
-    /// The content of another namespace is read.
-    OtherContent,
     /// The journal acknowledges writes before they are durable.
     LateIntent,
     /// The journal acknowledges writes that failed.

@@ -39,6 +39,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/notify/notification.rs",
             "server/src/http/preflight.rs",
             "server/src/http/journal_page.rs",
+            "server/src/http/incident.rs",
         ],
     ),
     ("prometheus_client", &["server/src/metrics"]),

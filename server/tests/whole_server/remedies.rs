@@ -23,7 +23,7 @@ use teardown::{
 
 use super::setup::{Server, create};
 
-/// What the API server, or the look after the request, makes of a change in the last moment.
+/// The answer to a change in the last moment, by the API server or by the look after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTheLastMoment {
     /// The request carries the premise, so it is refused.
@@ -86,7 +86,7 @@ impl Server {
                 let Ok(found) = self.hub.remedies(id).await.unwrap() else { continue };
                 let offered = |it: &Remedy| is_it(&it.act) && it.check_offered().is_ok();
                 if let Some(remedy) = found.remedies.into_iter().find(offered) {
-                    return (found.card.diagnosis.as_ref().clone(), remedy);
+                    return ((*found.card.diagnosis).clone(), remedy);
                 }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -94,7 +94,7 @@ impl Server {
         panic!("the remedy is never offered");
     }
 
-    /// Confirms a remedy. Its request leaves once the caller waits for something.
+    /// Confirms a remedy.
     async fn confirm(&self, (diagnosis, remedy): &(Diagnosis, Remedy)) -> String {
         let given = Confirmation {
             diagnosis: diagnosis.id.clone(),
@@ -139,10 +139,14 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
     for &Case { name, change, then } in cases {
         let server = Server::start(li(), set_up());
         let offer = server.offer(is_it).await;
-        let id = server.confirm(&offer).await;
+        // The confirmation is in the hub's mailbox before any watch shows the change.
         server.sandbox.with(change);
+        let id = server.confirm(&offer).await;
         let outcome = server.outcome(&id).await;
-        assert!(matches!(outcome, AttemptOutcome::Changed { .. }), "{name}: {outcome:?}");
+        // The dry run may find it before the look does.
+        let is_held =
+            matches!(outcome, AttemptOutcome::Changed { .. } | AttemptOutcome::NotSent { .. });
+        assert!(is_held, "{name}: {outcome:?}");
         assert_eq!(server.effects(), [""; 0], "{name}");
 
         let server = Server::start(li(), set_up());
@@ -253,11 +257,13 @@ fn gets_a_pod(world: &mut ControlPlane) {
 
 #[tokio::test(start_paused = true)]
 async fn node_is_not_given_up_on_a_false_premise() {
-    let acts: [fn(&RemedyAct) -> bool; 2] = [
-        |act| matches!(act, RemedyAct::OutOfServiceTaint { .. }),
-        |act| matches!(act, RemedyAct::DeleteNode { .. }),
+    // With the Node its lease goes, which then shows nothing any more.
+    type Act = (fn(&RemedyAct) -> bool, InTheLastMoment);
+    let acts: [Act; 2] = [
+        (|act| matches!(act, RemedyAct::OutOfServiceTaint { .. }), InTheLastMoment::Reported),
+        (|act| matches!(act, RemedyAct::DeleteNode { .. }), InTheLastMoment::Unseen),
     ];
-    for is_it in acts {
+    for (is_it, lease) in acts {
         race(
             || incident("s5"),
             is_it,
@@ -267,11 +273,7 @@ async fn node_is_not_given_up_on_a_false_premise() {
                     change: reports_again,
                     then: InTheLastMoment::Refused,
                 },
-                Case {
-                    name: "its lease is renewed",
-                    change: renews_its_lease,
-                    then: InTheLastMoment::Reported,
-                },
+                Case { name: "its lease is renewed", change: renews_its_lease, then: lease },
                 Case {
                     name: "a Pod has come to it",
                     change: gets_a_pod,
@@ -354,7 +356,8 @@ async fn api_is_not_switched_off_on_a_false_premise() {
                     });
                     create(world, "discovery.k8s.io", "endpointslices", "kube-system", slice);
                 },
-                then: InTheLastMoment::Reported,
+                // The API is found available at once.
+                then: InTheLastMoment::Refused,
             },
         ],
     )

@@ -119,9 +119,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(node)
         ),
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
-            format!("It is in use: nobody deletes {}.", names(users))
+            format!("It is in use by {}, which nobody is deleting.", names(users))
         }
-        Cause::Copied { copies } => format!("It is copied, and not complete: {}.", names(copies)),
+        Cause::Copied { copies } => format!("It is being copied, and these copies are not complete yet: {}.", names(copies)),
         Cause::ClaimHeldByCompletedPods { pods } => {
             format!("Completed Pods still hold the claim: {}.", names(pods))
         }
@@ -191,7 +191,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::NamespaceGone => {
-            "Its namespace is gone, so no kubelet can report that it ended.".to_owned()
+            "The namespace of these objects is gone, so no kubelet can report that a Pod of it ended.".to_owned()
         }
         Cause::ManagerSilent => "The kube-controller-manager does not run.".to_owned(),
         Cause::ControllerSilent { controller } => {
@@ -357,6 +357,9 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
                 isolated(node)
             )
         }
+        (Confidence::Inferred, Some(_)) if matches!(diagnosis.cause, Cause::NeverStarted { .. }) => {
+            "Inferred from the state of the objects.".to_owned()
+        }
         (Confidence::Inferred, Some(node)) => format!(
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
             isolated(node)
@@ -366,9 +369,15 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
                 Some(what) => format!(" {what} would confirm it."),
                 None => String::new(),
             };
-            format!(
-                "Inferred: the state of the objects fits this cause and no other that Unwind knows.{confirms}"
-            )
+            // These stand beside other causes of the same objects.
+            let is_beside =
+                matches!(diagnosis.cause, Cause::WebhookDown { .. } | Cause::NamespaceGone);
+            let fits = if is_beside {
+                "this cause, and others may hold them too"
+            } else {
+                "this cause and no other that Unwind knows"
+            };
+            format!("Inferred: the state of the objects fits {fits}.{confirms}")
         }
         (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::Unknown) => {
             "Unknown: everything that Unwind looks at is in order.".to_owned()

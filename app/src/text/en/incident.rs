@@ -65,7 +65,7 @@ fn seen_by(standpoint: &Standpoint) -> String {
 fn freshness(freshness: &Freshness) -> String {
     let live = match freshness.unreachable {
         Some(since) => format!(
-            "The API server does not answer since {}. This is the state of then.",
+            "The API server has not answered since {}. This is the state at that time.",
             absolute(since)
         ),
         None => "Live: the API server answered within the last half minute.".to_owned(),
@@ -85,7 +85,7 @@ fn lag(freshness: &Freshness, standpoint: &Standpoint) -> Option<String> {
     let kinds: Vec<String> = freshness.unanswered.iter().map(one).collect();
     (!kinds.is_empty()).then(|| {
         format!(
-            "No answer to the watch of {}: of these the card shows the state of then.",
+            "No answer to the watch of {}: the card shows these as they were then.",
             some_of(&kinds, NAMED)
         )
     })

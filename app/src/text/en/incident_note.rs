@@ -87,15 +87,17 @@ pub fn incident_note(
     let listed = diagnosis.waiting.iter().map(|held| waiting(diagnosis, held));
     let rest = (unlisted > 0).then(|| and_more(unlisted));
     note.list(&objects_wait(diagnosis.total), listed.chain(rest));
-    if remedies.is_empty() {
+    if remedies.is_empty() && attempts.is_empty() && switched_off.is_empty() {
         return note.text;
     }
     match attempts {
         [] => note.line(0, &format!("{DONE}: {NOTHING_DONE}")),
         attempts => note.list(DONE, attempts.iter().map(attempt)),
     }
-    let ways = remedies.iter().map(|remedy| way(remedy, &standpoint.cluster, None));
-    note.list(WAYS_OUT, ways.map(|it| way_out(&it)));
+    if !remedies.is_empty() {
+        let ways = remedies.iter().map(|remedy| way(remedy, &standpoint.cluster, None));
+        note.list(WAYS_OUT, ways.map(|it| way_out(&it)));
+    }
     if !switched_off.is_empty() {
         let off = switched_off.iter().map(put_back);
         note.list(SWITCHED_OFF_NOW, off.map(|Way { title, does, .. }| format!("{title}. {does}")));

@@ -1,4 +1,4 @@
-//! What kubelets say, in sentences. Only the server asks for these: see `teardown::advice`.
+//! The answers of kubelets in sentences. Only the server asks for these: see `teardown::advice`.
 
 use teardown::diagnosis::{
     KubeletProblem, KubeletSubject, LogOrigin, NodeFailure, RestOfLog, RuntimeState,
@@ -84,7 +84,7 @@ pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
     )
 }
 
-/// What the container runtime of a node runs of a Pod.
+/// The part of a Pod that the container runtime of a node runs.
 pub(super) fn runtime(pod: &ObjectRef, node: &str, state: &RuntimeState) -> String {
     let (pod, node) = (named(pod), isolated(node));
     match state {
@@ -118,7 +118,6 @@ pub(super) fn failures(
         }
         NodeFailure::StopContainer => "failed tries to stop a container".to_owned(),
         NodeFailure::StopSandbox => "failed tries to stop a sandbox".to_owned(),
-        NodeFailure::OrphanVolumes => "directories of Pods that it cannot remove".to_owned(),
     };
     let grown = since.map_or_else(String::new, |(grown, seconds)| match grown {
         0 => format!(", none of them in the last {seconds} s"),

@@ -312,7 +312,7 @@ async fn runtime_and_metrics_are_asked_once_a_minute_and_become_facts() {
         assert_eq!(kill, RuntimeState::Containers(vec!["orderer".into()]));
         let (_, answer) = asking.next_of_any().await;
         let Ok(KubeletAnswer::Metrics(metrics)) = answer else { panic!("{answer:?}") };
-        assert_eq!(metrics.failures.len(), 6);
+        assert_eq!(metrics.failures.len(), 5);
         assert_eq!(begin.elapsed(), AGAIN * minute);
     }
     let paths = asking.all_paths();

@@ -284,7 +284,7 @@ fn finalize() -> RemedyCall {
         kind: of,
         expected: Expected::Only {
             list: List::InNamespace,
-            known: known.iter().map(|uid| Uid::new((*uid).to_owned())).collect(),
+            known: known.iter().map(|uid| Uid::new(*uid)).collect(),
         },
         changes_with_it: false,
     };

@@ -215,7 +215,7 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     assert!(by_unwind);
 }
 
-/// What is left in a namespace that does not exist.
+/// Objects that are left in a namespace that does not exist.
 const LEFT: &str = "
     ns other
     cm gone/left
@@ -275,7 +275,8 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
 #[tokio::test(start_paused = true)]
 async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
     let disk = Disk::default();
-    let up = API.replace("Available:False:MissingEndpoints:500", "Available:True:Passed:500");
+    let up = API
+        .replace("conditions=Available:False:MissingEndpoints", "available=Available:True:Passed");
     let cluster = Cluster::before(&disk, &up).await;
     let Remedies { card, remedies, .. } = cluster.remedies().await;
     let remedy = remedies.iter().find(|it| it.act == RemedyAct::FinalizeNamespace).unwrap();

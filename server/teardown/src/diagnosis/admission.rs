@@ -26,14 +26,14 @@ pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
     let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, cause)).collect();
     let mut converted: Vec<&str> = Vec::new();
     for rest in message.split("conversion webhook for ").skip(1) {
-        let kind = rest.split_once(" failed").or_else(|| rest.split_once(" returned"));
-        let Some((kind, _)) = kind.filter(|(kind, _)| !converted.contains(kind)) else { continue };
+        // One that returned something answers, and what it says cannot be used.
+        let failed = rest.split_once(" failed").map(|(kind, _)| (kind, Confidence::Confirmed));
+        let returned = || Some((rest.split_once(" returned")?.0, Confidence::Inferred));
+        let kind = failed.or_else(returned).filter(|(kind, _)| !converted.contains(kind));
+        let Some((kind, confidence)) = kind else { continue };
         converted.push(kind);
-        found.push(Verdict::at(
-            Cause::ConversionDown { kind: kind.into() },
-            definition(case, kind),
-            Confidence::Confirmed,
-        ));
+        let cause = Cause::ConversionDown { kind: kind.into() };
+        found.push(Verdict::at(cause, definition(case, kind), confidence));
     }
     found
 }
@@ -41,7 +41,11 @@ pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
 fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
     match cause {
         RefusalCause::WebhookDown { webhook } => {
-            let configurations = configurations(case, webhook);
+            // Several projects may call a webhook alike. Those whose Service nobody serves come before the others.
+            let (silent, others): (Vec<_>, Vec<_>) = configurations(case, webhook)
+                .into_iter()
+                .partition(|object| !services(case, object, webhook).is_empty());
+            let configurations = if silent.is_empty() { others } else { silent };
             let evidence: Vec<Evidence> =
                 configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
             // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
@@ -127,8 +131,7 @@ pub(super) fn webhooks_down<'a>(
             {
                 let rule = format!("{operation} {}", asked.kind.resource());
                 let rule = Evidence::field(configuration, &guard.field, rule);
-                let configurations = configurations(case, &guard.webhook);
-                let verdict = webhook_down(&configurations, &guard.webhook, Confidence::Inferred);
+                let verdict = webhook_down(&[configuration], &guard.webhook, Confidence::Inferred);
                 found.push(verdict.with([silence, rule]).into());
             }
         }

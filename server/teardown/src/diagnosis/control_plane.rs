@@ -19,6 +19,8 @@ pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<F
             Cause::ControllerSilent { controller } => &**controller != "kube-apiserver",
             Cause::NodeMissing { .. }
             | Cause::LooksAgain { .. }
+            // It counts again at each look.
+            | Cause::ContentUnseen { .. }
             // Volumes without a driver are the work of its own controllers, and so is the phase of every volume.
             | Cause::BackendLeft { driver: None }
             | Cause::VolumeBound { claim: None } => true,

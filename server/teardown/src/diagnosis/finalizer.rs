@@ -75,7 +75,9 @@ pub(crate) fn finisher(
             return None;
         }
         // It leaves the finalizer on a Pod that another controller has taken over (`pkg/controller/job/job_controller.go`).
-        if let Some(owner) = object.controller().filter(|owner| &*owner.kind != "Job") {
+        if let Some(owner) =
+            object.controller().filter(|owner| &*owner.kind != "Job" || &*owner.group != "batch")
+        {
             let cause = Cause::FinisherGone { finalizer: finalizer.clone(), deleted: Vec::new() };
             let owner = format!("{} {}", owner.kind, owner.name);
             let owner = Evidence::field(object, "metadata.ownerReferences", owner);

@@ -26,8 +26,6 @@ pub enum NodeFailure {
     StopContainer,
     /// A sandbox could not be stopped.
     StopSandbox,
-    /// In the last sweep, the directory of a Pod that the API server does not know could not be removed.
-    OrphanVolumes,
 }
 
 /// The failures that a kubelet has counted.
@@ -79,7 +77,6 @@ fn failure(line: &str) -> Option<(NodeFailure, u64)> {
             };
             (failure, rest)
         }
-        "kubelet_orphan_pod_cleaned_volumes_errors" => (NodeFailure::OrphanVolumes, rest),
         _ => return None,
     };
     // Go prints a large number with an exponent.
@@ -119,7 +116,6 @@ mod tests {
             (unmount("kubernetes.io/nfs"), 40),
             (NodeFailure::StopContainer, 28),
             (NodeFailure::StopSandbox, 25),
-            (NodeFailure::OrphanVolumes, 2),
         ];
         assert_eq!(metrics.failures, BTreeMap::from(expected));
     }

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
-    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, Source,
+    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source,
     kubelet_answer::{KubeletProblem, KubeletSubject},
     kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, RestOfLog},
 };
@@ -116,7 +116,7 @@ pub fn add_unanswered(
             })
             .collect();
         evidence.append(&mut diagnosis.evidence);
-        evidence.truncate(EVIDENCE);
+        evidence.truncate(EVIDENCE + OF_KUBELETS);
         diagnosis.evidence = evidence;
     }
 }
@@ -143,7 +143,7 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
             evidence.push(Evidence { of, source, said: String::new(), at: Some(report.at) });
         }
         evidence.append(&mut diagnosis.evidence);
-        evidence.truncate(EVIDENCE);
+        evidence.truncate(EVIDENCE + OF_KUBELETS);
         diagnosis.evidence = evidence;
     }
 }

@@ -8,12 +8,15 @@
 //!   the two is out of date.
 //! - An answer belongs to the cause that the Pod had when it came. After the next step of its end it says nothing any more.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
 use super::{
-    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, Source,
+    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source,
     kubelet_metrics::{KubeletMetrics, NodeFailure},
     kubelet_report::node_ref,
     running_pods::RuntimeState,
@@ -101,6 +104,10 @@ impl Diagnosis {
 /// Adds what runtimes run, by the UID of the Pod, in front of the evidence of each diagnosis, and drops what belongs to an
 /// earlier cause.
 pub fn add_runtime(diagnoses: &mut [Diagnosis], reports: &mut BTreeMap<Uid, RuntimeReport>) {
+    // A Pod whose cause is another one now, such as a silent node, is asked about anew once its kubelet is back.
+    let asked: BTreeSet<&Uid> =
+        diagnoses.iter().filter_map(|it| Some(it.pod_of_kubelet()?.0)).collect();
+    reports.retain(|pod, _| asked.contains(pod));
     for diagnosis in diagnoses {
         let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
         let (pod, node, cause) = (pod.clone(), node.clone(), diagnosis.cause.name());
@@ -118,7 +125,7 @@ pub fn add_runtime(diagnoses: &mut [Diagnosis], reports: &mut BTreeMap<Uid, Runt
         let source = Source::Runtime { node, state };
         let of = diagnosis.root.clone();
         diagnosis.evidence.insert(0, Evidence { of, source, said: String::new(), at });
-        diagnosis.evidence.truncate(EVIDENCE);
+        diagnosis.evidence.truncate(EVIDENCE + OF_KUBELETS);
     }
 }
 
@@ -134,7 +141,7 @@ pub fn add_metrics(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, MetricsR
         let mut evidence: Vec<Evidence> =
             counted.map(|(failure, count)| report.evidence(node, failure, count)).collect();
         evidence.append(&mut diagnosis.evidence);
-        evidence.truncate(EVIDENCE);
+        evidence.truncate(EVIDENCE + OF_KUBELETS);
         diagnosis.evidence = evidence;
     }
 }
@@ -166,7 +173,6 @@ fn is_about(failure: &NodeFailure, cause: &Cause) -> bool {
         },
         NodeFailure::StopContainer => matches!(cause, Cause::ContainersRunning { .. }),
         NodeFailure::StopSandbox => matches!(cause, Cause::SandboxLeft { .. }),
-        NodeFailure::OrphanVolumes => matches!(cause, Cause::PodDirectoryLeft { .. }),
     }
 }
 
@@ -277,19 +283,18 @@ mod tests {
         let minute = jiff::SignedDuration::from_mins(1);
         let first = MetricsReport::after(None, &earlier, now.checked_sub(minute).unwrap());
         let second = MetricsReport::after(Some(first.clone()), &metrics, now);
-        let counts =
-            |pod: &str, report: &MetricsReport| -> Vec<(NodeFailure, u64, Option<(u64, u64)>)> {
-                let mut found = diagnosed(pod);
-                add_metrics(&mut found, &BTreeMap::from([(Uid::new(UID), report.clone())]));
-                assert_eq!(found[0].confidence, Confidence::Inferred);
-                let counts = found[0].evidence.iter().filter_map(|it| match &it.source {
-                    Source::Failures { failure, count, since } => {
-                        Some((failure.clone(), *count, *since))
-                    }
-                    _ => None,
-                });
-                counts.collect()
-            };
+        let counts = |pod: &str, report: &MetricsReport| {
+            let mut found = diagnosed(pod);
+            add_metrics(&mut found, &BTreeMap::from([(Uid::new(UID), report.clone())]));
+            assert_eq!(found[0].confidence, Confidence::Inferred);
+            let counts = found[0].evidence.iter().filter_map(|it| match &it.source {
+                Source::Failures { failure, count, since } => {
+                    Some((failure.clone(), *count, *since))
+                }
+                _ => None,
+            });
+            counts.collect::<Vec<_>>()
+        };
         let local = NodeFailure::Unmount("kubernetes.io/local-volume".into());
         assert_eq!(counts(MOUNTED, &first)[0], (nfs.clone(), 38, None));
         assert_eq!(
@@ -299,7 +304,7 @@ mod tests {
         let restarted = (NodeFailure::StopContainer, 28, None);
         assert_eq!(counts(RUNNING, &second), [restarted], "it counts from 0 again");
         assert_eq!(counts(SANDBOX, &second), [(NodeFailure::StopSandbox, 25, Some((0, 60)))]);
-        assert_eq!(counts(BARE, &second), [(NodeFailure::OrphanVolumes, 2, Some((0, 60)))]);
+        assert_eq!(counts(BARE, &second), []);
         assert_eq!(counts(DEVICES, &second), []);
     }
 }

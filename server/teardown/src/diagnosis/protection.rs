@@ -83,7 +83,8 @@ pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Ve
             }
             name if is_source_of_copies(case, object, name) => {
                 let (going, staying) = part(copies(case, object, name));
-                let verdict = held(object, finalizer, Cause::Copied { copies: names(&staying) });
+                let copied = Cause::Copied { copies: names(&staying) };
+                let verdict = held(object, finalizer, copied).part(finalizer);
                 if !staying.is_empty() {
                     found.push(verdict.with(staying.into_iter().take(3).map(state)).into());
                 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     diagnosis::{Cause, Diagnosis},
     index::Index,
-    object::{Facts, Object, ObjectRef, Reclaim},
+    object::{Facts, Object, ObjectRef, Reclaim, Uid},
     remedy::ReachedClaim,
 };
 
@@ -117,14 +117,26 @@ fn volume_of(index: &Index, name: &str) -> HeldVolume {
     }
 }
 
-/// The volume that was bound to a claim that is gone: it still names the claim.
+/// The volume that was bound to a claim that is gone: it still names the claim. A claim of the same name that was made since has
+/// a volume of its own; of several earlier volumes the youngest counts.
 fn volume_that_names(index: &Index, claim: &ObjectRef) -> HeldVolume {
-    let mut volumes = index.of_resource("persistentvolumes");
-    let named = volumes.find_map(|object| {
+    let again = index.named(claim);
+    let is_of_again = |object: &Object, uid: Option<&Uid>| {
+        again.is_some_and(|again| {
+            let has_it = matches!(&again.facts, Facts::Claim(it) if it.volume.as_deref() == Some(&*object.name));
+            has_it || uid == Some(&again.uid)
+        })
+    };
+    let volumes = index.of_resource("persistentvolumes").filter_map(|object| {
         let Facts::Volume(volume) = &object.facts else { return None };
         let of = volume.claim.as_ref()?;
         let is_it = of.name == claim.name && claim.namespace.as_ref() == Some(&of.namespace);
-        is_it.then(|| HeldVolume::Found { name: object.reference(), reclaim: volume.reclaim })
+        (is_it && !is_of_again(object, of.uid.as_ref())).then_some((object, volume))
+    });
+    let youngest = volumes.max_by_key(|(object, _)| (object.created, &object.uid));
+    let named = youngest.map(|(object, volume)| HeldVolume::Found {
+        name: object.reference(),
+        reclaim: volume.reclaim,
     });
     named.unwrap_or(if index.can_see_volumes() { HeldVolume::None } else { HeldVolume::Hidden })
 }
@@ -180,5 +192,9 @@ mod tests {
         assert_eq!(described(pod), ["ClaimGone lost: none"]);
         let kept = format!("{pod}\npv pv-1 claim=shop/lost");
         assert_eq!(described(&kept), ["ClaimGone lost: pv-1 Retain"]);
+        let again = format!("{pod}\npvc shop/lost volume=pv-2 age=60\npv pv-2 claim=shop/lost");
+        assert_eq!(described(&again), ["ClaimGone lost: none"], "the volume of the new claim");
+        let both = format!("{again}\npv pv-1 claim=shop/lost claim-uid=earlier");
+        assert_eq!(described(&both), ["ClaimGone lost: pv-1 Retain"]);
     }
 }

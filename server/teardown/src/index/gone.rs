@@ -20,9 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Departure, Index};
 use crate::{
-    object::{
-        ConditionStatus, Container, ContainerState, Facts, Node, Object, Phase, Pod, Seconds, Uid,
-    },
+    object::{ConditionStatus, Container, ContainerState, Facts, Node, Object, Phase, Pod, Uid},
     proof::Proof,
 };
 
@@ -83,9 +81,14 @@ impl Index {
         } else {
             self.forced.insert(name.clone());
         }
-        self.former.insert(name, namespace.clone());
-        if self.former.len() > MOST_FORMER {
-            self.former.pop_first();
+        if self.former.insert(name.clone(), namespace.clone()).is_none() {
+            self.former_by_age.push_back(name);
+        }
+        if self.former.len() > MOST_FORMER
+            && let Some(oldest) = self.former_by_age.pop_front()
+        {
+            self.former.remove(&oldest);
+            self.forced.remove(&oldest);
         }
     }
 
@@ -117,14 +120,14 @@ impl Index {
             })
         };
         let this = silent().find(|(object, _)| *object.name == *name).and_then(|(_, at)| at);
-        let is_together = |at: Option<Seconds>| match (this, at) {
-            (Some(this), Some(at)) => {
-                let apart = Timestamp::from(at).duration_since(Timestamp::from(this));
-                apart.abs() <= TOGETHER
-            }
-            _ => true,
-        };
-        silent().filter(|(_, at)| is_together(*at)).count()
+        let Some(this) = this else { return silent().count() };
+        let mut times: Vec<Timestamp> =
+            silent().filter_map(|(_, at)| at).map(Timestamp::from).collect();
+        times.sort_unstable();
+        // One after the other, as a fault of the network spreads.
+        let runs = times.chunk_by(|earlier, later| later.duration_since(*earlier) <= TOGETHER);
+        let with_this = runs.into_iter().find(|run| run.contains(&Timestamp::from(this)));
+        with_this.map_or(0, <[Timestamp]>::len) + silent().filter(|(_, at)| at.is_none()).count()
     }
 
     /// Whether an object is in a namespace that does not exist, so that nobody can change it. Every cluster has namespaces:
@@ -182,7 +185,7 @@ fn was_empty(namespace: &Object) -> bool {
         let mut conditions = facts.conditions.iter();
         conditions.any(|it| &*it.name == *name && it.status == ConditionStatus::False)
     };
-    namespace.deletion.is_some() && CONDITIONS.iter().all(|name| is_false(name))
+    namespace.deletion.is_some() && CONDITIONS.iter().all(is_false)
 }
 
 /// Whether the kubelet reported that a Pod has ended: a terminal phase, and no container that runs. The kubelet reports that

@@ -181,13 +181,12 @@ impl Index {
     /// The reason why the kind is not visible.
     pub fn check_kind_visible(&self, definition: &str) -> Result<(), UnknownReason> {
         let group = definition.split_once('.').map_or("", |(_, group)| group);
-        let is_bound_pair = |resource: &&str| {
+        let is_about = |resource: &&str| {
             *resource == definition
                 || resource.split_once('/').is_some_and(|(hidden, _)| hidden == group)
         };
         let hidden = self.hidden_kinds();
-        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_bound_pair(&it.as_str()))
-        {
+        if let Some((resource, hidden)) = hidden.iter().find(|(it, _)| is_about(&it.as_str())) {
             return Err(hidden_reason(resource, None, &hidden.message));
         }
         match self.kinds.get(definition) {

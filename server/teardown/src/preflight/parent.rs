@@ -76,7 +76,7 @@ fn judge(
 
 /// The name of a definition is the name of its resource.
 fn is_visible(parent: &DeclaringParent, index: &Index) -> bool {
-    index.check_kind_visible(&format!("{}.{}", parent.plural, parent.group)).is_ok()
+    index.check_kind_visible(parent.resource).is_ok()
 }
 
 fn is_outside(parent: &Object, subject: &Subject<'_>) -> bool {

@@ -57,7 +57,6 @@ pub(crate) fn parent_of<'a>(
     object: &Object,
     index: &'a Index,
 ) -> Option<&'a Object> {
-    let resource = format!("{}.{}", named.plural, named.group);
-    let parents = index.of_resource(&resource).map(|parent| &**parent);
+    let parents = index.of_resource(named.resource).map(|parent| &**parent);
     parents.filter(|parent| named.is_meant(parent, object)).min_by(|a, b| a.uid.cmp(&b.uid))
 }

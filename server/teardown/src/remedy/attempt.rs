@@ -24,7 +24,7 @@ use crate::{
     api_problem::ApiProblem,
     diagnosis::{Diagnosis, root_of},
     index::Index,
-    object::{Facts, ObjectRef, Reclaim},
+    object::{Facts, Object, ObjectRef, Reclaim},
     plan::{Step, digest},
     suspension::{resume, suspend},
 };
@@ -448,15 +448,25 @@ impl Attempt {
                 (SwitchedOff::Workload, is_down)
             }
             RemedyAct::RetainVolume { .. } => {
-                let is_kept = target.is_some_and(
-                    |it| matches!(&it.facts, Facts::Volume(volume) if volume.reclaim == Reclaim::Retain),
-                );
-                (SwitchedOff::Reclaim, is_kept)
+                (SwitchedOff::Reclaim, target.is_some_and(|it| may_be_set_back(it, index)))
             }
             _ => return None,
         };
         is_off.then_some(what)
     }
+}
+
+/// Whether a volume that is set to keep its data may have its policy back: its claim is there, and nobody deletes it. The data of
+/// a volume whose claim has gone, or is going, would be destroyed by that; there the policy has done what it is for.
+fn may_be_set_back(volume: &Object, index: &Index) -> bool {
+    let Facts::Volume(facts) = &volume.facts else { return false };
+    let Some(claim) = &facts.claim else { return false };
+    let found = index.find("", "PersistentVolumeClaim", Some(&claim.namespace), &claim.name);
+    facts.reclaim == Reclaim::Retain && found.is_some_and(|it| {
+        let is_bound =
+            matches!(&it.facts, Facts::Claim(it) if it.volume.as_deref() == Some(&*volume.name));
+        is_bound && it.deletion.is_none() && claim.uid.as_ref().is_none_or(|uid| *uid == it.uid)
+    })
 }
 
 /// The attempts that switched something off which is still off, each thing once.

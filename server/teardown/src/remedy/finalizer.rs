@@ -253,7 +253,8 @@ pub(super) fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
     };
     let former = case.index.former_namespace(namespace);
     let commands = command::recreate(&target, former.map(|it| &it.labels), case.now);
-    let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim");
+    let has_claims = inside.iter().any(|object| &*object.kind == "PersistentVolumeClaim")
+        || case.index.check_visible("persistentvolumeclaims", Some(namespace)).is_err();
     let (namespace, has_labels) = (namespace.clone(), former.is_some());
     let remedy = Remedy::new(RemedyAct::RecreateNamespace { namespace, has_labels })
         .named(Some(target))

@@ -54,7 +54,8 @@ impl Request {
         let mut body = live.as_object()?.clone();
         let uid = self.uid.as_ref()?.to_string();
         let metadata = body.get("metadata")?;
-        if metadata.get("uid")?.as_str()? != uid || metadata.get("resourceVersion")?.as_str()? == ""
+        if metadata.get("uid")?.as_str()? != uid
+            || metadata.get("resourceVersion")?.as_str()?.is_empty()
         {
             return None;
         }
@@ -85,7 +86,7 @@ impl Request {
             path,
             body,
             object: self.object.clone(),
-            uid: Some(Uid::new(uid.to_owned())),
+            uid: Some(Uid::new(uid)),
         })
     }
 

@@ -29,6 +29,7 @@ use super::{Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, S
 use crate::{
     action::{Action, ActionTarget, Outcome},
     deadlines::{Deadlines, Overdue},
+    declaration::APPLICATIONS,
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
     plan::{Propagation, Step, StepAction, StepId},
@@ -112,6 +113,8 @@ struct ReconcileContext<'a> {
     users: HashMap<Arc<str>, Vec<&'a Object>>,
     late_objects: Option<LateObjects<'a>>,
     backends_changed: BackendsChanged,
+    /// Whether there are Applications of Argo CD, which may declare objects under the label of any release.
+    has_applications: bool,
     decision: Decision,
 }
 
@@ -272,9 +275,13 @@ impl Run {
         self.steps()
             .filter(|(_, progress)| !progress.is_settled())
             .flat_map(|(step, progress)| {
-                let again = progress.hold.retry_window.as_ref().map(|span| span.end);
+                let window = progress.hold.retry_window.as_ref();
+                let again = window.map(|span| span.end);
+                // A step whose object nobody uses any more is looked at this early (`is_postponed`).
+                let unused = window.and_then(|span| span.start.checked_add(REREAD_BACKOFF.0).ok());
                 let [lag, applied] = self.parent_deadlines(step, progress);
-                [again, earliest_try(progress), self.overdue_at(step, progress), lag, applied]
+                let late = self.overdue_at(step, progress);
+                [again, unused, earliest_try(progress), late, lag, applied]
             })
             .flatten()
             .filter(|at| *at > now)
@@ -465,6 +472,7 @@ impl<'a> ReconcileContext<'a> {
             users: HashMap::new(),
             late_objects: None,
             backends_changed: HashMap::new(),
+            has_applications: index.of_resource(APPLICATIONS).next().is_some(),
             decision: Decision::default(),
         }
     }

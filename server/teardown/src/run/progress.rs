@@ -21,7 +21,7 @@ use crate::{
 ///
 /// ```text
 ///  phase     Present ────────────────────────► Accepted ──────► Gone
-///  call      None ⇄ Read, ReadPods, Delete      none            none
+///  call      None ⇄ reads, PATCH, DELETE        none            none
 ///  hold      refused, in use, no answer …       late            the name belongs to another object
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Progress {
     pub end: Option<StepEnd>,
     /// The time when its DELETE was first sent.
     pub requested: Option<Timestamp>,
+    /// Whether the last DELETE that was to be sent was the first.
+    is_first_request: bool,
     /// The time since which its object has been terminating.
     pub terminating: Option<Timestamp>,
     /// The grace period of its object, in seconds.
@@ -92,6 +94,7 @@ impl Progress {
             hold: Hold::default(),
             end: None,
             requested: None,
+            is_first_request: false,
             terminating: None,
             grace: 0,
             gone: None,
@@ -180,6 +183,7 @@ impl Progress {
                 self.call = Some(*call);
                 self.hold.try_again(at);
                 if *call == Call::Delete {
+                    self.is_first_request = self.requested.is_none();
                     self.requested.get_or_insert(at);
                 }
             }
@@ -210,8 +214,8 @@ impl Progress {
                 self.effect_unknown = false;
             }
             RunEvent::Recalled { .. } => {
-                // A recalled DELETE was never sent, so it was not requested.
-                if self.call.take() == Some(Call::Delete) && self.hold.attempts == 0 {
+                // A recalled DELETE was never sent, so it was not requested, unless an earlier one was.
+                if self.call.take() == Some(Call::Delete) && self.is_first_request {
                     self.requested = None;
                 }
             }

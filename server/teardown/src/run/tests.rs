@@ -109,8 +109,8 @@ impl Scenario {
                     format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
                 }
                 Action::ReadContent { target, .. } => {
-                format!("LIST everything in {}", target.object.name)
-            }
+                    format!("LIST everything in {}", target.object.name)
+                }
             }));
         }
     }
@@ -139,6 +139,7 @@ impl Scenario {
                 Action::Delete { step, target, propagation: Propagation::Background }
             }
             Some(Call::ReadPods) => Action::ReadPods { step, target },
+            Some(Call::ReadContent) => Action::ReadContent { step, target },
             Some(Call::Suspend) => Action::Suspend { step, target, patch: serde_json::Value::Null },
             Some(Call::Read) | None => Action::Read { step, target },
         };

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    diagnosis::{Diagnosis, before, course},
+    diagnosis::{Diagnosis, Impact, before, course},
     graph::Graph,
     incident::{Incident, data_at_risk, joined},
     index::{Index, Renewal},
@@ -49,8 +49,13 @@ pub fn diagnosis_card<'a>(
     (&diagnosis.evidence, &incident).hash(&mut hasher);
     diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
     hash_ways(index, graph, diagnosis, &mut hasher);
-    for attempt in attempts.into_iter().filter(|attempt| attempt.is_about(diagnosis)) {
-        (&attempt.id, attempt.is_open()).hash(&mut hasher);
+    let Impact { losing_claim, unseen, .. } = &diagnosis.impact;
+    (losing_claim, unseen).hash(&mut hasher);
+    for attempt in attempts {
+        // The note has everything that is switched off.
+        if attempt.is_about(diagnosis) || attempt.switched_off(index).is_some() {
+            (&attempt.id, attempt.is_open()).hash(&mut hasher);
+        }
     }
     // Half of it is enough to distinguish two states of one card.
     let stamp = hasher.finish() as u32;
@@ -62,7 +67,7 @@ pub fn diagnosis_card<'a>(
 fn hash_ways(index: &Index, graph: &Graph, diagnosis: &Diagnosis, hasher: &mut DefaultHasher) {
     let sources = |uid: &Uid, kind: EdgeKind, is_one: fn(&Object) -> bool| {
         let edges = graph.to(uid).filter(move |edge| edge.kind == kind);
-        let found = edges.filter_map(|edge| index.get(&edge.from)).filter(|it| is_one(it));
+        let found = edges.filter_map(|edge| index.get(edge.from)).filter(|it| is_one(it));
         // The order of edges is not that of the objects.
         found.fold((0_usize, 0_u64), |(count, sum), object| {
             let mut one = DefaultHasher::new();

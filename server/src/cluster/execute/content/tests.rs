@@ -96,7 +96,8 @@ async fn read_takes_all_pages_of_every_kind_as_metadata_without_a_resource_versi
 
 #[tokio::test(start_paused = true)]
 async fn kind_that_cannot_be_listed_is_named() {
-    let replies: [(fn() -> Reply, &str); 5] = [
+    type Case = (fn() -> Reply, &'static str);
+    let replies: [Case; 5] = [
         (|| Reply::Answer(403, "no".into()), "no"),
         (|| Reply::Answer(503, "away".into()), "away"),
         (|| Reply::Answer(200, "<html>".into()), "Unreadable"),

@@ -91,7 +91,10 @@ fn pod_in_a_namespace_that_is_gone_cannot_be_reported() {
     let graph = Graph::of(&index);
     for diagnosis in diagnose(&index, &graph, fixture::now()) {
         let ways = crate::remedy::remedies(&diagnosis, &index, &graph, fixture::now());
-        let again = crate::remedy::RemedyAct::RecreateNamespace { namespace: "shop".into(), has_labels: false };
+        let again = crate::remedy::RemedyAct::RecreateNamespace {
+            namespace: "shop".into(),
+            has_labels: false,
+        };
         assert_eq!(ways.into_iter().map(|it| it.act).collect::<Vec<_>>(), [again]);
     }
     let mut index = fixture::index(text);

@@ -110,10 +110,8 @@ fn hashes_of_one_cluster_differ() {
 #[test]
 fn kept_volume_is_set_back_by_a_request_that_tests_its_policy() {
     let world = "
-        pvc shop/live volume=pv-1 deleted=300 finalizers=kubernetes.io/pvc-protection
-        pv pv-1 claim=shop/live reclaim=Delete
-        node n1
-        pod shop/web node=n1 uses=claim:live
+        pvc shop/live volume=pv-1
+        pv pv-1 claim=shop/live reclaim=Delete deleted=300 finalizers=kubernetes.io/pv-protection
     ";
     let mut index = fixture::index(world);
     let (diagnosis, remedy) = find(&index, |act| matches!(act, RemedyAct::RetainVolume { .. }));
@@ -122,7 +120,8 @@ fn kept_volume_is_set_back_by_a_request_that_tests_its_policy() {
         remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
     attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
     assert_eq!(attempt.undo_now(&index), None, "the policy is the old one");
-    let kept = fixture::object("pv pv-1 claim=shop/live");
+    let kept = "pv pv-1 claim=shop/live deleted=300 finalizers=kubernetes.io/pv-protection";
+    let kept = fixture::object(kept);
     index.apply([Observation::Applied(Box::new(kept))], fixture::now());
     assert_eq!(attempt.switched_off(&index), Some(SwitchedOff::Reclaim));
     let body = attempt.undo_now(&index).unwrap().body.to_string();
@@ -132,6 +131,11 @@ fn kept_volume_is_set_back_by_a_request_that_tests_its_policy() {
         ),
         "{body}"
     );
+    for claim in ["pvc shop/live volume=pv-1 deleted=10", "pvc shop/live uid=younger volume=pv-2"] {
+        let mut index = index.clone();
+        index.apply([Observation::Applied(Box::new(fixture::object(claim)))], fixture::now());
+        assert_eq!(attempt.undo_now(&index), None, "its data would go: {claim}");
+    }
 }
 
 #[test]

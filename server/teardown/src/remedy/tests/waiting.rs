@@ -75,11 +75,6 @@ fn claim_in_use_needs_its_workload_to_end() {
         pvc shop/done deleted=300 finalizers=kubernetes.io/pvc-protection
         pod shop/job node=n1 phase=Succeeded uses=claim:done
     ")), @r#"
-    claimHeldByCompletedPods at PersistentVolumeClaim shop/done
-      Deletion: deleteUser → Pod shop/job
-        loses output
-        = kubectl --context=prod --namespace=shop get pods/job --output=yaml
-        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"pod:shop/job"},"propagationPolicy":"Background"}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/job --filename=-
     claimInUse at PersistentVolumeClaim shop/live
       Interruption: scaleDown:replicas:2 → Deployment shop/web
         loses workload
@@ -95,6 +90,11 @@ fn claim_in_use_needs_its_workload_to_end() {
         reaches ReplicaSet shop/web-1
         = kubectl --context=prod --namespace=shop get deployments.apps/web --output=yaml
         ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"deploy:shop/web"},"propagationPolicy":"Background"}' | kubectl --context=prod delete --raw=/apis/apps/v1/namespaces/shop/deployments/web --filename=-
+    claimHeldByCompletedPods at PersistentVolumeClaim shop/done
+      Deletion: deleteUser → Pod shop/job
+        loses output
+        = kubectl --context=prod --namespace=shop get pods/job --output=yaml
+        ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"pod:shop/job"},"propagationPolicy":"Background"}' | kubectl --context=prod delete --raw=/api/v1/namespaces/shop/pods/job --filename=-
     "#);
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Decision, namespace};
+use super::Decision;
 use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
@@ -49,11 +49,9 @@ impl Run {
             }
             Outcome::Present { terminating: false, .. }
             | Outcome::Pods(_)
-            | Outcome::Content(_) => {
+            | Outcome::Content(_)
+            | Outcome::Unlisted { .. } => {
                 self.continue_sequence(step, progress, action, outcome, index, now)
-            }
-            Outcome::Unlisted { resource, message } => {
-                Decision::event(namespace::unlisted(step, progress, resource, message, now))
             }
             Outcome::Suspended => Decision::event(RunEvent::Suspended { step: id }),
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),

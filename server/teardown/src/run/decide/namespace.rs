@@ -12,16 +12,20 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Decision, REREAD_BACKOFF, ReconcileContext, Run, answer::doubled};
+use super::{Decision, ReconcileContext, Run, answer::doubled};
 use crate::{
     action::{Action, ActionTarget, ContentSight, Outcome},
-    api_problem::ApiProblem,
     index::Index,
     object::{Facts, Object, Uid},
     plan::Step,
     run::{Progress, RunEvent, StepProblem},
     unknown_reason::UnknownReason,
 };
+
+/// The first and the longest delay between two reads of a namespace's content; the delay doubles with each read. Nothing else
+/// says when a kind can be listed again.
+const REREAD: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
 
 impl Run {
     /// For a namespace: whether it is visible and contains only what goes with it.
@@ -96,9 +100,16 @@ impl Run {
         context: &mut ReconcileContext<'_>,
     ) -> Result<ActionTarget, Decision> {
         let no_effect = || Decision::event(RunEvent::NoEffect { step: step.id });
-        let Outcome::Content(content) = outcome else { return Err(no_effect()) };
         let progress = self.progress(step.id).ok_or_else(no_effect)?;
-        match self.check_content(step, content, context) {
+        let checked = match outcome {
+            Outcome::Content(content) => self.check_content(step, content, context),
+            Outcome::Unlisted { resource, message } => {
+                let (resource, namespace) = (resource.clone(), Some(step.object.name.to_string()));
+                Err(UnknownReason::Hidden { resource, namespace, message: message.clone() })
+            }
+            _ => return Err(no_effect()),
+        };
+        match checked {
             Ok(true) => Ok(action.target().clone()),
             Ok(false) => Err(no_effect()),
             Err(reason) => Err(Decision::event(read_again(step, progress, reason, context.now))),
@@ -106,26 +117,8 @@ impl Run {
     }
 }
 
-/// The event that a kind cannot be listed in a namespace.
-pub(super) fn unlisted(
-    step: &Step,
-    progress: &Progress,
-    resource: &str,
-    message: &ApiProblem,
-    now: Timestamp,
-) -> RunEvent {
-    let (resource, namespace) = (resource.to_owned(), Some(step.object.name.to_string()));
-    let reason = UnknownReason::Hidden { resource, namespace, message: message.clone() };
-    read_again(step, progress, reason, now)
-}
-
 /// The content is read again, each time after twice the delay.
-fn read_again(
-    step: &Step,
-    progress: &Progress,
-    reason: UnknownReason,
-    now: Timestamp,
-) -> RunEvent {
+fn read_again(step: &Step, progress: &Progress, reason: UnknownReason, now: Timestamp) -> RunEvent {
     let is_again = matches!(
         &progress.hold.problem,
         Some(StepProblem::Unknown {
@@ -133,10 +126,9 @@ fn read_again(
         })
     );
     let tries = if is_again { progress.hold.attempts } else { 0 };
-    let delay: SignedDuration = doubled(REREAD_BACKOFF, tries);
     RunEvent::Postponed {
         step: step.id,
-        until: now.checked_add(delay).unwrap_or(now),
+        until: now.checked_add(doubled(REREAD, tries)).unwrap_or(now),
         effect_unknown: false,
         problem: StepProblem::Unknown { reason },
     }

@@ -76,9 +76,9 @@ impl Run {
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        let ReconcileContext { index, now, .. } = *context;
+        let ReconcileContext { index, now, has_applications, .. } = *context;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
-        for named in declaring_parents(object) {
+        for named in declaring_parents(object).filter(|it| !it.is_guess || has_applications) {
             let Some(parent) = parent_of(&named, object, index) else {
                 if !named.is_guess {
                     self.check_would_be_seen(&named, index)?;
@@ -148,11 +148,11 @@ impl Run {
         parent: &DeclaringParent,
         index: &Index,
     ) -> Result<(), UnknownReason> {
-        let resource = format!("{}.{}", parent.plural, parent.group);
-        if self.plan.hidden.contains(&resource) {
+        let resource = parent.resource;
+        if self.plan.hidden.iter().any(|hidden| hidden == resource) {
             return Ok(());
         }
-        index.check_visible(&resource, parent.namespace.as_deref())
+        index.check_visible(resource, parent.namespace.as_deref())
     }
 
     /// The times at which a run stops waiting for the watch, and for the end of a reconciliation.

@@ -412,8 +412,6 @@ impl Run {
     pub(super) fn is_planned(&self, uid: &Uid) -> bool {
         self.step_of(uid).is_some()
     }
-
-    }
 }
 
 impl<'a> ReconcileContext<'a> {

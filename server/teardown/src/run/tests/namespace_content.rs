@@ -14,23 +14,27 @@ fn with_only_the_namespace(text: &str) -> Scenario {
     scenario.gone("cm shop/a of=shop");
     assert!(scenario.apply_input(&Input::Reconcile).actions.is_empty());
     assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
-    let outcome =
-        Outcome::Present { terminating: false, version: "17".into(), named: Some(UnitId::new("shop")) };
+    let outcome = Outcome::Present {
+        terminating: false,
+        version: "17".into(),
+        named: Some(UnitId::new("shop")),
+    };
     let then = answer(&mut scenario, outcome);
     assert_eq!(then, ["LIST everything in shop at 17"]);
     scenario
 }
 
 fn named(decision: &Decision) -> Vec<String> {
-    let calls = decision.actions.iter().map(|action| match action {
-        Action::ReadContent { namespace, version, .. } => {
-            format!("LIST everything in {namespace} at {}", version.as_deref().unwrap_or("any"))
+    let calls = decision.actions.iter().map(|action| {
+        let target = action.target();
+        let at =
+            format!("{} at {}", target.object.name, target.version.as_deref().unwrap_or("any"));
+        match action {
+            Action::ReadContent { .. } => format!("LIST everything in {at}"),
+            Action::Delete { .. } => format!("DELETE {} {at}", target.object.kind),
+            Action::Read { .. } => format!("GET {}", target.object),
+            action => panic!("{action:?}"),
         }
-        Action::Delete { object, version, .. } => {
-            format!("DELETE {object} at {}", version.as_deref().unwrap_or("any"))
-        }
-        Action::Read { object, .. } => format!("GET {object}"),
-        action => panic!("{action:?}"),
     });
     calls.collect()
 }
@@ -38,14 +42,11 @@ fn named(decision: &Decision) -> Vec<String> {
 /// Answers the call that the namespace waits for, and returns the next ones.
 fn answer(scenario: &mut Scenario, outcome: Outcome) -> Vec<String> {
     let step = scenario.run.plan.step(scenario.id(NAMESPACE)).unwrap();
-    let (step, kind, object, uid) =
-        (step.id, step.kind.clone(), step.object.clone(), step.uid.clone());
-    let action = match scenario.progress(NAMESPACE).stage {
-        Stage::Calling(Call::Read) => Action::Read { step, kind, object, uid },
-        Stage::Calling(Call::ReadContent) => {
-            Action::ReadContent { step, namespace: object.name, version: Some("17".into()) }
-        }
-        stage => panic!("{stage:?}"),
+    let (step, target) = (step.id, ActionTarget::of(step));
+    let action = match scenario.progress(NAMESPACE).call {
+        Some(Call::Read) => Action::Read { step, target },
+        Some(Call::ReadContent) => Action::ReadContent { step, target: target.at("17".into()) },
+        call => panic!("{call:?}"),
     };
     named(&scenario.apply_input(&Input::CallCompleted { action, outcome }))
 }
@@ -57,7 +58,7 @@ fn content(lines: &str) -> Outcome {
 
 /// The reason why the namespace is not deleted.
 fn reason(scenario: &Scenario) -> UnknownReason {
-    match &scenario.progress(NAMESPACE).problem {
+    match &scenario.progress(NAMESPACE).hold.problem {
         Some(StepProblem::Unknown { reason }) => reason.clone(),
         other => panic!("{other:?}"),
     }
@@ -114,7 +115,7 @@ fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
         assert_eq!(answer(&mut scenario, unlisted()), [""; 0]);
         let UnknownReason::Hidden { resource, namespace, .. } = reason(&scenario) else { panic!() };
         assert_eq!((&*resource, namespace.as_deref()), ("widgets.example.com", Some("shop")));
-        let window = scenario.progress(NAMESPACE).retry_window.clone().unwrap();
+        let window = scenario.progress(NAMESPACE).hold.retry_window.clone().unwrap();
         delays.push(window.end.duration_since(window.start).as_secs());
         scenario.now = window.end;
         assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
