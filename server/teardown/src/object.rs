@@ -2,6 +2,7 @@
 //! status from which edges and decisions are derived.
 
 mod annotations;
+mod made_by_cluster;
 mod parent;
 mod reference;
 mod shape;
@@ -18,6 +19,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::made_by_cluster::is_made_by_cluster;
 pub use self::{
     annotations::{Annotations, asks_to_keep},
     parent::Parent,
@@ -190,12 +192,6 @@ pub struct Object {
     pub facts: Facts,
 }
 
-/// The ConfigMaps that a controller creates in every namespace, and creates again: of Kubernetes
-/// (`pkg/controller/certificates/rootcacertpublisher`), of Istio (`security/pkg/k8s/configutil.go` and
-/// `pilot/pkg/serviceregistry/kube/controller/namespacecontroller.go`) and of OpenShift's service CA operator.
-const ROOT_CERTIFICATES: [&str; 3] =
-    ["kube-root-ca.crt", "istio-ca-root-cert", "openshift-service-ca.crt"];
-
 /// The label that kubeadm and most distributions put on nodes of the control plane.
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
@@ -234,18 +230,6 @@ impl Object {
     /// attachments of volumes. Istio and OpenShift put a root certificate into every namespace as well.
     pub fn is_made_by_cluster(&self) -> bool {
         is_made_by_cluster(&self.kind.group, &self.kind.kind, &self.name)
-    }
-}
-
-fn is_made_by_cluster(group: &str, kind: &str, name: &str) -> bool {
-    match (group, kind) {
-        ("", "ServiceAccount") => name == "default",
-        ("", "ConfigMap") => ROOT_CERTIFICATES.contains(&name),
-        ("", "Endpoints" | "Event") | ("discovery.k8s.io", "EndpointSlice") => true,
-        ("events.k8s.io", "Event") | ("coordination.k8s.io", "Lease") => true,
-        // The controller that attaches volumes makes one for each volume and node, and removes it after the last Pod.
-        ("metrics.k8s.io", _) | ("storage.k8s.io", "VolumeAttachment") => true,
-        _ => false,
     }
 }
 
