@@ -407,7 +407,7 @@ mod tests {
         let (calls, receiver) = mpsc::channel(4);
         let action = fake::read_pods_action("shop");
         let (run, recall) = (teardown::run::RunId::new("r"), CancellationToken::new());
-        calls.send(crate::hub::CallRequest { run, action, recall }).await.unwrap();
+        calls.send(crate::hub::CallRequest { run, action, steps_behind: 0, recall }).await.unwrap();
         let cluster = Cluster::of(client, "fake".into(), None);
         let task = tokio::spawn(cluster.run(mailbox, receiver, CancellationToken::new()));
         let lines = || std::fs::read_to_string(file.path()).unwrap();

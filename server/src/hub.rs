@@ -15,6 +15,7 @@ mod plans;
 mod preflights;
 mod cluster_state;
 mod clock;
+mod completed_call;
 mod handle;
 mod topic_channel;
 mod active_run;
@@ -41,7 +42,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    cluster_state::ClusterState, plans::Plans, preflights::Preflights, runs::Runs, topics::Topics,
+    cluster_state::ClusterState, completed_call::CompletedCall, plans::Plans,
+    preflights::Preflights, runs::Runs, topics::Topics,
 };
 use crate::{
     chance::Chance,
@@ -183,7 +185,7 @@ impl Hub {
             let wake = self.wake();
             tokio::select! {
                 biased;
-                () = drain.cancelled() => return Ok(()),
+                () = drain.cancelled() => return self.end().await,
                 taken = self.mailbox.recv_many(&mut batch, BATCH) => if taken == 0 { return Ok(()) },
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -210,6 +212,23 @@ impl Hub {
                 });
             }
         }
+    }
+
+    /// Journals the answers that have arrived, because nobody else knows them: the cluster's tasks have ended. Nothing more is
+    /// decided.
+    async fn end(mut self) -> Result<(), HubError> {
+        self.mailbox.close();
+        while let Some(incoming) = self.mailbox.recv().await {
+            match incoming {
+                Incoming::CallCompleted { run, action, outcome, answered } => {
+                    let call = CompletedCall { run, action, outcome, answered };
+                    self.runs.complete(call.without_read());
+                }
+                Incoming::RemedyCompleted { .. } => self.take(incoming)?,
+                _ => {}
+            }
+        }
+        self.runs.settle(&self.cluster)
     }
 
     /// Once the index is complete, and so the cluster is known, lets it know what the journal says went by force.
@@ -243,8 +262,8 @@ impl Hub {
                 self.cluster.set_demo(demo);
                 self.topics.mark_stale();
             }
-            Incoming::CallCompleted { run, action, outcome } => {
-                self.runs.complete(run, action, outcome);
+            Incoming::CallCompleted { run, action, outcome, answered } => {
+                self.runs.complete(CompletedCall { run, action, outcome, answered });
             }
             // The reply must reflect every message that arrived before the query.
             Incoming::Subscribe { topic, after, reply } => {

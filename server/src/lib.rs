@@ -176,16 +176,9 @@ async fn start(args: Args) -> anyhow::Result<()> {
     {
         println!("{}", link.url());
     }
-    supervise(
-        cluster,
-        hub,
-        mailbox,
-        calls,
-        http::serve(listener, router, limits, drain.clone()),
-        signals,
-        drain,
-    )
-    .await
+    let serving = http::serve(listener, router, limits, drain.clone());
+    let work = work(cluster, hub, mailbox, calls, serving, drain.clone());
+    supervise(work, asides, signals, drain).await
 }
 
 async fn connect(access: Access) -> anyhow::Result<Cluster> {
@@ -195,14 +188,50 @@ async fn connect(access: Access) -> anyhow::Result<Cluster> {
     })
 }
 
-/// Runs all tasks. A task that ends without being asked to ends the others.
+/// Runs everything until it has ended, or until a second signal. A task beside it that panics ends it.
 async fn supervise(
+    work: impl Future<Output = anyhow::Result<()>>,
+    asides: JoinSet<()>,
+    signals: Signals,
+    drain: CancellationToken,
+) -> anyhow::Result<()> {
+    let ends = async {
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            ended = &mut work => ended,
+            panicked = panicked(asides) => {
+                drain.cancel();
+                work.await.and(Err(panicked))
+            }
+        }
+    };
+    tokio::select! {
+        aborted = signals.drain_then_abort(drain.clone()) => Err(aborted.into()),
+        ended = ends => ended,
+    }
+}
+
+/// Waits until one of the tasks panics. Their ends are expected.
+async fn panicked(mut tasks: JoinSet<()>) -> anyhow::Error {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            return anyhow::Error::new(error).context(
+                "a task of the server panicked; restart the server. Open runs are in the journal and continue then",
+            );
+        }
+    }
+    std::future::pending().await
+}
+
+/// Runs the cluster, the hub and the page. A task that ends without being asked to ends the others.
+async fn work(
     cluster: Cluster,
     hub: Hub,
     mailbox: mpsc::Sender<hub::Incoming>,
     calls: mpsc::Receiver<hub::CallRequest>,
     serving: impl Future<Output = ()>,
-    signals: Signals,
     drain: CancellationToken,
 ) -> anyhow::Result<()> {
     let hub_drain = CancellationToken::new();
@@ -228,8 +257,5 @@ async fn supervise(
         drain.cancel();
         ended
     };
-    tokio::select! {
-        aborted = signals.drain_then_abort(drain.clone()) => Err(aborted.into()),
-        ended = async { tokio::try_join!(hub, work) } => ended.map(|_| ()),
-    }
+    tokio::try_join!(hub, work).map(|_| ())
 }

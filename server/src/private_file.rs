@@ -37,5 +37,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&next, path)
+    fs::rename(&next, path)?;
+    sync_name(path)
+}
+
+/// Writes a new file's name to the disk: it is in the folder, and not in the file.
+///
+/// # Errors
+/// The operating system's.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

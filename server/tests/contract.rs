@@ -277,7 +277,8 @@ impl Kept {
         let CallRequest { run, action, .. } =
             self.orders.recv().await.expect("there is something to do");
         let outcome = outcome(&format!("{action:?}"));
-        self.send(Incoming::CallCompleted { run, action, outcome }).await;
+        let answered = Instant::now();
+        self.send(Incoming::CallCompleted { run, action, outcome, answered }).await;
     }
 
     async fn get(&self, path: &str) -> Value {

@@ -70,25 +70,28 @@ pub fn PlanPage() -> impl IntoView {
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
     Effect::new(move |_| {
-        let (wanted, unit, choices) = (id.get(), unit.get(), choices.get());
+        let (wanted, of, chosen) = (id.get(), unit.get(), choices.get());
         let is_wanted = |plan: &Plan| match &wanted {
             Some(id) => plan.id == *id,
-            None => plan.unit == unit && plan.choices == choices,
+            None => plan.unit == of && plan.choices == chosen,
         };
         if plan.with_untracked(|plan| plan.as_ref().is_some_and(is_wanted)) {
             return;
         }
         plan.set(None);
+        missing.set(false);
         leptos::task::spawn_local(async move {
             let read = match &wanted {
                 Some(wanted) => command::read_plan(wanted).await,
-                None => command::make_plan(&unit, &choices).await,
+                None => command::make_plan(&of, &chosen).await,
             };
+            // Meanwhile the person may have gone on to another plan, or left the page.
+            let is_current = id.try_get_untracked().as_ref() == Some(&wanted)
+                && unit.try_get_untracked().as_ref() == Some(&of)
+                && choices.try_get_untracked().as_ref() == Some(&chosen);
             match read {
-                Ok(read) => {
-                    missing.set(false);
-                    plan.set(Some(read));
-                }
+                _ if !is_current => {}
+                Ok(read) => plan.set(Some(read)),
                 Err(_) => missing.set(true),
             }
         });

@@ -147,7 +147,9 @@ fn with<T>(act: impl FnOnce(&mut Line) -> T) -> Option<T> {
 }
 
 fn begin(topic: &Topic, scene: Scene, connection: Connection, clock: Clock) -> u64 {
-    let ticket = LINE.with_borrow(|line| line.as_ref().map_or(1, |line| line.ticket + 1));
+    let before = LINE.with_borrow(|line| line.as_ref().map_or(0, |line| line.ticket));
+    end(before);
+    let ticket = before + 1;
     let line = Line {
         ticket,
         topic: topic.to_string(),

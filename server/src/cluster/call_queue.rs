@@ -1,5 +1,6 @@
 //! The queue of calls that wait for the limits of [`super::concurrency`]. It is fair: runs take turns, within a run its targets
-//! take turns, and the calls of one target keep their order. A target that may start no call is passed over.
+//! take turns. Of the calls of one target, the one with the most steps behind it comes first; equal ones keep their
+//! order. A target that may start no call is passed over.
 //!
 //! Urgent calls come before all others, in their own order. Memory is bounded by the queued calls: a run or a target without
 //! one is not kept.
@@ -39,6 +40,17 @@ struct RunQueue {
 struct TargetQueue {
     target: Target,
     calls: VecDeque<Queued>,
+}
+
+impl TargetQueue {
+    /// Takes the oldest of the calls with the most steps behind them. The calls themselves stay in the order in which they
+    /// came, which [`CallQueue::firsts`] needs.
+    fn take_next(&mut self) -> Option<Queued> {
+        let steps = self.calls.iter().map(|queued| queued.call.steps_behind);
+        // Of equal ones, `max_by_key` takes the last.
+        let (place, _) = steps.enumerate().rev().max_by_key(|(_, steps)| *steps)?;
+        self.calls.remove(place)
+    }
 }
 
 impl CallQueue {
@@ -92,11 +104,11 @@ impl CallQueue {
         found.and_then(|(run, target)| self.take(run, target)).ok_or(shortest)
     }
 
-    /// Takes the first call of a target, and lets the run and the target have their next turn last.
+    /// Takes the next call of a target, and lets the run and the target have their next turn last.
     fn take(&mut self, run: usize, target: usize) -> Option<Queued> {
         let mut run = self.runs.remove(run)?;
         let mut target = run.targets.remove(target)?;
-        let queued = target.calls.pop_front();
+        let queued = target.take_next();
         if !target.calls.is_empty() {
             run.targets.push_back(target);
         }
@@ -155,7 +167,8 @@ mod tests {
 
     fn queued(run: &str, namespace: &str, resource: &str) -> Queued {
         let action = fake::read_pods_action(namespace);
-        let call = CallRequest { run: RunId::new(run), action, recall: CancellationToken::new() };
+        let recall = CancellationToken::new();
+        let call = CallRequest { run: RunId::new(run), action, steps_behind: 0, recall };
         let target = Target::new(resource);
         Queued { call, target, is_urgent: false, since: Instant::now() }
     }
@@ -197,6 +210,18 @@ mod tests {
     fn runs_take_turns_and_then_their_targets_and_each_target_keeps_its_order() {
         let order = order(&mut queue(&CALLS), |_, _| Some(Duration::ZERO));
         assert_eq!(order, ["a1", "c1", "b1", "c2", "a2", "c3", "a3"]);
+    }
+
+    #[test]
+    fn call_with_most_steps_behind_it_comes_first() {
+        let mut queue = CallQueue::default();
+        for (name, steps) in [("a1", 0), ("a2", 3), ("a3", 1), ("a4", 3)] {
+            let mut call = queued("r1", name, "a");
+            call.call.steps_behind = steps;
+            queue.push(call);
+        }
+        let order = order(&mut queue, |_, _| Some(Duration::ZERO));
+        assert_eq!(order, ["a2", "a4", "a3", "a1"]);
     }
 
     #[test]

@@ -118,10 +118,11 @@ fn follows_lists(action: &Action) -> bool {
 
 async fn send_back(
     mailbox: &mpsc::Sender<Incoming>,
-    CallRequest { run, action, recall: _ }: CallRequest,
+    CallRequest { run, action, steps_behind: _, recall: _ }: CallRequest,
 ) {
     // A closed mailbox means that the process ends.
-    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome: Outcome::Recalled }).await;
+    let (outcome, answered) = (Outcome::Recalled, Instant::now());
+    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome, answered }).await;
 }
 
 /// A completed call.
@@ -151,13 +152,14 @@ struct CallContext {
 async fn execute_call(
     context: CallContext,
     mailbox: mpsc::Sender<Incoming>,
-    CallRequest { run, action, recall: _ }: CallRequest,
+    CallRequest { run, action, steps_behind: _, recall: _ }: CallRequest,
     target: Target,
     start: Instant,
 ) -> Completed {
     let began = start.elapsed();
     let outcome = call_api(&context, &action).await;
-    let ended = start.elapsed();
+    let answered = Instant::now();
+    let ended = answered.duration_since(start);
     tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
     let to_std = |after: &SignedDuration| Duration::try_from(*after).ok();
     let load = match (&outcome, &action) {
@@ -169,7 +171,7 @@ async fn execute_call(
         (_, Action::Delete { .. } | Action::Suspend { .. } | Action::Read { .. }) => Load::Normal,
     };
     // A closed mailbox means that the process ends.
-    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
+    let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome, answered }).await;
     Completed { target, load, began, ended }
 }
 

@@ -1,6 +1,6 @@
 //! A run with its position in the journal.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,8 @@ impl ActiveRun {
         };
         journal.begin(&head, &plan, &[Entry { at: now, event: event.clone() }])?;
         let mut run = Run::new(id, plan);
-        run.apply(now, &event).unwrap_or_default();
+        #[expect(clippy::expect_used, reason = "its first event can follow in every new run")]
+        run.apply(now, &event).expect("a new run can start");
         let recall = CancellationToken::new();
         Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1 })
     }
@@ -132,9 +133,16 @@ impl ActiveRun {
         !self.run.state().is_ended() && is_ready
     }
 
-    /// The request for an action of the run.
-    pub(super) fn call(&self, action: Action) -> CallRequest {
-        CallRequest { run: self.run.id.clone(), action, recall: self.recall.clone() }
+    /// The requests for actions of the run, the one with the most steps behind it first.
+    pub(super) fn calls(&self, actions: Vec<Action>) -> Vec<CallRequest> {
+        let mut calls: Vec<_> = actions.into_iter().map(|action| self.call(action)).collect();
+        calls.sort_by_key(|call| Reverse(call.steps_behind));
+        calls
+    }
+
+    fn call(&self, action: Action) -> CallRequest {
+        let steps_behind = self.run.steps_behind(action.step());
+        CallRequest { run: self.run.id.clone(), action, steps_behind, recall: self.recall.clone() }
     }
 
     /// Recalls the calls that are queued: another value takes the run's place.

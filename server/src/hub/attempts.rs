@@ -97,6 +97,8 @@ impl Attempts {
 
     /// Follows what a run suspended. The journal has it as part of the run.
     pub(super) fn follow(&mut self, run: &Run, cluster: &ClusterId) {
+        // A PATCH that was refused or recalled has suspended nothing.
+        self.by_id.retain(|id, _| !run.is_suspension(id));
         for attempt in run.suspensions() {
             let record = AttemptRecord { attempt, cluster: cluster.clone() };
             self.by_id.insert(record.attempt.id.clone(), record);

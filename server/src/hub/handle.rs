@@ -19,7 +19,10 @@ use teardown::{
     tally::Tally,
     unit::UnitId,
 };
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::{
+    sync::{broadcast, mpsc, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{journal_status::JournalStatus, refusal::Refusal};
@@ -39,6 +42,8 @@ pub enum Incoming {
         action: Action,
         /// Its outcome.
         outcome: Outcome,
+        /// The time of the answer: soon after it, nothing may be decided any more on what a read showed.
+        answered: Instant,
     },
     /// A reader follows a topic.
     Subscribe {
@@ -325,6 +330,8 @@ pub struct CallRequest {
     pub run: RunId,
     /// The call.
     pub action: Action,
+    /// The number of steps on the longest path behind the step it is for.
+    pub steps_behind: u32,
     /// Cancelled when the run is paused or stopped: a call that was not sent before is not sent any more.
     pub recall: CancellationToken,
 }

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    CallRequest, HubError, Refusal, Start, TakenOn,
+    CallRequest, CompletedCall, HubError, Refusal, Start, TakenOn,
     active_run::{ActiveRun, Entry, UnreadableRun},
     attempts::Attempts,
     cluster_state::ClusterState,
@@ -50,7 +50,7 @@ pub(super) struct Runs {
     writer: Writer,
     calls: mpsc::Sender<CallRequest>,
     /// Completed calls that no run has taken yet: those of the present batch, and all while the journal cannot be written.
-    completed: Vec<(RunId, Input)>,
+    completed: Vec<CompletedCall>,
     /// Runs that were refused because the journal could not be written, each with the person. The disk may have kept them.
     refused: Vec<(RunId, String)>,
     /// The time for which runs and attempts are kept after their end; `None` for ever.
@@ -261,11 +261,10 @@ impl Runs {
             cluster.index().check_pods_visible(Some(namespace)).map_err(Refusal::PodsHidden)?;
         }
         let open = self.by_id.values().filter(|active| !active.run.state().is_ended());
+        let ours = plan.objects();
         for active in open {
             let mut theirs = active.run.plan.steps.iter();
-            if let Some(step) =
-                theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid))
-            {
+            if let Some(step) = theirs.find(|step| ours.contains(&step.uid)) {
                 return Err(Refusal::Overlap {
                     run: active.run.id.clone(),
                     object: step.object.clone(),
@@ -336,24 +335,20 @@ impl Runs {
         self.steer(run, &Input::TakeOn { step, pods: answer.pods, by }, cluster)
     }
 
-    /// Takes the outcome of a call, for the next [`Runs::settle`].
-    pub(super) fn complete(&mut self, run: RunId, action: Action, outcome: Outcome) {
-        self.completed.push((run, Input::CallCompleted { action, outcome }));
+    /// Takes a completed call, for the next [`Runs::settle`].
+    pub(super) fn complete(&mut self, call: CompletedCall) {
+        self.completed.push(call);
     }
 
     /// Gives the runs the outcomes of their calls, in their order. While the journal cannot be written they wait.
     pub(super) fn settle(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
         while !self.completed.is_empty() {
-            let (mut round, mut rest) = (vec![], vec![]);
             let mut runs = BTreeSet::new();
-            for (run, input) in mem::take(&mut self.completed) {
-                if runs.insert(run.clone()) {
-                    round.push((run, input));
-                } else {
-                    rest.push((run, input));
-                }
-            }
-            let is_done = self.advance(&round, cluster)?.is_ok();
+            let calls = mem::take(&mut self.completed).into_iter();
+            let (round, rest): (Vec<_>, Vec<_>) =
+                calls.partition(|call| runs.insert(call.run.clone()));
+            let inputs: Vec<_> = round.iter().map(CompletedCall::input).collect();
+            let is_done = self.advance(&inputs, cluster)?.is_ok();
             // A call that finds no place while these are applied comes last.
             let new = mem::take(&mut self.completed);
             let kept = if is_done { vec![] } else { round };
@@ -384,13 +379,15 @@ impl Runs {
         };
         let mut inputs: Vec<(RunId, Input)> = open.map(input_of).collect();
         for _ in 0..MAX_DECISIONS {
-            let Ok(moved) = self.advance(&inputs, cluster)? else { break };
+            let Ok(moved) = self.advance(&inputs, cluster)? else { return Ok(()) };
             self.settle(cluster)?;
             if moved.is_empty() {
-                break;
+                return Ok(());
             }
             inputs = moved.into_iter().map(|run| (run, Input::Reconcile)).collect();
         }
+        let runs: Vec<&str> = inputs.iter().map(|(run, _)| run.as_str()).collect();
+        tracing::error!(?runs, "runs decide again and again without a change in the cluster");
         Ok(())
     }
 
@@ -562,13 +559,13 @@ impl Runs {
             let Some(active) = self.by_id.get_mut(&run) else { continue };
             active.apply(&entries)?;
             self.attempts.follow(&active.run, &active.cluster);
-            for action in actions {
-                if let Err(error) = self.calls.try_send(active.call(action)) {
+            for call in active.calls(actions) {
+                if let Err(error) = self.calls.try_send(call) {
                     let (TrySendError::Full(call) | TrySendError::Closed(call)) = error;
                     let message = ProblemCode::QueueFull.into();
                     let outcome = Outcome::Unanswered { message, after: None };
-                    let completed = Input::CallCompleted { action: call.action, outcome };
-                    self.completed.push((run.clone(), completed));
+                    let (run, action, answered) = (run.clone(), call.action, Instant::now());
+                    self.completed.push(CompletedCall { run, action, outcome, answered });
                 }
             }
         }

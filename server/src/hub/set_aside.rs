@@ -81,13 +81,13 @@ impl UnreadableRuns {
 
     /// Refuses a plan with an object that a run in this cluster may have worked on.
     pub(super) fn check(&self, plan: &Plan, cluster: &ClusterState) -> Result<(), Refusal> {
-        let id = cluster.id();
+        let (id, ours) = (cluster.id(), plan.objects());
         let open = self.0.iter().filter(|(_, it)| !it.is_ended && it.released.is_none());
         for (run, unreadable) in open.filter(|(_, it)| it.may_be_of(&id)) {
             let refuse = |object| Err(Refusal::SetAside { run: run.clone(), object });
             let Some(theirs) = &unreadable.plan else { return refuse(None) };
             let mut theirs = theirs.steps.iter();
-            let shared = theirs.find(|step| plan.steps.iter().any(|ours| ours.uid == step.uid));
+            let shared = theirs.find(|step| ours.contains(&step.uid));
             if let Some(step) = shared {
                 return refuse(Some(step.object.clone()));
             }

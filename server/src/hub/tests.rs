@@ -132,11 +132,24 @@ impl Process {
     }
 
     fn with(disk: &Disk, cluster: &str, change: impl FnOnce(Hub) -> Hub) -> Self {
+        Self::run(disk, cluster, change, CancellationToken::new())
+    }
+
+    /// A process that ends with the token.
+    fn drained_by(disk: &Disk, drain: CancellationToken) -> Self {
+        Self::run(disk, "test", |hub| hub, drain)
+    }
+
+    fn run(
+        disk: &Disk,
+        cluster: &str,
+        change: impl FnOnce(Hub) -> Hub,
+        drain: CancellationToken,
+    ) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
         let hub = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
-        let task = change(hub);
-        let task = tokio::spawn(task.run(CancellationToken::new()));
+        let task = tokio::spawn(change(hub).run(drain));
         Self { hub: HubHandle::new(mailbox.clone()), mailbox, calls, task }
     }
 
@@ -177,8 +190,10 @@ impl Process {
     }
 
     async fn answer(&self, call: CallRequest, outcome: Outcome) {
-        let CallRequest { run, action, recall: _ } = call;
-        self.mailbox.send(Incoming::CallCompleted { run, action, outcome }).await.unwrap();
+        let CallRequest { run, action, steps_behind: _, recall: _ } = call;
+        let answered = Instant::now();
+        let completed = Incoming::CallCompleted { run, action, outcome, answered };
+        self.mailbox.send(completed).await.unwrap();
     }
 
     /// Answers the next call. The reads just before a DELETE show the object as it was planned, and nothing in a namespace.

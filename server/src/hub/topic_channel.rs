@@ -103,8 +103,8 @@ impl TopicChannel {
 }
 
 fn frame(message: &Message, kind: FrameKind) -> Frame {
-    // Records are plain structs with text keys, so their serialisation cannot fail.
-    let json = serde_json::to_string(message).unwrap_or_default();
+    #[expect(clippy::expect_used, reason = "records are plain structs with text keys")]
+    let json = serde_json::to_string(message).expect("a message can be serialised");
     Frame { revision: message.revision(), kind, json: Arc::from(json) }
 }
 

@@ -86,12 +86,12 @@ impl Topics {
     ) -> Result<Subscription, Refusal> {
         // A reader who had the topic open sees how it ended; a new reader receives a refusal. Before the first lists
         // are complete, both wait and see which kinds are missing.
-        match records(topic, cluster, runs) {
-            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {}
+        let records = match records(topic, cluster, runs) {
+            Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => Err(Refusal::NotReady),
             Err(refusal) if after.is_none() => return Err(refusal),
-            _ => {}
-        }
-        self.refresh(topic, cluster, runs)?;
+            records => records,
+        };
+        self.publish_to(topic, records, cluster, runs)?;
         Ok(self.channel(topic, cluster, runs).subscribe(after))
     }
 
@@ -102,7 +102,18 @@ impl Topics {
         cluster: &mut ClusterState,
         runs: &Runs,
     ) -> Result<(), Refusal> {
-        let records = match records(topic, cluster, runs) {
+        let records = records(topic, cluster, runs);
+        self.publish_to(topic, records, cluster, runs)
+    }
+
+    fn publish_to(
+        &mut self,
+        topic: &Topic,
+        records: Result<Vec<Record>, Refusal>,
+        cluster: &mut ClusterState,
+        runs: &Runs,
+    ) -> Result<(), Refusal> {
+        let records = match records {
             // The unit is gone and has readers: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_)) if self.channels.contains_key(topic) => {
                 frame_records(cluster, runs)

@@ -21,6 +21,7 @@ use redb::{
 };
 
 use super::{Put, Shelf, Store, StoreError};
+use crate::private_file;
 
 const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
 const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
@@ -95,6 +96,7 @@ impl FileStore {
             .truncate(false)
             .mode(0o600)
             .open(path)
+            .and_then(|file| private_file::sync_name(path).map(|()| file))
             .map_err(|source| OpenError::Unusable { path: path.to_owned(), source })?;
         let path = path.to_owned();
         match catch_damage(|| opened(file, open_database)) {

@@ -425,6 +425,9 @@ impl Index {
         if object.kind.is("", "Namespace") {
             self.note_former(&object);
         }
+        if object.kind.is("", "PersistentVolume") {
+            self.attached.remove(&*object.name);
+        }
         self.departures.push(&object, self.now);
         if proof == Proof::DeletedEvent {
             self.durations.note(&object, self.now);

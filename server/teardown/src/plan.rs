@@ -24,9 +24,10 @@ mod disposition;
 mod guards;
 mod kept;
 mod order;
+mod steps_behind;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::{self, Write},
 };
 
@@ -126,6 +127,11 @@ impl Plan {
     /// The step with that number.
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.get(id.0 as usize)
+    }
+
+    /// The objects of its steps.
+    pub fn objects(&self) -> HashSet<&Uid> {
+        self.steps.iter().map(|step| &step.uid).collect()
     }
 
     /// Whether claims may be hidden, and with them data that the plan does not list.
@@ -380,7 +386,9 @@ fn hash(plan: &Plan) -> String {
         hidden,
     } = plan;
     let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
-    digest(&serde_json::to_vec(&shown).unwrap_or_default())
+    #[expect(clippy::expect_used, reason = "a plan is made of plain structs with text keys")]
+    let json = serde_json::to_vec(&shown).expect("a plan can be serialised");
+    digest(&json)
 }
 
 /// The SHA-256 of what a person was shown, in hexadecimal.

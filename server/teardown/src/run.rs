@@ -151,6 +151,7 @@ pub struct Run {
     steps: Vec<Progress>,
     event_log: Vec<FeedEntry>,
     recreating_owners: Arc<[Vec<StepId>]>,
+    steps_behind: Arc<[u32]>,
     /// The step of each planned object.
     numbers: Arc<BTreeMap<Uid, StepId>>,
     /// The steps that were skipped at some time.
@@ -163,6 +164,7 @@ impl Run {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
         let numbers = plan.steps.iter().map(|step| (step.uid.clone(), step.id)).collect();
+        let steps_behind = plan.steps_behind().into();
         let (by, event_log, recreating_owners) =
             (String::new(), Vec::new(), recreating_owners(&plan).into());
         Self {
@@ -176,6 +178,7 @@ impl Run {
             steps,
             event_log,
             recreating_owners,
+            steps_behind,
             numbers: Arc::new(numbers),
             skipped: BTreeSet::new(),
         }
@@ -221,6 +224,11 @@ impl Run {
         self.steps.get(step.0 as usize)
     }
 
+    /// The number of steps on the longest path behind a step ([`Plan::steps_behind`]).
+    pub fn steps_behind(&self, step: StepId) -> u32 {
+        self.steps_behind.get(step.0 as usize).copied().unwrap_or_default()
+    }
+
     /// The step of a planned object.
     pub(super) fn step_of(&self, object: &Uid) -> Option<StepId> {
         self.numbers.get(object).copied()
@@ -253,10 +261,21 @@ impl Run {
                 Some(_) => AttemptOutcome::Accepted { meanwhile: None },
                 None => AttemptOutcome::Unknown { message: None },
             };
-            let id = format!("{}-{}", self.id, step.id);
+            let id = self.suspension_id(step.id);
             let attempt = Attempt::suspending(id, step, was, self.by.clone(), *asked)?;
             Some(Attempt { outcome, ended: *since, ..attempt })
         })
+    }
+
+    fn suspension_id(&self, step: StepId) -> String {
+        format!("{}-{step}", self.id)
+    }
+
+    /// Whether an attempt of this id is one of [`Run::suspensions`], or was at some time.
+    pub fn is_suspension(&self, id: &str) -> bool {
+        let step = id.strip_prefix(self.id.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        let step = step.and_then(|number| number.parse().ok()).map(StepId);
+        step.and_then(|step| self.plan.step(step)).is_some_and(Step::is_parent)
     }
 
     /// The steps whose objects go without a call of their own: with an owner or a claim whose deletion was requested.

@@ -10,7 +10,7 @@ use teardown::{
     observation::{HiddenCause, Observation},
     plan::{Plan, Propagation, StepAction, StepId},
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use crate::application::{CANARY, ENCODED};
 
@@ -111,9 +111,11 @@ pub(crate) async fn relay(
             }
         }
         if is_first && mutant == Some(Mutant::LeakInRefusal) {
-            let CallRequest { run, action, recall: _ } = order;
+            let CallRequest { run, action, .. } = order;
             let outcome = Outcome::Refused { code: 403, message: format!("no: {ENCODED}").into() };
-            let sent = mailbox.send(Incoming::CallCompleted { run, action, outcome }).await;
+            let answered = Instant::now();
+            let completed = Incoming::CallCompleted { run, action, outcome, answered };
+            let sent = mailbox.send(completed).await;
             if sent.is_err() {
                 return;
             }

@@ -74,7 +74,9 @@ fn behind<'a>(steps: impl Iterator<Item = &'a StepCard>, step: StepId) -> Vec<St
     let mut left_out = vec![step];
     let volume =
         steps.iter().filter(|card| card.id == step && &*card.object.kind == "PersistentVolume");
-    left_out.extend(volume.flat_map(|card| &card.waits_for));
+    let in_front: Vec<StepId> = volume.flat_map(|card| card.waits_for.iter().copied()).collect();
+    let claims = steps.iter().filter(|card| &*card.object.kind == "PersistentVolumeClaim");
+    left_out.extend(claims.map(|card| card.id).filter(|id| in_front.contains(id)));
     // They come in the plan's order, so what waits comes after what it waits for.
     for card in &steps {
         if card.waits_for.iter().any(|id| left_out.contains(id)) && !left_out.contains(&card.id) {
@@ -125,6 +127,8 @@ mod tests {
         assert_eq!(behind(&steps, 1), [2, 3, 4]);
         assert_eq!(behind(&steps, 3), [0; 0]);
         steps[3].object.kind = "PersistentVolume".into();
-        assert_eq!(behind(&steps, 3), [2]);
+        steps[3].waits_for.push(StepId(0));
+        steps[2].object.kind = "PersistentVolumeClaim".into();
+        assert_eq!(behind(&steps, 3), [2], "the owner that waits in front of both stays in");
     }
 }

@@ -62,7 +62,7 @@ impl Cluster {
                         && parent["namespace"] == object::namespace(service)
                 };
                 if self.get(&key).is_some_and(is_its) {
-                    self.take(&key);
+                    self.erase(&key);
                 }
             }
             _ => {}

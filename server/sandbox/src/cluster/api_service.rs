@@ -46,7 +46,7 @@ impl Cluster {
             })
             .collect();
         for name in gone {
-            self.take(&Key::new(GROUP, "apiservices", "", &name));
+            self.erase(&Key::new(GROUP, "apiservices", "", &name));
         }
     }
 

@@ -177,7 +177,7 @@ impl Cluster {
                 }
             }
         }
-        let last = if options.dry_run { existing } else { self.take(key).unwrap_or(existing) };
+        let last = if options.dry_run { existing } else { self.erase(key).unwrap_or(existing) };
         Ok(Deleted { answer: answer(&kind, key, &last), object: last, gone: true })
     }
 
@@ -229,17 +229,12 @@ impl Cluster {
         Ok(stored)
     }
 
-    /// Removes an object from the store.
-    pub(super) fn take(&mut self, key: &Key) -> Option<Arc<Value>> {
+    /// Removes an object from the store, whatever finalizers it has.
+    pub(crate) fn erase(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
         self.corrupted.remove(key);
         self.after_write(key, Some(&last), None);
         Some(last)
-    }
-
-    /// Removes an object from the store, whatever finalizers it has.
-    pub(crate) fn erase(&mut self, key: &Key) -> Option<Arc<Value>> {
-        self.take(key)
     }
 
     /// The first DELETE of a Namespace or a CustomResourceDefinition only marks it.

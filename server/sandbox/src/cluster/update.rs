@@ -119,7 +119,7 @@ impl Cluster {
                 && object::texts(&object, &["spec", "finalizers"]).next().is_some();
         if object::is_deleting(&existing) && !waits {
             if !write.dry_run {
-                self.take(key);
+                self.erase(key);
             }
             return Ok(Arc::new(object));
         }

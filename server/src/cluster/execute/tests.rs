@@ -335,7 +335,8 @@ async fn incomplete_read_of_pods_reports_no_pods() {
 }
 
 fn call_request() -> CallRequest {
-    CallRequest { run: RunId::new("r"), action: delete_action(), recall: CancellationToken::new() }
+    let recall = CancellationToken::new();
+    CallRequest { run: RunId::new("r"), action: delete_action(), steps_behind: 0, recall }
 }
 
 #[tokio::test(start_paused = true)]

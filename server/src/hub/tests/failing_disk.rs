@@ -168,3 +168,26 @@ async fn events_of_several_runs_are_one_write() {
     process.quiet().await;
     assert_eq!(disk.writes() - before, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn claim_is_read_again_if_the_answer_had_to_wait_for_the_disk() {
+    let disk = Disk::default();
+    let mut process = Process::start(&disk);
+    process
+        .list("ns shop of=shop\n pvc shop/data of=shop volume=pv-1\n pv pv-1 claim=shop/data")
+        .await;
+    process.start_run("shop").await;
+    let (_, read) = process.call().await;
+    let unchanged = process.unchanged(&read).await;
+    process.answer(read, unchanged).await;
+    let (text, list) = process.call().await;
+    assert_eq!(text, "LIST pods in shop");
+    disk.fail(WriteFailure::Lost);
+    process.answer(list, Outcome::Pods(vec![])).await;
+    process.quiet().await;
+    retry().await;
+    disk.repair();
+    retry().await;
+    let (text, _) = process.call().await;
+    assert_eq!(text, "GET PersistentVolumeClaim shop/data", "a Pod may have mounted it since");
+}

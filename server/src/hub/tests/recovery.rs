@@ -81,3 +81,19 @@ async fn call_is_not_made_if_the_journal_cannot_be_written() {
     assert_eq!(hub.reading().await.unwrap().journal_failures, 1);
     assert!(calls.try_recv().is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_arrived_before_the_end_are_in_the_journal() {
+    let disk = Disk::default();
+    let drain = CancellationToken::new();
+    let mut process = Process::drained_by(&disk, drain.clone());
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    let (_, call) = process.call().await;
+    // The hub has not run since, so both wait for it.
+    process.answer(call, Outcome::Accepted).await;
+    drain.cancel();
+    process.task.await.unwrap().unwrap();
+    let written = disk.journal(&run);
+    assert!(written.contains(r#""event":"accepted","step":0"#), "{written}");
+}

@@ -185,8 +185,8 @@ async fn remaining_finalizer_is_slow_then_stuck_and_blocks_only_dependent_steps(
     let mut process = Process::start(&Disk::default());
     process.list(&format!("{SHOP}\n svc shop/alone of=shop")).await;
     let run = process.start_run("shop").await;
-    process.expect("DELETE Service shop/alone", Outcome::Accepted).await;
     process.expect("DELETE Deployment shop/web", Outcome::Accepted).await;
+    process.expect("DELETE Service shop/alone", Outcome::Accepted).await;
     process.gone("svc shop/alone").await;
     let mut held = fixture::object("deploy shop/web of=shop finalizers=example.com/hold");
     held.deletion = Some(Box::new(Deletion { at: Timestamp::now(), grace: 0 }));

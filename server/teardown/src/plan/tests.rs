@@ -3,6 +3,7 @@ mod data;
 mod finishers;
 mod hidden;
 mod parents;
+mod steps_behind;
 mod storage;
 mod unclaimed;
 

@@ -190,6 +190,7 @@ impl Progress {
             RunEvent::SuspendStarted { was, .. } => {
                 self.call = Some(Call::Suspend);
                 self.hold.retry_window = None;
+                self.is_first_request = self.suspension.is_none();
                 self.suspension = Some(Suspension { was: was.clone(), asked: at, since: None });
             }
             RunEvent::Suspended { .. } => {
@@ -200,13 +201,18 @@ impl Progress {
             }
             RunEvent::Accepted { .. } => self.reach(DeletionPhase::Accepted),
             RunEvent::Postponed { until, effect_unknown, problem, .. } => {
-                self.call = None;
+                let had_no_effect = matches!(problem, StepProblem::Refused { .. });
+                if self.call.take() == Some(Call::Suspend) && had_no_effect {
+                    self.undo_suspension();
+                }
                 self.effect_unknown = *effect_unknown;
                 self.remember(problem);
                 self.hold.postpone(problem.clone(), at, *until);
             }
             RunEvent::RefusedAgain { until, message, .. } => {
-                self.call = None;
+                if self.call.take() == Some(Call::Suspend) {
+                    self.undo_suspension();
+                }
                 self.hold.refuse_again(message.as_ref(), at, *until);
             }
             RunEvent::NoEffect { .. } => {
@@ -214,9 +220,11 @@ impl Progress {
                 self.effect_unknown = false;
             }
             RunEvent::Recalled { .. } => {
-                // A recalled DELETE was never sent, so it was not requested, unless an earlier one was.
-                if self.call.take() == Some(Call::Delete) && self.is_first_request {
-                    self.requested = None;
+                match self.call.take() {
+                    // A recalled DELETE was never sent, so it was not requested, unless an earlier one was.
+                    Some(Call::Delete) if self.is_first_request => self.requested = None,
+                    Some(Call::Suspend) => self.undo_suspension(),
+                    _ => {}
                 }
             }
             // An overdue step is reported again once its state is known.
@@ -270,6 +278,13 @@ impl Progress {
             | RunEvent::DataChecked { .. }
             | RunEvent::Finished
             | RunEvent::Stopped => {}
+        }
+    }
+
+    /// The last PATCH had no effect. Its object is as it was, unless an earlier one had an effect.
+    fn undo_suspension(&mut self) {
+        if self.is_first_request {
+            self.suspension = None;
         }
     }
 

@@ -28,7 +28,7 @@ fn request(run: &str, plural: &str) -> CallRequest {
     let kind = kind("example.com", "Widget", plural, true);
     let (target, propagation) = (ActionTarget { kind, ..deployment() }, Propagation::Background);
     let action = Action::Delete { step: StepId(1), target, propagation };
-    CallRequest { run: RunId::new(run), action, recall: CancellationToken::new() }
+    CallRequest { run: RunId::new(run), action, steps_behind: 0, recall: CancellationToken::new() }
 }
 
 /// The times after which the calls were completed, by run and plural.

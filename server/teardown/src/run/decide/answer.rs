@@ -60,7 +60,15 @@ impl Run {
                 Decision::event(RunEvent::CameBack { step: id, uid: uid.clone() })
             }
             // The name belongs to another object, so this UID is gone; the watch will deliver the new object.
-            Outcome::OtherUid { .. } => Decision::event(gone(step, Proof::OtherUid, index)),
+            Outcome::OtherUid { uid: None } => Decision::event(gone(step, Proof::OtherUid, index)),
+            // It says that the object is another one, and names this one.
+            Outcome::OtherUid { uid: Some(_) } => {
+                let why = "it says that this is another object, and names its own UID".to_owned();
+                let message = ProblemCode::Unreadable { why }.into();
+                let reason = UnknownReason::Inconclusive { message };
+                let problem = StepProblem::Unknown { reason };
+                postpone(backoff(progress.hold.attempts), progress.effect_unknown, problem)
+            }
             Outcome::Refused { code, message } => self.refused(step, progress, *code, message, now),
             Outcome::Throttled { after } => {
                 let message = ProblemCode::Status { code: 429, said: String::new() }.into();

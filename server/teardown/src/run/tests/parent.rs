@@ -295,3 +295,24 @@ fn owner_of_a_parent_goes_before_the_parent_is_suspended() {
     scenario.gone(set);
     assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
 }
+
+#[test]
+fn suspension_that_had_no_effect_is_not_shown_as_ours() {
+    let refused = || Outcome::Refused { code: 403, message: "no".into() };
+    let silent = || Outcome::Unanswered { message: "no answer".into(), after: None };
+    for (answers, shown) in [
+        (vec![refused()], 0),
+        (vec![refused(), refused()], 0),
+        (vec![Outcome::Recalled], 0),
+        (vec![silent()], 1),
+        (vec![silent(), refused()], 1),
+    ] {
+        let mut scenario = Scenario::of(SHOP);
+        for answer in &answers {
+            scenario.reconcile();
+            scenario.answer(KUSTOMIZATION, answer.clone());
+            scenario.pass(60);
+        }
+        assert_eq!(scenario.run.suspensions().count(), shown, "{answers:?}");
+    }
+}
