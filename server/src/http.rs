@@ -84,6 +84,8 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
 //! ```
+//! A namespace in which a kind may not be listed waits for ever, because nobody can prove it empty. The plan names such kinds in
+//! `unlistable`, and the choice `{"unproven":"shop/widgets.example.com"}` deletes the namespace all the same.
 //! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
 //! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
 //! plan of them and of what they own has the choice `unplanned` with the run. It is confirmed as every plan is, with the name of

@@ -52,6 +52,10 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             </div>
         }.into_any()
     });
+    let unproven = plan.unproven().map(|it| {
+        view! { <div class="banner warn">{icon("icon-warning")}<strong>{text::goes_unproven(&it)}</strong></div> }.into_any()
+    });
+    let unproven = unproven.collect_view();
     let nothing = plan
         .steps
         .is_empty()
@@ -105,6 +109,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         </div>
         {namespaces}
         {hidden_kinds}
+        {unproven}
         {data(&plan.data, hidden)}
         {ephemeral}
         <section aria-labelledby="order-title">

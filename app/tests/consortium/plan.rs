@@ -72,6 +72,7 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                 holds_storage: false,
                 node: None,
                 named: None,
+                unproven: vec![],
             }
         })
         .collect()
@@ -121,6 +122,7 @@ pub(super) fn plan() -> Plan {
         ephemeral: vec![],
         given_up: vec![],
         data,
+        unlistable: vec![],
         hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }
 }

@@ -16,7 +16,7 @@ use teardown::{
     object::{Kind, ObjectRef, Reclaim, Uid},
     plan::{
         Blocker, BlockingEdge, Choice, Choices, DataFate, Fate, GivenUp, Kept, KeptReason, Plan,
-        PlanId, Propagation, Step, StepAction, StepId,
+        PlanId, Propagation, Step, StepAction, StepId, Unlistable,
     },
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::{Harm, Holds},
@@ -227,6 +227,7 @@ fn plan() -> Plan {
         holds_storage: true,
         node: Some(text("node")),
         named: Some(UnitId::new(text("unit"))),
+        unproven: vec![text("secrets")],
     });
     let kept = |reason| Kept { uid: Uid::new("kept"), object: object("kept"), reason };
     let fates = every! { Fate:
@@ -249,6 +250,7 @@ fn plan() -> Plan {
         Choice::Namespace(_) => Choice::Namespace("shop".into()),
         Choice::KeepData => Choice::KeepData,
         Choice::Delete(_) => Choice::Delete(node()),
+        Choice::Unproven(_) => Choice::Unproven(unlistable()),
         Choice::Unplanned(_) => Choice::Unplanned(RunId::new("1f")),
     };
     Plan {
@@ -278,8 +280,13 @@ fn plan() -> Plan {
             edge: EdgeKind::Owns,
             reason: reason(),
         }],
+        unlistable: vec![unlistable()],
         hidden: vec![text("pods")],
     }
+}
+
+fn unlistable() -> Unlistable {
+    Unlistable { namespace: "shop".into(), resource: "secrets".into() }
 }
 
 fn advice() -> Advice {

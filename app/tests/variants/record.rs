@@ -255,6 +255,7 @@ fn step(state: State, proof: Option<Proof>, problem: Option<StepProblem>) -> Ste
         gone: Some(at()),
         proof,
         unconfirmed: true,
+        unproven: vec!["secrets".to_owned()],
         waits_for: vec![StepId(1), StepId(2)],
         taken: true,
         problem,

@@ -190,7 +190,7 @@ impl Process {
             (actual, call) = self.call().await;
         }
         if actual.starts_with("LIST everything ") && !text.starts_with("LIST ") {
-            self.answer(call, Outcome::Content(vec![])).await;
+            self.answer(call, Outcome::Content { objects: vec![], unlisted: vec![] }).await;
             (actual, call) = self.call().await;
         }
         assert_eq!(actual, text);

@@ -68,6 +68,7 @@ fn plan() -> Plan {
         ephemeral: Vec::new(),
         left_to_cluster: vec![],
         given_up: vec![],
+        unlistable: vec![],
         hidden: vec![],
     }
 }

@@ -424,6 +424,9 @@ pub struct StepCard {
     /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
+    /// It is a namespace whose DELETE was sent without proof that it holds none of these kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
     /// Whether its object goes with an owner or a claim whose deletion was requested. This cannot be undone.

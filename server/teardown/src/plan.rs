@@ -24,6 +24,7 @@ mod disposition;
 mod guards;
 mod kept;
 mod order;
+mod unproven;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -42,6 +43,7 @@ pub use self::{
     disposition::Disposition,
     kept::{Kept, KeptReason, shared},
     order::GivenUp,
+    unproven::Unlistable,
 };
 pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 use crate::{
@@ -118,6 +120,10 @@ pub struct Plan {
     /// Edges whose order is not kept, because they would close a cycle of harder ones.
     #[serde(default)]
     pub given_up: Vec<GivenUp>,
+    /// The kinds that may not be listed in a namespace of the plan. It waits for them, unless a person chooses that it goes
+    /// all the same. The hash does not cover them, because it covers the choices and what is hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlistable: Vec<Unlistable>,
     /// Hidden kinds. No step deletes an object of them, and an object that they may need waits until they are visible.
     pub hidden: Vec<String>,
 }
@@ -173,6 +179,9 @@ pub struct Step {
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<UnitId>,
+    /// For a namespace: the kinds of which it need not be proven empty, because a person chose so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
 }
 
 impl Step {
@@ -321,7 +330,11 @@ pub fn plan(
     let suspensions = (0u32..).zip(&suspended).map(|(number, it)| suspension(StepId(number), it));
     let deletions = order.sequence.iter().filter_map(|uid| index.get(uid));
     let deletions = deletions.map(|object| step(object, index, graph, &order, &numbers));
-    let steps: Vec<Step> = suspensions.chain(deletions).collect();
+    let mut steps: Vec<Step> = suspensions.chain(deletions).collect();
+    for step in steps.iter_mut().filter(|step| step.kind.is("", "Namespace")) {
+        step.unproven = choices.unproven_in(&step.object.name);
+    }
+    let unlistable = unproven::unlistable(&steps, index);
     let data = data::fates(index, graph, unit, &kept);
     let named = |is_one: &dyn Fn(&Object) -> bool| {
         let objects = going.iter().filter_map(|uid| index.get(uid));
@@ -356,6 +369,7 @@ pub fn plan(
         by_name,
         ephemeral,
         given_up: order.given_up(index),
+        unlistable,
         hidden: index.hidden_kinds().into_keys().collect(),
     };
     let hash = hash(&plan);
@@ -377,6 +391,7 @@ fn hash(plan: &Plan) -> String {
         by_name,
         ephemeral,
         given_up,
+        unlistable: _,
         hidden,
     } = plan;
     let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
@@ -441,6 +456,7 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
+        unproven: Vec::new(),
     }
 }
 
@@ -459,6 +475,7 @@ fn suspension(id: StepId, object: &Object) -> Step {
         holds_storage: false,
         node: None,
         named: named_unit(object),
+        unproven: Vec::new(),
     }
 }
 

@@ -452,6 +452,7 @@ impl Run {
             | RunEvent::RefusedAgain { step, .. }
             | RunEvent::NoEffect { step }
             | RunEvent::Recalled { step }
+            | RunEvent::Unproven { step, .. }
             | RunEvent::BecameUnknown { step, .. }
             | RunEvent::BecameKnown { step }
             | RunEvent::Terminating { step, .. }
@@ -490,6 +491,7 @@ impl Run {
             | RunEvent::Accepted { .. }
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }
+            | RunEvent::Unproven { .. }
             | RunEvent::BecameKnown { .. } => None,
             RunEvent::Postponed { step, .. } | RunEvent::RefusedAgain { step, .. } => {
                 problem(step, self.progress(*step)?.hold.problem.clone()?)

@@ -281,6 +281,7 @@ pub(crate) fn plan() -> Plan {
         by_name: vec![],
         ephemeral: vec![],
         left_to_cluster: vec![],
+        unlistable: vec![],
         hidden: vec![],
     }
 }

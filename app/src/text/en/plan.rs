@@ -2,7 +2,9 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction},
+    plan::{
+        Blocker, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction, Unlistable,
+    },
     relation::DeletionPhase,
 };
 
@@ -50,6 +52,7 @@ pub const LEAVE_OUT_KINDS: &str = "Leave out kinds";
 pub const LEAVE_OUT_OBJECT: &str = "Leave out an object";
 pub const OBJECT_FORM: &str = "KIND.GROUP/NAMESPACE/NAME";
 pub const OVERRIDE: &str = "Delete although an annotation says to keep it";
+pub const WITHOUT_PROOF: &str = "Delete a namespace in which a kind may not be listed";
 pub const MAKE_PLAN: &str = "Make the plan";
 pub const EPHEMERAL_TITLE: &str = "Data that cannot be kept";
 pub const EPHEMERAL_LEAD: &str =
@@ -102,6 +105,23 @@ pub fn plan_hidden(kinds: &[String]) -> String {
     let kinds = words(kinds);
     format!(
         "Not visible in this cluster: {kinds}. A step that waits for one of them keeps waiting."
+    )
+}
+
+/// The choice of a namespace that goes although nobody can prove it empty.
+pub fn without_proof(it: &Unlistable) -> String {
+    format!(
+        "{}, without proof that it holds no {}",
+        isolated(&it.namespace),
+        isolated(&it.resource)
+    )
+}
+
+/// The consequence of that choice, which a person confirms.
+pub fn goes_unproven(it: &Unlistable) -> String {
+    let (namespace, resource) = (isolated(&it.namespace), isolated(&it.resource));
+    format!(
+        "Namespace {namespace} goes without proof that it holds no {resource}: the cluster deletes whatever is in it, and nobody here sees that."
     )
 }
 

@@ -9,6 +9,7 @@
 //! namespace=shop                         only what is in this namespace goes
 //! keep=data                              claims and volumes stay
 //! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
+//! unproven=shop/widgets.example.com      the namespace goes although this kind may not be listed in it
 //! unplanned=k3f9                         only objects go that this open run waits for and that its plan does not know
 //! ```
 //!
@@ -24,7 +25,13 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
-use crate::{index::Index, object::ObjectRef, run_id::RunId, unit::Unit};
+use super::Unlistable;
+use crate::{
+    index::Index,
+    object::{Facts, ObjectRef},
+    run_id::RunId,
+    unit::Unit,
+};
 
 /// One choice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +55,8 @@ pub enum Choice {
     KeepData,
     /// This object goes although an annotation says that it stays.
     Delete(ObjectRef),
+    /// The namespace goes although this kind may not be listed in it: whatever it has of the kind goes along, unseen.
+    Unproven(Unlistable),
     /// Only objects go that this open run waits for and that its plan does not know.
     Unplanned(RunId),
 }
@@ -70,8 +79,8 @@ pub enum ChoiceError {
 
 impl Choice {
     /// The names of all choices.
-    pub const NAMES: [&'static str; 6] =
-        ["include", "without", "namespace", "keep", "delete", "unplanned"];
+    pub const NAMES: [&'static str; 7] =
+        ["include", "without", "namespace", "keep", "delete", "unproven", "unplanned"];
 
     /// Reads a choice.
     ///
@@ -88,6 +97,7 @@ impl Choice {
             "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
+            "unproven" => Unlistable::read(value, is_name).map(Self::Unproven),
             "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
             _ => object(value).map(Self::Delete),
         };
@@ -104,6 +114,7 @@ impl Choice {
             Self::Namespace(name) => ("namespace", name.to_string()),
             Self::KeepData => ("keep", "data".to_owned()),
             Self::Delete(object) => ("delete", address(object)),
+            Self::Unproven(unlistable) => ("unproven", unlistable.to_string()),
             Self::Unplanned(run) => ("unplanned", run.to_string()),
         }
     }
@@ -275,6 +286,11 @@ impl Choices {
             }
             Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
             Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
+            Choice::Unproven(it) => {
+                members().any(|member| {
+                    matches!(member.facts, Facts::Namespace(_)) && *member.name == *it.namespace
+                }) && it.is_met(index)
+            }
             Choice::Unplanned(run) => self.unplanned() == Some(run),
         };
         self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
@@ -295,6 +311,7 @@ mod tests {
             ("namespace", "shop"),
             ("keep", "data"),
             ("delete", "PersistentVolumeClaim/shop/data-0"),
+            ("unproven", "shop/widgets.example.com"),
             ("unplanned", "k3f9"),
         ] {
             let choice = Choice::read(name, value).unwrap();
@@ -325,6 +342,9 @@ mod tests {
         }
         for value in ["", "secret", "A b"] {
             assert!(Choice::read("without", value).is_err(), "{value:?}");
+        }
+        for value in ["", "shop", "shop/", "/widgets", "shop/pods", "shop/a/b"] {
+            assert!(Choice::read("unproven", value).is_err(), "{value:?}");
         }
         for json in ["{}", r#"{"keep":"data","include":"*"}"#, r#""keep""#, r#"{"keep":1}"#] {
             assert!(serde_json::from_str::<Choice>(json).is_err(), "{json}");

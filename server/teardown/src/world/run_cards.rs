@@ -76,6 +76,7 @@ impl World<'_> {
             gone: progress.and_then(|progress| progress.gone),
             proof: progress.and_then(|progress| progress.proof),
             unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
+            unproven: progress.map(|progress| progress.unproven.clone()).unwrap_or_default(),
             waits_for,
             taken: is_taken && state != State::Skipped,
             problem: progress.and_then(|progress| progress.hold.problem.clone()),

@@ -45,7 +45,9 @@ fn answer(scenario: &mut Scenario, outcome: Outcome) -> Vec<String> {
     let (step, target) = (step.id, ActionTarget::of(step));
     let action = match scenario.progress(NAMESPACE).call {
         Some(Call::Read) => Action::Read { step, target },
-        Some(Call::ReadContent) => Action::ReadContent { step, target: target.at("17".into()) },
+        Some(Call::ReadContent) => {
+            Action::ReadContent { step, target: target.at("17".into()), unproven: vec![] }
+        }
         call => panic!("{call:?}"),
     };
     named(&scenario.apply_input(&Input::CallCompleted { action, outcome }))
@@ -53,7 +55,8 @@ fn answer(scenario: &mut Scenario, outcome: Outcome) -> Vec<String> {
 
 fn content(lines: &str) -> Outcome {
     let sight = |object: Object| ContentSight { object: object.reference(), uid: object.uid };
-    Outcome::Content(fixture::objects(lines).into_iter().map(sight).collect())
+    let objects = fixture::objects(lines).into_iter().map(sight).collect();
+    Outcome::Content { objects, unlisted: vec![] }
 }
 
 /// The reason why the namespace is not deleted.
@@ -124,6 +127,48 @@ fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
     }
     assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30, 30]);
     assert_eq!(answer(&mut scenario, content("")), ["DELETE Namespace shop at 17"]);
+}
+
+#[test]
+fn namespace_that_a_person_includes_goes_without_proof_of_the_kind_that_may_not_be_listed() {
+    let choices = Choices::of_query([("unproven", "shop/widgets.example.com")]).unwrap();
+    let mut scenario = Scenario::with(SHOP, &choices);
+    scenario.hidden("widgets.example.com");
+    scenario.hidden("gadgets.example.com");
+    scenario.reconcile();
+    accepted(&mut scenario, "cm:shop/a");
+    scenario.gone("cm shop/a of=shop");
+    _ = scenario.apply_input(&Input::Reconcile);
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), [""; 0]);
+    let UnknownReason::Hidden { resource, .. } = reason(&scenario) else { panic!() };
+    assert_eq!(resource, "gadgets.example.com", "nobody chose that");
+
+    scenario.visible("gadgets.example.com");
+    assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+    let unchanged = scenario.unchanged(scenario.id(NAMESPACE));
+    answer(&mut scenario, unchanged);
+    let unlisted = vec!["widgets.example.com".to_owned()];
+    let without = Outcome::Content { objects: vec![], unlisted: unlisted.clone() };
+    assert_eq!(answer(&mut scenario, without), ["DELETE Namespace shop at 17"]);
+    assert_eq!(scenario.progress(NAMESPACE).unproven, unlisted);
+    accepted(&mut scenario, NAMESPACE);
+    scenario.gone("ns shop of=shop");
+    scenario.reconcile();
+    assert_eq!(scenario.run.state(), RunState::Finished);
+    assert_eq!(scenario.progress(NAMESPACE).unproven, unlisted, "it stays said");
+}
+
+#[test]
+fn kind_whose_api_is_down_holds_a_namespace_that_a_person_includes() {
+    let choices = Choices::of_query([("unproven", "shop/widgets.example.com")]).unwrap();
+    let mut scenario = Scenario::with(SHOP, &choices);
+    let (resource, cause) = ("widgets.example.com".to_owned(), HiddenCause::Discovery);
+    scenario.see(Observation::Hidden { resource, cause, message: "away".into() });
+    scenario.reconcile();
+    accepted(&mut scenario, "cm:shop/a");
+    scenario.gone("cm shop/a of=shop");
+    assert_eq!(scenario.reconcile(), [""; 0]);
+    assert!(matches!(reason(&scenario), UnknownReason::Hidden { .. }));
 }
 
 #[test]
