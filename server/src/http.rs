@@ -69,7 +69,14 @@
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
 //! curl -b jar -H "$J" -d '{"confirm":"data","pods":["8d1c…"]}' $U/api/runs/k3f9/steps/7/take-on   # 204
 //! ```
-//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A claim waits for Pods that are gone
+//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A plan that destroys data, or takes claims or
+//! custom resources which belong to the unit only because their namespace does, is confirmed with the name of each in
+//! `destroys`, and a namespace that goes without proof that it is empty with each kind in `unproven`. An answer 422
+//! `unconfirmed` has the names that are missing, in the same form:
+//! ```sh
+//! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs
+//! ```
+//! A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
 //!
 //! A run of the journal that cannot be read is set aside. While its end is unknown, plans with its objects are refused with

@@ -316,7 +316,9 @@ fn problems() -> Vec<Observation> {
 async fn fields_keep_their_names() {
     let mut kept = Kept::new().await;
     let plan = kept.post("/api/plans", &json!({"unit": "shop"})).await;
-    let confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});
+    let mut confirmed = json!({"plan": plan["id"], "hash": plan["hash"], "confirm": "shop"});
+    let missing = kept.server.post("/api/runs", &confirmed.to_string()).await.json();
+    confirmed["destroys"] = missing["error"]["destroys"].clone();
     let started = kept.post("/api/runs", &confirmed).await;
     let run = started["run"].as_str().unwrap_or_default().to_owned();
     let overlap = kept.server.post("/api/runs", &confirmed.to_string()).await.json();

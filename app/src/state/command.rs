@@ -11,7 +11,7 @@ use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     object::Uid,
-    plan::{Choices, Difference, Plan, PlanId, StepId},
+    plan::{Choices, Difference, ObjectAddress, Plan, PlanId, StepId, Unlistable},
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
@@ -103,19 +103,24 @@ pub async fn remedy(offer: &WayOffer, statement: &str) -> Result<(), Refusal> {
     send("/api/remedies", &Body { diagnosis, remedy, confirm, statement }).await
 }
 
-/// Starts a plan that was confirmed by its hash and the unit's name.
+/// Starts a plan that was confirmed by its hash, the unit's name and a tick for each part that [`Plan::check_confirmed`] asks
+/// for.
 pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         plan: &'a PlanId,
         hash: &'a str,
         confirm: &'a str,
+        destroys: Vec<ObjectAddress>,
+        unproven: Vec<Unlistable>,
     }
     #[derive(Deserialize)]
     struct Started {
         run: RunId,
     }
-    let body = Body { plan: &plan.id, hash: &plan.hash, confirm };
+    let destroys = plan.destroys().into_iter().cloned().map(ObjectAddress).collect();
+    let unproven = plan.unproven().collect();
+    let body = Body { plan: &plan.id, hash: &plan.hash, confirm, destroys, unproven };
     ask("/api/runs", &body).await.map(|Started { run }| run)
 }
 

@@ -17,7 +17,11 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::{plan::PlanError, remedy::RemedyRefusal, right::Right};
+use teardown::{
+    plan::{ObjectAddress, PlanError},
+    remedy::RemedyRefusal,
+    right::Right,
+};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -179,6 +183,11 @@ impl Failure {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
             }
+            Self::Refused(Refusal::Unconfirmed(missing)) => {
+                let named = missing.destroys.iter().cloned().map(ObjectAddress);
+                error.insert("destroys".into(), json!(named.collect::<Vec<_>>()));
+                error.insert("unproven".into(), json!(missing.unproven));
+            }
             Self::NotAllowed(needed) => {
                 error.insert("needs".into(), json!(needed));
             }
@@ -215,6 +224,9 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Stale(_) => (S::CONFLICT, "stalePlan", refusal::STALE_PLAN),
         Refusal::WrongHash => (S::CONFLICT, "wrongHash", refusal::WRONG_HASH),
         Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
+        Refusal::Unconfirmed(missing) => {
+            (S::UNPROCESSABLE_ENTITY, "unconfirmed", refusal::unconfirmed(missing))
+        }
         Refusal::PodsHidden(reason) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(reason)),
         Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
         Refusal::SetAside { run, object } => {

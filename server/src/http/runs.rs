@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use teardown::{
     message::{Message, Topic},
-    plan::{PlanId, StepId},
+    plan::{ObjectAddress, PlanId, StepId, Unlistable},
     run::{RunCommand, RunId},
 };
 
@@ -21,6 +21,10 @@ pub(super) struct Confirmed {
     plan: PlanId,
     hash: String,
     confirm: String,
+    #[serde(default)]
+    destroys: Vec<ObjectAddress>,
+    #[serde(default)]
+    unproven: Vec<Unlistable>,
 }
 
 #[derive(Serialize)]
@@ -32,9 +36,11 @@ pub(super) struct Started {
 pub(super) async fn start(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Confirmed { plan, hash, confirm }): Body<Confirmed>,
+    Body(Confirmed { plan, hash, confirm, destroys, unproven }): Body<Confirmed>,
 ) -> Result<(StatusCode, Json<Started>), Failure> {
-    let run = state.hub.start(Start { plan, hash, confirm, by: person.guest.recorded() }).await??;
+    let destroys = destroys.into_iter().map(|it| it.0).collect();
+    let by = person.guest.recorded();
+    let run = state.hub.start(Start { plan, hash, confirm, destroys, unproven, by }).await??;
     Ok((StatusCode::CREATED, Json(Started { run })))
 }
 

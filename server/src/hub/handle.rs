@@ -10,9 +10,9 @@ use teardown::{
     demo::Demo,
     diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject, kubelet_log::KubeletLog},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::Uid,
+    object::{ObjectRef, Uid},
     observation::Observation,
-    plan::{Choices, Plan, PlanId, StepId},
+    plan::{Choices, Plan, PlanId, StepId, Unlistable},
     preflight::{Answer, PreflightView, Question, QuestionId, Unasked},
     remedy::{Attempt, AttemptOutcome, Confirmation, Premise, PutBack, Remedy, Request},
     run::{RunCommand, RunId},
@@ -299,6 +299,10 @@ pub struct Start {
     pub hash: String,
     /// The unit's name, as the person typed it.
     pub confirm: String,
+    /// The objects whose data is destroyed, as the person named them.
+    pub destroys: Vec<ObjectRef>,
+    /// The kinds of which the person lets a namespace go without proof that it is empty.
+    pub unproven: Vec<Unlistable>,
     /// The person's name.
     pub by: String,
 }

@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Difference, PlanError, PlanId, StepId},
+    plan::{Difference, PlanError, PlanId, StepId, Unconfirmed},
     remedy::RemedyRefusal,
     run::RunId,
     unit::UnitId,
@@ -34,6 +34,8 @@ pub enum Refusal {
     WrongHash,
     /// The typed name is not the unit's.
     WrongName,
+    /// Parts of the plan were not confirmed one by one.
+    Unconfirmed(Unconfirmed),
     /// An open run has an overlapping plan.
     Overlap {
         /// The open run.

@@ -232,5 +232,12 @@ impl Process {
 
 fn confirmation(plan: &Plan) -> Start {
     let confirm = plan.unit.to_string();
-    Start { plan: plan.id.clone(), hash: plan.hash.clone(), confirm, by: "Li".into() }
+    Start {
+        plan: plan.id.clone(),
+        hash: plan.hash.clone(),
+        confirm,
+        destroys: plan.destroys().into_iter().cloned().collect(),
+        unproven: plan.unproven().collect(),
+        by: "Li".into(),
+    }
 }

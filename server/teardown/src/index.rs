@@ -34,6 +34,7 @@ use self::{
     departures::Departures,
     durations::Durations,
     fetches::Fetches,
+    gone::UnconfirmedDeparture,
     key::{ByName, ByUid, Name},
     reads::{Asked, Reads},
 };
@@ -73,7 +74,7 @@ pub struct Index {
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
     /// Pods that are gone from the API alone, as they were last.
-    unconfirmed: HashMap<Uid, Departure>,
+    unconfirmed: HashMap<Uid, UnconfirmedDeparture>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
@@ -412,7 +413,7 @@ impl Index {
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
-            let gone = Departure { object: object.clone(), at: self.now };
+            let gone = self.unconfirmed_pod(&object);
             self.unconfirmed.insert(uid.clone(), gone);
         }
         let name = Name::of(&object);

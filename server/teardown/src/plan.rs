@@ -17,7 +17,9 @@
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
+mod address;
 mod choices;
+mod confirmed;
 mod data;
 mod difference;
 mod disposition;
@@ -37,7 +39,9 @@ use sha2::{Digest, Sha256};
 
 use self::order::Ordered;
 pub use self::{
+    address::ObjectAddress,
     choices::{Choice, ChoiceError, Choices},
+    confirmed::Unconfirmed,
     data::{DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,

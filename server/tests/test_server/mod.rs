@@ -25,7 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     observation::HiddenCause,
-    plan::{Difference, Plan, PlanId},
+    plan::{Difference, Plan, PlanId, Unconfirmed},
     preflight::{CheckState, PreflightView},
     right::Right,
     run::{FeedEvent, RunId, RunState},
@@ -147,6 +147,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     let answer = match start.hash.as_str() {
                         "moved" => Err(Refusal::Stale(vec![Difference::Added { object: pod() }])),
                         _ if start.confirm != "shop" => Err(Refusal::WrongName),
+                        "lossy" if !start.destroys.contains(&pod()) => {
+                            let (destroys, unproven) = (vec![pod()], vec![]);
+                            Err(Refusal::Unconfirmed(Unconfirmed { destroys, unproven }))
+                        }
                         _ => Ok(RunId::new("r1")),
                     };
                     let _ = reply.send(answer);

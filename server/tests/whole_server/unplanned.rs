@@ -109,6 +109,8 @@ async fn pod_that_somebody_creates_on_a_claim_goes_by_a_plan_of_its_own() {
         plan: plan.id.clone(),
         hash: plan.hash.clone(),
         confirm: "shop".to_owned(),
+        destroys: plan.destroys().into_iter().cloned().collect(),
+        unproven: vec![],
         by: "Li".to_owned(),
     };
     let refused = server.hub.start(again).await.unwrap();

@@ -2,10 +2,16 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use app::text::{isolated, named, shortened, unknown_reason, visible};
+use app::text::{goes_unproven, isolated, named, shortened, some_of, unknown_reason, visible};
 use teardown::{
-    object::ObjectRef, plan::Choice, remedy::RemedyRefusal, unknown_reason::UnknownReason,
+    object::ObjectRef,
+    plan::{Choice, Unconfirmed},
+    remedy::RemedyRefusal,
+    unknown_reason::UnknownReason,
 };
+
+/// The most parts of a plan that a sentence names.
+const UNCONFIRMED: usize = 8;
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +130,21 @@ pub(super) const WRONG_NAME: Words = words(
     "Typing the name confirms that you mean this unit. Nothing was deleted.",
     "Type the unit’s name exactly as it is shown.",
 );
+
+/// Parts of a plan that nobody confirmed one by one.
+pub(super) fn unconfirmed(missing: &Unconfirmed) -> Words {
+    let objects: Vec<String> = missing.destroys.iter().map(named).collect();
+    let kinds: Vec<String> = missing.unproven.iter().map(goes_unproven).collect();
+    let objects = (!objects.is_empty())
+        .then(|| format!("Nobody confirmed by name: {}", some_of(&objects, UNCONFIRMED)));
+    let said: Vec<String> =
+        objects.into_iter().chain(kinds.into_iter().take(UNCONFIRMED)).collect();
+    filled(
+        said.join(". "),
+        "The plan destroys what is in them, and its hash alone does not say that you know. Nothing was deleted.",
+        "Name each object in “destroys” and each kind in “unproven”; this answer has the lists.",
+    )
+}
 
 /// The Pods of a namespace of the plan cannot be seen.
 pub(super) fn pods_hidden(reason: &UnknownReason) -> Words {

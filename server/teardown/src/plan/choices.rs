@@ -25,7 +25,10 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
-use super::Unlistable;
+use super::{
+    Unlistable,
+    address::{address, dotted, is_name, kind, object},
+};
 use crate::{
     index::Index,
     object::{Facts, ObjectRef},
@@ -97,7 +100,7 @@ impl Choice {
             "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
-            "unproven" => Unlistable::read(value, is_name).map(Self::Unproven),
+            "unproven" => Unlistable::read(value).map(Self::Unproven),
             "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
             _ => object(value).map(Self::Delete),
         };
@@ -118,40 +121,6 @@ impl Choice {
             Self::Unplanned(run) => ("unplanned", run.to_string()),
         }
     }
-}
-
-/// `Deployment.apps/shop/web`.
-fn address(object: &ObjectRef) -> String {
-    let namespace = object.namespace.as_deref().unwrap_or_default();
-    format!("{}/{namespace}/{}", dotted(&object.group, &object.kind), object.name)
-}
-
-fn dotted(group: &str, kind: &str) -> String {
-    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
-}
-
-fn object(text: &str) -> Option<ObjectRef> {
-    let mut parts = text.split('/');
-    let (of, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-    let (group, kind) = kind(of)?;
-    if parts.next().is_some() || !is_name(name) || !namespace.is_empty() && !is_name(namespace) {
-        return None;
-    }
-    let namespace = (!namespace.is_empty()).then(|| namespace.into());
-    Some(ObjectRef { group, kind, namespace, name: name.into() })
-}
-
-fn kind(text: &str) -> Option<(Arc<str>, Arc<str>)> {
-    let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase())
-        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    (is_kind && (group.is_empty() || is_name(group))).then(|| (group.into(), kind.into()))
-}
-
-/// Whether a path segment of the API can be this name: a few kinds of RBAC allow more than a DNS name.
-fn is_name(text: &str) -> bool {
-    let is_allowed = |it: char| !it.is_whitespace() && !it.is_control() && !matches!(it, '/' | '%');
-    (1..=253).contains(&text.len()) && text.chars().all(is_allowed)
 }
 
 /// In JSON a choice is an object with one field.

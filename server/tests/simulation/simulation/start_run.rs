@@ -66,6 +66,8 @@ impl Simulation {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
                 confirm: UNIT.to_owned(),
+                destroys: plan.destroys().into_iter().cloned().collect(),
+                unproven: plan.unproven().collect(),
                 by: "Li".to_owned(),
             };
             self.pull_events();

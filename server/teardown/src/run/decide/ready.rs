@@ -176,16 +176,14 @@ impl Run {
     /// The Pods that mounted a claim, are gone from the API alone, and that no person answers for.
     fn unconfirmed_users(&self, step: &Step, index: &Index) -> Vec<UnconfirmedPod> {
         let Some(progress) = self.progress(step.id) else { return Vec::new() };
-        let namespace = step.object.namespace.as_deref();
-        let seen =
-            index.unconfirmed_users(namespace, &step.object.name).map(|gone| UnconfirmedPod {
-                uid: gone.object.uid.clone(),
-                pod: gone.object.reference(),
-                node: match &gone.object.facts {
-                    Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
-                    _ => None,
-                },
-            });
+        let seen = index.unconfirmed_users(&step.object, &step.uid).map(|gone| UnconfirmedPod {
+            uid: gone.object.uid.clone(),
+            pod: gone.object.reference(),
+            node: match &gone.object.facts {
+                Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
+                _ => None,
+            },
+        });
         let mounting = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
         let planned = mounting.filter_map(|blocker| {
             let pod = self.plan.step(blocker.step)?;
