@@ -9,6 +9,7 @@
 mod by_use;
 mod changed;
 mod controller;
+mod content_changes;
 mod departures;
 mod durations;
 mod fetches;
@@ -31,6 +32,7 @@ pub(crate) use self::reads::{Changes, Question};
 use self::{
     by_use::ByUse,
     changed::{Kept, Rules},
+    content_changes::ContentChanges,
     departures::Departures,
     durations::Durations,
     fetches::Fetches,
@@ -79,6 +81,7 @@ pub struct Index {
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    content_changes: ContentChanges,
     /// Namespaces that are gone, as they were last.
     former: BTreeMap<Arc<str>, Arc<Object>>,
     former_by_age: VecDeque<Arc<str>>,
@@ -403,6 +406,9 @@ impl Index {
         self.names.replace(ByName(object.clone()));
         let before = self.objects.replace(Kept { object: object.clone(), changed });
         let before = before.map(|kept| kept.object);
+        if before.is_none() {
+            self.content_changes.note(&object, false, self.now);
+        }
         self.fresh.note(before.as_deref(), Some(&object));
         self.by_use.replace(before.as_ref(), Some(&object));
     }
@@ -410,6 +416,7 @@ impl Index {
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
         self.fresh.note(Some(&object), None);
+        self.content_changes.note(&object, true, self.now);
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {

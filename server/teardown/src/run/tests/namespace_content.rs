@@ -1,5 +1,7 @@
 //! Tests of the read of a namespace's content just before its DELETE.
 
+use jiff::SignedDuration;
+
 use super::*;
 use crate::{action::ContentSight, object::Object};
 
@@ -125,8 +127,86 @@ fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
         let unchanged = scenario.unchanged(scenario.id(NAMESPACE));
         answer(&mut scenario, unchanged);
     }
-    assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30, 30]);
+    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128]);
     assert_eq!(answer(&mut scenario, content("")), ["DELETE Namespace shop at 17"]);
+}
+
+/// The reads of a namespace's content, and the bytes of the journal, of a namespace that is held for 60 hours. Where it is
+/// `restless`, an object that goes with the namespace comes and goes all the time.
+fn weekend(restless: bool) -> (usize, usize) {
+    let mut scenario = with_only_the_namespace(SHOP);
+    let unlisted = || Outcome::Unlisted {
+        resource: "widgets.example.com".into(),
+        message: format!("forbidden: {}", "x".repeat(200)).as_str().into(),
+    };
+    answer(&mut scenario, unlisted());
+    let start = scenario.now;
+    let (mut reads, mut bytes, mut is_there) = (0, 0, false);
+    while scenario.now.duration_since(start) < SignedDuration::from_hours(60) {
+        if restless {
+            is_there = !is_there;
+            if is_there {
+                scenario.applied("sa shop/default");
+            } else {
+                scenario.gone("sa shop/default");
+            }
+        }
+        let mut open = vec![Input::Reconcile];
+        while let Some(input) = open.pop() {
+            let decision = scenario.apply_input(&input);
+            bytes += decision
+                .events
+                .iter()
+                .map(|it| serde_json::to_vec(it).unwrap().len() + 60)
+                .sum::<usize>();
+            for action in decision.actions {
+                let outcome = match &action {
+                    Action::Read { step, .. } => scenario.unchanged(*step),
+                    Action::ReadContent { .. } => {
+                        reads += 1;
+                        unlisted()
+                    }
+                    action => panic!("{action:?}"),
+                };
+                open.push(Input::CallCompleted { action, outcome });
+            }
+        }
+        scenario.now = match restless {
+            true => scenario.now + SignedDuration::from_secs(2),
+            false => scenario.run.wake(scenario.now).unwrap(),
+        };
+    }
+    (reads, bytes)
+}
+
+#[test]
+fn namespace_that_is_held_all_weekend_does_not_fill_the_journal() {
+    for restless in [false, true] {
+        let (reads, bytes) = weekend(restless);
+        assert!(bytes < 1_000_000, "{bytes}");
+        assert!((300..1_000).contains(&reads), "{reads}");
+    }
+}
+
+#[test]
+fn namespace_that_is_held_is_read_soon_after_something_in_it_went() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    assert_eq!(answer(&mut scenario, content("pvc shop/new")), [""; 0]);
+    for _ in 0..10 {
+        scenario.now = scenario.progress(NAMESPACE).hold.retry_window.clone().unwrap().end;
+        assert_eq!(named(&scenario.apply_input(&Input::Reconcile)), ["GET Namespace shop"]);
+        let unchanged = scenario.unchanged(scenario.id(NAMESPACE));
+        answer(&mut scenario, unchanged);
+        assert_eq!(answer(&mut scenario, content("pvc shop/new")), [""; 0]);
+    }
+    scenario.pass(2);
+    assert!(scenario.apply_input(&Input::Reconcile).is_empty(), "nothing changed");
+    scenario.applied("pvc shop/new");
+    assert!(scenario.apply_input(&Input::Reconcile).actions.is_empty(), "it is there");
+    scenario.pass(1);
+    scenario.gone("pvc shop/new");
+    _ = scenario.apply_input(&Input::Reconcile);
+    assert_eq!(scenario.progress(NAMESPACE).call, Some(Call::Read), "the read is fresh");
 }
 
 #[test]
