@@ -74,7 +74,7 @@
 //! `destroys`, and a namespace that goes without proof that it is empty with each kind in `unproven`. An answer 422
 //! `unconfirmed` has the names that are missing, in the same form:
 //! ```sh
-//! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs
+//! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs # 201
 //! ```
 //! A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
