@@ -23,6 +23,7 @@
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//! | act | `POST /api/runs/{run}/put-back`, because it takes back what the run did |
 //! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
 //! | force | `POST /api/remedies` |
@@ -78,6 +79,14 @@
 //! ```
 //! A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
+//!
+//! A run that a person stops leaves the parents suspended that it suspended. The card of each says in `left_suspended` whether it is
+//! still so. All that are still so are made active again with the value that they had before, each by a guarded PATCH; the list
+//! of remedies has the outcome of each:
+//! ```sh
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/put-back                                           # 202 {"attempts":["0123…"]}
+//! ```
+//! It answers 409 `notStopped` for a run that a person did not stop, and 409 `nothingToUndo` if none is suspended any more.
 //!
 //! A run of the journal that cannot be read is set aside. While its end is unknown, plans with its objects are refused with
 //! `setAside`, until a person has looked at the objects and releases it; the page `/journal` has a form for that:

@@ -232,6 +232,7 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::SetAside { run, object } => {
             (S::CONFLICT, "setAside", refusal::set_aside(run, object.as_ref()))
         }
+        Refusal::NotStopped => (S::CONFLICT, "notStopped", refusal::NOT_STOPPED),
         Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
         Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
         Refusal::NothingToTakeOn(step) => {
@@ -389,6 +390,7 @@ mod tests {
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
+            Refusal::NotStopped,
             Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::SetAside { run: RunId::new("r"), object: None },

@@ -80,6 +80,21 @@ pub(super) async fn stop(
     send(state, person, run?.0, RunCommand::Stop).await
 }
 
+#[derive(Serialize)]
+pub(super) struct PuttingBack {
+    attempts: Vec<String>,
+}
+
+/// Makes the parents active again that a stopped run left suspended.
+pub(super) async fn put_back(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<(StatusCode, Json<PuttingBack>), Failure> {
+    let attempts = state.hub.put_back(run?.0, person.guest.recorded()).await??;
+    Ok((StatusCode::ACCEPTED, Json(PuttingBack { attempts })))
+}
+
 /// Skips a step of a run.
 pub(super) async fn skip(
     state: State<AppState>,

@@ -52,6 +52,8 @@ pub enum Refusal {
     },
     /// The run is over.
     Ended,
+    /// The run was not stopped by a person.
+    NotStopped,
     /// The step can no longer be skipped.
     TooLate(StepId),
     /// The step does not wait for the end of a Pod that nobody reported.

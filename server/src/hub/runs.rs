@@ -1,5 +1,6 @@
 //! The runs: their start, a person's commands to them, and everything that they decide by themselves.
 
+mod put_back;
 mod unplanned;
 
 use std::{

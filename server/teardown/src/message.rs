@@ -431,6 +431,9 @@ pub struct StepCard {
     pub waits_for: Vec<StepId>,
     /// Whether its object goes with an owner or a claim whose deletion was requested. This cannot be undone.
     pub taken: bool,
+    /// A parent that the run suspended before a person stopped it, as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_suspended: Option<crate::run::LeftSuspended>,
     /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
     /// The objects that it waits for and that the plan does not know, for which a plan of their own can be made. A run names at

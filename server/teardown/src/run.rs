@@ -38,6 +38,7 @@ mod command;
 mod decide;
 mod event;
 mod event_log;
+mod left_suspended;
 mod progress;
 mod transition;
 
@@ -66,6 +67,7 @@ pub use self::{
     decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
+    left_suspended::LeftSuspended,
     progress::{Hold, Progress, StepEnd, Suspension},
 };
 

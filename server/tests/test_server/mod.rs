@@ -186,6 +186,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     ));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(given.diagnosis)));
                 }
+                Incoming::PutBack { run, by, reply } => {
+                    receive(format!("put back {run} by {by}"));
+                    let _ = reply.send(Ok(vec!["a1".to_owned()]));
+                }
                 Incoming::UndoRemedy { attempt, confirm, by, reply } => {
                     receive(format!("undo remedy {attempt} for {confirm} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));

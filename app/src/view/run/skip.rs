@@ -111,6 +111,7 @@ mod tests {
             gone: None,
             proof: None,
             unconfirmed: false,
+            left_suspended: None,
             unproven: vec![],
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,

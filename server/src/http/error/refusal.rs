@@ -186,6 +186,12 @@ pub(super) const RUN_ENDED: Words = words(
     "Make a new plan of what is left.",
 );
 
+pub(super) const NOT_STOPPED: Words = words(
+    "The run was not stopped",
+    "An open run needs what it suspended, and one that finished keeps suspended what would make again what went. Nothing was sent.",
+    "Stop the run first.",
+);
+
 /// The step's deletion was asked for.
 pub(super) fn too_late(step: impl Display) -> Words {
     filled(

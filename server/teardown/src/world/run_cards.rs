@@ -78,6 +78,7 @@ impl World<'_> {
             unconfirmed: progress.is_some_and(|progress| progress.unconfirmed),
             unproven: progress.map(|progress| progress.unproven.clone()).unwrap_or_default(),
             waits_for,
+            left_suspended: progress.and_then(|it| run.left_suspended(step, it, self.index)),
             taken: is_taken && state != State::Skipped,
             problem: progress.and_then(|progress| progress.hold.problem.clone()),
             unplanned,
