@@ -183,10 +183,10 @@
 //! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `notStopped`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |

@@ -161,6 +161,7 @@ fn data(fates: &[DataFate], hidden: bool) -> AnyView {
                     {claim}
                     {object_name(&data.volume)}
                     <span class="quote">{data.source.clone()}</span>
+                    <span class="quiet">{data.deleted_by.as_ref().map(text::deleted_by)}</span>
                 </li>
             }
             .into_any()

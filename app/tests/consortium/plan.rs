@@ -106,6 +106,7 @@ pub(super) fn plan() -> Plan {
                 source: Some("csi ebs.csi.aws.com vol-0a1b2c3d4e5f".to_owned()),
                 reclaim: Some(if retained { Reclaim::Retain } else { Reclaim::Delete }),
                 fate: if retained { Fate::LeftBehind } else { Fate::Destroyed },
+                deleted_by: None,
             }
         })
         .collect();

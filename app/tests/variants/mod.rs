@@ -15,8 +15,8 @@ use teardown::{
     message::{Message, Revision, Topic},
     object::{Kind, ObjectRef, Reclaim, Uid},
     plan::{
-        Blocker, BlockingEdge, Choice, Choices, DataFate, Fate, GivenUp, Kept, KeptReason, Plan,
-        PlanId, Propagation, Step, StepAction, StepId, Unlistable,
+        Blocker, BlockingEdge, Choice, Choices, ClaimDeleter, DataFate, Fate, GivenUp, Kept,
+        KeptReason, Plan, PlanId, Propagation, Step, StepAction, StepId, Unlistable,
     },
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::{Harm, Holds},
@@ -270,6 +270,7 @@ fn plan() -> Plan {
                 source: Some(text("nfs")),
                 reclaim,
                 fate,
+                deleted_by: Some(ClaimDeleter { object: node(), mark: text("spec.a: true") }),
             })
             .collect(),
         by_name: vec![object("named")],

@@ -215,8 +215,8 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Unplannable(PlanError::Cycle { path }) => {
             (S::UNPROCESSABLE_ENTITY, "cyclicPlan", refusal::cyclic_plan(path))
         }
-        Refusal::Unplannable(PlanError::DeletesClaims { object, finalizer }) => {
-            (S::UNPROCESSABLE_ENTITY, "deletesClaims", refusal::deletes_claims(object, finalizer))
+        Refusal::Unplannable(PlanError::DeletesClaims { object, mark }) => {
+            (S::UNPROCESSABLE_ENTITY, "deletesClaims", refusal::deletes_claims(object, mark))
         }
         Refusal::Unplannable(PlanError::UnknownChoice { choice }) => {
             (S::UNPROCESSABLE_ENTITY, "unknownChoice", refusal::unknown_choice(choice))
@@ -352,7 +352,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 mod tests {
     use teardown::{
         object::ObjectRef,
-        plan::{Choice, Difference, PlanId, StepId},
+        plan::{Choice, Difference, PlanId, StepId, Unconfirmed},
         remedy::{NeedCode, Withheld},
         run::RunId,
         unit::UnitId,
@@ -384,13 +384,14 @@ mod tests {
             Refusal::Unplannable(PlanError::Cycle { path: vec![object()] }),
             Refusal::Unplannable(PlanError::DeletesClaims {
                 object: object(),
-                finalizer: "percona.com/delete-pxc-pvc".to_owned(),
+                mark: "finalizer percona.com/delete-pxc-pvc".to_owned(),
             }),
             Refusal::Unplannable(PlanError::UnknownChoice { choice: Choice::Without(object()) }),
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
             Refusal::NotStopped,
+            Refusal::Unconfirmed(Unconfirmed { destroys: vec![object()], unproven: vec![] }),
             Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::SetAside { run: RunId::new("r"), object: None },
@@ -457,6 +458,8 @@ mod tests {
         409 stalePlan
         409 wrongHash
         422 wrongName
+        409 notStopped
+        422 unconfirmed
         409 podsHidden
         409 overlap
         409 setAside
@@ -546,7 +549,7 @@ mod tests {
             Refusal::Unplannable(PlanError::Cycle { path: vec![object.clone()] }).into(),
             Refusal::Unplannable(PlanError::DeletesClaims {
                 object: object.clone(),
-                finalizer: marked.to_owned(),
+                mark: marked.to_owned(),
             })
             .into(),
             Refusal::Unplannable(PlanError::UnknownChoice {

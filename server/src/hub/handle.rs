@@ -21,11 +21,7 @@ use teardown::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    confirmation::{Start, TakenOn},
-    journal_status::JournalStatus,
-    refusal::Refusal,
-};
+use super::{JournalStatus, Refusal, Start, TakenOn};
 
 /// The messages to the hub.
 #[derive(Debug)]

@@ -26,6 +26,7 @@ mod disposition;
 mod guards;
 mod kept;
 mod order;
+mod unlistable;
 mod unproven;
 
 use std::{
@@ -42,12 +43,12 @@ pub use self::{
     address::ObjectAddress,
     choices::{Choice, ChoiceError, Choices},
     confirmed::Unconfirmed,
-    data::{DataFate, Fate},
+    data::{ClaimDeleter, DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,
     kept::{Kept, KeptReason, shared},
     order::GivenUp,
-    unproven::Unlistable,
+    unlistable::Unlistable,
 };
 pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 use crate::{
@@ -287,8 +288,8 @@ pub enum PlanError {
     DeletesClaims {
         /// The object.
         object: ObjectRef,
-        /// Its finalizer that says so.
-        finalizer: String,
+        /// Its finalizer or field that says so.
+        mark: String,
     },
     /// A choice names nothing that it could be about.
     UnknownChoice {
@@ -318,10 +319,12 @@ pub fn plan(
         return Err(PlanError::Empty);
     }
     let claims_stay_in = kept::namespaces_of_chosen_claims(index, &kept);
-    if let Some((object, finalizer)) = data::claim_deleter(index, &going, |namespace| {
-        choices.keeps_data() || claims_stay_in.contains(namespace)
-    }) {
-        return Err(PlanError::DeletesClaims { object, finalizer });
+    let is_near = |namespace: &str| choices.keeps_data() || claims_stay_in.contains(namespace);
+    let stays = |uid: &Uid| kept.get(uid).is_some_and(KeptReason::is_chosen);
+    if let Some(data::ClaimDeleter { object, mark }) =
+        data::claim_deleter(index, &going, is_near, stays)
+    {
+        return Err(PlanError::DeletesClaims { object, mark });
     }
     let guards = guards::guards(index, graph, &going);
     let order = Ordered::of(index, graph, &guards, &going)?;

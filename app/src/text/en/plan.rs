@@ -3,7 +3,8 @@
 use teardown::{
     object::ObjectRef,
     plan::{
-        Blocker, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction, Unlistable,
+        Blocker, ClaimDeleter, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction,
+        Unlistable,
     },
     relation::DeletionPhase,
 };
@@ -169,6 +170,11 @@ pub fn fate(fate: Fate) -> &'static str {
         Fate::LeftBehind => "Left in place",
         Fate::Kept => "Stays in use",
     }
+}
+
+/// The object whose operator deletes a claim.
+pub fn deleted_by(by: &ClaimDeleter) -> String {
+    format!("{} deletes the claim: {}", named(&by.object), isolated(&by.mark))
 }
 
 /// A difference between the cluster and a plan.

@@ -95,11 +95,11 @@ pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
 }
 
 /// The data is to be kept, and an operator would delete it.
-pub(super) fn deletes_claims(object: &ObjectRef, finalizer: &str) -> Words {
+pub(super) fn deletes_claims(object: &ObjectRef, mark: &str) -> Words {
     filled(
-        format!("{} would take its claims along: finalizer {}", named(object), isolated(finalizer)),
+        format!("{} would take its claims along: {}", named(object), isolated(mark)),
         "Its operator deletes the claims when the object goes, so this plan could not keep the data.",
-        "Take the finalizer off the object, or leave the object out of the plan.",
+        "Change that on the object, or leave the object out of the plan.",
     )
 }
 

@@ -26,8 +26,8 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
 use super::{
-    Unlistable,
     address::{address, dotted, is_name, kind, object},
+    unlistable::Unlistable,
 };
 use crate::{
     index::Index,

@@ -90,12 +90,12 @@ fn data_is_not_kept_by_a_plan_whose_operator_deletes_claims() {
         )
     };
     let deletes = fixture("percona.com/delete-pxc-pvc");
-    let Err(PlanError::DeletesClaims { object, finalizer }) =
+    let Err(PlanError::DeletesClaims { object, mark }) =
         plan_with(&deletes, "shop", &["keep=data"])
     else {
         panic!("a plan");
     };
-    assert_eq!((&*object.name, finalizer.as_str()), ("db", "percona.com/delete-pxc-pvc"));
+    assert_eq!((&*object.name, mark.as_str()), ("db", "finalizer percona.com/delete-pxc-pvc"));
     assert!(plan_of(&deletes, "shop").is_ok());
     let left_out = format!("{deletes}\n pvc shop/data of=shop\n pvc lab/data of=shop");
     let without = |claim: &str| plan_with(&left_out, "shop", &[claim]).is_ok();
