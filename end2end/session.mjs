@@ -151,10 +151,10 @@ const address = ({ group, kind, namespace, name }) =>
 	`${group ? `${kind}.${group}` : kind}/${namespace ?? ''}/${name}`;
 
 /**
- * The parts of a plan that are confirmed one by one: what is destroyed, and namespaces that nobody can prove empty.
- * @param {Json} plan @returns {{destroys: string[], unproven: string[]}}
+ * The parts of a plan that are confirmed one by one: what is destroyed, namespaces that nobody can prove empty, silent nodes.
+ * @param {Json} plan @returns {{destroys: string[], unproven: string[], unreported: string[]}}
  */
-export const destroyed = ({ data, by_name, steps }) => ({
+export const destroyed = ({ data, by_name, steps, choices }) => ({
 	destroys: [
 		...data
 			.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept')
@@ -164,6 +164,7 @@ export const destroyed = ({ data, by_name, steps }) => ({
 	unproven: steps.flatMap((/** @type {Json} */ { object, unproven = [] }) =>
 		unproven.map((/** @type {string} */ resource) => `${object.name}/${resource}`),
 	),
+	unreported: choices.flatMap((/** @type {Json} */ { unreported }) => unreported ?? []),
 });
 
 /** The steps that are not gone, and the causes, for an error. @param {Json[]} records */

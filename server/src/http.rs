@@ -72,7 +72,8 @@
 //! ```
 //! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A plan that destroys data, or takes claims or
 //! custom resources which belong to the unit only because their namespace does, is confirmed with the name of each in
-//! `destroys`, and a namespace that goes without proof that it is empty with each kind in `unproven`. An answer 422
+//! `destroys`, a namespace that goes without proof that it is empty with each kind in `unproven`, and a node whose Pods count as ended although
+//! it never reports that in `unreported`. An answer 422
 //! `unconfirmed` has the names that are missing, in the same form:
 //! ```sh
 //! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs # 201
@@ -102,6 +103,8 @@
 //! ```
 //! A namespace in which a kind may not be listed waits for ever, because nobody can prove it empty. The plan names such kinds in
 //! `unlistable`, and the choice `{"unproven":"shop/widgets.example.com"}` deletes the namespace all the same.
+//! A node that never reports how its Pods end, such as that of a virtual kubelet, would hold their claims for ever; the choice
+//! `{"unreported":"virtual-1"}` counts its Pods as ended once they are gone from the API.
 //! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
 //! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
 //! plan of them and of what they own has the choice `unplanned` with the run. It is confirmed as every plan is, with the name of

@@ -11,7 +11,7 @@ use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     object::Uid,
-    plan::{Choices, Difference, ObjectAddress, Plan, PlanId, StepId, Unlistable},
+    plan::{Choices, Difference, Parts, Plan, PlanId, StepId},
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
@@ -111,16 +111,14 @@ pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
         plan: &'a PlanId,
         hash: &'a str,
         confirm: &'a str,
-        destroys: Vec<ObjectAddress>,
-        unproven: Vec<Unlistable>,
+        #[serde(flatten)]
+        parts: Parts,
     }
     #[derive(Deserialize)]
     struct Started {
         run: RunId,
     }
-    let destroys = plan.destroys().into_iter().cloned().map(ObjectAddress).collect();
-    let unproven = plan.unproven().collect();
-    let body = Body { plan: &plan.id, hash: &plan.hash, confirm, destroys, unproven };
+    let body = Body { plan: &plan.id, hash: &plan.hash, confirm, parts: plan.parts() };
     ask("/api/runs", &body).await.map(|Started { run }| run)
 }
 

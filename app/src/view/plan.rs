@@ -52,8 +52,11 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             </div>
         }.into_any()
     });
-    let unproven = plan.unproven().map(|it| {
-        view! { <div class="banner warn">{icon("icon-warning")}<strong>{text::goes_unproven(&it)}</strong></div> }.into_any()
+    let unproven = plan.unproven().map(|it| text::goes_unproven(&it));
+    let unproven = unproven.chain(plan.unreported().map(|node| text::goes_unreported(node)));
+    let unproven = unproven.map(|said| {
+        view! { <div class="banner warn">{icon("icon-warning")}<strong>{said}</strong></div> }
+            .into_any()
     });
     let unproven = unproven.collect_view();
     let nothing = plan

@@ -251,6 +251,7 @@ fn plan() -> Plan {
         Choice::KeepData => Choice::KeepData,
         Choice::Delete(_) => Choice::Delete(node()),
         Choice::Unproven(_) => Choice::Unproven(unlistable()),
+        Choice::Unreported(_) => Choice::Unreported("virtual".into()),
         Choice::Unplanned(_) => Choice::Unplanned(RunId::new("1f")),
     };
     Plan {

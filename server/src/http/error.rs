@@ -17,11 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::{
-    plan::{ObjectAddress, PlanError},
-    remedy::RemedyRefusal,
-    right::Right,
-};
+use teardown::{plan::PlanError, remedy::RemedyRefusal, right::Right};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -184,9 +180,7 @@ impl Failure {
                 error.insert("object".into(), json!(object));
             }
             Self::Refused(Refusal::Unconfirmed(missing)) => {
-                let named = missing.destroys.iter().cloned().map(ObjectAddress);
-                error.insert("destroys".into(), json!(named.collect::<Vec<_>>()));
-                error.insert("unproven".into(), json!(missing.unproven));
+                error.extend(json!(missing).as_object().cloned().unwrap_or_default());
             }
             Self::NotAllowed(needed) => {
                 error.insert("needs".into(), json!(needed));
@@ -352,7 +346,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 mod tests {
     use teardown::{
         object::ObjectRef,
-        plan::{Choice, Difference, PlanId, StepId, Unconfirmed},
+        plan::{Choice, Difference, Parts, PlanId, StepId},
         remedy::{NeedCode, Withheld},
         run::RunId,
         unit::UnitId,
@@ -391,7 +385,7 @@ mod tests {
             Refusal::WrongHash,
             Refusal::WrongName,
             Refusal::NotStopped,
-            Refusal::Unconfirmed(Unconfirmed { destroys: vec![object()], unproven: vec![] }),
+            Refusal::Unconfirmed(Parts::default()),
             Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::SetAside { run: RunId::new("r"), object: None },

@@ -1,5 +1,7 @@
 //! Runs: to start one, to look at it, and to give it a command.
 
+use std::sync::Arc;
+
 use axum::{
     Extension, Json,
     extract::{Path, State, rejection::PathRejection},
@@ -8,7 +10,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use teardown::{
     message::{Message, Topic},
-    plan::{ObjectAddress, PlanId, StepId, Unlistable},
+    plan::{ObjectAddress, Parts, PlanId, StepId, Unlistable},
     run::{RunCommand, RunId},
 };
 
@@ -25,6 +27,8 @@ pub(super) struct Confirmed {
     destroys: Vec<ObjectAddress>,
     #[serde(default)]
     unproven: Vec<Unlistable>,
+    #[serde(default)]
+    unreported: Vec<Arc<str>>,
 }
 
 #[derive(Serialize)]
@@ -36,11 +40,11 @@ pub(super) struct Started {
 pub(super) async fn start(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Confirmed { plan, hash, confirm, destroys, unproven }): Body<Confirmed>,
+    Body(Confirmed { plan, hash, confirm, destroys, unproven, unreported }): Body<Confirmed>,
 ) -> Result<(StatusCode, Json<Started>), Failure> {
-    let destroys = destroys.into_iter().map(|it| it.0).collect();
+    let parts = Parts { destroys, unproven, unreported };
     let by = person.guest.recorded();
-    let run = state.hub.start(Start { plan, hash, confirm, destroys, unproven, by }).await??;
+    let run = state.hub.start(Start { plan, hash, confirm, parts, by }).await??;
     Ok((StatusCode::CREATED, Json(Started { run })))
 }
 

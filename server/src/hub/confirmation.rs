@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use teardown::{
-    object::{ObjectRef, Uid},
-    plan::{PlanId, Unlistable},
+    object::Uid,
+    plan::{Parts, PlanId},
 };
 
 /// A person's confirmation of a plan.
@@ -15,10 +15,8 @@ pub struct Start {
     pub hash: String,
     /// The unit's name, as the person typed it.
     pub confirm: String,
-    /// The objects whose data is destroyed, as the person named them.
-    pub destroys: Vec<ObjectRef>,
-    /// The kinds of which the person lets a namespace go without proof that it is empty.
-    pub unproven: Vec<Unlistable>,
+    /// The parts of the plan that the person confirmed one by one.
+    pub parts: Parts,
     /// The person's name.
     pub by: String,
 }

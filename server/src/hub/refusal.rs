@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Difference, PlanError, PlanId, StepId, Unconfirmed},
+    plan::{Difference, Parts, PlanError, PlanId, StepId},
     remedy::RemedyRefusal,
     run::RunId,
     unit::UnitId,
@@ -35,7 +35,7 @@ pub enum Refusal {
     /// The typed name is not the unit's.
     WrongName,
     /// Parts of the plan were not confirmed one by one.
-    Unconfirmed(Unconfirmed),
+    Unconfirmed(Parts),
     /// An open run has an overlapping plan.
     Overlap {
         /// The open run.

@@ -255,7 +255,7 @@ impl Runs {
         if plan.unit.as_str() != start.confirm.trim() {
             return Err(Refusal::WrongName);
         }
-        plan.check_confirmed(&start.destroys, &start.unproven).map_err(Refusal::Unconfirmed)?;
+        plan.check_confirmed(&start.parts).map_err(Refusal::Unconfirmed)?;
         // Objects that hidden Pods use would be in the plan as if they were unused.
         let namespaces: BTreeSet<&str> =
             plan.steps.iter().filter_map(|step| step.object.namespace.as_deref()).collect();

@@ -236,8 +236,7 @@ fn confirmation(plan: &Plan) -> Start {
         plan: plan.id.clone(),
         hash: plan.hash.clone(),
         confirm,
-        destroys: plan.destroys().into_iter().cloned().collect(),
-        unproven: plan.unproven().collect(),
+        parts: plan.parts(),
         by: "Li".into(),
     }
 }

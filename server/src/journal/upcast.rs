@@ -22,7 +22,7 @@ const UPCASTS: [Upcast; 3] = [
     |_, value| value,
     // Version 6 also has the call `readContent`.
     |_, value| value,
-    // Version 7 also has the event `unproven`, and the choice of that name.
+    // Version 7 also has the event `unproven`, and the choices `unproven` and `unreported`.
     |_, value| value,
 ];
 

@@ -42,7 +42,7 @@ use self::order::Ordered;
 pub use self::{
     address::ObjectAddress,
     choices::{Choice, ChoiceError, Choices},
-    confirmed::Unconfirmed,
+    confirmed::Parts,
     data::{ClaimDeleter, DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,

@@ -25,7 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     observation::HiddenCause,
-    plan::{Difference, Plan, PlanId, Unconfirmed},
+    plan::{Difference, ObjectAddress, Parts, Plan, PlanId},
     preflight::{CheckState, PreflightView},
     right::Right,
     run::{FeedEvent, RunId, RunState},
@@ -147,9 +147,9 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     let answer = match start.hash.as_str() {
                         "moved" => Err(Refusal::Stale(vec![Difference::Added { object: pod() }])),
                         _ if start.confirm != "shop" => Err(Refusal::WrongName),
-                        "lossy" if !start.destroys.contains(&pod()) => {
-                            let (destroys, unproven) = (vec![pod()], vec![]);
-                            Err(Refusal::Unconfirmed(Unconfirmed { destroys, unproven }))
+                        "lossy" if start.parts.destroys.is_empty() => {
+                            let destroys = vec![ObjectAddress(pod())];
+                            Err(Refusal::Unconfirmed(Parts { destroys, ..Parts::default() }))
                         }
                         _ => Ok(RunId::new("r1")),
                     };

@@ -54,6 +54,8 @@ pub const LEAVE_OUT_OBJECT: &str = "Leave out an object";
 pub const OBJECT_FORM: &str = "KIND.GROUP/NAMESPACE/NAME";
 pub const OVERRIDE: &str = "Delete although an annotation says to keep it";
 pub const WITHOUT_PROOF: &str = "Delete a namespace in which a kind may not be listed";
+pub const UNREPORTED_NODE: &str = "A node that never reports how its Pods end";
+pub const NODE_FORM: &str = "NODE";
 pub const MAKE_PLAN: &str = "Make the plan";
 pub const EPHEMERAL_TITLE: &str = "Data that cannot be kept";
 pub const EPHEMERAL_LEAD: &str =
@@ -123,6 +125,14 @@ pub fn goes_unproven(it: &Unlistable) -> String {
     let (namespace, resource) = (isolated(&it.namespace), isolated(&it.resource));
     format!(
         "Namespace {namespace} goes without proof that it holds no {resource}: the cluster deletes whatever is in it, and nobody here sees that."
+    )
+}
+
+/// The consequence of taking the Pods of a node as ended, which a person confirms.
+pub fn goes_unreported(node: &str) -> String {
+    format!(
+        "Pods of node {} count as ended once they are gone from the API: their claims are deleted although nothing reports that the containers ended.",
+        isolated(node)
     )
 }
 

@@ -34,6 +34,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
     let mut kinds = set(objects.iter().map(|it| (it.kind.clone(), it.group.clone())));
     let mut namespaces = set(objects.iter().filter_map(|it| it.namespace.clone()));
     let mut unlistable = set(plan.unlistable.iter().cloned());
+    let mut unreported = Vec::new();
     let mut beside = None;
     // A choice stays in the form, even if it is about nothing any more.
     for choice in choices.iter() {
@@ -44,6 +45,9 @@ pub fn choices_form(plan: &Plan) -> AnyView {
             Choice::WithoutKind { group, kind } => kinds.extend([(kind.clone(), group.clone())]),
             Choice::Namespace(name) => namespaces.extend([name.clone()]),
             Choice::Unproven(it) => unlistable.extend([it.clone()]),
+            Choice::Unreported(node) => {
+                unreported.push(tick(choices, choice, text::isolated(node)));
+            }
             Choice::Unplanned(_) => {
                 beside = Some(tick(choices, choice, text::UNPLANNED.to_owned()));
             }
@@ -112,6 +116,11 @@ pub fn choices_form(plan: &Plan) -> AnyView {
                 <label class="choices-object">
                     {text::LEAVE_OUT_OBJECT}
                     <input type="text" name="without" autocomplete="off" spellcheck="false" placeholder=text::OBJECT_FORM/>
+                </label>
+                {unreported}
+                <label class="choices-object">
+                    {text::UNREPORTED_NODE}
+                    <input type="text" name="unreported" autocomplete="off" spellcheck="false" placeholder=text::NODE_FORM/>
                 </label>
                 {make}
             </form>

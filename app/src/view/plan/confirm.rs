@@ -168,7 +168,9 @@ pub fn Confirm(
         .collect();
     let unproven: Vec<_> = plan
         .unproven()
-        .map(|it| view! { <li>{tick_box(text::goes_unproven(&it))}</li> }.into_any())
+        .map(|it| text::goes_unproven(&it))
+        .chain(plan.unreported().map(|node| text::goes_unreported(node)))
+        .map(|said| view! { <li>{tick_box(said)}</li> }.into_any())
         .collect();
     asked += by_name.len() + unproven.len();
     let only_volumes = by_name.is_empty() && unproven.is_empty();

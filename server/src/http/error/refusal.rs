@@ -2,10 +2,12 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use app::text::{goes_unproven, isolated, named, shortened, some_of, unknown_reason, visible};
+use app::text::{
+    goes_unproven, goes_unreported, isolated, named, shortened, some_of, unknown_reason, visible,
+};
 use teardown::{
     object::ObjectRef,
-    plan::{Choice, Unconfirmed},
+    plan::{Choice, Parts},
     remedy::RemedyRefusal,
     unknown_reason::UnknownReason,
 };
@@ -132,17 +134,18 @@ pub(super) const WRONG_NAME: Words = words(
 );
 
 /// Parts of a plan that nobody confirmed one by one.
-pub(super) fn unconfirmed(missing: &Unconfirmed) -> Words {
-    let objects: Vec<String> = missing.destroys.iter().map(named).collect();
-    let kinds: Vec<String> = missing.unproven.iter().map(goes_unproven).collect();
+pub(super) fn unconfirmed(missing: &Parts) -> Words {
+    let objects: Vec<String> = missing.destroys.iter().map(|it| named(&it.0)).collect();
+    let kinds = missing.unproven.iter().map(goes_unproven);
+    let nodes = missing.unreported.iter().map(|node| goes_unreported(node));
+    let sentences = kinds.chain(nodes).take(UNCONFIRMED);
     let objects = (!objects.is_empty())
         .then(|| format!("Nobody confirmed by name: {}", some_of(&objects, UNCONFIRMED)));
-    let said: Vec<String> =
-        objects.into_iter().chain(kinds.into_iter().take(UNCONFIRMED)).collect();
+    let said: Vec<String> = objects.into_iter().chain(sentences).collect();
     filled(
         said.join(". "),
         "The plan destroys what is in them, and its hash alone does not say that you know. Nothing was deleted.",
-        "Name each object in “destroys” and each kind in “unproven”; this answer has the lists.",
+        "Name each object in “destroys”, each kind in “unproven” and each node in “unreported”; this answer has the lists.",
     )
 }
 

@@ -1,7 +1,9 @@
 //! Tests of plans, and of the conditions under which a run of one starts.
 
 use teardown::{
-    api_problem::ApiProblem, observation::HiddenCause, plan::Unconfirmed,
+    api_problem::ApiProblem,
+    observation::HiddenCause,
+    plan::{ObjectAddress, Parts},
     unknown_reason::UnknownReason,
 };
 
@@ -47,14 +49,17 @@ async fn plan_starts_once_everything_that_it_destroys_is_confirmed_by_name() {
     process.list(cluster).await;
     let plan =
         process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
-    let named = |name: &str| fixture::object(&format!("pvc shop/{name}")).reference();
+    let named =
+        |name: &str| ObjectAddress(fixture::object(&format!("pvc shop/{name}")).reference());
     for destroys in [vec![], vec![named("kept")], vec![named("dat")]] {
-        let start = Start { destroys, ..confirmation(&plan) };
+        let parts = Parts { destroys, ..Parts::default() };
+        let start = Start { parts, ..confirmation(&plan) };
         let refused = process.hub.start(start).await.unwrap();
-        let missing = Unconfirmed { destroys: vec![named("data")], unproven: vec![] };
+        let missing = Parts { destroys: vec![named("data")], ..Parts::default() };
         assert_eq!(refused, Err(Refusal::Unconfirmed(missing)));
     }
-    let start = Start { destroys: vec![named("data")], ..confirmation(&plan) };
+    let parts = Parts { destroys: vec![named("data")], ..Parts::default() };
+    let start = Start { parts, ..confirmation(&plan) };
     process.hub.start(start).await.unwrap().unwrap();
 }
 

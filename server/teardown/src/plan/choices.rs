@@ -10,6 +10,7 @@
 //! keep=data                              claims and volumes stay
 //! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
 //! unproven=shop/widgets.example.com      the namespace goes although this kind may not be listed in it
+//! unreported=virtual-1                   Pods of this node count as ended once they are gone from the API
 //! unplanned=k3f9                         only objects go that this open run waits for and that its plan does not know
 //! ```
 //!
@@ -17,6 +18,8 @@
 //! has none.
 //!
 //! # Decisions
+//! - `unreported` is for nodes that never report how their Pods end, such as those of a virtual kubelet. Of any other silent node
+//!   a person answers during the run, Pod by Pod (`run/decide/ready.rs`).
 //! - `unplanned` names the run and not the objects. They are found again when the plan is started, as the members of a unit are,
 //!   so that one which no longer holds the run is a difference. Objects without any mark of a unit need no other way into a
 //!   plan, and nobody can bring an object of another application into it by its name.
@@ -60,6 +63,8 @@ pub enum Choice {
     Delete(ObjectRef),
     /// The namespace goes although this kind may not be listed in it: whatever it has of the kind goes along, unseen.
     Unproven(Unlistable),
+    /// Pods of this node count as ended once they are gone from the API: nothing reports the end of their containers.
+    Unreported(Arc<str>),
     /// Only objects go that this open run waits for and that its plan does not know.
     Unplanned(RunId),
 }
@@ -82,8 +87,16 @@ pub enum ChoiceError {
 
 impl Choice {
     /// The names of all choices.
-    pub const NAMES: [&'static str; 7] =
-        ["include", "without", "namespace", "keep", "delete", "unproven", "unplanned"];
+    pub const NAMES: [&'static str; 8] = [
+        "include",
+        "without",
+        "namespace",
+        "keep",
+        "delete",
+        "unproven",
+        "unreported",
+        "unplanned",
+    ];
 
     /// Reads a choice.
     ///
@@ -101,6 +114,7 @@ impl Choice {
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
             "unproven" => Unlistable::read(value).map(Self::Unproven),
+            "unreported" => is_name(value).then(|| Self::Unreported(value.into())),
             "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
             _ => object(value).map(Self::Delete),
         };
@@ -118,6 +132,7 @@ impl Choice {
             Self::KeepData => ("keep", "data".to_owned()),
             Self::Delete(object) => ("delete", address(object)),
             Self::Unproven(unlistable) => ("unproven", unlistable.to_string()),
+            Self::Unreported(node) => ("unreported", node.to_string()),
             Self::Unplanned(run) => ("unplanned", run.to_string()),
         }
     }
@@ -248,7 +263,8 @@ impl Choices {
         let is_member = |object: &ObjectRef| {
             index.named(object).is_some_and(|object| unit.members.contains(&object.uid))
         };
-        let is_met = |choice: &Choice| match choice {
+        let is_met = |choice: &Choice| {
+            match choice {
             Choice::IncludeAll | Choice::KeepData => true,
             Choice::Include(object) | Choice::Without(object) | Choice::Delete(object) => {
                 is_member(object)
@@ -260,7 +276,11 @@ impl Choices {
                     matches!(member.facts, Facts::Namespace(_)) && *member.name == *it.namespace
                 }) && it.is_met(index)
             }
+            Choice::Unreported(node) => members().any(|member| {
+                matches!(&member.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(node))
+            }),
             Choice::Unplanned(run) => self.unplanned() == Some(run),
+        }
         };
         self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
     }
@@ -281,6 +301,7 @@ mod tests {
             ("keep", "data"),
             ("delete", "PersistentVolumeClaim/shop/data-0"),
             ("unproven", "shop/widgets.example.com"),
+            ("unreported", "virtual-1"),
             ("unplanned", "k3f9"),
         ] {
             let choice = Choice::read(name, value).unwrap();

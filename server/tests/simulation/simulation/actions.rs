@@ -189,8 +189,7 @@ impl Simulation {
             plan: plan.id.clone(),
             hash: plan.hash.clone(),
             confirm: unit.as_str().to_owned(),
-            destroys: plan.destroys().into_iter().cloned().collect(),
-            unproven: plan.unproven().collect(),
+            parts: plan.parts(),
             by: "Bo".to_owned(),
         };
         let started = hub.start(start);

@@ -66,8 +66,7 @@ impl Simulation {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
                 confirm: UNIT.to_owned(),
-                destroys: plan.destroys().into_iter().cloned().collect(),
-                unproven: plan.unproven().collect(),
+                parts: plan.parts(),
                 by: "Li".to_owned(),
             };
             self.pull_events();

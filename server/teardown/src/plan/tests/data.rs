@@ -115,7 +115,7 @@ fn claims_that_an_operator_deletes_are_counted_with_the_field_that_says_so() {
     let expected =
         [format!("Destroyed pv-0 {by}"), "Destroyed pv-1".into(), format!("Destroyed pv-2 {by}")];
     assert_eq!(said.collect::<Vec<_>>(), expected);
-    assert_eq!(plan.destroys().len(), 3, "a person confirms those too");
+    assert_eq!(plan.parts().destroys.len(), 3, "a person confirms those too");
 }
 
 #[test]

@@ -160,7 +160,8 @@ impl Run {
     /// For a claim: whether every Pod that mounted it has ended, as its kubelet reported or as a person takes it on. It is
     /// asked before everything else, so that the journal has such a Pod before the process that saw it go may end.
     ///
-    /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume.
+    /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume. A node of a
+    /// virtual kubelet never reports anything; a person names it in the plan.
     fn check_pods_confirmed(
         &self,
         step: &Step,
@@ -207,6 +208,7 @@ impl Run {
             .chain(seen)
             .chain(planned)
             .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
+            .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();
         users.sort_by(|a, b| (&a.pod, &a.uid).cmp(&(&b.pod, &b.uid)));
         users.dedup_by(|a, b| a.uid == b.uid);

@@ -251,6 +251,20 @@ fn pod_of_an_earlier_claim_of_the_same_name_holds_the_claim_only_on_the_same_vol
 }
 
 #[test]
+fn pod_of_a_node_that_the_plan_names_counts_as_ended_and_one_of_another_node_does_not() {
+    for (node, opens) in [("n1", true), ("n2", false)] {
+        let cluster = format!("{SHOP}\n node n2\n pod shop/other of=shop node=n2");
+        let choices = Choices::of_query([("unreported", node)]).unwrap();
+        let mut scenario = Scenario::with(&cluster, &choices);
+        scenario.reconcile();
+        accepted(&mut scenario, "pod:shop/web");
+        scenario.gone(POD);
+        assert_eq!(storage(&mut scenario).is_ok(), opens, "{node}");
+        assert!(scenario.progress("pod:shop/web").unconfirmed, "it stays said");
+    }
+}
+
+#[test]
 fn person_answers_for_the_pods_that_were_named_and_for_no_later_one() {
     let late = "pod shop/late node=n2 uses=claim:data";
     let mut scenario = pod_requested();
