@@ -14,6 +14,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { launchOptions } from './browser.mjs';
 import { start } from './cluster/cluster.mjs';
 import { reportLatency } from './latency.mjs';
+import { destroyed } from './session.mjs';
 import { Unwind } from './unwind.mjs';
 
 const levels = 40;
@@ -163,7 +164,7 @@ try {
 	await weigh('the list of units', unwind.origin, { cookie: session.cookie });
 
 	const plan = await session.ask('/api/plans', { unit: 'bench' });
-	const { run } = await session.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench' });
+	const { run } = await session.ask('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 'bench', ...destroyed(plan) });
 	const finished = await follow(`${unwind.origin}/api/events?topic=run:${run}`, session.cookie);
 	await finished((text) => text.includes('"finished"'));
 	const { snapshot } = await session.ask(`/api/runs/${run}`);

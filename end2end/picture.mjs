@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { launchOptions } from './browser.mjs';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
+import { destroyed } from './session.mjs';
 import { Unwind } from './unwind.mjs';
 
 const [file = fileURLToPath(new URL('run.png', import.meta.url))] = process.argv.slice(2);
@@ -33,7 +34,8 @@ try {
 		if (!answer.ok()) throw new Error(`${path}: ${answer.status()} ${await answer.text()}`);
 		return answer.json();
 	};
-	const { id, hash, steps } = await ask('/api/plans', { unit });
+	const plan = await ask('/api/plans', { unit });
+	const { id, hash, steps } = plan;
 
 	/** The steps of the held Pods, and every step that waits for them. @type {Set<number>} */
 	const waits = new Set();
@@ -52,7 +54,7 @@ try {
 		for (const { id, after } of steps) if (after.some(({ step }) => waits.has(step))) waits.add(id);
 	}
 
-	const { run } = await ask('/api/runs', { plan: id, hash, confirm: unit });
+	const { run } = await ask('/api/runs', { plan: id, hash, confirm: unit, ...destroyed(plan) });
 	await page.goto(`${unwind.origin}/r/${run}`);
 	const said = `${steps.length - waits.size} of ${steps.length} gone`;
 	await page.getByText(said, { exact: true }).waitFor();

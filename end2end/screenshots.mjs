@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { launchOptions } from './browser.mjs';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
+import { destroyed } from './session.mjs';
 import { Unwind } from './unwind.mjs';
 
 const [folder, ...wanted] = process.argv.slice(2);
@@ -42,8 +43,9 @@ try {
 	await first.getByRole('button', { name: 'Time ×10' }).click();
 	await first.getByRole('button', { name: /^S4:/ }).click();
 	const start = async (/** @type {string} */ unit) => {
-		const { id, hash } = await ask('/api/plans', { unit });
-		return { plan: id, ...(await ask('/api/runs', { plan: id, hash, confirm: unit })) };
+		const plan = await ask('/api/plans', { unit });
+		const confirmed = { plan: plan.id, hash: plan.hash, confirm: unit, ...destroyed(plan) };
+		return { plan: plan.id, ...(await ask('/api/runs', confirmed)) };
 	};
 	const finished = await start('shop');
 	const hold = { metadata: { annotations: { 'unwind.test/hold': 'silent' } } };

@@ -66,7 +66,7 @@ export class Session {
 	async start(unit, choices, wanted) {
 		for (let attempt = 0; ; attempt++) {
 			const plan = await this.plan(unit, choices, wanted);
-			const confirmed = { plan: plan.id, hash: plan.hash, confirm: unit };
+			const confirmed = { plan: plan.id, hash: plan.hash, confirm: unit, ...destroyed(plan) };
 			const { status, body } = await this.request('POST', '/api/runs', confirmed);
 			if (status === 201) return { plan, run: body.run };
 			if (body.error?.code !== 'stalePlan' || attempt === 10)
@@ -145,6 +145,27 @@ export const destroyedBy = ({ data }) =>
 	data
 		.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept')
 		.map((/** @type {Json} */ { volume }) => volume.name);
+
+/** An object as a plan is confirmed with it. @param {Json} object @returns {string} */
+const address = ({ group, kind, namespace, name }) =>
+	`${group ? `${kind}.${group}` : kind}/${namespace ?? ''}/${name}`;
+
+/**
+ * The parts of a plan that are confirmed one by one: what is destroyed, namespaces that nobody can prove empty, silent nodes.
+ * @param {Json} plan @returns {{destroys: string[], unproven: string[], unreported: string[]}}
+ */
+export const destroyed = ({ data, by_name, steps, choices }) => ({
+	destroys: [
+		...data
+			.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept')
+			.map((/** @type {Json} */ { claim, volume }) => address(claim ?? volume)),
+		...by_name.map(address),
+	],
+	unproven: steps.flatMap((/** @type {Json} */ { object, unproven = [] }) =>
+		unproven.map((/** @type {string} */ resource) => `${object.name}/${resource}`),
+	),
+	unreported: choices.flatMap((/** @type {Json} */ { unreported }) => unreported ?? []),
+});
 
 /** The steps that are not gone, and the causes, for an error. @param {Json[]} records */
 const open = (records) =>

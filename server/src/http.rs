@@ -23,6 +23,7 @@
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
+//! | act | `POST /api/runs/{run}/put-back`, because it takes back what the run did |
 //! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
 //! | force | `POST /api/remedies` |
@@ -69,8 +70,24 @@
 //! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/steps/7/skip                                       # 204
 //! curl -b jar -H "$J" -d '{"confirm":"data","pods":["8d1c…"]}' $U/api/runs/k3f9/steps/7/take-on   # 204
 //! ```
-//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A claim waits for Pods that are gone
+//! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A plan that destroys data, or takes claims or
+//! custom resources which belong to the unit only because their namespace does, is confirmed with the name of each in
+//! `destroys`, a namespace that goes without proof that it is empty with each kind in `unproven`, and a node whose Pods count as ended although
+//! it never reports that in `unreported`. An answer 422
+//! `unconfirmed` has the names that are missing, in the same form:
+//! ```sh
+//! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs # 201
+//! ```
+//! A claim waits for Pods that are gone
 //! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
+//!
+//! A run that a person stops leaves the parents suspended that it suspended. The card of each says in `left_suspended` whether it is
+//! still so. All that are still so are made active again with the value that they had before, each by a guarded PATCH; the list
+//! of remedies has the outcome of each:
+//! ```sh
+//! curl -b jar -H "$J" -X POST $U/api/runs/k3f9/put-back                                           # 202 {"attempts":["0123…"]}
+//! ```
+//! It answers 409 `notStopped` for a run that a person did not stop, and 409 `nothingToUndo` if none is suspended any more.
 //!
 //! A run of the journal that cannot be read is set aside. While its end is unknown, plans with its objects are refused with
 //! `setAside`, until a person has looked at the objects and releases it; the page `/journal` has a form for that:
@@ -84,6 +101,10 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}' $U/api/plans # 201
 //! ```
+//! A namespace in which a kind may not be listed waits for ever, because nobody can prove it empty. The plan names such kinds in
+//! `unlistable`, and the choice `{"unproven":"shop/widgets.example.com"}` deletes the namespace all the same.
+//! A node that never reports how its Pods end, such as that of a virtual kubelet, would hold their claims for ever; the choice
+//! `{"unreported":"virtual-1"}` counts its Pods as ended once they are gone from the API.
 //! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
 //! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
 //! plan of them and of what they own has the choice `unplanned` with the run. It is confirmed as every plan is, with the name of
@@ -165,10 +186,10 @@
 //! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
-//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
+//! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `notStopped`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
 //! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |

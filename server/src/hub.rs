@@ -14,6 +14,7 @@ mod runs;
 mod plans;
 mod preflights;
 mod cluster_state;
+mod confirmation;
 mod clock;
 mod completed_call;
 mod handle;
@@ -51,9 +52,10 @@ use crate::{
 };
 
 pub use self::{
+    confirmation::{Start, TakenOn},
     handle::{
         CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Reading,
-        Remedies, RemedyCall, Start, Subscription, TakenOn,
+        Remedies, RemedyCall, Subscription,
     },
     journal_status::{Blocks, Failing, JournalStatus, SetAside},
     refusal::Refusal,
@@ -140,11 +142,19 @@ impl Hub {
         Ok(self)
     }
 
+    /// Sends the requests that persons confirm one by one through `calls`. Without it, nothing that a run suspended is put back.
+    #[must_use]
+    pub fn sending_remedies(mut self, calls: mpsc::Sender<RemedyCall>) -> Self {
+        self.runs.attempts_mut().0.send_through(calls);
+        self
+    }
+
     /// Lets persons with the right to do so have remedies done; their requests leave through `calls`.
     #[must_use]
-    pub fn allow_remedies(mut self, calls: mpsc::Sender<RemedyCall>) -> Self {
-        self.runs.attempts_mut().0.allow(calls);
-        self
+    pub fn allow_remedies(self, calls: mpsc::Sender<RemedyCall>) -> Self {
+        let mut hub = self.sending_remedies(calls);
+        hub.runs.attempts_mut().0.allow();
+        hub
     }
 
     /// Sends the questions of preflights to the cluster. Without it, a preflight looks at the index alone.
@@ -366,6 +376,10 @@ impl Hub {
             Incoming::Command { run, command, by, reply } => {
                 let accepted = self.runs.command(&run, command, by, &self.cluster)?;
                 send_reply(reply, accepted);
+            }
+            Incoming::PutBack { run, by, reply } => {
+                let begun = self.runs.put_back(&run, &by, &self.cluster, &self.chance)?;
+                send_reply(reply, begun);
             }
             Incoming::ReadJournal { reply } => send_reply(reply, self.runs.journal_status()),
             Incoming::Release { run, by, reply } => {

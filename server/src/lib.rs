@@ -139,11 +139,11 @@ async fn start(args: Args) -> anyhow::Result<()> {
     .wanting(want)
     .reporting(report)
     .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)));
-    let (cluster, hub) = if allow_remedies {
-        let (out, remedies) = mpsc::channel(hub::REMEDIES);
-        (cluster.with_remedies(remedies), hub.allow_remedies(out))
-    } else {
-        (cluster, hub)
+    let (out, remedies) = mpsc::channel(hub::REMEDIES);
+    let cluster = cluster.with_remedies(remedies);
+    let hub = match allow_remedies {
+        true => hub.allow_remedies(out),
+        false => hub.sending_remedies(out),
     };
     if let Some(demo) = demo.clone() {
         asides.spawn(demo.report(mailbox.clone()));

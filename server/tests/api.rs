@@ -107,6 +107,23 @@ async fn stale_plan_lists_its_differences() {
 }
 
 #[tokio::test]
+async fn start_without_the_names_of_what_is_destroyed_says_which_are_missing_in_the_form_it_takes()
+{
+    let server = TestServer::new().await;
+    let start = |names: &str| {
+        format!(r#"{{"plan":"p1","hash":"lossy","confirm":"shop","destroys":{names}}}"#)
+    };
+    let answer = server.post("/api/runs", &start("[]")).await;
+    assert_eq!(answer.refusal(), "422 unconfirmed");
+    let error = &answer.json()["error"];
+    assert_eq!(error["destroys"], serde_json::json!(["Pod/shop/web-2"]));
+    assert!(error["what"].as_str().unwrap().contains("web-2"), "{error}");
+    assert_eq!(server.post("/api/runs", &start(r#"["Pod/web-2"]"#)).await.refusal(), "422 shape");
+    let missing = error["destroys"].to_string();
+    assert_eq!(server.post("/api/runs", &start(&missing)).await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
 async fn choices_of_a_plan_are_in_its_body_or_in_the_address_of_its_page() {
     let server = TestServer::new().await;
     let body = r#"{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}"#;

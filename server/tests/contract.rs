@@ -147,6 +147,8 @@ async fn documentation_works_line_by_line() {
     Stop r1 by Li
     Skip(StepId(7)) r1 by Li
     take on 7 TakenOn { confirm: "data", pods: [Uid("8d1c…")] } r1 by Li
+    start p1 by Li
+    put back r1 by Li
     release r1 by Li
     plan shop without=Secret/shop/tls keep=data
     plan shop unplanned=r1

@@ -32,6 +32,7 @@ use crate::{
             current::current,
             event_log::EventLog,
             head::RunHead,
+            left_suspended::LeftSuspendedList,
             steps::Steps,
         },
         state_bar::state_links,
@@ -95,6 +96,12 @@ pub fn Run() -> impl IntoView {
             done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
         });
     });
+    let put_back = Callback::new(move |()| {
+        busy.set(true);
+        leptos::task::spawn_local(async move {
+            done(command::put_back(&id.get_untracked()).await);
+        });
+    });
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
     // The steps above name the objects.
@@ -137,6 +144,7 @@ pub fn Run() -> impl IntoView {
                             {diagnoses(scene, Some(address), true, adviser)}
                         </section>
                     }.into_any())}
+                    <LeftSuspendedList scene busy put_back/>
                     <Attention scene address steps=attention_ids busy send take_on/>
                     {beside}
                     <section aria-labelledby="steps-title">

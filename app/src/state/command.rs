@@ -11,7 +11,7 @@ use teardown::{
     demo::DemoCommand,
     message::DemoFault,
     object::Uid,
-    plan::{Choices, Difference, Plan, PlanId, StepId},
+    plan::{Choices, Difference, Parts, Plan, PlanId, StepId},
     right::Right,
     run::{RunCommand, RunId},
     unit::UnitId,
@@ -103,25 +103,33 @@ pub async fn remedy(offer: &WayOffer, statement: &str) -> Result<(), Refusal> {
     send("/api/remedies", &Body { diagnosis, remedy, confirm, statement }).await
 }
 
-/// Starts a plan that was confirmed by its hash and the unit's name.
+/// Starts a plan that was confirmed by its hash, the unit's name and a tick for each part that [`Plan::check_confirmed`] asks
+/// for.
 pub async fn start_run(plan: &Plan, confirm: &str) -> Result<RunId, Refusal> {
     #[derive(Serialize)]
     struct Body<'a> {
         plan: &'a PlanId,
         hash: &'a str,
         confirm: &'a str,
+        #[serde(flatten)]
+        parts: Parts,
     }
     #[derive(Deserialize)]
     struct Started {
         run: RunId,
     }
-    let body = Body { plan: &plan.id, hash: &plan.hash, confirm };
+    let body = Body { plan: &plan.id, hash: &plan.hash, confirm, parts: plan.parts() };
     ask("/api/runs", &body).await.map(|Started { run }| run)
 }
 
 /// Gives a run a command.
 pub async fn command_run(run: &RunId, command: RunCommand) -> Result<(), Refusal> {
     send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Nothing {}).await
+}
+
+/// Makes the parents active again that a stopped run left suspended.
+pub async fn put_back(run: &RunId) -> Result<(), Refusal> {
+    send(&format!("/api/runs/{}/put-back", encoded(run.as_str())), &Nothing {}).await
 }
 
 /// Takes it on that no Pod writes to the storage of a step any more.

@@ -52,6 +52,13 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             </div>
         }.into_any()
     });
+    let unproven = plan.unproven().map(|it| text::goes_unproven(&it));
+    let unproven = unproven.chain(plan.unreported().map(|node| text::goes_unreported(node)));
+    let unproven = unproven.map(|said| {
+        view! { <div class="banner warn">{icon("icon-warning")}<strong>{said}</strong></div> }
+            .into_any()
+    });
+    let unproven = unproven.collect_view();
     let nothing = plan
         .steps
         .is_empty()
@@ -105,6 +112,7 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         </div>
         {namespaces}
         {hidden_kinds}
+        {unproven}
         {data(&plan.data, hidden)}
         {ephemeral}
         <section aria-labelledby="order-title">
@@ -156,6 +164,7 @@ fn data(fates: &[DataFate], hidden: bool) -> AnyView {
                     {claim}
                     {object_name(&data.volume)}
                     <span class="quote">{data.source.clone()}</span>
+                    <span class="quiet">{data.deleted_by.as_ref().map(text::deleted_by)}</span>
                 </li>
             }
             .into_any()

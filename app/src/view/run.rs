@@ -2,6 +2,7 @@
 
 pub mod row;
 pub mod head;
+pub mod left_suspended;
 pub mod current;
 pub mod attention;
 pub mod steps;

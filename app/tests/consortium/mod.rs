@@ -520,6 +520,8 @@ pub(crate) fn run() -> PageSeed {
             gone: done.then(|| before(236 - at as i64)),
             proof: done.then_some(teardown::proof::Proof::DeletedEvent),
             unconfirmed: false,
+            left_suspended: None,
+            unproven: vec![],
             waits_for: if waits {
                 step.after.iter().map(|blocker| blocker.step).collect()
             } else {

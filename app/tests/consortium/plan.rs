@@ -72,6 +72,7 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                 holds_storage: false,
                 node: None,
                 named: None,
+                unproven: vec![],
             }
         })
         .collect()
@@ -105,6 +106,7 @@ pub(super) fn plan() -> Plan {
                 source: Some("csi ebs.csi.aws.com vol-0a1b2c3d4e5f".to_owned()),
                 reclaim: Some(if retained { Reclaim::Retain } else { Reclaim::Delete }),
                 fate: if retained { Fate::LeftBehind } else { Fate::Destroyed },
+                deleted_by: None,
             }
         })
         .collect();
@@ -121,6 +123,7 @@ pub(super) fn plan() -> Plan {
         ephemeral: vec![],
         given_up: vec![],
         data,
+        unlistable: vec![],
         hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }
 }

@@ -15,8 +15,8 @@ use teardown::{
     message::{Message, Revision, Topic},
     object::{Kind, ObjectRef, Reclaim, Uid},
     plan::{
-        Blocker, BlockingEdge, Choice, Choices, DataFate, Fate, GivenUp, Kept, KeptReason, Plan,
-        PlanId, Propagation, Step, StepAction, StepId,
+        Blocker, BlockingEdge, Choice, Choices, ClaimDeleter, DataFate, Fate, GivenUp, Kept,
+        KeptReason, Plan, PlanId, Propagation, Step, StepAction, StepId, Unlistable,
     },
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::{Harm, Holds},
@@ -227,6 +227,7 @@ fn plan() -> Plan {
         holds_storage: true,
         node: Some(text("node")),
         named: Some(UnitId::new(text("unit"))),
+        unproven: vec![text("secrets")],
     });
     let kept = |reason| Kept { uid: Uid::new("kept"), object: object("kept"), reason };
     let fates = every! { Fate:
@@ -249,6 +250,8 @@ fn plan() -> Plan {
         Choice::Namespace(_) => Choice::Namespace("shop".into()),
         Choice::KeepData => Choice::KeepData,
         Choice::Delete(_) => Choice::Delete(node()),
+        Choice::Unproven(_) => Choice::Unproven(unlistable()),
+        Choice::Unreported(_) => Choice::Unreported("virtual".into()),
         Choice::Unplanned(_) => Choice::Unplanned(RunId::new("1f")),
     };
     Plan {
@@ -268,6 +271,7 @@ fn plan() -> Plan {
                 source: Some(text("nfs")),
                 reclaim,
                 fate,
+                deleted_by: Some(ClaimDeleter { object: node(), mark: text("spec.a: true") }),
             })
             .collect(),
         by_name: vec![object("named")],
@@ -278,8 +282,13 @@ fn plan() -> Plan {
             edge: EdgeKind::Owns,
             reason: reason(),
         }],
+        unlistable: vec![unlistable()],
         hidden: vec![text("pods")],
     }
+}
+
+fn unlistable() -> Unlistable {
+    Unlistable { namespace: "shop".into(), resource: "secrets".into() }
 }
 
 fn advice() -> Advice {

@@ -14,7 +14,7 @@ use teardown::{
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
     relation::{DeletionPhase, EdgeKind, Strength},
-    run::{FeedEvent, Refusals, RunId, RunState, StepProblem},
+    run::{FeedEvent, LeftSuspended, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
@@ -255,6 +255,8 @@ fn step(state: State, proof: Option<Proof>, problem: Option<StepProblem>) -> Ste
         gone: Some(at()),
         proof,
         unconfirmed: true,
+        left_suspended: None,
+        unproven: vec!["secrets".to_owned()],
         waits_for: vec![StepId(1), StepId(2)],
         taken: true,
         problem,
@@ -273,7 +275,18 @@ fn steps() -> Vec<StepCard> {
     };
     let proven = proofs.into_iter().map(|proof| step(State::Gone, Some(proof), None));
     let stuck = step_problems().into_iter().map(|it| step(State::Stuck, None, Some(it)));
-    states().into_iter().map(|state| step(state, None, None)).chain(proven).chain(stuck).collect()
+    let left = every! { LeftSuspended:
+        LeftSuspended::Suspended => LeftSuspended::Suspended,
+        LeftSuspended::Active => LeftSuspended::Active,
+        LeftSuspended::Going => LeftSuspended::Going,
+        LeftSuspended::Gone => LeftSuspended::Gone,
+        LeftSuspended::Unknown => LeftSuspended::Unknown,
+    };
+    let left = left
+        .into_iter()
+        .map(|it| StepCard { left_suspended: Some(it), ..step(State::Present, None, None) });
+    let all = states().into_iter().map(|state| step(state, None, None)).chain(proven);
+    all.chain(stuck).chain(left).collect()
 }
 
 fn events() -> Vec<FeedEntry> {

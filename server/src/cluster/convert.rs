@@ -8,10 +8,12 @@
 mod access;
 mod annotations;
 mod custom;
+mod data_policy;
 mod extension;
 mod names;
 mod network;
 mod parent;
+mod path;
 mod pod;
 mod reference;
 mod storage;

@@ -202,7 +202,9 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
                 .await
                 .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
         }
-        Action::ReadContent { step: _, target } => content.read(client, &target.object.name).await,
+        Action::ReadContent { step: _, target, unproven } => {
+            content.read(client, &target.object.name, unproven).await
+        }
     }
 }
 

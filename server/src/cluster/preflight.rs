@@ -176,7 +176,7 @@ fn read_outcome(outcome: Outcome) -> Reply {
         // No DELETE has one of these outcomes.
         Outcome::Present { .. }
         | Outcome::Pods(_)
-        | Outcome::Content(_)
+        | Outcome::Content { .. }
         | Outcome::Unlisted { .. }
         | Outcome::Suspended
         | Outcome::Recalled => Answer::Unknown { said: ProblemCode::NotAnApiServer.into() },

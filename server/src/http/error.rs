@@ -179,6 +179,9 @@ impl Failure {
                 error.insert("run".into(), json!(run));
                 error.insert("object".into(), json!(object));
             }
+            Self::Refused(Refusal::Unconfirmed(missing)) => {
+                error.extend(json!(missing).as_object().cloned().unwrap_or_default());
+            }
             Self::NotAllowed(needed) => {
                 error.insert("needs".into(), json!(needed));
             }
@@ -206,8 +209,8 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Unplannable(PlanError::Cycle { path }) => {
             (S::UNPROCESSABLE_ENTITY, "cyclicPlan", refusal::cyclic_plan(path))
         }
-        Refusal::Unplannable(PlanError::DeletesClaims { object, finalizer }) => {
-            (S::UNPROCESSABLE_ENTITY, "deletesClaims", refusal::deletes_claims(object, finalizer))
+        Refusal::Unplannable(PlanError::DeletesClaims { object, mark }) => {
+            (S::UNPROCESSABLE_ENTITY, "deletesClaims", refusal::deletes_claims(object, mark))
         }
         Refusal::Unplannable(PlanError::UnknownChoice { choice }) => {
             (S::UNPROCESSABLE_ENTITY, "unknownChoice", refusal::unknown_choice(choice))
@@ -215,11 +218,15 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         Refusal::Stale(_) => (S::CONFLICT, "stalePlan", refusal::STALE_PLAN),
         Refusal::WrongHash => (S::CONFLICT, "wrongHash", refusal::WRONG_HASH),
         Refusal::WrongName => (S::UNPROCESSABLE_ENTITY, "wrongName", refusal::WRONG_NAME),
+        Refusal::Unconfirmed(missing) => {
+            (S::UNPROCESSABLE_ENTITY, "unconfirmed", refusal::unconfirmed(missing))
+        }
         Refusal::PodsHidden(reason) => (S::CONFLICT, "podsHidden", refusal::pods_hidden(reason)),
         Refusal::Overlap { run, object } => (S::CONFLICT, "overlap", refusal::overlap(run, object)),
         Refusal::SetAside { run, object } => {
             (S::CONFLICT, "setAside", refusal::set_aside(run, object.as_ref()))
         }
+        Refusal::NotStopped => (S::CONFLICT, "notStopped", refusal::NOT_STOPPED),
         Refusal::Ended => (S::CONFLICT, "runEnded", refusal::RUN_ENDED),
         Refusal::TooLate(step) => (S::CONFLICT, "tooLate", refusal::too_late(step)),
         Refusal::NothingToTakeOn(step) => {
@@ -339,7 +346,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 mod tests {
     use teardown::{
         object::ObjectRef,
-        plan::{Choice, Difference, PlanId, StepId},
+        plan::{Choice, Difference, Parts, PlanId, StepId},
         remedy::{NeedCode, Withheld},
         run::RunId,
         unit::UnitId,
@@ -371,12 +378,14 @@ mod tests {
             Refusal::Unplannable(PlanError::Cycle { path: vec![object()] }),
             Refusal::Unplannable(PlanError::DeletesClaims {
                 object: object(),
-                finalizer: "percona.com/delete-pxc-pvc".to_owned(),
+                mark: "finalizer percona.com/delete-pxc-pvc".to_owned(),
             }),
             Refusal::Unplannable(PlanError::UnknownChoice { choice: Choice::Without(object()) }),
             Refusal::Stale(vec![]),
             Refusal::WrongHash,
             Refusal::WrongName,
+            Refusal::NotStopped,
+            Refusal::Unconfirmed(Parts::default()),
             Refusal::PodsHidden(UnknownReason::NotListed { resource: "pods".to_owned() }),
             Refusal::Overlap { run: RunId::new("r"), object: object() },
             Refusal::SetAside { run: RunId::new("r"), object: None },
@@ -443,6 +452,8 @@ mod tests {
         409 stalePlan
         409 wrongHash
         422 wrongName
+        409 notStopped
+        422 unconfirmed
         409 podsHidden
         409 overlap
         409 setAside
@@ -532,7 +543,7 @@ mod tests {
             Refusal::Unplannable(PlanError::Cycle { path: vec![object.clone()] }).into(),
             Refusal::Unplannable(PlanError::DeletesClaims {
                 object: object.clone(),
-                finalizer: marked.to_owned(),
+                mark: marked.to_owned(),
             })
             .into(),
             Refusal::Unplannable(PlanError::UnknownChoice {

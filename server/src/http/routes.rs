@@ -79,6 +79,7 @@ pub(super) fn api() -> Vec<Route> {
         post("/runs/{run}/pause", Act, runs::pause),
         post("/runs/{run}/resume", Act, runs::resume),
         post("/runs/{run}/stop", Act, runs::stop),
+        post("/runs/{run}/put-back", Act, runs::put_back),
         post("/runs/{run}/release", Act, journal_page::release_by_api),
         post("/runs/{run}/steps/{step}/skip", Act, runs::skip),
         post("/runs/{run}/steps/{step}/take-on", Act, runs::take_on),

@@ -1,5 +1,7 @@
 //! Runs: to start one, to look at it, and to give it a command.
 
+use std::sync::Arc;
+
 use axum::{
     Extension, Json,
     extract::{Path, State, rejection::PathRejection},
@@ -8,7 +10,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use teardown::{
     message::{Message, Topic},
-    plan::{PlanId, StepId},
+    plan::{ObjectAddress, Parts, PlanId, StepId, Unlistable},
     run::{RunCommand, RunId},
 };
 
@@ -21,6 +23,12 @@ pub(super) struct Confirmed {
     plan: PlanId,
     hash: String,
     confirm: String,
+    #[serde(default)]
+    destroys: Vec<ObjectAddress>,
+    #[serde(default)]
+    unproven: Vec<Unlistable>,
+    #[serde(default)]
+    unreported: Vec<Arc<str>>,
 }
 
 #[derive(Serialize)]
@@ -32,9 +40,11 @@ pub(super) struct Started {
 pub(super) async fn start(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Confirmed { plan, hash, confirm }): Body<Confirmed>,
+    Body(Confirmed { plan, hash, confirm, destroys, unproven, unreported }): Body<Confirmed>,
 ) -> Result<(StatusCode, Json<Started>), Failure> {
-    let run = state.hub.start(Start { plan, hash, confirm, by: person.guest.recorded() }).await??;
+    let parts = Parts { destroys, unproven, unreported };
+    let by = person.guest.recorded();
+    let run = state.hub.start(Start { plan, hash, confirm, parts, by }).await??;
     Ok((StatusCode::CREATED, Json(Started { run })))
 }
 
@@ -72,6 +82,21 @@ pub(super) async fn stop(
     run: Result<Path<RunId>, PathRejection>,
 ) -> Result<StatusCode, Failure> {
     send(state, person, run?.0, RunCommand::Stop).await
+}
+
+#[derive(Serialize)]
+pub(super) struct PuttingBack {
+    attempts: Vec<String>,
+}
+
+/// Makes the parents active again that a stopped run left suspended.
+pub(super) async fn put_back(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    run: Result<Path<RunId>, PathRejection>,
+) -> Result<(StatusCode, Json<PuttingBack>), Failure> {
+    let attempts = state.hub.put_back(run?.0, person.guest.recorded()).await??;
+    Ok((StatusCode::ACCEPTED, Json(PuttingBack { attempts })))
 }
 
 /// Skips a step of a run.

@@ -25,8 +25,10 @@ use crate::{
 /// All attempts of the journal, also those on other clusters.
 pub(super) struct Attempts {
     by_id: BTreeMap<String, AttemptRecord>,
-    /// The way to the cluster, if the server does remedies.
+    /// The way to the cluster.
     calls: Option<mpsc::Sender<RemedyCall>>,
+    /// Whether the server does remedies. What a run suspended it puts back all the same.
+    are_allowed: bool,
     /// The attempts that have ended while the journal could not be written.
     unwritten: Vec<AttemptRecord>,
     /// The attempts that cannot be read, by id, each with the reason.
@@ -40,6 +42,7 @@ impl Attempts {
         let mut attempts = Self {
             by_id: BTreeMap::new(),
             calls: None,
+            are_allowed: false,
             unwritten: vec![],
             unreadable: vec![],
             changed: false,
@@ -105,13 +108,18 @@ impl Attempts {
         }
     }
 
-    /// Lets the server do remedies.
-    pub(super) fn allow(&mut self, calls: mpsc::Sender<RemedyCall>) {
+    /// Sends requests this way.
+    pub(super) fn send_through(&mut self, calls: mpsc::Sender<RemedyCall>) {
         self.calls = Some(calls);
     }
 
+    /// Lets the server do remedies.
+    pub(super) fn allow(&mut self) {
+        self.are_allowed = true;
+    }
+
     pub(super) fn are_allowed(&self) -> bool {
-        self.calls.is_some()
+        self.are_allowed
     }
 
     /// Whether an attempt has changed since this was last asked.
@@ -144,7 +152,7 @@ impl Attempts {
         writer: &mut Writer,
         chance: &Chance,
     ) -> Result<Result<String, Refusal>, HubError> {
-        if self.calls.is_none() {
+        if !self.are_allowed {
             return Ok(Err(Refusal::RemediesOff));
         }
         let Some((diagnosis, remedies)) = cluster.ways_out(&given.diagnosis) else {
@@ -167,11 +175,31 @@ impl Attempts {
         Ok(self.send(attempt, premises, is_dry_run_safe, cluster, writer))
     }
 
-    /// Begins to take back what an attempt switched off.
+    /// Begins to take back what an attempt switched off, if the person typed the name of its object.
     pub(super) fn undo(
         &mut self,
         attempt: &str,
         confirm: &str,
+        by: String,
+        cluster: &ClusterState,
+        writer: &mut Writer,
+        chance: &Chance,
+    ) -> Result<Result<String, Refusal>, HubError> {
+        if !self.are_allowed {
+            return Ok(Err(Refusal::RemediesOff));
+        }
+        let id = cluster.id();
+        let known = self.by_id.get(attempt).filter(|record| record.cluster.is(&id));
+        if known.is_some_and(|it| confirm.trim() != &*it.attempt.request.object.name) {
+            return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
+        }
+        self.put_back(attempt, by, cluster, writer, chance)
+    }
+
+    /// Begins to take back what an attempt switched off.
+    pub(super) fn put_back(
+        &mut self,
+        attempt: &str,
         by: String,
         cluster: &ClusterState,
         writer: &mut Writer,
@@ -185,9 +213,6 @@ impl Attempts {
         let Some(undo) = attempt.undo_now(cluster.index()) else {
             return Ok(Err(Refusal::NothingToUndo));
         };
-        if confirm.trim() != &*undo.object.name {
-            return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
-        }
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
         let premises = target.map(Premise::target).into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());

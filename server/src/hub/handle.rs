@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use teardown::{
     action::{Action, Outcome},
     advice::Standpoint,
@@ -25,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{journal_status::JournalStatus, refusal::Refusal};
+use super::{JournalStatus, Refusal, Start, TakenOn};
 
 /// The messages to the hub.
 #[derive(Debug)]
@@ -151,6 +150,15 @@ pub enum Incoming {
         by: String,
         /// The channel for the reply: the id of the attempt.
         reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// A person puts back what a stopped run left suspended.
+    PutBack {
+        /// The run.
+        run: RunId,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply: the ids of the attempts.
+        reply: oneshot::Sender<Result<Vec<String>, Refusal>>,
     },
     /// A person takes back what a remedy switched off.
     UndoRemedy {
@@ -293,29 +301,6 @@ pub struct RemedyCall {
     pub keeps_copy: bool,
     /// Whether the object that the request creates is deleted at once.
     pub deletes_at_once: bool,
-}
-
-/// A person's confirmation of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
-    /// The plan.
-    pub plan: PlanId,
-    /// Its hash, as the page showed it.
-    pub hash: String,
-    /// The unit's name, as the person typed it.
-    pub confirm: String,
-    /// The person's name.
-    pub by: String,
-}
-
-/// A person's answer for Pods whose end nobody reported.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TakenOn {
-    /// The name of the step's object, as the person typed it.
-    pub confirm: String,
-    /// The UIDs of the Pods that the person saw.
-    pub pods: Vec<Uid>,
 }
 
 /// The hub has ended, and the process is about to end.
@@ -579,6 +564,18 @@ impl HubHandle {
     /// [`Refusal`] if no such run is set aside or the journal cannot be written, [`HubClosed`] if the process is ending.
     pub async fn release(&self, run: RunId, by: String) -> Result<Result<(), Refusal>, HubClosed> {
         self.request(|reply| Incoming::Release { run, by, reply }).await
+    }
+
+    /// Puts back what a stopped run left suspended. Returns the ids of the attempts.
+    ///
+    /// # Errors
+    /// [`Refusal`] if nothing can be put back, [`HubClosed`] if the process is ending.
+    pub async fn put_back(
+        &self,
+        run: RunId,
+        by: String,
+    ) -> Result<Result<Vec<String>, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::PutBack { run, by, reply }).await
     }
 
     /// Takes it on that no Pod writes to the storage of a step any more.

@@ -2,7 +2,7 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Difference, PlanError, PlanId, StepId},
+    plan::{Difference, Parts, PlanError, PlanId, StepId},
     remedy::RemedyRefusal,
     run::RunId,
     unit::UnitId,
@@ -34,6 +34,8 @@ pub enum Refusal {
     WrongHash,
     /// The typed name is not the unit's.
     WrongName,
+    /// Parts of the plan were not confirmed one by one.
+    Unconfirmed(Parts),
     /// An open run has an overlapping plan.
     Overlap {
         /// The open run.
@@ -50,6 +52,8 @@ pub enum Refusal {
     },
     /// The run is over.
     Ended,
+    /// The run was not stopped by a person.
+    NotStopped,
     /// The step can no longer be skipped.
     TooLate(StepId),
     /// The step does not wait for the end of a Pod that nobody reported.

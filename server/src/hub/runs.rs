@@ -1,5 +1,6 @@
 //! The runs: their start, a person's commands to them, and everything that they decide by themselves.
 
+mod put_back;
 mod unplanned;
 
 use std::{
@@ -254,6 +255,7 @@ impl Runs {
         if plan.unit.as_str() != start.confirm.trim() {
             return Err(Refusal::WrongName);
         }
+        plan.check_confirmed(&start.parts).map_err(Refusal::Unconfirmed)?;
         // Objects that hidden Pods use would be in the plan as if they were unused.
         let namespaces: BTreeSet<&str> =
             plan.steps.iter().filter_map(|step| step.object.namespace.as_deref()).collect();

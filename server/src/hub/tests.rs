@@ -205,7 +205,7 @@ impl Process {
             (actual, call) = self.call().await;
         }
         if actual.starts_with("LIST everything ") && !text.starts_with("LIST ") {
-            self.answer(call, Outcome::Content(vec![])).await;
+            self.answer(call, Outcome::Content { objects: vec![], unlisted: vec![] }).await;
             (actual, call) = self.call().await;
         }
         assert_eq!(actual, text);
@@ -247,5 +247,11 @@ impl Process {
 
 fn confirmation(plan: &Plan) -> Start {
     let confirm = plan.unit.to_string();
-    Start { plan: plan.id.clone(), hash: plan.hash.clone(), confirm, by: "Li".into() }
+    Start {
+        plan: plan.id.clone(),
+        hash: plan.hash.clone(),
+        confirm,
+        parts: plan.parts(),
+        by: "Li".into(),
+    }
 }

@@ -39,6 +39,8 @@ pub enum Action {
         step: StepId,
         /// The namespace, at the version that a read just showed.
         target: ActionTarget,
+        /// Kinds that need not be listed where the API server forbids it.
+        unproven: Vec<String>,
     },
     /// PATCH of a parent that declares objects of the plan: afterwards it makes none of them again.
     Suspend {
@@ -167,8 +169,13 @@ pub enum Outcome {
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),
-    /// The objects in the namespace, all of them.
-    Content(Vec<ContentSight>),
+    /// The objects in the namespace, all of them but those of kinds that may not be listed.
+    Content {
+        /// The objects.
+        objects: Vec<ContentSight>,
+        /// The kinds that may not be listed and need not be.
+        unlisted: Vec<String>,
+    },
     /// Objects of a kind cannot be listed in the namespace, so that it may hold some.
     Unlisted {
         /// The kind as a path names it, or a group version whose kinds are unknown.

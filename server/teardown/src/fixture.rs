@@ -36,11 +36,11 @@ use crate::{
     labels::PART_OF,
     object::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
-        Container, ContainerState, CsiNode, Definition, Deletion, Ending, Facts, Guard, Ingress,
-        Kind, Namespace, Node, Object, ObjectRef, OwnerRef, Parent, Phase, Pod, PodReference,
-        PodReferenceKind, Reclaim, Reference, References, ResourceRule, Role, Service,
-        ServiceAccount, ServiceRef, Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks,
-        Workload,
+        Container, ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending,
+        Facts, Guard, Ingress, Kind, Namespace, Node, Object, ObjectRef, OwnerRef, Parent, Phase,
+        Pod, PodReference, PodReferenceKind, Reclaim, Reference, References, ResourceRule, Role,
+        Service, ServiceAccount, ServiceRef, Snapshot, SnapshotContent, Target, Uid, Volume,
+        Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -313,9 +313,20 @@ impl<'a> Fields<'a> {
         names.collect()
     }
 
+    /// `data=deletes-claims:LABEL`, `data=destroys` or `data=leaves`.
+    fn data(&self) -> Option<Box<DataPolicy>> {
+        let text = self.get("data")?;
+        let effect = match text.split_once(':') {
+            Some((_, label)) => DataEffect::DeletesClaims { label: label.into() },
+            None if text == "destroys" => DataEffect::DestroysData,
+            None => DataEffect::LeavesData,
+        };
+        Some(Box::new(DataPolicy { effect, field: "spec.data".into() }))
+    }
+
     fn references(&self) -> Facts {
         let (controller, driver) = (self.text("controller"), self.text("driver"));
-        let read = References { names: self.names(), controller, driver };
+        let read = References { names: self.names(), controller, driver, data: self.data() };
         if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
     }
 

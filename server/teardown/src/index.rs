@@ -9,6 +9,7 @@
 mod by_use;
 mod changed;
 mod controller;
+mod content_changes;
 mod departures;
 mod durations;
 mod fetches;
@@ -31,9 +32,11 @@ pub(crate) use self::reads::{Changes, Question};
 use self::{
     by_use::ByUse,
     changed::{Kept, Rules},
+    content_changes::ContentChanges,
     departures::Departures,
     durations::Durations,
     fetches::Fetches,
+    gone::UnconfirmedDeparture,
     key::{ByName, ByUid, Name},
     reads::{Asked, Reads},
 };
@@ -73,11 +76,12 @@ pub struct Index {
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
     /// Pods that are gone from the API alone, as they were last.
-    unconfirmed: HashMap<Uid, Departure>,
+    unconfirmed: HashMap<Uid, UnconfirmedDeparture>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
     departures: Departures,
+    content_changes: ContentChanges,
     /// Namespaces that are gone, as they were last.
     former: BTreeMap<Arc<str>, Arc<Object>>,
     former_by_age: VecDeque<Arc<str>>,
@@ -402,6 +406,9 @@ impl Index {
         self.names.replace(ByName(object.clone()));
         let before = self.objects.replace(Kept { object: object.clone(), changed });
         let before = before.map(|kept| kept.object);
+        if before.is_none() {
+            self.content_changes.note(&object, false, self.now);
+        }
         self.fresh.note(before.as_deref(), Some(&object));
         self.by_use.replace(before.as_ref(), Some(&object));
     }
@@ -409,10 +416,11 @@ impl Index {
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
         self.fresh.note(Some(&object), None);
+        self.content_changes.note(&object, true, self.now);
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
-            let gone = Departure { object: object.clone(), at: self.now };
+            let gone = self.unconfirmed_pod(&object);
             self.unconfirmed.insert(uid.clone(), gone);
         }
         let name = Name::of(&object);

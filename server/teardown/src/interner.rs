@@ -131,6 +131,7 @@ impl Interner {
                 self.share_references(&mut references.names);
                 self.share_texts(&mut references.controller);
                 self.share_texts(&mut references.driver);
+                self.share_texts(references.data.iter_mut().map(|data| &mut data.field));
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
             Facts::Parent(parent) => {

@@ -424,10 +424,16 @@ pub struct StepCard {
     /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
+    /// It is a namespace whose DELETE was sent without proof that it holds none of these kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
     /// The steps it is waiting for now.
     pub waits_for: Vec<StepId>,
     /// Whether its object goes with an owner or a claim whose deletion was requested. This cannot be undone.
     pub taken: bool,
+    /// A parent that the run suspended before a person stopped it, as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_suspended: Option<crate::run::LeftSuspended>,
     /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
     /// The objects that it waits for and that the plan does not know, for which a plan of their own can be made. A run names at

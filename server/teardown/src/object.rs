@@ -2,6 +2,7 @@
 //! status from which edges and decisions are derived.
 
 mod annotations;
+mod data_policy;
 mod made_by_cluster;
 mod parent;
 mod reference;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use self::made_by_cluster::is_made_by_cluster;
 pub use self::{
     annotations::{Annotations, asks_to_keep},
+    data_policy::{DataEffect, DataPolicy},
     parent::Parent,
     reference::{Reference, References},
     status::{

@@ -17,7 +17,9 @@
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
+mod address;
 mod choices;
+mod confirmed;
 mod data;
 mod difference;
 mod disposition;
@@ -25,6 +27,8 @@ mod guards;
 mod kept;
 mod order;
 mod steps_behind;
+mod unlistable;
+mod unproven;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -37,12 +41,15 @@ use sha2::{Digest, Sha256};
 
 use self::order::Ordered;
 pub use self::{
+    address::ObjectAddress,
     choices::{Choice, ChoiceError, Choices},
-    data::{DataFate, Fate},
+    confirmed::Parts,
+    data::{ClaimDeleter, DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,
     kept::{Kept, KeptReason, shared},
     order::GivenUp,
+    unlistable::Unlistable,
 };
 pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
 use crate::{
@@ -119,6 +126,10 @@ pub struct Plan {
     /// Edges whose order is not kept, because they would close a cycle of harder ones.
     #[serde(default)]
     pub given_up: Vec<GivenUp>,
+    /// The kinds that may not be listed in a namespace of the plan. It waits for them, unless a person chooses that it goes
+    /// all the same. The hash does not cover them, because it covers the choices and what is hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlistable: Vec<Unlistable>,
     /// Hidden kinds. No step deletes an object of them, and an object that they may need waits until they are visible.
     pub hidden: Vec<String>,
 }
@@ -179,6 +190,9 @@ pub struct Step {
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<UnitId>,
+    /// For a namespace: the kinds of which it need not be proven empty, because a person chose so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
 }
 
 impl Step {
@@ -280,8 +294,8 @@ pub enum PlanError {
     DeletesClaims {
         /// The object.
         object: ObjectRef,
-        /// Its finalizer that says so.
-        finalizer: String,
+        /// Its finalizer or field that says so.
+        mark: String,
     },
     /// A choice names nothing that it could be about.
     UnknownChoice {
@@ -311,10 +325,12 @@ pub fn plan(
         return Err(PlanError::Empty);
     }
     let claims_stay_in = kept::namespaces_of_chosen_claims(index, &kept);
-    if let Some((object, finalizer)) = data::claim_deleter(index, &going, |namespace| {
-        choices.keeps_data() || claims_stay_in.contains(namespace)
-    }) {
-        return Err(PlanError::DeletesClaims { object, finalizer });
+    let is_near = |namespace: &str| choices.keeps_data() || claims_stay_in.contains(namespace);
+    let stays = |uid: &Uid| kept.get(uid).is_some_and(KeptReason::is_chosen);
+    if let Some(data::ClaimDeleter { object, mark }) =
+        data::claim_deleter(index, &going, is_near, stays)
+    {
+        return Err(PlanError::DeletesClaims { object, mark });
     }
     let guards = guards::guards(index, graph, &going);
     let order = Ordered::of(index, graph, &guards, &going)?;
@@ -327,7 +343,11 @@ pub fn plan(
     let suspensions = (0u32..).zip(&suspended).map(|(number, it)| suspension(StepId(number), it));
     let deletions = order.sequence.iter().filter_map(|uid| index.get(uid));
     let deletions = deletions.map(|object| step(object, index, graph, &order, &numbers));
-    let steps: Vec<Step> = suspensions.chain(deletions).collect();
+    let mut steps: Vec<Step> = suspensions.chain(deletions).collect();
+    for step in steps.iter_mut().filter(|step| step.kind.is("", "Namespace")) {
+        step.unproven = choices.unproven_in(&step.object.name);
+    }
+    let unlistable = unproven::unlistable(&steps, index);
     let data = data::fates(index, graph, unit, &kept);
     let named = |is_one: &dyn Fn(&Object) -> bool| {
         let objects = going.iter().filter_map(|uid| index.get(uid));
@@ -362,6 +382,7 @@ pub fn plan(
         by_name,
         ephemeral,
         given_up: order.given_up(index),
+        unlistable,
         hidden: index.hidden_kinds().into_keys().collect(),
     };
     let hash = hash(&plan);
@@ -383,6 +404,7 @@ fn hash(plan: &Plan) -> String {
         by_name,
         ephemeral,
         given_up,
+        unlistable: _,
         hidden,
     } = plan;
     let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
@@ -449,6 +471,7 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
+        unproven: Vec::new(),
     }
 }
 
@@ -467,6 +490,7 @@ fn suspension(id: StepId, object: &Object) -> Step {
         holds_storage: false,
         node: None,
         named: named_unit(object),
+        unproven: Vec::new(),
     }
 }
 

@@ -38,6 +38,7 @@ mod command;
 mod decide;
 mod event;
 mod event_log;
+mod left_suspended;
 mod progress;
 mod transition;
 
@@ -66,6 +67,7 @@ pub use self::{
     decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
+    left_suspended::LeftSuspended,
     progress::{Hold, Progress, StepEnd, Suspension},
 };
 
@@ -471,6 +473,7 @@ impl Run {
             | RunEvent::RefusedAgain { step, .. }
             | RunEvent::NoEffect { step }
             | RunEvent::Recalled { step }
+            | RunEvent::Unproven { step, .. }
             | RunEvent::BecameUnknown { step, .. }
             | RunEvent::BecameKnown { step }
             | RunEvent::Terminating { step, .. }
@@ -509,6 +512,7 @@ impl Run {
             | RunEvent::Accepted { .. }
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. }
+            | RunEvent::Unproven { .. }
             | RunEvent::BecameKnown { .. } => None,
             RunEvent::Postponed { step, .. } | RunEvent::RefusedAgain { step, .. } => {
                 problem(step, self.progress(*step)?.hold.problem.clone()?)

@@ -20,10 +20,17 @@ pub(crate) fn suspend(kind: &Kind, uid: &Uid, active: &str) -> Value {
     }
 }
 
-/// Makes a parent active again, as it was.
+/// Makes a parent active again, as it was. It is refused where somebody else already did; that the field of an Application is
+/// still missing, which no `test` can say, is read just before.
 pub(crate) fn resume(kind: &Kind, uid: &Uid, was: &str) -> Value {
-    let path = if is_application(kind) { AUTOMATED } else { "/spec/suspend" };
-    json!([test_uid(uid), { "op": "add", "path": path, "value": parsed(was) }])
+    match is_application(kind) {
+        true => json!([test_uid(uid), { "op": "add", "path": AUTOMATED, "value": parsed(was) }]),
+        false => json!([
+            test_uid(uid),
+            { "op": "test", "path": "/spec/suspend", "value": true },
+            { "op": "add", "path": "/spec/suspend", "value": parsed(was) },
+        ]),
+    }
 }
 
 fn is_application(kind: &Kind) -> bool {

@@ -25,7 +25,7 @@ use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
     object::ObjectRef,
     observation::HiddenCause,
-    plan::{Difference, Plan, PlanId},
+    plan::{Difference, ObjectAddress, Parts, Plan, PlanId},
     preflight::{CheckState, PreflightView},
     right::Right,
     run::{FeedEvent, RunId, RunState},
@@ -147,6 +147,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     let answer = match start.hash.as_str() {
                         "moved" => Err(Refusal::Stale(vec![Difference::Added { object: pod() }])),
                         _ if start.confirm != "shop" => Err(Refusal::WrongName),
+                        "lossy" if start.parts.destroys.is_empty() => {
+                            let destroys = vec![ObjectAddress(pod())];
+                            Err(Refusal::Unconfirmed(Parts { destroys, ..Parts::default() }))
+                        }
                         _ => Ok(RunId::new("r1")),
                     };
                     let _ = reply.send(answer);
@@ -181,6 +185,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                         given.remedy, given.diagnosis, given.confirm
                     ));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(given.diagnosis)));
+                }
+                Incoming::PutBack { run, by, reply } => {
+                    receive(format!("put back {run} by {by}"));
+                    let _ = reply.send(Ok(vec!["a1".to_owned()]));
                 }
                 Incoming::UndoRemedy { attempt, confirm, by, reply } => {
                     receive(format!("undo remedy {attempt} for {confirm} by {by}"));
@@ -281,6 +289,7 @@ pub(crate) fn plan() -> Plan {
         by_name: vec![],
         ephemeral: vec![],
         left_to_cluster: vec![],
+        unlistable: vec![],
         hidden: vec![],
     }
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use sandbox::{cluster::Actor, control_plane::ControlPlane, store::Key};
 use serde_json::{Value, json};
+use server::hub::Refusal;
 use teardown::{
+    message::Record,
     plan::{Choice, Choices},
-    remedy::{PutBack, SwitchedOff},
-    run::{RunCommand, RunId, RunState},
+    remedy::{AttemptOutcome, PutBack, SwitchedOff},
+    run::{LeftSuspended, RunCommand, RunId, RunState},
     unknown_reason::UnknownReason,
 };
 
@@ -158,6 +160,57 @@ async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_
     server.until("it is active", |world| !is_suspended(world, "shop")).await;
     server.until("its objects are back", |world| has_map(world, "settings")).await;
     assert_eq!(server.hub.switched_off().await.unwrap(), []);
+}
+
+/// A stopped run whose parent `web` is suspended.
+async fn stopped() -> (Server, RunId) {
+    let server = Server::start(li(), |world| {
+        shop(world, "shop", &json!({"prune": true}));
+        let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
+        let hold = |claim: &mut Value| {
+            claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
+        };
+        world.cluster.modify(&Actor::admin(), &claim, "", hold).map(drop).unwrap();
+    });
+    let plan = server.plan("shop", Choices::default()).await;
+    let run = server.run(&plan).await;
+    server.until("the map is gone", |world| !has_map(world, "settings")).await;
+    let early = server.hub.put_back(run.clone(), "Li".into()).await.unwrap();
+    assert_eq!(early, Err(Refusal::NotStopped));
+    server.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
+    (server, run)
+}
+
+async fn left_suspended(server: &Server, run: &RunId) -> Vec<LeftSuspended> {
+    let records = server.records(run).await;
+    let of = |record: &Record| match record {
+        Record::Step(card) => card.left_suspended,
+        _ => None,
+    };
+    records.iter().filter_map(of).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopped_run_puts_back_what_it_suspended() {
+    let (server, run) = stopped().await;
+    assert_eq!(left_suspended(&server, &run).await, [LeftSuspended::Suspended]);
+    let begun = server.hub.put_back(run.clone(), "Li".into()).await.unwrap().unwrap();
+    server.until("it is active", |world| !is_suspended(world, "shop")).await;
+    server.until("its objects are back", |world| has_map(world, "settings")).await;
+    assert_eq!(left_suspended(&server, &run).await, [LeftSuspended::Active]);
+    let attempts = server.hub.attempts().await.unwrap();
+    let journaled = attempts.iter().find(|it| begun.contains(&it.id)).unwrap();
+    assert!(matches!(journaled.outcome, AttemptOutcome::Accepted { .. }), "{journaled:?}");
+    assert_eq!(server.hub.put_back(run, "Li".into()).await.unwrap(), Err(Refusal::NothingToUndo));
+}
+
+#[tokio::test(start_paused = true)]
+async fn parent_that_somebody_changed_after_the_stop_is_left_alone() {
+    let (server, run) = stopped().await;
+    suspend(&server, "shop", false);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(left_suspended(&server, &run).await, [LeftSuspended::Active]);
+    assert_eq!(server.hub.put_back(run, "Li".into()).await.unwrap(), Err(Refusal::NothingToUndo));
 }
 
 #[tokio::test(start_paused = true)]

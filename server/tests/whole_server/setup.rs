@@ -114,6 +114,7 @@ impl Server {
             plan: plan.id.clone(),
             hash: plan.hash.clone(),
             confirm: plan.unit.as_str().to_owned(),
+            parts: plan.parts(),
             by: "Li".into(),
         };
         self.hub.start(start).await.unwrap().unwrap()

@@ -109,6 +109,7 @@ async fn pod_that_somebody_creates_on_a_claim_goes_by_a_plan_of_its_own() {
         plan: plan.id.clone(),
         hash: plan.hash.clone(),
         confirm: "shop".to_owned(),
+        parts: plan.parts(),
         by: "Li".to_owned(),
     };
     let refused = server.hub.start(again).await.unwrap();

@@ -2,7 +2,10 @@
 
 use teardown::{
     object::ObjectRef,
-    plan::{Blocker, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction},
+    plan::{
+        Blocker, ClaimDeleter, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction,
+        Unlistable,
+    },
     relation::DeletionPhase,
 };
 
@@ -50,6 +53,9 @@ pub const LEAVE_OUT_KINDS: &str = "Leave out kinds";
 pub const LEAVE_OUT_OBJECT: &str = "Leave out an object";
 pub const OBJECT_FORM: &str = "KIND.GROUP/NAMESPACE/NAME";
 pub const OVERRIDE: &str = "Delete although an annotation says to keep it";
+pub const WITHOUT_PROOF: &str = "Delete a namespace in which a kind may not be listed";
+pub const UNREPORTED_NODE: &str = "A node that never reports how its Pods end";
+pub const NODE_FORM: &str = "NODE";
 pub const MAKE_PLAN: &str = "Make the plan";
 pub const EPHEMERAL_TITLE: &str = "Data that cannot be kept";
 pub const EPHEMERAL_LEAD: &str =
@@ -105,6 +111,31 @@ pub fn plan_hidden(kinds: &[String]) -> String {
     )
 }
 
+/// The choice of a namespace that goes although nobody can prove it empty.
+pub fn without_proof(it: &Unlistable) -> String {
+    format!(
+        "{}, without proof that it holds no {}",
+        isolated(&it.namespace),
+        isolated(&it.resource)
+    )
+}
+
+/// The consequence of that choice, which a person confirms.
+pub fn goes_unproven(it: &Unlistable) -> String {
+    let (namespace, resource) = (isolated(&it.namespace), isolated(&it.resource));
+    format!(
+        "Namespace {namespace} goes without proof that it holds no {resource}: the cluster deletes whatever is in it, and nobody here sees that."
+    )
+}
+
+/// The consequence of taking the Pods of a node as ended, which a person confirms.
+pub fn goes_unreported(node: &str) -> String {
+    format!(
+        "Pods of node {} count as ended once they are gone from the API: their claims are deleted although nothing reports that the containers ended.",
+        isolated(node)
+    )
+}
+
 /// The exception to a plain DELETE.
 pub fn action(step: &Step) -> Option<&'static str> {
     match step.action {
@@ -149,6 +180,11 @@ pub fn fate(fate: Fate) -> &'static str {
         Fate::LeftBehind => "Left in place",
         Fate::Kept => "Stays in use",
     }
+}
+
+/// The object whose operator deletes a claim.
+pub fn deleted_by(by: &ClaimDeleter) -> String {
+    format!("{} deletes the claim: {}", named(&by.object), isolated(&by.mark))
 }
 
 /// A difference between the cluster and a plan.

@@ -3,7 +3,7 @@
 use teardown::{object::ObjectRef, proof::Proof};
 
 use super::{
-    super::{named, names},
+    super::{named, names, words},
     many,
 };
 
@@ -23,6 +23,11 @@ pub fn proof(proof: Proof) -> &'static str {
         Proof::KindGone => "The definition of its kind is gone",
         Proof::NamespaceGone => "Its namespace is gone",
     }
+}
+
+/// The kinds of which a namespace was not proven empty.
+pub fn unproven(resources: &[String]) -> String {
+    format!("not proven empty of {}", words(resources))
 }
 
 /// The heading of the question.

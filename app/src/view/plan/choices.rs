@@ -33,6 +33,8 @@ pub fn choices_form(plan: &Plan) -> AnyView {
     let objects: Vec<&ObjectRef> = objects.chain(plan.kept.iter().map(|it| &it.object)).collect();
     let mut kinds = set(objects.iter().map(|it| (it.kind.clone(), it.group.clone())));
     let mut namespaces = set(objects.iter().filter_map(|it| it.namespace.clone()));
+    let mut unlistable = set(plan.unlistable.iter().cloned());
+    let mut unreported = Vec::new();
     let mut beside = None;
     // A choice stays in the form, even if it is about nothing any more.
     for choice in choices.iter() {
@@ -42,6 +44,10 @@ pub fn choices_form(plan: &Plan) -> AnyView {
             Choice::Without(object) => left_out.extend([object.clone()]),
             Choice::WithoutKind { group, kind } => kinds.extend([(kind.clone(), group.clone())]),
             Choice::Namespace(name) => namespaces.extend([name.clone()]),
+            Choice::Unproven(it) => unlistable.extend([it.clone()]),
+            Choice::Unreported(node) => {
+                unreported.push(tick(choices, choice, text::isolated(node)));
+            }
             Choice::Unplanned(_) => {
                 beside = Some(tick(choices, choice, text::UNPLANNED.to_owned()));
             }
@@ -73,6 +79,10 @@ pub fn choices_form(plan: &Plan) -> AnyView {
         (!boxes.is_empty())
             .then(|| view! { <fieldset><legend>{legend}</legend>{boxes}</fieldset> }.into_any())
     };
+    let unlistable = unlistable
+        .into_iter()
+        .map(|it| tick(choices, &it.choice(), text::without_proof(&it)))
+        .collect();
     let is_one = namespaces.len() < 2;
     let namespaces = namespaces.into_iter().filter(|_| !is_one);
     let namespaces = namespaces
@@ -100,11 +110,17 @@ pub fn choices_form(plan: &Plan) -> AnyView {
                 {unclaimed}
                 {tick(choices, &Choice::KeepData, text::KEEP_DATA.to_owned())}
                 {group(text::OVERRIDE, annotated)}
+                {group(text::WITHOUT_PROOF, unlistable)}
                 {group(text::ONLY_NAMESPACES, namespaces)}
                 {group(text::LEAVE_OUT_KINDS, kinds)}
                 <label class="choices-object">
                     {text::LEAVE_OUT_OBJECT}
                     <input type="text" name="without" autocomplete="off" spellcheck="false" placeholder=text::OBJECT_FORM/>
+                </label>
+                {unreported}
+                <label class="choices-object">
+                    {text::UNREPORTED_NODE}
+                    <input type="text" name="unreported" autocomplete="off" spellcheck="false" placeholder=text::NODE_FORM/>
                 </label>
                 {make}
             </form>

@@ -166,8 +166,18 @@ pub fn Confirm(
         .filter(|object| !is_ticked(object))
         .map(|object| view! { <li>{tick_box(text::named(object)).into_any()}</li> }.into_any())
         .collect();
-    asked += by_name.len();
-    let only_volumes = by_name.is_empty();
+    let unproven: Vec<_> = plan
+        .unproven()
+        .map(|it| text::goes_unproven(&it))
+        .chain(plan.unreported().map(|node| text::goes_unreported(node)))
+        .map(|said| view! { <li>{tick_box(said)}</li> }.into_any())
+        .collect();
+    asked += by_name.len() + unproven.len();
+    let only_volumes = by_name.is_empty() && unproven.is_empty();
+    let unproven = (!unproven.is_empty()).then(|| {
+        view! { <div class="banner warn">{icon("icon-warning")}<ul>{unproven}</ul></div> }
+            .into_any()
+    });
     let by_name = (!by_name.is_empty()).then(|| {
         view! { <div class="banner warn">{icon("icon-warning")}<div><strong>{text::BY_NAME}</strong><ul>{by_name}</ul></div></div> }.into_any()
     });
@@ -237,6 +247,7 @@ pub fn Confirm(
             <form method="dialog" node_ref=form on:submit=move |event| { event.prevent_default(); hold(); }>
                 {lost}
                 {by_name}
+                {unproven}
                 <label for="confirm-name">{text::confirm_type(&plan.unit.to_string())}</label>
                 <input
                     id="confirm-name"

@@ -113,6 +113,8 @@ mod tests {
             gone: None,
             proof: None,
             unconfirmed: false,
+            left_suspended: None,
+            unproven: vec![],
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,
             problem: None,

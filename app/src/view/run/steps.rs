@@ -155,6 +155,7 @@ fn row(scene: Scene, address: Address, card: Lasting<RwSignal<StepCard>>) -> Any
             <td class="when" title=move || card.with(|card| card.proof.map(text::proof))>
                 {move || card.with(|card| card.gone.map(time_of_day))}
                 {move || card.with(|card| card.unconfirmed.then(|| view! { " " <span class="quiet">{text::UNCONFIRMED}</span> }.into_any()))}
+                {move || card.with(|card| (!card.unproven.is_empty()).then(|| view! { " " <span class="quiet">{text::unproven(&card.unproven)}</span> }.into_any()))}
                 <span class="visually-hidden">{move || card.with(|card| card.proof.map(text::proof))}</span>
             </td>
         </tr>

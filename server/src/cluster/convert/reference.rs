@@ -8,8 +8,9 @@ use serde_json::{Value, value::RawValue};
 use teardown::object::{Facts, Kind, Reference, References};
 
 use super::{
-    Meta, Unreadable, custom,
-    names::{MOST, Names, group_of, is_name},
+    Meta, Unreadable, custom, data_policy,
+    names::{Names, group_of, is_name},
+    path::visit,
 };
 
 /// The way in which a field names something.
@@ -167,8 +168,12 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         .into_iter()
         .flatten()
         .find_map(|it| serde_json::from_str::<Arc<str>>(it.get()).ok().filter(|it| is_name(it)));
-    let references =
-        References { names: names.into_list(), controller: controller.map(Arc::from), driver };
+    let references = References {
+        names: names.into_list(),
+        controller: controller.map(Arc::from),
+        driver,
+        data: data_policy::read(kind, &spec, &metadata.finalizers).map(Box::new),
+    };
     let is_empty = references == References::default();
     let facts = if is_empty { Facts::None } else { Facts::References(Box::new(references)) };
     Ok((metadata, facts))
@@ -199,24 +204,6 @@ pub(super) fn listed(fields: &[Field], spec: &Value) -> Names {
         });
     }
     names
-}
-
-/// Calls a function for every value at a path, with the field. `[]` stands for every entry of a list.
-fn visit(value: &Value, steps: &[&str], field: &str, act: &mut impl FnMut(&Value, &str)) {
-    let Some((step, rest)) = steps.split_first() else { return act(value, field) };
-    match step.strip_suffix("[]") {
-        Some(name) => {
-            let list = value.get(name).and_then(Value::as_array);
-            for (i, entry) in list.into_iter().flatten().enumerate().take(MOST) {
-                visit(entry, rest, &format!("{field}.{name}[{i}]"), act);
-            }
-        }
-        None => {
-            if let Some(value) = value.get(*step) {
-                visit(value, rest, &format!("{field}.{step}"), act);
-            }
-        }
-    }
 }
 
 fn add(names: &mut Names, form: Form, (group, kind): (&str, &str), value: &Value, field: &str) {

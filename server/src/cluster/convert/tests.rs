@@ -5,6 +5,7 @@ use teardown::object::{Claim, Facts, Kind, Object, Phase, Pod, PodReference, Rec
 use super::*;
 
 mod any_json;
+mod data_policy;
 mod reference;
 mod status;
 

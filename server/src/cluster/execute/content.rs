@@ -6,6 +6,8 @@
 //!   objects of a younger kind too.
 //! - A kind that no watch can show is listed if its objects can be deleted. Events, measurements, projections and the like are
 //!   left out, as they are of the watches (`discovery.rs`).
+//! - A kind of which a person chose that the namespace need not be proven empty may answer 403. It is listed all the same, because
+//!   the right may have been given meanwhile.
 //! - A kind that answers 404 has gone, and its objects with it, if a second discovery does not name it either. Any other answer
 //!   ends the read and names the kind, because one unknown kind keeps the namespace.
 //! - Each namespace is listed by itself. One list of the whole cluster for several waiting namespaces would have to read whatever a
@@ -51,23 +53,39 @@ impl Default for ContentReader {
     }
 }
 
-/// The objects of a kind, or the problem for which the kind answers 404.
-type Listed = Result<Vec<ContentSight>, ApiProblem>;
+/// The answer about one kind.
+enum Listed {
+    /// All its objects.
+    Objects(Vec<ContentSight>),
+    /// The problem for which the kind answers 404.
+    NotServed(ApiProblem),
+    /// It may not be listed, and need not be.
+    Unproven,
+}
 
 impl ContentReader {
     /// All objects in a namespace, or the first kind that cannot be listed.
-    pub(super) async fn read(&self, client: &ApiClient, namespace: &str) -> Outcome {
-        self.try_read(client, namespace).await.map_or_else(|outcome| outcome, Outcome::Content)
+    pub(super) async fn read(
+        &self,
+        client: &ApiClient,
+        namespace: &str,
+        unproven: &[String],
+    ) -> Outcome {
+        self.try_read(client, namespace, unproven).await.unwrap_or_else(|outcome| outcome)
     }
 
     async fn try_read(
         &self,
         client: &ApiClient,
         namespace: &str,
-    ) -> Result<Vec<ContentSight>, Outcome> {
+        unproven: &[String],
+    ) -> Result<Outcome, Outcome> {
         let kinds = discovered(client).await?.in_namespaces();
-        let lists = kinds.iter().map(|kind| self.list(client, kind, namespace));
-        let mut content = Vec::new();
+        let lists = kinds.iter().map(|kind| {
+            let may_be_forbidden = unproven.contains(&kind.resource());
+            self.list(client, kind, namespace, may_be_forbidden)
+        });
+        let (mut objects, mut unlisted) = (Vec::new(), Vec::new());
         let mut missing = Vec::new();
         let lists = join_all(lists).await;
         // The same kind is named each time, whichever answers first.
@@ -78,8 +96,9 @@ impl ContentReader {
         }
         for (kind, listed) in kinds.iter().zip(lists.into_iter().flatten()) {
             match listed {
-                Ok(objects) => content.extend(objects),
-                Err(message) => missing.push((kind, message)),
+                Listed::Objects(found) => objects.extend(found),
+                Listed::NotServed(message) => missing.push((kind, message)),
+                Listed::Unproven => unlisted.push(kind.resource()),
             }
         }
         if !missing.is_empty() {
@@ -92,7 +111,7 @@ impl ContentReader {
                 return Err(Outcome::Unlisted { resource: kind.resource(), message });
             }
         }
-        Ok(content)
+        Ok(Outcome::Content { objects, unlisted })
     }
 
     /// Lists one kind when its turn has come.
@@ -101,9 +120,10 @@ impl ContentReader {
         client: &ApiClient,
         kind: &Arc<Kind>,
         namespace: &str,
+        may_be_forbidden: bool,
     ) -> Result<Listed, Outcome> {
         let _turn = self.lists.acquire().await;
-        timeout(LIST, all_pages(client, kind, namespace))
+        timeout(LIST, all_pages(client, kind, namespace, may_be_forbidden))
             .await
             .unwrap_or_else(|_| Err(unlisted(kind, &Failure::Silence(LIST))))
     }
@@ -128,6 +148,7 @@ async fn all_pages(
     client: &ApiClient,
     kind: &Arc<Kind>,
     namespace: &str,
+    may_be_forbidden: bool,
 ) -> Result<Listed, Outcome> {
     let path = request::path(kind, Some(namespace));
     let path = path.ok_or_else(|| unlisted(kind, ProblemCode::NoPath))?;
@@ -143,7 +164,10 @@ async fn all_pages(
         };
         let answer = answer.map_err(|failure| unlisted(kind, &failure))?;
         if answer.code == 404 {
-            return Ok(Err(answer.message()));
+            return Ok(Listed::NotServed(answer.message()));
+        }
+        if answer.code == 403 && may_be_forbidden {
+            return Ok(Listed::Unproven);
         }
         if !answer.is_success() {
             return Err(match of_answer(&answer, None) {
@@ -156,7 +180,7 @@ async fn all_pages(
             content.extend(convert::content_sight(kind, item.get()).map_err(unreadable)?);
         }
         if page.metadata.next.is_empty() {
-            return Ok(Ok(content));
+            return Ok(Listed::Objects(content));
         }
         next = page.metadata.next;
     }

@@ -92,7 +92,7 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::Changed { .. } => "changed",
         Outcome::Unknown { .. } => "unknown",
         Outcome::Pods(_) => "pods",
-        Outcome::Content(_) => "content",
+        Outcome::Content { .. } => "content",
         Outcome::Unlisted { .. } => "unlisted",
         Outcome::Recalled => "recalled",
     }

@@ -2,10 +2,18 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use app::text::{isolated, named, shortened, unknown_reason, visible};
-use teardown::{
-    object::ObjectRef, plan::Choice, remedy::RemedyRefusal, unknown_reason::UnknownReason,
+use app::text::{
+    goes_unproven, goes_unreported, isolated, named, shortened, some_of, unknown_reason, visible,
 };
+use teardown::{
+    object::ObjectRef,
+    plan::{Choice, Parts},
+    remedy::RemedyRefusal,
+    unknown_reason::UnknownReason,
+};
+
+/// The most parts of a plan that a sentence names.
+const UNCONFIRMED: usize = 8;
 
 /// The words of one refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,11 +97,11 @@ pub(super) fn cyclic_plan(path: &[ObjectRef]) -> Words {
 }
 
 /// The data is to be kept, and an operator would delete it.
-pub(super) fn deletes_claims(object: &ObjectRef, finalizer: &str) -> Words {
+pub(super) fn deletes_claims(object: &ObjectRef, mark: &str) -> Words {
     filled(
-        format!("{} would take its claims along: finalizer {}", named(object), isolated(finalizer)),
+        format!("{} would take its claims along: {}", named(object), isolated(mark)),
         "Its operator deletes the claims when the object goes, so this plan could not keep the data.",
-        "Take the finalizer off the object, or leave the object out of the plan.",
+        "Change that on the object, or leave the object out of the plan.",
     )
 }
 
@@ -124,6 +132,22 @@ pub(super) const WRONG_NAME: Words = words(
     "Typing the name confirms that you mean this unit. Nothing was deleted.",
     "Type the unit’s name exactly as it is shown.",
 );
+
+/// Parts of a plan that nobody confirmed one by one.
+pub(super) fn unconfirmed(missing: &Parts) -> Words {
+    let objects: Vec<String> = missing.destroys.iter().map(|it| named(&it.0)).collect();
+    let kinds = missing.unproven.iter().map(goes_unproven);
+    let nodes = missing.unreported.iter().map(|node| goes_unreported(node));
+    let sentences = kinds.chain(nodes).take(UNCONFIRMED);
+    let objects = (!objects.is_empty())
+        .then(|| format!("Nobody confirmed by name: {}", some_of(&objects, UNCONFIRMED)));
+    let said: Vec<String> = objects.into_iter().chain(sentences).collect();
+    filled(
+        said.join(". "),
+        "The plan destroys what is in them, and its hash alone does not say that you know. Nothing was deleted.",
+        "Name each object in “destroys”, each kind in “unproven” and each node in “unreported”; this answer has the lists.",
+    )
+}
 
 /// The Pods of a namespace of the plan cannot be seen.
 pub(super) fn pods_hidden(reason: &UnknownReason) -> Words {
@@ -163,6 +187,12 @@ pub(super) const RUN_ENDED: Words = words(
     "The run is over",
     "It can be read, but not changed.",
     "Make a new plan of what is left.",
+);
+
+pub(super) const NOT_STOPPED: Words = words(
+    "The run was not stopped",
+    "An open run needs what it suspended, and one that finished keeps suspended what would make again what went. Nothing was sent.",
+    "Stop the run first.",
 );
 
 /// The step's deletion was asked for.

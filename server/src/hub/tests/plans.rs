@@ -1,6 +1,11 @@
 //! Tests of plans, and of the conditions under which a run of one starts.
 
-use teardown::{api_problem::ApiProblem, observation::HiddenCause, unknown_reason::UnknownReason};
+use teardown::{
+    api_problem::ApiProblem,
+    observation::HiddenCause,
+    plan::{ObjectAddress, Parts},
+    unknown_reason::UnknownReason,
+};
 
 use super::*;
 
@@ -28,6 +33,34 @@ async fn stale_plan_is_refused_with_the_differences() {
     process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
     let again = process.hub.start(confirmation(&plan)).await.unwrap();
     assert!(matches!(again, Err(Refusal::Overlap { .. })), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn plan_starts_once_everything_that_it_destroys_is_confirmed_by_name() {
+    let process = Process::start(&Disk::default());
+    let cluster = "
+        ns shop
+        cm shop/settings of=shop
+        pvc shop/data of=shop volume=pv-1
+        pv pv-1 claim=shop/data reclaim=Delete
+        pvc shop/kept of=shop volume=pv-2
+        pv pv-2 claim=shop/kept reclaim=Retain
+    ";
+    process.list(cluster).await;
+    let plan =
+        process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
+    let named =
+        |name: &str| ObjectAddress(fixture::object(&format!("pvc shop/{name}")).reference());
+    for destroys in [vec![], vec![named("kept")], vec![named("dat")]] {
+        let parts = Parts { destroys, ..Parts::default() };
+        let start = Start { parts, ..confirmation(&plan) };
+        let refused = process.hub.start(start).await.unwrap();
+        let missing = Parts { destroys: vec![named("data")], ..Parts::default() };
+        assert_eq!(refused, Err(Refusal::Unconfirmed(missing)));
+    }
+    let parts = Parts { destroys: vec![named("data")], ..Parts::default() };
+    let start = Start { parts, ..confirmation(&plan) };
+    process.hub.start(start).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

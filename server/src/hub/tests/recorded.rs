@@ -22,10 +22,11 @@ use crate::{
 };
 
 /// The recordings of all versions.
-const RECORDINGS: [(u32, &str); 3] = [
+const RECORDINGS: [(u32, &str); 4] = [
     (4, include_str!("recorded/version-4.txt")),
     (5, include_str!("recorded/version-5.txt")),
     (6, include_str!("recorded/version-6.txt")),
+    (7, include_str!("recorded/version-7.txt")),
 ];
 
 fn at(seconds: i64) -> Timestamp {
@@ -50,6 +51,9 @@ const PARENTS: u32 = 5;
 
 /// The first version with reads of a namespace's content.
 const CONTENT: u32 = 6;
+
+/// The first version with namespaces that go without proof that they are empty.
+const UNPROVEN: u32 = 7;
 
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
@@ -100,6 +104,10 @@ fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
     let content = (version >= CONTENT).then_some(Call::ReadContent);
     for call in [Call::ReadPods, Call::Read, Call::Delete].into_iter().chain(content) {
         events.push(RunEvent::CallStarted { step, call });
+        if call == Call::ReadContent && version >= UNPROVEN {
+            let resources = vec!["secrets".to_owned()];
+            events.push(RunEvent::Unproven { step, resources });
+        }
         events.push(RunEvent::Recalled { step });
     }
     events.push(RunEvent::NoEffect { step });

@@ -412,7 +412,8 @@ impl Case<'_> {
         if self.sources(claim, EdgeKind::Mounts).any(wants) {
             return None;
         }
-        let gone = self.index.unconfirmed_users(claim.namespace.as_deref(), &claim.name);
+        let name = claim.reference();
+        let gone = self.index.unconfirmed_users(&name, &claim.uid);
         gone.filter(|it| pod(&it.object).is_some_and(is_here)).map(|it| it.at).max()
     }
 

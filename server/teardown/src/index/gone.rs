@@ -20,7 +20,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Departure, Index};
 use crate::{
-    object::{ConditionStatus, Container, ContainerState, Facts, Node, Object, Phase, Pod, Uid},
+    object::{
+        ConditionStatus, Container, ContainerState, Facts, Node, Object, ObjectRef, Phase, Pod,
+        PodReferenceKind, Uid,
+    },
     proof::Proof,
 };
 
@@ -38,6 +41,23 @@ const CONDITIONS: [&str; 5] = [
     "NamespaceFinalizersRemaining",
 ];
 
+/// A Pod that is gone from the API alone.
+#[derive(Clone, Debug)]
+pub(super) struct UnconfirmedDeparture {
+    gone: Departure,
+    /// The claims that it mounted.
+    claims: Vec<MountedClaim>,
+}
+
+/// A claim as it was when a Pod that mounted it went.
+#[derive(Clone, Debug)]
+struct MountedClaim {
+    name: Arc<str>,
+    /// Its identity; `None` if no claim had the name.
+    uid: Option<Uid>,
+    volume: Option<Arc<str>>,
+}
+
 impl Index {
     /// The proof that an object is gone. A list proves it for an object that this process has never seen.
     pub fn proof_of(&self, uid: &Uid) -> Proof {
@@ -51,21 +71,47 @@ impl Index {
         self.unconfirmed.contains_key(pod) || !self.tombstones.contains_key(pod) && is_silent()
     }
 
-    /// The Pods of a namespace that mounted a claim and are gone from the API alone, each with the time at which it went.
+    /// The Pods that mounted a claim and are gone from the API alone, each with the time at which it went.
+    ///
+    /// A Pod names its claim, and the name may belong to another claim now: a Pod counts unless another claim had the name when
+    /// it went, with another volume.
     pub fn unconfirmed_users<'a>(
         &'a self,
-        namespace: Option<&'a str>,
-        claim: &'a str,
+        claim: &'a ObjectRef,
+        uid: &'a Uid,
     ) -> impl Iterator<Item = &'a Departure> {
-        let mounts = move |object: &Object| match &object.facts {
-            Facts::Pod(pod) => pod.uses.iter().any(|used| {
-                used.what == crate::object::PodReferenceKind::Claim && &*used.name == claim
-            }),
-            _ => false,
+        let volume = self.get(uid).and_then(|claim| volume_of(claim));
+        let is_it = move |used: &MountedClaim| {
+            let is_same = used.uid.as_ref().is_none_or(|used| used == uid)
+                || used.volume.is_some() && used.volume.as_ref() == volume;
+            used.name == claim.name && is_same
         };
-        self.unconfirmed.values().filter(move |gone| {
-            gone.object.namespace.as_deref() == namespace && mounts(&gone.object)
-        })
+        let gone = self.unconfirmed.values().filter(move |it| {
+            it.gone.object.namespace == claim.namespace && it.claims.iter().any(&is_it)
+        });
+        gone.map(|it| &it.gone)
+    }
+
+    /// A Pod that goes from the API alone, with the claims that it names as they are now.
+    pub(super) fn unconfirmed_pod(&self, pod: &Arc<Object>) -> UnconfirmedDeparture {
+        let Facts::Pod(facts) = &pod.facts else {
+            return UnconfirmedDeparture { gone: self.departure(pod), claims: vec![] };
+        };
+        let claims = facts.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+        let claims = claims.map(|used| {
+            let namespace = pod.namespace.as_deref();
+            let claim = self.find("", "PersistentVolumeClaim", namespace, &used.name);
+            MountedClaim {
+                name: (*used.name).into(),
+                uid: claim.map(|claim| claim.uid.clone()),
+                volume: claim.and_then(|claim| volume_of(claim)).cloned(),
+            }
+        });
+        UnconfirmedDeparture { gone: self.departure(pod), claims: claims.collect() }
+    }
+
+    fn departure(&self, object: &Arc<Object>) -> Departure {
+        Departure { object: object.clone(), at: self.now }
     }
 
     /// A namespace that is gone, as it was last; none if this process never saw it.
@@ -173,6 +219,13 @@ impl Index {
         let nobody_watched = !matches!(proof, Proof::DeletedEvent | Proof::NamespaceGone);
         has_ended(pod) && !self.is_ended_by_collector(pod, node)
             || nobody_watched && self.is_node_ready(node)
+    }
+}
+
+fn volume_of(claim: &Object) -> Option<&Arc<str>> {
+    match &claim.facts {
+        Facts::Claim(claim) => claim.volume.as_ref(),
+        _ => None,
     }
 }
 

@@ -169,6 +169,16 @@ impl Index {
         hidden.chain(unseen)
     }
 
+    /// Whether the credentials lack the right to list a hidden resource, in the cluster or in some namespaces.
+    pub(crate) fn may_not_list(&self, resource: &str) -> bool {
+        self.hidden.get(resource).is_none_or(|hidden| hidden.cause == HiddenCause::Forbidden)
+    }
+
+    /// Whether a watch covers the resource, or would if it could be listed.
+    pub(crate) fn is_watched(&self, resource: &str) -> bool {
+        self.kinds.contains_key(resource) || self.hidden.contains_key(resource)
+    }
+
     /// Whether discovery says that no object of this resource can be deleted by itself: it lists no verb `delete`.
     pub fn is_undeletable(&self, resource: &str) -> bool {
         self.undeletable.contains(resource)

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::DataPolicy;
+
 /// A name in the spec of an object. It is an edge only if such an object exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reference {
@@ -27,4 +29,6 @@ pub struct References {
     pub controller: Option<Arc<str>>,
     /// The driver that a class names: `provisioner`, `driver` or `driverName`; a CSIDriver names itself.
     pub driver: Option<Arc<str>>,
+    /// The fate of data when the object is deleted, as its spec says it.
+    pub data: Option<Box<DataPolicy>>,
 }

@@ -9,6 +9,8 @@
 //! namespace=shop                         only what is in this namespace goes
 //! keep=data                              claims and volumes stay
 //! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
+//! unproven=shop/widgets.example.com      the namespace goes although this kind may not be listed in it
+//! unreported=virtual-1                   Pods of this node count as ended once they are gone from the API
 //! unplanned=k3f9                         only objects go that this open run waits for and that its plan does not know
 //! ```
 //!
@@ -16,6 +18,8 @@
 //! has none.
 //!
 //! # Decisions
+//! - `unreported` is for nodes that never report how their Pods end, such as those of a virtual kubelet. Of any other silent node
+//!   a person answers during the run, Pod by Pod (`run/decide/ready.rs`).
 //! - `unplanned` names the run and not the objects. They are found again when the plan is started, as the members of a unit are,
 //!   so that one which no longer holds the run is a difference. Objects without any mark of a unit need no other way into a
 //!   plan, and nobody can bring an object of another application into it by its name.
@@ -24,7 +28,16 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
 
-use crate::{index::Index, object::ObjectRef, run_id::RunId, unit::Unit};
+use super::{
+    address::{address, dotted, is_name, kind, object},
+    unlistable::Unlistable,
+};
+use crate::{
+    index::Index,
+    object::{Facts, ObjectRef},
+    run_id::RunId,
+    unit::Unit,
+};
 
 /// One choice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +61,10 @@ pub enum Choice {
     KeepData,
     /// This object goes although an annotation says that it stays.
     Delete(ObjectRef),
+    /// The namespace goes although this kind may not be listed in it: whatever it has of the kind goes along, unseen.
+    Unproven(Unlistable),
+    /// Pods of this node count as ended once they are gone from the API: nothing reports the end of their containers.
+    Unreported(Arc<str>),
     /// Only objects go that this open run waits for and that its plan does not know.
     Unplanned(RunId),
 }
@@ -70,8 +87,16 @@ pub enum ChoiceError {
 
 impl Choice {
     /// The names of all choices.
-    pub const NAMES: [&'static str; 6] =
-        ["include", "without", "namespace", "keep", "delete", "unplanned"];
+    pub const NAMES: [&'static str; 8] = [
+        "include",
+        "without",
+        "namespace",
+        "keep",
+        "delete",
+        "unproven",
+        "unreported",
+        "unplanned",
+    ];
 
     /// Reads a choice.
     ///
@@ -88,6 +113,8 @@ impl Choice {
             "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
+            "unproven" => Unlistable::read(value).map(Self::Unproven),
+            "unreported" => is_name(value).then(|| Self::Unreported(value.into())),
             "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
             _ => object(value).map(Self::Delete),
         };
@@ -104,43 +131,11 @@ impl Choice {
             Self::Namespace(name) => ("namespace", name.to_string()),
             Self::KeepData => ("keep", "data".to_owned()),
             Self::Delete(object) => ("delete", address(object)),
+            Self::Unproven(unlistable) => ("unproven", unlistable.to_string()),
+            Self::Unreported(node) => ("unreported", node.to_string()),
             Self::Unplanned(run) => ("unplanned", run.to_string()),
         }
     }
-}
-
-/// `Deployment.apps/shop/web`.
-fn address(object: &ObjectRef) -> String {
-    let namespace = object.namespace.as_deref().unwrap_or_default();
-    format!("{}/{namespace}/{}", dotted(&object.group, &object.kind), object.name)
-}
-
-fn dotted(group: &str, kind: &str) -> String {
-    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
-}
-
-fn object(text: &str) -> Option<ObjectRef> {
-    let mut parts = text.split('/');
-    let (of, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-    let (group, kind) = kind(of)?;
-    if parts.next().is_some() || !is_name(name) || !namespace.is_empty() && !is_name(namespace) {
-        return None;
-    }
-    let namespace = (!namespace.is_empty()).then(|| namespace.into());
-    Some(ObjectRef { group, kind, namespace, name: name.into() })
-}
-
-fn kind(text: &str) -> Option<(Arc<str>, Arc<str>)> {
-    let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase())
-        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    (is_kind && (group.is_empty() || is_name(group))).then(|| (group.into(), kind.into()))
-}
-
-/// Whether a path segment of the API can be this name: a few kinds of RBAC allow more than a DNS name.
-fn is_name(text: &str) -> bool {
-    let is_allowed = |it: char| !it.is_whitespace() && !it.is_control() && !matches!(it, '/' | '%');
-    (1..=253).contains(&text.len()) && text.chars().all(is_allowed)
 }
 
 /// In JSON a choice is an object with one field.
@@ -268,14 +263,24 @@ impl Choices {
         let is_member = |object: &ObjectRef| {
             index.named(object).is_some_and(|object| unit.members.contains(&object.uid))
         };
-        let is_met = |choice: &Choice| match choice {
+        let is_met = |choice: &Choice| {
+            match choice {
             Choice::IncludeAll | Choice::KeepData => true,
             Choice::Include(object) | Choice::Without(object) | Choice::Delete(object) => {
                 is_member(object)
             }
             Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
             Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
+            Choice::Unproven(it) => {
+                members().any(|member| {
+                    matches!(member.facts, Facts::Namespace(_)) && *member.name == *it.namespace
+                }) && it.is_met(index)
+            }
+            Choice::Unreported(node) => members().any(|member| {
+                matches!(&member.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(node))
+            }),
             Choice::Unplanned(run) => self.unplanned() == Some(run),
+        }
         };
         self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
     }
@@ -295,6 +300,8 @@ mod tests {
             ("namespace", "shop"),
             ("keep", "data"),
             ("delete", "PersistentVolumeClaim/shop/data-0"),
+            ("unproven", "shop/widgets.example.com"),
+            ("unreported", "virtual-1"),
             ("unplanned", "k3f9"),
         ] {
             let choice = Choice::read(name, value).unwrap();
@@ -325,6 +332,9 @@ mod tests {
         }
         for value in ["", "secret", "A b"] {
             assert!(Choice::read("without", value).is_err(), "{value:?}");
+        }
+        for value in ["", "shop", "shop/", "/widgets", "shop/pods", "shop/a/b"] {
+            assert!(Choice::read("unproven", value).is_err(), "{value:?}");
         }
         for json in ["{}", r#"{"keep":"data","include":"*"}"#, r#""keep""#, r#"{"keep":1}"#] {
             assert!(serde_json::from_str::<Choice>(json).is_err(), "{json}");

@@ -3,7 +3,10 @@
 //! # Decisions
 //! - A volume that no claim is bound to any more goes with its data if its reclaim policy is Delete: its provisioner keeps the
 //!   policy by a finalizer (`pv.kubernetes.io/provisioned-by`, KEP-2644).
-//! - A custom resource whose finalizer removes something outside of the cluster stands for that data.
+//! - A custom resource whose finalizer removes something outside of the cluster stands for that data, and so does one whose spec
+//!   says that it is destroyed. One whose spec says that it stays leaves it behind.
+//! - An operator that deletes the claims of its object does so whatever the plan says of them: they are counted with the field
+//!   that says it, also claims outside of the unit. A plan that keeps one of them by choice is refused.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +19,10 @@ use super::KeptReason;
 use crate::{
     graph::Graph,
     index::Index,
-    object::{Claim, Facts, Object, ObjectRef, Reclaim, SnapshotContent, Uid, Volume},
+    object::{
+        Claim, DataEffect, DataPolicy, Facts, Object, ObjectRef, Reclaim, SnapshotContent, Uid,
+        Volume,
+    },
     relation::{EdgeKind, is_external},
     unit::Unit,
 };
@@ -36,6 +42,18 @@ pub struct DataFate {
     pub reclaim: Option<Reclaim>,
     /// The fate of the data.
     pub fate: Fate,
+    /// The object whose operator deletes the claim, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_by: Option<ClaimDeleter>,
+}
+
+/// An object whose operator deletes claims together with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ClaimDeleter {
+    /// The object.
+    pub object: ObjectRef,
+    /// Its field or finalizer that says so.
+    pub mark: String,
 }
 
 /// The possible fates of data.
@@ -99,6 +117,7 @@ pub(super) fn fates(
         going().filter(|it| !own_snapshot(it)).filter_map(|object| snapshot_fate(object, index));
     let external = going().filter_map(|object| external_fate(object));
     let mut data: Vec<DataFate> = own.chain(others).chain(snapshots).chain(external).collect();
+    name_deleters(&mut data, going(), index);
     data.sort_by(|a, b| (a.fate, &a.volume).cmp(&(b.fate, &b.volume)));
     data
 }
@@ -120,6 +139,60 @@ fn data_fate(object: &Object, volume: &Volume, claim: Option<&Object>, fate: Fat
         source: volume.source.as_deref().map(str::to_owned),
         reclaim: Some(volume.reclaim),
         fate,
+        deleted_by: None,
+    }
+}
+
+/// Names the objects whose operators delete claims, and counts the claims that only they delete.
+fn name_deleters<'a>(
+    data: &mut Vec<DataFate>,
+    going: impl Iterator<Item = &'a Arc<Object>>,
+    index: &'a Index,
+) {
+    for object in going {
+        for (claim, mark) in deleted_claims(object, index) {
+            let deleter = ClaimDeleter { object: object.reference(), mark: mark.to_string() };
+            let claim_ref = claim.reference();
+            let known = data.iter_mut().find(|it| it.claim.as_ref() == Some(&claim_ref));
+            if let Some(known) = known.filter(|it| it.fate != Fate::Kept) {
+                known.deleted_by.get_or_insert(deleter);
+                continue;
+            }
+            let Facts::Claim(facts) = &claim.facts else { continue };
+            let volume = facts.volume.as_ref();
+            let volume = volume.and_then(|name| index.find("", "PersistentVolume", None, name));
+            let Some(Facts::Volume(of_it)) = volume.map(|it| &it.facts) else { continue };
+            let fate = after_its_claim(of_it.reclaim);
+            let (Some(volume), deleted_by) = (volume, Some(deleter)) else { continue };
+            data.retain(|it| it.claim.as_ref() != Some(&claim_ref));
+            data.push(DataFate { deleted_by, ..data_fate(volume, of_it, Some(claim), fate) });
+        }
+    }
+}
+
+/// The claims that an operator deletes together with its object, each with the field that says so.
+fn deleted_claims<'a>(
+    object: &'a Object,
+    index: &'a Index,
+) -> impl Iterator<Item = (&'a Arc<Object>, &'a Arc<str>)> {
+    let policy = data_policy(object).and_then(|policy| match &policy.effect {
+        DataEffect::DeletesClaims { label } => Some((label, &policy.field)),
+        DataEffect::DestroysData | DataEffect::LeavesData => None,
+    });
+    let near = object.namespace.as_deref().and_then(|namespace| Some((namespace, policy?)));
+    near.into_iter().flat_map(move |(namespace, (label, field))| {
+        let claims = index.in_namespace(namespace).filter(move |it| {
+            let is_its = it.labels.get(label).is_some_and(|name| **name == *object.name);
+            matches!(it.facts, Facts::Claim(_)) && is_its
+        });
+        claims.map(move |claim| (claim, field))
+    })
+}
+
+fn data_policy(object: &Object) -> Option<&DataPolicy> {
+    match &object.facts {
+        Facts::References(references) => references.data.as_deref(),
+        _ => None,
     }
 }
 
@@ -150,19 +223,20 @@ fn snapshot_fate(object: &Object, index: &Index) -> Option<DataFate> {
         _ => return None,
     };
     let (volume, capacity, claim, reclaim) = (object.reference(), None, None, None);
-    Some(DataFate { volume, claim, capacity, source, reclaim, fate })
+    Some(DataFate { volume, claim, capacity, source, reclaim, fate, deleted_by: None })
 }
 
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 const SNAPSHOT_CONTENTS: &str = "volumesnapshotcontents.snapshot.storage.k8s.io";
 
-/// An object that goes and whose finalizer says that its operator then deletes claims, as `percona.com/delete-pxc-pvc` does,
-/// in a namespace where claims are to stay.
+/// An object that goes and that says that its operator then deletes claims which are to stay: by a finalizer, as
+/// `percona.com/delete-pxc-pvc`, in a namespace where claims are to stay, or by a field, of a claim that names it.
 pub(super) fn claim_deleter(
     index: &Index,
     going: &BTreeSet<&Uid>,
     claims_stay_in: impl Fn(&str) -> bool,
-) -> Option<(ObjectRef, String)> {
+    stays: impl Fn(&Uid) -> bool,
+) -> Option<ClaimDeleter> {
     let objects = going.iter().filter_map(|uid| index.get(uid));
     let is_near = |it: &Object| it.namespace.as_deref().is_some_and(&claims_stay_in);
     let found =
@@ -172,20 +246,34 @@ pub(super) fn claim_deleter(
                 name.starts_with("delete-") && name.ends_with("-pvc") || name == "delete-pvc"
             };
             let finalizer = object.finalizers.iter().find(says_so)?;
-            Some((object.reference(), finalizer.to_string()))
+            let mark = format!("finalizer {finalizer}");
+            Some(ClaimDeleter { object: object.reference(), mark })
         });
-    found.min()
+    let by_field = going.iter().filter_map(|uid| index.get(uid)).filter_map(|object| {
+        let mut deleted = deleted_claims(object, index);
+        let (_, field) = deleted.find(|(claim, _)| stays(&claim.uid))?;
+        Some(ClaimDeleter { object: object.reference(), mark: field.to_string() })
+    });
+    found.chain(by_field).min()
 }
 
 fn external_fate(object: &Object) -> Option<DataFate> {
-    let finalizer = object.finalizers.iter().find(|finalizer| is_external(finalizer))?;
+    let finalizer = object.finalizers.iter().find(|finalizer| is_external(finalizer));
+    let policy = data_policy(object).map(|policy| (&policy.effect, &policy.field));
+    let (mark, fate) = match (policy, finalizer) {
+        (Some((DataEffect::DestroysData, field)), _) => (field, Fate::Destroyed),
+        (Some((DataEffect::LeavesData, field)), _) => (field, Fate::LeftBehind),
+        (_, Some(finalizer)) => (finalizer, Fate::Destroyed),
+        (_, None) => return None,
+    };
     object.kind.is_an_operators().then(|| DataFate {
         volume: object.reference(),
         claim: None,
         capacity: None,
-        source: Some(finalizer.to_string()),
+        source: Some(mark.to_string()),
         reclaim: None,
-        fate: Fate::Destroyed,
+        fate,
+        deleted_by: None,
     })
 }
 
@@ -213,5 +301,6 @@ fn fate_of_hidden_volume(
         source: None,
         reclaim: None,
         fate: Fate::Unknown,
+        deleted_by: None,
     })
 }

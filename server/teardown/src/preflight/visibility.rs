@@ -64,7 +64,13 @@ pub(super) fn hidden_kinds(subject: &Subject<'_>, notes: &mut Notes) {
     for (step, object) in subject.deleted() {
         let name = &*object.name;
         let unseen: Vec<UnknownReason> = match &object.facts {
-            Facts::Namespace(_) => index.unseen_in_namespace(name).collect(),
+            Facts::Namespace(_) => {
+                let is_waived = |why: &UnknownReason| {
+                    matches!(why, UnknownReason::Hidden { resource, .. }
+                        if step.unproven.contains(resource) && index.may_not_list(resource))
+                };
+                index.unseen_in_namespace(name).filter(|why| !is_waived(why)).collect()
+            }
             Facts::Definition(_) => index.check_kind_visible(name).err().into_iter().collect(),
             _ if step.holds_storage => {
                 index.check_visible(ATTACHMENTS, None).err().into_iter().collect()

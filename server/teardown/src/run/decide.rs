@@ -22,6 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use self::{
     answer::gone,
     late_objects::LateObjects,
+    namespace::{earliest_reread, is_content_changed},
     refusal::{BackendsChanged, earliest_try},
 };
 pub use self::{unplanned::Unplanned, waiting::PodsLeft};
@@ -281,7 +282,8 @@ impl Run {
                 let unused = window.and_then(|span| span.start.checked_add(REREAD_BACKOFF.0).ok());
                 let [lag, applied] = self.parent_deadlines(step, progress);
                 let late = self.overdue_at(step, progress);
-                [again, unused, earliest_try(progress), late, lag, applied]
+                let early = earliest_try(progress).or_else(|| earliest_reread(step, progress));
+                [again, unused, early, late, lag, applied]
             })
             .flatten()
             .filter(|at| *at > now)
@@ -401,6 +403,7 @@ impl Run {
         }
         if is_postponed(progress, context.index, context.now)
             && context.find_cause_change(step, progress).is_none()
+            && !is_content_changed(step, progress, context.index, context.now)
         {
             return;
         }

@@ -101,6 +101,14 @@ pub enum RunEvent {
         /// The step.
         step: StepId,
     },
+    /// A namespace is deleted although kinds may not be listed in it, because a person chose so. It stands in front of the
+    /// intent to make that call.
+    Unproven {
+        /// The step.
+        step: StepId,
+        /// The kinds.
+        resources: Vec<String>,
+    },
     /// It is unknown whether the step may start, or whether its object is gone.
     BecameUnknown {
         /// The step.
@@ -228,6 +236,7 @@ impl RunEvent {
             Self::RefusedAgain { .. } => "refusedAgain",
             Self::NoEffect { .. } => "noEffect",
             Self::Recalled { .. } => "recalled",
+            Self::Unproven { .. } => "unproven",
             Self::BecameUnknown { .. } => "becameUnknown",
             Self::BecameKnown { .. } => "becameKnown",
             Self::Terminating { .. } => "terminating",
@@ -254,6 +263,7 @@ impl RunEvent {
             | Self::RefusedAgain { step, .. }
             | Self::NoEffect { step }
             | Self::Recalled { step }
+            | Self::Unproven { step, .. }
             | Self::BecameUnknown { step, .. }
             | Self::BecameKnown { step }
             | Self::Terminating { step, .. }

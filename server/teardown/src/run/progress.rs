@@ -49,6 +49,8 @@ pub struct Progress {
     pub proof: Option<Proof>,
     /// It is a Pod, and gone from the API alone.
     pub unconfirmed: bool,
+    /// It is a namespace whose DELETE was sent without proof that it holds none of these kinds.
+    pub unproven: Vec<String>,
     /// For a claim: the Pods that mounted it and are gone from the API alone, as far as any process of this server saw.
     pub unconfirmed_users: Vec<UnconfirmedPod>,
     /// The person who last took it on that nothing writes to its storage any more.
@@ -100,6 +102,7 @@ impl Progress {
             gone: None,
             proof: None,
             unconfirmed: false,
+            unproven: Vec::new(),
             unconfirmed_users: Vec::new(),
             taken_on: None,
             answered_for: BTreeSet::new(),
@@ -215,6 +218,7 @@ impl Progress {
                 }
                 self.hold.refuse_again(message.as_ref(), at, *until);
             }
+            RunEvent::Unproven { resources, .. } => self.unproven.clone_from(resources),
             RunEvent::NoEffect { .. } => {
                 self.call = None;
                 self.effect_unknown = false;

@@ -77,7 +77,7 @@ impl Scenario {
         while let Some(action) = open.pop() {
             match action {
                 Action::ReadContent { .. } => {
-                    let outcome = Outcome::Content(vec![]);
+                    let outcome = Outcome::Content { objects: vec![], unlisted: vec![] };
                     let follows = self.apply_input(&Input::CallCompleted { action, outcome });
                     decision.actions.extend(follows.actions);
                 }
@@ -139,7 +139,7 @@ impl Scenario {
                 Action::Delete { step, target, propagation: Propagation::Background }
             }
             Some(Call::ReadPods) => Action::ReadPods { step, target },
-            Some(Call::ReadContent) => Action::ReadContent { step, target },
+            Some(Call::ReadContent) => Action::ReadContent { step, target, unproven: vec![] },
             Some(Call::Suspend) => Action::Suspend { step, target, patch: serde_json::Value::Null },
             Some(Call::Read) | None => Action::Read { step, target },
         };

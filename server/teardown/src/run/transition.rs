@@ -39,6 +39,7 @@ impl Progress {
             | RunEvent::RefusedAgain { .. }
             | RunEvent::NoEffect { .. }
             | RunEvent::Recalled { .. } => self.is_present(),
+            RunEvent::Unproven { .. } => self.call == Some(Call::ReadContent),
             RunEvent::BecameUnknown { .. }
             | RunEvent::BecameKnown { .. }
             | RunEvent::Overdue { .. }

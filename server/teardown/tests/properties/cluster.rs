@@ -200,7 +200,7 @@ impl Cluster {
                     uid: object.uid.clone(),
                     object: object.reference(),
                 };
-                Outcome::Content(inside.map(sight).collect())
+                Outcome::Content { objects: inside.map(sight).collect(), unlisted: vec![] }
             }
         }
     }

@@ -185,9 +185,14 @@ impl Simulation {
         if matters_although_hidden(&plan) {
             return self.log(format!("  cannot be seen: {:?}", plan.hidden));
         }
-        let (plan, hash) = (plan.id.clone(), plan.hash.clone());
-        let confirm = unit.as_str().to_owned();
-        let started = hub.start(Start { plan, hash, confirm, by: "Bo".to_owned() });
+        let start = Start {
+            plan: plan.id.clone(),
+            hash: plan.hash.clone(),
+            confirm: unit.as_str().to_owned(),
+            parts: plan.parts(),
+            by: "Bo".to_owned(),
+        };
+        let started = hub.start(start);
         let started = timeout(ANSWER_TIMEOUT, started).await;
         self.check_for_leak("a request to start a run", &format!("{started:?}"));
         if let Ok(Ok(Err(refusal))) = &started {

@@ -66,6 +66,7 @@ impl Simulation {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
                 confirm: UNIT.to_owned(),
+                parts: plan.parts(),
                 by: "Li".to_owned(),
             };
             self.pull_events();

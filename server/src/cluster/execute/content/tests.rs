@@ -43,9 +43,17 @@ const ALL: &str = "delete list watch";
 
 /// The outcome of a read, and the paths of its lists.
 async fn read(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> (Outcome, Vec<Seen>) {
+    read_without(&[], answer).await
+}
+
+/// The same where these kinds need not be listed.
+async fn read_without(
+    unproven: &[String],
+    answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> (Outcome, Vec<Seen>) {
     let (client, log): (ApiClient, Log) =
         fake::client(move |seen| Box::pin(std::future::ready(answer(&seen))));
-    let outcome = ContentReader::default().read(&client, "shop").await;
+    let outcome = ContentReader::default().read(&client, "shop", unproven).await;
     let log = log.lock().unwrap();
     (outcome, log.iter().filter(|seen| seen.path.contains("namespaces")).cloned().collect())
 }
@@ -56,7 +64,9 @@ fn paths(lists: &[Seen]) -> Vec<&str> {
 
 fn names(outcome: &Outcome) -> Vec<String> {
     match outcome {
-        Outcome::Content(content) => content.iter().map(|it| it.object.to_string()).collect(),
+        Outcome::Content { objects, .. } => {
+            objects.iter().map(|it| it.object.to_string()).collect()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -119,6 +129,35 @@ async fn kind_that_cannot_be_listed_is_named() {
         assert_eq!(resource, "bs.example.com");
         assert!(fake::words(&message).contains(said), "{message:?}");
     }
+}
+
+#[tokio::test]
+async fn kind_that_need_not_be_listed_is_named_where_that_is_forbidden_and_only_there() {
+    let unproven = ["bs.example.com".to_owned()];
+    let with = |reply: fn() -> Reply| {
+        read_without(&unproven, move |seen| {
+            match discovery(
+                seen,
+                &[],
+                &["example.com/as delete list", "example.com/bs delete list"],
+            ) {
+                Some(found) => answer(found),
+                None if seen.path.contains("/as") => answer(list(&["a"], "")),
+                None => reply(),
+            }
+        })
+    };
+    let (outcome, _) = with(|| Reply::Answer(403, "no".into())).await;
+    assert_eq!(names(&outcome), ["as shop/a"]);
+    assert!(
+        matches!(&outcome, Outcome::Content { unlisted, .. } if *unlisted == unproven),
+        "{outcome:?}"
+    );
+    let (outcome, _) = with(|| answer(list(&["b"], ""))).await;
+    assert_eq!(names(&outcome), ["as shop/a", "bs shop/b"], "the right was given meanwhile");
+    assert!(matches!(&outcome, Outcome::Content { unlisted, .. } if unlisted.is_empty()));
+    let (outcome, _) = with(|| Reply::Answer(503, "away".into())).await;
+    assert!(matches!(outcome, Outcome::Unlisted { .. }), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -202,9 +241,9 @@ async fn eight_lists_at_a_time_are_sent_for_all_namespaces_together() {
     });
     let reader = ContentReader::default();
     let began = Instant::now();
-    let reads = ["a", "b", "c"].map(|namespace| reader.read(&client, namespace));
+    let reads = ["a", "b", "c"].map(|namespace| reader.read(&client, namespace, &[]));
     for outcome in futures::future::join_all(reads).await {
-        assert_eq!(outcome, Outcome::Content(vec![]));
+        assert_eq!(outcome, Outcome::Content { objects: vec![], unlisted: vec![] });
     }
     assert_eq!(MOST.load(Ordering::SeqCst), LISTS);
     assert_eq!(began.elapsed(), Duration::from_millis(60) * (3 * KINDS).div_ceil(LISTS) as u32);

@@ -36,6 +36,21 @@ fn kind_or_object_is_left_out_and_stays_with_what_it_needs() {
 }
 
 #[test]
+fn node_that_runs_no_pod_of_the_unit_is_no_choice() {
+    let index =
+        fixture::index("ns shop of=shop\n node n1\n node n2\n pod shop/web of=shop node=n1");
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    for (node, is_met) in [("n1", true), ("n2", false), ("n3", false)] {
+        let choices = Choices::of_query([("unreported", node)]).unwrap();
+        assert_eq!(choices.check(unit, &index).is_ok(), is_met, "{node}");
+        let plan = plan(&index, &graph, unit, &choices, fixture::now()).unwrap();
+        assert_eq!(plan.parts().unreported, [node.into()]);
+        assert!(plan.check_confirmed(&Parts::default()).is_err());
+    }
+}
+
+#[test]
 fn plan_is_scoped_to_namespaces() {
     let plan = plan_with(SHOP, "shop", &["namespace=shop"]).unwrap();
     insta::assert_snapshot!(text(&plan), @r"
@@ -90,12 +105,12 @@ fn data_is_not_kept_by_a_plan_whose_operator_deletes_claims() {
         )
     };
     let deletes = fixture("percona.com/delete-pxc-pvc");
-    let Err(PlanError::DeletesClaims { object, finalizer }) =
+    let Err(PlanError::DeletesClaims { object, mark }) =
         plan_with(&deletes, "shop", &["keep=data"])
     else {
         panic!("a plan");
     };
-    assert_eq!((&*object.name, finalizer.as_str()), ("db", "percona.com/delete-pxc-pvc"));
+    assert_eq!((&*object.name, mark.as_str()), ("db", "finalizer percona.com/delete-pxc-pvc"));
     assert!(plan_of(&deletes, "shop").is_ok());
     let left_out = format!("{deletes}\n pvc shop/data of=shop\n pvc lab/data of=shop");
     let without = |claim: &str| plan_with(&left_out, "shop", &[claim]).is_ok();

@@ -78,6 +78,58 @@ fn snapshot_goes_with_its_data_if_its_content_says_so() {
 }
 
 #[test]
+fn field_of_a_custom_resource_says_what_becomes_of_its_data() {
+    const MANAGED: &str = "finalizers=finalizer.managedresource.crossplane.io";
+    for (object, fate) in [
+        (format!("Bucket.s3.aws.upbound.io shop/a of=shop {MANAGED} data=leaves"), "LeftBehind a"),
+        (format!("Bucket.s3.aws.upbound.io shop/a of=shop {MANAGED}"), "Destroyed a"),
+        ("Database.postgresql.cnpg.io shop/a of=shop data=destroys".to_owned(), "Destroyed a"),
+    ] {
+        let found = fates(&fixture::index(&format!("ns shop of=shop\n {object}")));
+        assert_eq!(found, [fate], "{object}");
+    }
+}
+
+const KAFKA: &str = "
+    ns shop
+    cm shop/a of=shop
+    Kafka.kafka.strimzi.io shop/main of=shop data=deletes-claims:strimzi.io/cluster
+    pvc shop/data-0 of=shop volume=pv-0 labels=strimzi.io/cluster:main
+    pv pv-0 claim=shop/data-0 reclaim=Delete
+    pvc shop/other of=shop volume=pv-1 labels=strimzi.io/cluster:second
+    pv pv-1 claim=shop/other reclaim=Delete
+    pvc shop/theirs of=lab volume=pv-2 labels=strimzi.io/cluster:main
+    pv pv-2 claim=shop/theirs reclaim=Delete
+    pvc lab/data-0 of=lab volume=pv-3 labels=strimzi.io/cluster:main
+    pv pv-3 claim=lab/data-0 reclaim=Delete
+";
+
+#[test]
+fn claims_that_an_operator_deletes_are_counted_with_the_field_that_says_so() {
+    let plan = plan_of(KAFKA, "shop").unwrap();
+    let said = plan.data.iter().map(|data| {
+        let by = data.deleted_by.as_ref().map(|by| format!(" by {}: {}", by.object, by.mark));
+        format!("{:?} {}{}", data.fate, data.volume.name, by.unwrap_or_default())
+    });
+    let by = "by Kafka shop/main: spec.data";
+    let expected =
+        [format!("Destroyed pv-0 {by}"), "Destroyed pv-1".into(), format!("Destroyed pv-2 {by}")];
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+    assert_eq!(plan.parts().destroys.len(), 3, "a person confirms those too");
+}
+
+#[test]
+fn claim_of_an_operator_that_deletes_it_cannot_be_kept_and_another_can() {
+    let without = |claim: &str| {
+        plan_with(KAFKA, "shop", &[&format!("without=PersistentVolumeClaim/shop/{claim}")])
+    };
+    let refused = without("data-0");
+    let Err(PlanError::DeletesClaims { object, mark }) = &refused else { panic!("{refused:?}") };
+    assert_eq!((&*object.name, mark.as_str()), ("main", "spec.data"));
+    assert!(without("other").is_ok());
+}
+
+#[test]
 fn custom_resource_that_stands_for_data_elsewhere_is_named() {
     for (object, is_named) in [
         (

@@ -86,6 +86,40 @@ fn definition_stays_while_objects_of_its_kind_may_be_hidden() {
 }
 
 #[test]
+fn namespace_in_which_a_kind_may_not_be_listed_is_offered_and_goes_by_choice_alone() {
+    let fixture = "ns shop of=shop\n ns lab of=shop\n cm shop/c of=shop";
+    let mut index = fixture::index(fixture);
+    hide(&mut index, "widgets.example.com");
+    hide(&mut index, "pods");
+    let down = Observation::Hidden {
+        resource: "metrics.k8s.io/v1beta1".to_owned(),
+        cause: HiddenCause::Discovery,
+        message: "away".into(),
+    };
+    index.apply([down], fixture::now());
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    let with = |query: &[(&'static str, &'static str)]| {
+        let choices = Choices::of_query(query.iter().copied()).unwrap();
+        choices.check(unit, &index)?;
+        Ok(plan(&index, &graph, unit, &choices, fixture::now()).unwrap())
+    };
+    let without = with(&[]).unwrap();
+    let offered: Vec<String> = without.unlistable.iter().map(ToString::to_string).collect();
+    assert_eq!(offered, ["lab/widgets.example.com", "shop/widgets.example.com"]);
+    assert_eq!(without.unproven().count(), 0);
+
+    let chosen = with(&[("unproven", "shop/widgets.example.com")]).unwrap();
+    let unproven: Vec<String> = chosen.unproven().map(|it| it.to_string()).collect();
+    assert_eq!(unproven, ["shop/widgets.example.com"]);
+    assert_ne!(chosen.hash, without.hash);
+    for nothing in ["shop/configmaps", "bank/widgets.example.com"] {
+        let about: Result<Plan, Choice> = with(&[("unproven", nothing)]);
+        assert!(about.is_err(), "{nothing}");
+    }
+}
+
+#[test]
 fn volume_stays_while_its_claim_exists_or_may_exist() {
     let fixture = "cm shop/c of=shop\n pv pv of=shop claim=lab/data reclaim=Delete";
     assert!(plan_of(fixture, "shop").unwrap().kept.is_empty(), "its claim is gone");

@@ -49,7 +49,7 @@ impl Run {
             }
             Outcome::Present { terminating: false, .. }
             | Outcome::Pods(_)
-            | Outcome::Content(_)
+            | Outcome::Content { .. }
             | Outcome::Unlisted { .. } => {
                 self.continue_sequence(step, progress, action, outcome, index, now)
             }

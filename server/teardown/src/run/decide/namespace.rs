@@ -6,7 +6,10 @@
 //!   the next discovery; a claim that somebody creates meanwhile would go with its namespace, and its data with it.
 //! - An object in the lists is judged by its UID and name, and for the rest as the index has it. One that the index does not
 //!   have yet holds the namespace until the index does.
-//! - A kind that cannot be listed holds the namespace.
+//! - A namespace that is held is read again ever more rarely, and soon after an object that the watches show came into it or went.
+//!   Where that happens all the time and changes nothing, the early reads become rare too. A DELETE follows only its own read.
+//! - A kind that cannot be listed holds the namespace, unless a person chose that it goes without that proof and the API server
+//!   forbids the list. The journal then says of which kinds the namespace was not proven empty.
 
 use std::sync::Arc;
 
@@ -22,10 +25,10 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// The first and the longest delay between two reads of a namespace's content; the delay doubles with each read. Nothing else
-/// says when a kind can be listed again.
+/// The first and the longest delay between two reads of a namespace's content; the delay doubles with each read. Each is kept
+/// in the journal, and a namespace may be held for a weekend.
 const REREAD: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_secs(1), SignedDuration::from_secs(30));
+    (SignedDuration::from_secs(1), SignedDuration::from_mins(10));
 
 impl Run {
     /// For a namespace: whether it is visible and contains only what goes with it.
@@ -35,7 +38,7 @@ impl Run {
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
         if step.kind.is("", "Namespace") {
-            context.index.check_namespace_visible(&step.object.name)?;
+            check_visible(step, context.index)?;
             self.check_empty(&step.object.name, context.index)?;
         }
         Ok(true)
@@ -102,7 +105,7 @@ impl Run {
         let no_effect = || Decision::event(RunEvent::NoEffect { step: step.id });
         let progress = self.progress(step.id).ok_or_else(no_effect)?;
         let checked = match outcome {
-            Outcome::Content(content) => self.check_content(step, content, context),
+            Outcome::Content { objects, .. } => self.check_content(step, objects, context),
             Outcome::Unlisted { resource, message } => {
                 let (resource, namespace) = (resource.clone(), Some(step.object.name.to_string()));
                 Err(UnknownReason::Hidden { resource, namespace, message: message.clone() })
@@ -110,11 +113,52 @@ impl Run {
             _ => return Err(no_effect()),
         };
         match checked {
-            Ok(true) => Ok(action.target().clone()),
+            Ok(true) => {
+                if let Outcome::Content { unlisted, .. } = outcome
+                    && *unlisted != progress.unproven
+                {
+                    let (step, resources) = (step.id, unlisted.clone());
+                    context.decision.events.push(RunEvent::Unproven { step, resources });
+                }
+                Ok(action.target().clone())
+            }
             Ok(false) => Err(no_effect()),
             Err(reason) => Err(Decision::event(read_again(step, progress, reason, context.now))),
         }
     }
+}
+
+/// The first moment at which a namespace whose content was read may be read early; `None` if no such read holds the step.
+pub(super) fn earliest_reread(step: &Step, progress: &Progress) -> Option<Timestamp> {
+    let is_held = step.kind.is("", "Namespace") && progress.hold.is_unknown();
+    let span = progress.hold.retry_window.as_ref().filter(|_| is_held)?;
+    span.start.checked_add(doubled(REREAD, progress.hold.hasty)).ok()
+}
+
+/// Whether a namespace whose content was read may be read early, because an object came into it since, or went.
+pub(super) fn is_content_changed(
+    step: &Step,
+    progress: &Progress,
+    index: &Index,
+    now: Timestamp,
+) -> bool {
+    let read = progress.hold.retry_window.as_ref().map(|span| span.start);
+    earliest_reread(step, progress).is_some_and(|earliest| earliest <= now)
+        && index.content_changed_at(&step.object.name) > read
+}
+
+/// Checks that every namespaced kind is visible in a namespace, but for those of which it need not be proven empty.
+///
+/// A person chose that the namespace goes although nobody gave the server the right to list `widgets.example.com`.
+fn check_visible(step: &Step, index: &Index) -> Result<(), UnknownReason> {
+    let is_waived = |why: &UnknownReason| match why {
+        UnknownReason::Hidden { resource, .. } => {
+            step.unproven.contains(resource) && index.may_not_list(resource)
+        }
+        _ => false,
+    };
+    let mut unseen = index.unseen_in_namespace(&step.object.name);
+    unseen.find(|why| !is_waived(why)).map_or(Ok(()), Err)
 }
 
 /// The content is read again, each time after twice the delay.

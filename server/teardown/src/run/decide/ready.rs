@@ -160,7 +160,8 @@ impl Run {
     /// For a claim: whether every Pod that mounted it has ended, as its kubelet reported or as a person takes it on. It is
     /// asked before everything else, so that the journal has such a Pod before the process that saw it go may end.
     ///
-    /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume.
+    /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume. A node of a
+    /// virtual kubelet never reports anything; a person names it in the plan.
     fn check_pods_confirmed(
         &self,
         step: &Step,
@@ -176,16 +177,14 @@ impl Run {
     /// The Pods that mounted a claim, are gone from the API alone, and that no person answers for.
     fn unconfirmed_users(&self, step: &Step, index: &Index) -> Vec<UnconfirmedPod> {
         let Some(progress) = self.progress(step.id) else { return Vec::new() };
-        let namespace = step.object.namespace.as_deref();
-        let seen =
-            index.unconfirmed_users(namespace, &step.object.name).map(|gone| UnconfirmedPod {
-                uid: gone.object.uid.clone(),
-                pod: gone.object.reference(),
-                node: match &gone.object.facts {
-                    Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
-                    _ => None,
-                },
-            });
+        let seen = index.unconfirmed_users(&step.object, &step.uid).map(|gone| UnconfirmedPod {
+            uid: gone.object.uid.clone(),
+            pod: gone.object.reference(),
+            node: match &gone.object.facts {
+                Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
+                _ => None,
+            },
+        });
         let mounting = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
         let planned = mounting.filter_map(|blocker| {
             let pod = self.plan.step(blocker.step)?;
@@ -209,6 +208,7 @@ impl Run {
             .chain(seen)
             .chain(planned)
             .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
+            .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();
         users.sort_by(|a, b| (&a.pod, &a.uid).cmp(&(&b.pod, &b.uid)));
         users.dedup_by(|a, b| a.uid == b.uid);

@@ -128,7 +128,9 @@ impl Run {
         let action = match call {
             Call::Read => Action::Read { step: id, target },
             Call::ReadPods => Action::ReadPods { step: id, target },
-            Call::ReadContent => Action::ReadContent { step: id, target },
+            Call::ReadContent => {
+                Action::ReadContent { step: id, target, unproven: step.unproven.clone() }
+            }
             Call::Delete => {
                 let propagation = self.propagation(step, context.index);
                 Action::Delete { step: id, target, propagation }

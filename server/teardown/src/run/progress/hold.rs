@@ -23,8 +23,8 @@ pub struct Hold {
     /// The step is not retried within this span. If the clock is set back to a time before the span, the span no longer
     /// applies, so that no step waits longer than intended.
     pub retry_window: Option<Range<Timestamp>>,
-    /// Retries after a refusal that came early, because the cause had changed, and changed nothing. Each one makes the next
-    /// early retry wait twice as long, and each retry in time takes one back.
+    /// Retries that came early, because the cause of a refusal or of an unknown state had changed, and changed nothing. Each
+    /// one makes the next early retry wait twice as long, and each retry in time takes one back.
     pub hasty: u32,
 }
 
@@ -62,7 +62,7 @@ impl Hold {
     /// Takes the next try at a call.
     pub(super) fn try_again(&mut self, at: Timestamp) {
         if let Some(window) = self.retry_window.take()
-            && self.refusals().is_some()
+            && (self.refusals().is_some() || self.is_unknown())
         {
             let is_early = at < window.end;
             self.hasty = if is_early { self.hasty + 1 } else { self.hasty.saturating_sub(1) };

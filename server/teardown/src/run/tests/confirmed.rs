@@ -225,6 +225,45 @@ fn storage_waits_while_attachments_are_hidden_until_a_person_answers_for_them() 
     assert_eq!(storage(&mut scenario), Ok(()));
 }
 
+/// A cluster in which a Pod that mounted an earlier claim `data` was deleted by force, and then the claim was made again.
+fn with_an_earlier_claim(earlier_volume: &str) -> Scenario {
+    const OLD_POD: &str = "pod shop/old node=n1 uses=claim:data";
+    let earlier = format!("pvc shop/data of=shop uid=earlier {earlier_volume}");
+    let mut scenario = Scenario::of(SHOP);
+    scenario.applied(&earlier);
+    scenario.applied(OLD_POD);
+    scenario.gone(OLD_POD);
+    scenario.applied("pvc shop/data of=shop volume=pv-1");
+    assert_eq!(scenario.reconcile(), ["DELETE Pod shop/web"]);
+    accepted(&mut scenario, "pod:shop/web");
+    scenario.applied(&format!("{POD} deleted=1 phase=Succeeded containers=web:terminated"));
+    scenario.gone(POD);
+    scenario
+}
+
+#[test]
+fn pod_of_an_earlier_claim_of_the_same_name_holds_the_claim_only_on_the_same_volume() {
+    assert_eq!(storage(&mut with_an_earlier_claim("volume=pv-0")), Ok(()));
+    assert_eq!(storage(&mut with_an_earlier_claim("")), Ok(()));
+    let held = storage(&mut with_an_earlier_claim("volume=pv-1"));
+    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = held else { panic!("{held:?}") };
+    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["old"]);
+}
+
+#[test]
+fn pod_of_a_node_that_the_plan_names_counts_as_ended_and_one_of_another_node_does_not() {
+    for (node, opens) in [("n1", true), ("n2", false)] {
+        let cluster = format!("{SHOP}\n node n2\n pod shop/other of=shop node=n2");
+        let choices = Choices::of_query([("unreported", node)]).unwrap();
+        let mut scenario = Scenario::with(&cluster, &choices);
+        scenario.reconcile();
+        accepted(&mut scenario, "pod:shop/web");
+        scenario.gone(POD);
+        assert_eq!(storage(&mut scenario).is_ok(), opens, "{node}");
+        assert!(scenario.progress("pod:shop/web").unconfirmed, "it stays said");
+    }
+}
+
 #[test]
 fn person_answers_for_the_pods_that_were_named_and_for_no_later_one() {
     let late = "pod shop/late node=n2 uses=claim:data";

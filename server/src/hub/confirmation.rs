@@ -1,0 +1,32 @@
+//! The answers by which persons confirm that something is deleted.
+
+use serde::{Deserialize, Serialize};
+use teardown::{
+    object::Uid,
+    plan::{Parts, PlanId},
+};
+
+/// A person's confirmation of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The plan.
+    pub plan: PlanId,
+    /// Its hash, as the page showed it.
+    pub hash: String,
+    /// The unit's name, as the person typed it.
+    pub confirm: String,
+    /// The parts of the plan that the person confirmed one by one.
+    pub parts: Parts,
+    /// The person's name.
+    pub by: String,
+}
+
+/// A person's answer for Pods whose end nobody reported.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TakenOn {
+    /// The name of the step's object, as the person typed it.
+    pub confirm: String,
+    /// The UIDs of the Pods that the person saw.
+    pub pods: Vec<Uid>,
+}
