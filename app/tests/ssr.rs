@@ -101,6 +101,42 @@ fn page_of_trouble_shows_causes_and_ways_out() {
 }
 
 #[test]
+fn page_of_trouble_is_ordered_by_cause_age_or_namespace_and_says_what_is_in_time() {
+    let page = |query: &str| {
+        let path = format!("/trouble{query}");
+        let html = render("trouble-order", &path, consortium::trouble::in_order());
+        check(&html);
+        for said in [
+            "4 objects wait for 2 causes.",
+            "3 other objects being deleted, within the expected time",
+            "leaving-0",
+            "expected to end by",
+            "2026-11-21 12:04:36 UTC",
+            "and 2 other objects",
+        ] {
+            assert!(html.contains(said), "{path}: {said}");
+        }
+        // What the link is pressed for is said without colour.
+        let pressed = html.split("aria-current=\"true\"").nth(1).unwrap_or_default();
+        let pressed = pressed.split(['>', '<']).nth(1).unwrap_or_default().to_owned();
+        let at = |name: &str| html.find(name).unwrap_or(usize::MAX);
+        (pressed, ["worker-7%2F\"", "worker-8%2F\"", "Namespace archive<", "Namespace consortium<"].map(at))
+    };
+    let (pressed, [seven, eight, archive, consortium]) = page("");
+    assert_eq!(pressed, "By cause, harm first");
+    assert!(seven < eight && archive == usize::MAX && consortium == usize::MAX);
+    let (pressed, [seven, eight, ..]) = page("?by=age");
+    assert_eq!((pressed.as_str(), eight < seven), ("By age", true));
+    let (pressed, places) = page("?by=namespace");
+    assert_eq!(pressed, "By namespace");
+    let [seven, eight, archive, consortium] = places;
+    assert!(archive < eight && eight < consortium && consortium < seven, "{places:?}");
+    // An order that there is not is that by cause.
+    let (_, [seven, eight, ..]) = page("?by=colour");
+    assert!(seven < eight);
+}
+
+#[test]
 fn list_of_units_shows_units_runs_and_hidden_kinds() {
     let html = render("units", "/", consortium::units());
     check(&html);

@@ -46,7 +46,7 @@
 //! # Looking
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
-//! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause
+//! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause, and the first hundred in time
 //! curl -b jar "$U/api/trouble/advice?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 404: advice about one, in sentences, with the ways out; this node reports
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its event log

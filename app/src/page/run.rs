@@ -134,7 +134,7 @@ pub fn Run() -> impl IntoView {
                         <section aria-labelledby="why-title">
                             <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
                             <RemedyDialog adviser/>
-                            {diagnoses(scene, Some(address), true, adviser)}
+                            {diagnoses(scene, address, true, adviser)}
                         </section>
                     }.into_any())}
                     <Attention scene address steps=attention_ids busy send take_on/>

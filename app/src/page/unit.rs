@@ -133,7 +133,7 @@ pub fn Unit() -> impl IntoView {
             {move || in_trouble.get().then(|| view! {
                 <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
                 <RemedyDialog adviser/>
-                            {diagnoses(scene, Some(address), false, adviser)}
+                            {diagnoses(scene, address, false, adviser)}
             }.into_any())}
             {move || body()}
         </div>

@@ -63,6 +63,7 @@ fn cluster() -> Record {
         kinds: 71,
         objects: 4_212,
         diagnoses: 0,
+        in_time: 0,
         unreachable: None,
         demo: None,
     })
@@ -108,6 +109,7 @@ impl World {
             membership: Membership::Member,
             created: Some(before(86_400 * 12)),
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: [("app.kubernetes.io/part-of".into(), "consortium".into())].into(),
             details: Vec::new(),

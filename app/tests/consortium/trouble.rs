@@ -1,16 +1,16 @@
-//! The page of trouble.
+//! The pages of trouble.
 
 use app::PageSeed;
 use teardown::{
     advice::{Advice, Fact, Line, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
-    message::{ClusterCard, DiagnosisCard, Record},
+    message::{ClusterCard, DiagnosisCard, Message, Record, State},
     object::{ObjectRef, Uid},
     remedy::Harm,
 };
 
-use super::{before, cluster, seed};
+use super::{World, before, cluster, seed};
 
 /// A Pod on a silent node holds its claim; and a name that wants to be markup.
 pub(crate) fn trouble() -> PageSeed {
@@ -58,6 +58,7 @@ pub(crate) fn trouble() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let shown = DiagnosisCard {
         diagnosis: diagnosis.into(),
+        namespaces: vec!["consortium".to_owned()],
         incident: std::sync::Arc::new(Incident { contact, ..Incident::default() }),
         stamp: 0,
     };
@@ -104,4 +105,31 @@ pub(crate) fn trouble() -> PageSeed {
     let records =
         vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
     PageSeed { advice: vec![(id, advice)], ..seed(records) }
+}
+
+/// The same, beside an older claim that something in another namespace uses, and a Pod that is being deleted and not late.
+pub(crate) fn in_order() -> PageSeed {
+    let mut page = trouble();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let Some(Record::Diagnosis(first)) = records.get(1) else { unreachable!() };
+    let mut second = first.clone();
+    let mut diagnosis = Diagnosis::clone(&first.diagnosis);
+    diagnosis.id = "nodeSilent//Node//worker-8/".into();
+    diagnosis.since = before(9_000);
+    diagnosis.impact = Impact::default();
+    second.diagnosis = diagnosis.into();
+    second.namespaces = vec!["archive".to_owned()];
+    records.push(Record::Diagnosis(second));
+    let mut world = World::default();
+    let uid = world.add(Some("consortium"), "Pod", "leaving-0", 1);
+    let card = world.object(&uid);
+    card.state = State::Terminating;
+    card.since = Some(before(5));
+    card.due = Some(before(-55));
+    records.extend(world.objects.into_iter().map(Record::Object));
+    if let Some(Record::Cluster(card)) = records.first_mut() {
+        card.diagnoses = 2;
+        card.in_time = 3;
+    }
+    page
 }

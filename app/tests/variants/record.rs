@@ -72,6 +72,7 @@ fn cluster(cause: AwayCause) -> ClusterCard {
         kinds: 71,
         objects: 4_212,
         diagnoses: 3,
+        in_time: 4,
         unreachable: Some(Unreachable { since: at(), cause, message: "refused".into() }),
         demo: Some(Demo { speed: 10, switches: switches.collect() }),
         switched_off: 2,
@@ -152,6 +153,7 @@ fn card(state: State, membership: Membership, phase: DeletionPhase) -> ObjectCar
         membership,
         created: Some(at()),
         deletion: Some(Deletion { at: at(), grace: 30 }),
+        due: Some(at()),
         finalizers: vec![text("a/b")],
         labels: [("app".into(), "web".into())].into(),
         details: details(),
@@ -340,7 +342,12 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             ..Impact::default()
         },
     };
-    DiagnosisCard { diagnosis: Arc::new(diagnosis), incident: Arc::default(), stamp: 7 }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis),
+        namespaces: vec![text("shop")],
+        incident: Arc::default(),
+        stamp: 7,
+    }
 }
 
 fn diagnoses() -> Vec<DiagnosisCard> {

@@ -208,6 +208,9 @@ pub struct ClusterCard {
     /// The number of causes for which deletions wait, anywhere in the cluster.
     #[serde(default)]
     pub diagnoses: usize,
+    /// The number of objects that are being deleted and wait for none of them: they are within their expected time.
+    #[serde(default, rename = "inTime")]
+    pub in_time: usize,
     /// Set while the API server is unreachable: since when, and the problem.
     pub unreachable: Option<Unreachable>,
     /// The state of the simulation, if the cluster is simulated.
@@ -278,6 +281,9 @@ pub struct ObjectCard {
     pub created: Option<Timestamp>,
     /// `metadata.deletionTimestamp` and grace.
     pub deletion: Option<crate::object::Deletion>,
+    /// The time by which its deletion is expected to end; none while nobody deletes it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::millis::optional")]
+    pub due: Option<Timestamp>,
     /// `metadata.finalizers`.
     pub finalizers: Vec<String>,
     /// `metadata.labels`.
@@ -441,6 +447,9 @@ pub struct StepCard {
 pub struct DiagnosisCard {
     /// The diagnosis; shared, so that a page needs no code to copy one.
     pub diagnosis: Arc<Diagnosis>,
+    /// The namespaces of the objects that wait, sorted; at most [`DiagnosisCard::NAMESPACES`].
+    #[serde(default)]
+    pub namespaces: Vec<String>,
     /// The other facts that somebody needs first. A page gets them as sentences, with the advice.
     #[serde(skip)]
     pub incident: Arc<Incident>,
@@ -452,16 +461,22 @@ pub struct DiagnosisCard {
 /// The stamp stands for the facts that do not travel.
 impl PartialEq for DiagnosisCard {
     fn eq(&self, other: &Self) -> bool {
-        self.diagnosis == other.diagnosis && self.stamp == other.stamp
+        self.diagnosis == other.diagnosis
+            && self.stamp == other.stamp
+            && self.namespaces == other.namespaces
     }
 }
 
 impl DiagnosisCard {
+    /// The most namespaces that a card has: one more than a heading names.
+    pub const NAMESPACES: usize = 4;
+
     /// The same without the words of the cluster and of persons: codes, names and counts stay.
     pub fn without_words(&self) -> Self {
         let before = self.incident.before.iter().filter_map(Evidence::without_words).collect();
         let incident = Arc::new(Incident { before, ..(*self.incident).clone() });
-        Self { diagnosis: Arc::new(self.diagnosis.without_words()), incident, stamp: self.stamp }
+        let diagnosis = Arc::new(self.diagnosis.without_words());
+        Self { diagnosis, incident, namespaces: self.namespaces.clone(), stamp: self.stamp }
     }
 }
 

@@ -5,7 +5,10 @@ mod memberships;
 mod run_cards;
 mod unit_cards;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -25,7 +28,7 @@ use crate::{
         ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
         Record, State, UnitCard,
     },
-    object::{Facts, Object, Reclaim, Uid},
+    object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step, StepId},
     relation::{self, DeletionPhase, Edge, EdgeKind},
     remedy::{Attempt, switched_off},
@@ -35,6 +38,8 @@ use crate::{
 
 /// The most objects outside a unit that its page shows.
 const OUTSIDE: usize = 300;
+/// The most objects within their expected time that the page of trouble lists, those that become late first.
+const IN_TIME: usize = 100;
 /// The most entries of an event log that a page shows, the latest ones; the journal has all of them.
 const EVENTS: usize = 400;
 
@@ -75,11 +80,24 @@ impl World<'_> {
         records
     }
 
-    /// Every deletion that waits, with its cause.
+    /// Every deletion that waits, with its cause, and the objects that are being deleted and within their expected time.
     pub fn trouble(&self) -> Vec<Record> {
         let mut records = self.frame();
         records.extend(self.diagnoses_of(|_| true));
+        let shown = Shown { world: self, run: None, steps: HashMap::new() };
+        let mut in_time: Vec<&Arc<Object>> = self.in_time().collect();
+        in_time.sort_by_cached_key(|object| (self.due(object), object.uid.clone()));
+        let first = in_time.into_iter().take(IN_TIME);
+        records.extend(
+            first.map(|object| Record::Object(shown.card(object, Membership::Outside, None))),
+        );
         records
+    }
+
+    /// The objects that are being deleted and are held by no diagnosis.
+    pub(crate) fn in_time(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let held: HashSet<&Uid> = self.diagnoses.iter().flat_map(|it| &it.held).collect();
+        self.index.going().filter(move |object| !held.contains(&object.uid))
     }
 
     /// One unit with its graph and its runs. If the unit is gone, its runs remain; `None` if no such unit was ever
@@ -177,6 +195,7 @@ impl World<'_> {
             kinds: self.index.kinds(),
             objects: self.index.len(),
             diagnoses: self.diagnoses.len(),
+            in_time: self.in_time().count(),
             unreachable: self.index.unreachable().cloned(),
             demo: self.demo.cloned(),
             switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
@@ -298,15 +317,24 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let usual = self.index.usual_duration(&object.kind);
-        let deadlines = Deadlines::fitted(&object.kind, deletion.grace, usual);
-        let state = match deadlines.overdue(waited) {
+        let state = match self.deadlines(object, deletion).overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
             Overdue::No => State::Finalizing,
         };
         (state, Some(since))
+    }
+
+    fn deadlines(&self, object: &Object, deletion: &Deletion) -> Deadlines {
+        let usual = self.index.usual_duration(&object.kind);
+        Deadlines::fitted(&object.kind, deletion.grace, usual)
+    }
+
+    /// The time by which the deletion of an object is expected to end; none while nobody deletes it.
+    fn due(&self, object: &Object) -> Option<Timestamp> {
+        let deletion = object.deletion.as_deref()?;
+        deletion.accepted().checked_add(self.deadlines(object, deletion).slow).ok()
     }
 }
 
@@ -379,6 +407,7 @@ impl Shown<'_> {
             membership,
             created: object.created.map(Timestamp::from),
             deletion: object.deletion.as_deref().copied(),
+            due: self.world.due(object),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
             details: details(object, self.world.index),
@@ -407,6 +436,7 @@ impl Shown<'_> {
             membership: Membership::Kept(kept.reason.clone()),
             created: None,
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
@@ -427,6 +457,7 @@ impl Shown<'_> {
             membership: Membership::Member,
             created: None,
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
             details: Vec::new(),
