@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod consortium;
+mod trouble;
 mod unplanned;
 
 use std::sync::Arc;
@@ -73,67 +74,6 @@ fn check(html: &str) {
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(ids.len(), unique.len(), "an id is used twice");
-}
-
-#[test]
-fn page_of_trouble_shows_causes_and_ways_out() {
-    let html = render("trouble", "/trouble", consortium::trouble::trouble());
-    check(&html);
-    for said in [
-        "Node worker-7 stopped reporting, so nobody confirms that its Pods ended.",
-        "Service consortium/peer has no ready Pod.",
-        "force the deletion while the machine may still run",
-        "kubectl --context=staging-eu-1 get nodes/worker-7",
-        "waits for Pod consortium/&lt;b&gt;peer-0&lt;/b&gt;, which mounts it",
-        "Unknown NodeStatusUnknown: Kubelet stopped posting node status.",
-        "Confirmed: the cluster says so itself.",
-        "Bring node worker-7 back",
-        "ledger-sre",
-        "id=\"why-nodeSilent%2F%2FNode%2F%2Fworker-7%2F\"",
-        "<span class=\"count\">1",
-    ] {
-        assert!(html.contains(said), "{said}");
-    }
-    assert!(!html.contains("<b>peer"), "a name is never markup");
-    let calm = render("calm", "/trouble", consortium::nothing());
-    check(&calm);
-    assert!(calm.contains("No deletion is in trouble"));
-}
-
-#[test]
-fn page_of_trouble_is_ordered_by_cause_age_or_namespace_and_says_what_is_in_time() {
-    let page = |query: &str| {
-        let path = format!("/trouble{query}");
-        let html = render("trouble-order", &path, consortium::trouble::in_order());
-        check(&html);
-        for said in [
-            "4 objects wait for 2 causes.",
-            "3 other objects being deleted, within the expected time",
-            "leaving-0",
-            "expected to end by",
-            "2026-11-21 12:04:36 UTC",
-            "and 2 other objects",
-        ] {
-            assert!(html.contains(said), "{path}: {said}");
-        }
-        // What the link is pressed for is said without colour.
-        let pressed = html.split("aria-current=\"true\"").nth(1).unwrap_or_default();
-        let pressed = pressed.split(['>', '<']).nth(1).unwrap_or_default().to_owned();
-        let at = |name: &str| html.find(name).unwrap_or(usize::MAX);
-        (pressed, ["worker-7%2F\"", "worker-8%2F\"", "Namespace archive<", "Namespace consortium<"].map(at))
-    };
-    let (pressed, [seven, eight, archive, consortium]) = page("");
-    assert_eq!(pressed, "By cause, harm first");
-    assert!(seven < eight && archive == usize::MAX && consortium == usize::MAX);
-    let (pressed, [seven, eight, ..]) = page("?by=age");
-    assert_eq!((pressed.as_str(), eight < seven), ("By age", true));
-    let (pressed, places) = page("?by=namespace");
-    assert_eq!(pressed, "By namespace");
-    let [seven, eight, archive, consortium] = places;
-    assert!(archive < eight && eight < consortium && consortium < seven, "{places:?}");
-    // An order that there is not is that by cause.
-    let (_, [seven, eight, ..]) = page("?by=colour");
-    assert!(seven < eight);
 }
 
 #[test]

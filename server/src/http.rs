@@ -19,13 +19,13 @@
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
 //! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/events` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
-//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /r/{run}/events.txt` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /switched-off`, `GET /r/{run}/events.txt` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
 //! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
-//! | force | `POST /api/remedies` |
+//! | force | `POST /api/remedies`, `POST /switched-off/put-back` |
 //!
 //! # Inviting
 //! ```sh
@@ -210,6 +210,7 @@ mod runs;
 mod serve;
 mod session;
 mod site;
+mod switched_off;
 mod trace;
 mod units;
 

@@ -1,7 +1,7 @@
 //! `/trouble`: every deletion that waits, by what it waits for.
 
 use leptos::prelude::*;
-use teardown::{advice::SWITCHED_OFF, message::Topic};
+use teardown::message::Topic;
 
 use crate::{
     navigation::address::{Address, BY_AGE, BY_NAMESPACE, trouble_by},
@@ -9,7 +9,7 @@ use crate::{
     text,
     view::{
         banner,
-        diagnosis::{diagnoses, in_time, remedy::RemedyDialog, way::list},
+        diagnosis::{diagnoses, in_time, remedy::RemedyDialog},
         empty,
     },
 };
@@ -24,14 +24,6 @@ pub fn Trouble() -> impl IntoView {
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
-    let off =
-        Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.switched_off)));
-    Effect::new(move |_| {
-        if off.get() > 0 {
-            (adviser.load)(adviser.known, SWITCHED_OFF.to_owned());
-        }
-    });
-    let back = Memo::new(move |_| adviser.known.of(SWITCHED_OFF).filter(|_| off.get() > 0));
     let count =
         Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.in_time)));
     // A memo, so that what a reader opened stays open while the number changes.
@@ -53,13 +45,6 @@ pub fn Trouble() -> impl IntoView {
             >{name}</a>
         }
         .into_any()
-    };
-    let opened = StoredValue::new(Vec::new());
-    let put_back = move || {
-        back.with(|back| {
-            let heading = view! { <h2>{text::SWITCHED_OFF}</h2> }.into_any();
-            back.as_ref().map(|back| list(heading, &back.ways, opened, Some(adviser.question)))
-        })
     };
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
         (false, _) => empty::loading(),
@@ -88,7 +73,6 @@ pub fn Trouble() -> impl IntoView {
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::hidden_kinds(&hidden.get())}
             <RemedyDialog adviser/>
-            {move || put_back()}
             {move || waiting()}
             {move || body()}
             {move || any_in_time.get().then(|| in_time(scene, count))}

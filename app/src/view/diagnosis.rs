@@ -3,6 +3,7 @@
 
 pub mod way;
 pub mod adviser;
+mod order;
 pub mod remedy;
 
 use leptos::prelude::*;
@@ -15,6 +16,7 @@ use teardown::{
 
 use self::{
     adviser::Adviser,
+    order::HEADING,
     way::{command, ways_out},
 };
 use super::{
@@ -27,7 +29,7 @@ use crate::{
     navigation::address::{self, Address},
     state::{
         clipboard,
-        scene::{self, HEADING, Scene},
+        scene::{self, Scene},
     },
     text,
 };
@@ -36,7 +38,7 @@ use crate::{
 pub fn diagnoses(scene: Scene, address: Address, open: bool, adviser: Adviser) -> AnyView {
     let ids = Memo::new(move |_| {
         let order = address.order.get();
-        scene.read(|records| scene::ordered_diagnoses(records, order.as_deref()))
+        scene.read(|records| order::ordered(records, order.as_deref()))
     });
     view! {
         <ul class="diagnosis-list">
@@ -57,7 +59,7 @@ pub fn diagnoses(scene: Scene, address: Address, open: bool, adviser: Adviser) -
 
 /// The objects that are being deleted and are within their expected time, folded; `count` is the number of all.
 pub fn in_time(scene: Scene, count: Memo<usize>) -> AnyView {
-    let uids = Memo::new(move |_| scene.read_members(scene::in_time));
+    let uids = Memo::new(move |_| scene.read_members(order::in_time));
     view! {
         <details>
             <summary>{move || text::in_time(count.get())}</summary>
@@ -83,13 +85,7 @@ pub fn in_time(scene: Scene, count: Memo<usize>) -> AnyView {
     .into_any()
 }
 
-fn row(
-    scene: Scene,
-    id: String,
-    address: Address,
-    open: bool,
-    adviser: Adviser,
-) -> AnyView {
+fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser) -> AnyView {
     let place = address::card_of(&id);
     let known = adviser.known;
     let (of_card, loaded, shown) = (id.clone(), id.clone(), id.clone());
@@ -231,6 +227,11 @@ fn chain(
 }
 
 fn evidence(advice: &Advice) -> AnyView {
+    view! { <p>{advice.confidence.clone()}</p> {facts(advice)} }.into_any()
+}
+
+/// The facts of an advice.
+pub fn facts(advice: &Advice) -> AnyView {
     let lines = advice
         .evidence
         .iter()
@@ -239,7 +240,7 @@ fn evidence(advice: &Advice) -> AnyView {
             view! { <li><span class="quote">{fact.text.clone()}</span> " " {at}</li> }.into_any()
         })
         .collect_view();
-    view! { <p>{advice.confidence.clone()}</p> <ul class="evidence">{lines}</ul> }.into_any()
+    view! { <ul class="evidence">{lines}</ul> }.into_any()
 }
 
 /// The form for lines of the kubelet's log.

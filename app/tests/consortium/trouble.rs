@@ -2,12 +2,13 @@
 
 use app::PageSeed;
 use teardown::{
-    advice::{Advice, Fact, Line, Way, WayCommand},
+    advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
     message::{ClusterCard, DiagnosisCard, Message, Record, State},
     object::{ObjectRef, Uid},
     remedy::Harm,
+    right::Right,
 };
 
 use super::{World, before, cluster, seed};
@@ -131,5 +132,20 @@ pub(crate) fn in_order() -> PageSeed {
         card.diagnoses = 2;
         card.in_time = 3;
     }
+    page
+}
+
+/// The same page for a session with this right, while a node is marked out of service.
+pub(crate) fn switched_off(page: &PageSeed, right: Right) -> PageSeed {
+    let mut page = PageSeed { right, ..page.clone() };
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    for record in records {
+        if let Record::Cluster(card) = record {
+            card.switched_off = 1;
+        }
+    }
+    let text = "Node <b>worker-7 is marked out of service".to_owned();
+    let evidence = vec![Fact { text, at: Some(before(200)) }];
+    page.advice.push((SWITCHED_OFF.to_owned(), Advice { evidence, ..Advice::default() }));
     page
 }

@@ -31,7 +31,10 @@ pub fn all_waiting(objects: usize, causes: usize) -> String {
 
 /// How many objects are being deleted and are not late.
 pub fn in_time(count: usize) -> String {
-    format!("{} being deleted, within the expected time", many(count, "other object", "other objects"))
+    format!(
+        "{} being deleted, within the expected time",
+        many(count, "other object", "other objects")
+    )
 }
 
 /// In front of the time by which a deletion ends.
