@@ -378,6 +378,7 @@ mod tests {
             due: None,
             finalizers: Vec::new(),
             labels: Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: DeletionPhase::Present,
             final_phase: DeletionPhase::Gone,

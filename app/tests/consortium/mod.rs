@@ -112,6 +112,7 @@ impl World {
             due: None,
             finalizers: Vec::new(),
             labels: [("app.kubernetes.io/part-of".into(), "consortium".into())].into(),
+            node: None,
             details: Vec::new(),
             phase: DeletionPhase::Present,
             final_phase: DeletionPhase::Gone,

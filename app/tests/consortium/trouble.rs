@@ -5,7 +5,7 @@ use teardown::{
     advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
-    message::{ClusterCard, DiagnosisCard, Message, Record, State},
+    message::{ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State},
     object::{ObjectRef, Uid},
     remedy::Harm,
     right::Right,
@@ -147,5 +147,23 @@ pub(crate) fn switched_off(page: &PageSeed, right: Right) -> PageSeed {
     let text = "Node <b>worker-7 is marked out of service".to_owned();
     let evidence = vec![Fact { text, at: Some(before(200)) }];
     page.advice.push((SWITCHED_OFF.to_owned(), Advice { evidence, ..Advice::default() }));
+    page
+}
+
+/// The UID of the node of [`with_node`].
+pub(crate) const NODE: &str = "node.worker-7";
+
+/// The page of the unit with the node of its Pods, whose readiness changed four minutes ago and which was last seen 38 s ago.
+pub(crate) fn with_node(ready: bool, renews: bool) -> PageSeed {
+    let mut page = super::unit();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let mut world = World::default();
+    let uid = world.add(None, "Node", "worker-7", 1);
+    assert_eq!(uid.to_string(), NODE);
+    let card = world.object(&uid);
+    (card.membership, card.wave) = (Membership::Outside, None);
+    let (changed, seen) = (Some(before(240)), Some(before(38)));
+    card.node = Some(NodeHealth { ready, changed, seen, renews });
+    records.extend(world.objects.into_iter().map(Record::Object));
     page
 }

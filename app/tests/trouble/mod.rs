@@ -1,4 +1,4 @@
-//! The page of trouble as the server renders it; the things that are switched off, on every page.
+//! The page of trouble as the server renders it; the things that are switched off, on every page; the signs of life of nodes.
 
 use teardown::right::Right;
 
@@ -94,4 +94,42 @@ fn things_that_are_switched_off_are_on_every_page_with_their_age_and_the_way_bac
             assert_eq!(who, right < Right::Force, "{path} with {right}");
         }
     }
+}
+
+#[test]
+fn node_is_drawn_with_its_readiness_and_when_it_was_last_seen() {
+    let uid = consortium::trouble::NODE;
+    let html = |path: &str, ready, renews| {
+        let html = render("node", path, consortium::trouble::with_node(ready, renews));
+        check(&html);
+        html
+    };
+    let path = format!("/u/consortium?view=list&sel={uid}");
+    let silent = html(&path, false, false);
+    let (before, drawer) = silent.split_once("<aside").unwrap();
+    let sentence = |html: &str| {
+        let from = html.split_once("Not ready").unwrap().1;
+        let (times, text): (Vec<&str>, Vec<&str>) = from
+            .split("<time ")
+            .skip(1)
+            .take(2)
+            .map(|it| (it.split("data-at=\"").nth(1).unwrap().split('"').next().unwrap(), it))
+            .unzip();
+        assert!(from.contains(", changed ") && text[0].contains("not seen since"), "{}", text[0]);
+        times.join(" ")
+    };
+    // Four minutes, and 38 seconds, before the page.
+    let expected = "1795262381000 1795262583000";
+    let list = before.split_once("list-table").unwrap().1;
+    assert_eq!((sentence(list).as_str(), sentence(drawer).as_str()), (expected, expected));
+    let map = before.split_once(&format!("id=\"node-{uid}\"")).unwrap().1;
+    let map = map.split("</g></g>").next().unwrap();
+    assert!(map.contains("Not ready") && map.contains(", silent: "), "{map}");
+    assert!(map.contains("<tspan data-at=\"1795262583000\" data-relative"), "{map}");
+    assert!(before.contains("after it, Not ready\""), "a screen reader is told");
+    let well = html(&path, true, true);
+    assert!(
+        well.contains("last seen") && !well.contains("Not ready"),
+        "only exceptions have a time"
+    );
 }

@@ -7,8 +7,8 @@ use teardown::{
     diagnosis::{Cause, Confidence, Diagnosis, Impact, Waiting},
     message::{
         AwayCause, ClusterCard, Detail, DetailName, DiagnosisCard, EdgeCard, FeedEntry,
-        HiddenCause, HiddenKindCard, Key, Membership, ObjectCard, Record, RunCard, State, StepCard,
-        UnitCard, Unreachable,
+        HiddenCause, HiddenKindCard, Key, Membership, NodeHealth, ObjectCard, Record, RunCard,
+        State, StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, Uid},
     plan::{KeptReason, PlanId, StepId},
@@ -55,8 +55,6 @@ fn details() -> Vec<Detail> {
         DetailName::Selector => DetailName::Selector,
         DetailName::Target => DetailName::Target,
         DetailName::LoadBalancer => DetailName::LoadBalancer,
-        DetailName::Ready => DetailName::Ready,
-        DetailName::RenewsLease => DetailName::RenewsLease,
         DetailName::Owner => DetailName::Owner,
     };
     names.into_iter().map(|name| Detail { name, value: text("value") }).collect()
@@ -156,6 +154,7 @@ fn card(state: State, membership: Membership, phase: DeletionPhase) -> ObjectCar
         due: Some(at()),
         finalizers: vec![text("a/b")],
         labels: [("app".into(), "web".into())].into(),
+        node: Some(NodeHealth { ready: true, changed: Some(at()), seen: Some(at()), renews: true }),
         details: details(),
         phase,
         final_phase: DeletionPhase::PodsGone,

@@ -288,6 +288,9 @@ pub struct ObjectCard {
     pub finalizers: Vec<String>,
     /// `metadata.labels`.
     pub labels: crate::selector::Labels,
+    /// The signs of life of a node; none for any other kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeHealth>,
     /// Details of its kind: a fixed name and a value from the cluster, such as `node` and `worker-1`.
     pub details: Vec<Detail>,
     /// Its deletion phase.
@@ -298,6 +301,22 @@ pub struct ObjectCard {
     pub step: Option<StepId>,
     /// Its rank in the order of deletion, from 1; none if no plan would delete it.
     pub wave: Option<u32>,
+}
+
+/// The signs of life of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeHealth {
+    /// Whether its condition Ready is True.
+    pub ready: bool,
+    /// The time at which that changed last.
+    #[serde(with = "crate::millis::optional")]
+    pub changed: Option<Timestamp>,
+    /// The time at which we saw its lease change, by our clock; if it has not changed since we look, the time of the first look.
+    /// None while nobody looks, after a single look, and where the lease cannot be read.
+    #[serde(with = "crate::millis::optional")]
+    pub seen: Option<Timestamp>,
+    /// Whether the lease has changed since we look.
+    pub renews: bool,
 }
 
 /// One named value of an object card.
@@ -333,10 +352,6 @@ pub enum DetailName {
     Target,
     /// A Service's type, where it is LoadBalancer.
     LoadBalancer,
-    /// Whether a node is ready.
-    Ready,
-    /// Whether a node's kubelet renews its lease, while that is looked at.
-    RenewsLease,
     /// The controlling owner.
     Owner,
 }

@@ -23,10 +23,10 @@ use crate::{
     demo::Demo,
     diagnosis::Diagnosis,
     graph::Graph,
-    index::{HiddenKind, Index, Presence, Renewal},
+    index::{HiddenKind, Index, Presence},
     message::{
-        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
-        Record, State, UnitCard,
+        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, NodeHealth,
+        ObjectCard, Record, State, UnitCard,
     },
     object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step, StepId},
@@ -410,7 +410,8 @@ impl Shown<'_> {
             due: self.world.due(object),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
-            details: details(object, self.world.index),
+            node: node_health(object, self.world.index),
+            details: details(object),
             phase: if object.deletion.is_some() {
                 DeletionPhase::Accepted
             } else {
@@ -439,6 +440,7 @@ impl Shown<'_> {
             due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: if check_kind_visible { DeletionPhase::Gone } else { DeletionPhase::Present },
             final_phase: DeletionPhase::Gone,
@@ -460,6 +462,7 @@ impl Shown<'_> {
             due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: self.phase_of_gone_object(run, step),
             final_phase: relation::final_phase_of(&step.kind),
@@ -490,8 +493,21 @@ impl Shown<'_> {
     }
 }
 
+/// The signs of life of a node.
+fn node_health(object: &Object, index: &Index) -> Option<NodeHealth> {
+    let Facts::Node(node) = &object.facts else { return None };
+    let changed = node.ready.as_ref().and_then(|ready| ready.since).map(Timestamp::from);
+    let seen = index.node_last_seen(&object.name);
+    Some(NodeHealth {
+        ready: node.is_ready(),
+        changed,
+        seen: seen.map(|(at, _)| at),
+        renews: seen.is_some_and(|(_, renews)| renews),
+    })
+}
+
 /// The most important fields of a kind.
-fn details(object: &Object, index: &Index) -> Vec<Detail> {
+fn details(object: &Object) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
@@ -539,22 +555,12 @@ fn details(object: &Object, index: &Index) -> Vec<Detail> {
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }
-        Facts::Node(node) => {
-            let renews = match index.node_renewal(&object.name) {
-                Renewal::Renewed => Some(true),
-                Renewal::Still(_) => Some(false),
-                Renewal::Unknown | Renewal::Hidden(_) => None,
-            };
-            vec![
-                detail(DetailName::Ready, Some(node.is_ready().to_string())),
-                detail(DetailName::RenewsLease, renews.map(|renews| renews.to_string())),
-            ]
-        }
         Facts::Parent(parent) => {
             let phase = if parent.active.is_some() { "Active" } else { "Suspended" };
             vec![detail(DetailName::Phase, Some(phase.to_owned()))]
         }
         Facts::None
+        | Facts::Node(_)
         | Facts::Ingress(_)
         | Facts::Binding(_)
         | Facts::Role(_)

@@ -19,6 +19,7 @@ use crate::{
         diagnosis::cause_of,
         icon::icon,
         moment::moment,
+        node_health::node_health,
         object_name::{object_name, object_name_whole},
         run::attention::needs_attention,
         state_badge::state_badge,
@@ -194,6 +195,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
             {state_badge(card.state)} " " <span class="quiet">{card.since.map(moment)}</span>
         </p>
         <p class="quiet">{text::state_means(card.state)}</p>
+        {card.node.as_ref().map(|node| view! { <p>{node_health(node)}</p> }.into_any())}
         {cause}
         {kept}
         {outside}
