@@ -511,6 +511,7 @@ fn pod_does_not_go_before_its_node() {
             kind: EdgeKind::RunsOn,
             strength: Strength::Hard,
             reason: Reason { field: "spec.nodeName".into(), value: "node-a".into() },
+            given_up: false,
         }));
     });
     let html = render("unit-node", &format!("/u/consortium?sel={pod}"), seed);

@@ -125,7 +125,14 @@ impl World {
     fn edge(&mut self, from: &Uid, kind: EdgeKind, to: &Uid, field: &str, value: &str) {
         let reason = Reason { field: field.into(), value: value.into() };
         let strength = Strength::Hard;
-        self.edges.push(EdgeCard { from: from.clone(), to: to.clone(), kind, strength, reason });
+        self.edges.push(EdgeCard {
+            from: from.clone(),
+            to: to.clone(),
+            kind,
+            strength,
+            reason,
+            given_up: false,
+        });
     }
 
     fn object(&mut self, uid: &Uid) -> &mut ObjectCard {

@@ -7,6 +7,7 @@ use teardown::{
     incident::Incident,
     message::{ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State},
     object::{ObjectRef, Uid},
+    relation::{EdgeKind, Strength},
     remedy::Harm,
     right::Right,
 };
@@ -165,5 +166,42 @@ pub(crate) fn with_node(ready: bool, renews: bool) -> PageSeed {
     let (changed, seen) = (Some(before(240)), Some(before(38)));
     card.node = Some(NodeHealth { ready, changed, seen, renews });
     records.extend(world.objects.into_iter().map(Record::Object));
+    page
+}
+
+/// The UID of the workload of [`with_operator`].
+pub(crate) const OPERATOR: &str = "consortium.deployment.queue-operator";
+
+/// The page of the unit with an operator that clears the finalizer of four Topics, may clear that of a Queue, and is used by a
+/// ConfigMap whose order is given up.
+pub(crate) fn with_operator() -> PageSeed {
+    let mut page = super::unit();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let mut world = World::default();
+    let operator = world.add(Some("consortium"), "Deployment", "queue-operator", 5);
+    assert_eq!(operator.to_string(), OPERATOR);
+    for name in ["orders", "audit", "mail", "bills"] {
+        let topic = world.add(Some("consortium"), "Topic", name, 1);
+        let field = "metadata.finalizers[0]";
+        world.edge(&topic, EdgeKind::Finishes, &operator, field, "queue.example/topic");
+    }
+    let queue = world.add(Some("consortium"), "Queue", "main", 1);
+    world.edge(
+        &queue,
+        EdgeKind::Finishes,
+        &operator,
+        "metadata.finalizers[0]",
+        "queue.example/queue",
+    );
+    let settings = world.add(Some("consortium"), "ConfigMap", "operator-settings", 6);
+    world.edge(&operator, EdgeKind::Refers, &settings, "spec.settings", "operator-settings");
+    for edge in &mut world.edges {
+        if edge.from == queue || edge.from == operator {
+            edge.strength = Strength::Yielding;
+        }
+        edge.given_up = edge.from == operator;
+    }
+    records.extend(world.objects.into_iter().map(Record::Object));
+    records.extend(world.edges.into_iter().map(Record::Edge));
     page
 }

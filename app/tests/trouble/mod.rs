@@ -1,4 +1,5 @@
-//! The page of trouble as the server renders it; the things that are switched off, on every page; the signs of life of nodes.
+//! The page of trouble as the server renders it; the things that are switched off, on every page; the signs of life of nodes; why the
+//! drawer of a workload says that it must outlive others.
 
 use teardown::right::Right;
 
@@ -132,4 +133,21 @@ fn node_is_drawn_with_its_readiness_and_when_it_was_last_seen() {
         well.contains("last seen") && !well.contains("Not ready"),
         "only exceptions have a time"
     );
+}
+
+#[test]
+fn drawer_says_what_a_workload_must_outlive_how_that_is_known_and_which_order_is_given_up() {
+    let path = format!("/u/consortium?sel={}", consortium::trouble::OPERATOR);
+    let html = render("outlives", &path, consortium::trouble::with_operator());
+    check(&html);
+    let drawer = html.split("<aside").nth(1).unwrap();
+    for said in [
+        "Must outlive 4 Topic objects: clears their finalizer queue.example/topic",
+        "Inferred: the only one whose rights allow it, or its project ships the finalizer.",
+        "May have to outlive 1 Queue: clears their finalizer queue.example/queue",
+        "Inferred: its rights allow it, as do those of others.",
+        "A plan gives this order up: it would close a cycle of harder ones.",
+    ] {
+        assert!(drawer.contains(said), "{said}");
+    }
 }

@@ -186,6 +186,7 @@ fn edges() -> Vec<EdgeCard> {
         kind,
         strength,
         reason: reason(),
+        given_up: strength == Strength::Hint,
     };
     let kinds = edge_kinds().into_iter().map(|kind| edge(kind, Strength::Hard));
     kinds.chain(strengths().into_iter().map(|strength| edge(EdgeKind::Owns, strength))).collect()

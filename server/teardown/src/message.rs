@@ -369,6 +369,9 @@ pub struct EdgeCard {
     pub strength: Strength,
     /// The field and value it comes from.
     pub reason: Reason,
+    /// Whether a plan of the unit does not keep its order, because that would close a cycle of harder edges.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given_up: bool,
 }
 
 /// A hidden kind, so that every decision that depends on it is "unknown".

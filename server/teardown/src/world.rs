@@ -30,7 +30,7 @@ use crate::{
     },
     object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step, StepId},
-    relation::{self, DeletionPhase, Edge, EdgeKind},
+    relation::{self, DeletionPhase, Edge, EdgeKind, Strength},
     remedy::{Attempt, switched_off},
     run::Run,
     unit::{Unit, UnitId, UnitOrigin},
@@ -141,7 +141,15 @@ impl World<'_> {
         let drawn: BTreeSet<&Uid> = unit.members.iter().chain(&around).collect();
         let edges = drawn.iter().flat_map(|uid| self.graph.from(uid));
         let both = edges.filter(|edge| drawn.contains(edge.to));
-        records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
+        let place = |uid| memberships.waves.get(uid);
+        records.extend(both.map(|edge| {
+            // Of two objects in order, the one that goes first has the smaller rank.
+            let is_kept = edge.strength == Strength::Hard
+                || edge.ordered().is_none_or(|(first, then, _)| {
+                    place(first).zip(place(then)).is_none_or(|(first, then)| first < then)
+                });
+            Record::Edge(EdgeCard { given_up: !is_kept, ..edge_card(edge) })
+        }));
         records.push(Record::Unit(self.unit_card(unit, memberships.shared)));
         records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
@@ -353,6 +361,7 @@ pub fn edges_of_plan(plan: &Plan) -> Vec<Record> {
                     kind: edge.kind,
                     strength: edge.strength,
                     reason: edge.reason.clone(),
+                    given_up: false,
                 })
             }));
         }
@@ -367,6 +376,7 @@ fn edge_card(edge: Edge<'_>) -> EdgeCard {
         kind: edge.kind,
         strength: edge.strength,
         reason: edge.reason.clone(),
+        given_up: false,
     }
 }
 

@@ -398,3 +398,33 @@ fn page_of_trouble_has_every_object_that_is_being_deleted_and_its_numbers_add_up
     let of_shop = waiting.iter().filter(|(names, _)| *names == ["shop"]).count();
     assert_eq!((of_web, of_shop, of_web + of_shop), (waiting.len() - 1, 1, waiting.len()));
 }
+
+#[test]
+fn edge_whose_order_a_plan_gives_up_says_so() {
+    // The autoscaler is owned by the Deployment that it scales: one of the two orders is given up.
+    let index = fixture::index(
+        "
+        deploy shop/web of=shop
+        hpa shop/web of=shop owner=deploy/web target=deploy/web
+        ",
+    );
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let world = World {
+        cluster: "test",
+        demo: None,
+        index: &index,
+        graph: &graph,
+        units: &units,
+        runs: &[],
+        diagnoses: &[],
+        attempts: &[],
+        now: fixture::now(),
+    };
+    let given_up =
+        world.unit(&UnitId::new("shop")).unwrap().into_iter().filter_map(|it| match it {
+            Record::Edge(card) if card.given_up => Some(format!("{:?}", card.kind)),
+            _ => None,
+        });
+    assert_eq!(given_up.collect::<Vec<_>>(), ["Owns"]);
+}
