@@ -200,6 +200,8 @@ fn toggled(list: &str, word: &str) -> String {
 
 /// The page with every deletion that waits.
 pub const TROUBLE: &str = "/trouble";
+/// The page about the things that are switched off, which the server writes.
+pub const SWITCHED_OFF: &str = "/switched-off";
 /// The order in which the deletion that waits longest comes first.
 pub const BY_AGE: &str = "age";
 /// The order by the namespaces of the objects that wait.

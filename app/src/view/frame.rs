@@ -29,7 +29,7 @@ use self::{
 };
 use super::{banner, diagnosis::facts, icon::icon};
 use crate::{
-    navigation::address::TROUBLE,
+    navigation::address::{self, TROUBLE},
     state::{
         advice::KnownAdvice, clock, connection::Connection, production::is_production,
         seed::InitialData,
@@ -209,7 +209,7 @@ fn switched_off(count: usize, known: Option<Advice>, connection: Connection) -> 
             <div>
                 <strong>{text::switched_off(count)}</strong>
                 {facts}
-                <p>{who} " " <a href=text::SWITCHED_OFF_PAGE rel="external">{text::PUT_BACK}</a></p>
+                <p>{who} " " <a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
             </div>
         </div>
     }

@@ -6,7 +6,7 @@
 //! - To put a thing back is the plan of one step that `POST /api/remedies` takes for the advice `switchedOff`: the same
 //!   confirmation by the object's name, the same journal, the same guards.
 
-use app::text;
+use app::{navigation::address, text};
 use axum::{
     Extension, Form,
     extract::{State, rejection::FormRejection},
@@ -59,7 +59,7 @@ pub(super) async fn put_back(
     }
     let confirm = confirm.trim().to_owned();
     state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
-    Ok(Redirect::to(text::SWITCHED_OFF_PAGE))
+    Ok(Redirect::to(address::SWITCHED_OFF))
 }
 
 fn content(off: &Advice, attempts: &[Attempt], may_force: bool) -> String {
@@ -87,7 +87,7 @@ fn one(way: &Way, may_force: bool) -> String {
 <p><label>{} <input name="confirm" required autocomplete="off"></label></p>
 <p><button class="button danger">{}</button></p></form>
 "#,
-                text::SWITCHED_OFF_PAGE,
+                address::SWITCHED_OFF,
                 escape(&offer.hash),
                 escape(&text::confirm_type(&offer.name)),
                 escape(&way.title),

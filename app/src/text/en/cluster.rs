@@ -70,9 +70,7 @@ pub fn switched_off(count: usize) -> String {
     format!("{} switched off", many(count, "thing is", "things are"))
 }
 
-/// The page about them, which the server writes.
-pub const SWITCHED_OFF_PAGE: &str = "/switched-off";
-/// Its heading.
+/// The heading of the page about them, which the server writes.
 pub const SWITCHED_OFF: &str = "Switched off by Unwind";
 pub const NOTHING_SWITCHED_OFF: &str = "Nothing is switched off.";
 /// The link to it.
