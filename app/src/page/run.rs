@@ -130,10 +130,11 @@ pub fn Run() -> impl IntoView {
             <div class="run-body">
                 <div class="run-main">
                     {move || is_open.get().then(|| current(scene))}
+                    // Not among what comes and goes: its effects read signals that stay.
+                    <RemedyDialog adviser/>
                     {move || in_trouble.get().then(|| view! {
                         <section aria-labelledby="why-title">
                             <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
-                            <RemedyDialog adviser/>
                             {diagnoses(scene, address, true, adviser)}
                         </section>
                     }.into_any())}

@@ -5,7 +5,7 @@ use teardown::message::Topic;
 
 use crate::{
     navigation::address::{Address, BY_AGE, BY_NAMESPACE, trouble_by},
-    state::scene,
+    state::{scene, subscription::Lasting},
     text,
     view::{
         banner,
@@ -75,7 +75,7 @@ pub fn Trouble() -> impl IntoView {
             <RemedyDialog adviser/>
             {move || waiting()}
             {move || body()}
-            {move || any_in_time.get().then(|| in_time(scene, count))}
+            {move || any_in_time.get().then(|| in_time(scene, Lasting::new(count)))}
         </div>
     }
 }

@@ -30,6 +30,7 @@ use crate::{
     state::{
         clipboard,
         scene::{self, Scene},
+        subscription::Lasting,
     },
     text,
 };
@@ -58,7 +59,7 @@ pub fn diagnoses(scene: Scene, address: Address, open: bool, adviser: Adviser) -
 }
 
 /// The objects that are being deleted and are within their expected time, folded; `count` is the number of all.
-pub fn in_time(scene: Scene, count: Memo<usize>) -> AnyView {
+pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
     let uids = Memo::new(move |_| scene.read_members(order::in_time));
     view! {
         <details>
