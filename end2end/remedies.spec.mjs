@@ -70,15 +70,26 @@ test('node marked out of service stays on every page until it is put back', asyn
 		const banner = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 		await expect(banner).toBeVisible({ timeout: 30_000 });
 		await page.reload();
-		await banner.getByRole('link', { name: 'Trouble' }).click();
-		const back = page.locator('details.way').filter({ hasText: `Put back: Node ${node} is marked out of service` });
-		if ((await back.getAttribute('open')) === null) await back.locator('summary').click();
-		await back.getByRole('button', { name: ask }).click();
-		const question = page.getByRole('dialog', { name: /^Put back/ });
-		await question.getByLabel(/^Type /).fill(node);
-		await question.getByRole('button', { name: 'Do it' }).click();
-		await expect(banner).toBeHidden();
-		await expect(back).toHaveCount(0);
+		await expect(banner.getByText(`Node ${node} is marked out of service`)).toBeVisible();
+		await expect(banner.locator('time')).toHaveText(/ago|just now/);
+		// Somebody who may only look sees who may put it back, and finds no form.
+		const guest = await visit();
+		await signIn(guest, await anotherLink(page, { right: 'look' }));
+		await expect(guest.locator('.banner').filter({ hasText: 'Ask for one that may force' })).toContainText('1 thing is switched off');
+		await guest.goto(`${unwind.origin}/switched-off`);
+		await expect(guest.getByText('Ask for one that may force')).toBeVisible();
+		await expect(guest.locator('form')).toHaveCount(0);
+		// Without a script the same form does it.
+		const plain = await visit({ javaScriptEnabled: false });
+		await plain.context().addCookies(await page.context().cookies());
+		await plain.goto(unwind.origin);
+		await plain.getByRole('link', { name: 'Put back…' }).click();
+		await plain.getByLabel(/^Type /).fill(node);
+		await plain.getByRole('button', { name: `Put back: Node ${node} is marked out of service` }).click();
+		await expect(plain).toHaveURL(/\/switched-off$/);
+		await expect(banner).toBeHidden({ timeout: 20_000 });
+		await plain.reload();
+		await expect(plain.getByText('Nothing is switched off.')).toBeVisible();
 	} finally {
 		await unwind.stop();
 	}

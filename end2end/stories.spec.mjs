@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { expect, tearDown, test } from './fixtures.mjs';
-import { ask, cardOf, choose, confirm, end, repair, start, story, wayOf } from './story.mjs';
+import { ask, cardOf, choose, confirm, end, putBack, repair, start, story, wayOf } from './story.mjs';
 
 const kubectl = fileURLToPath(new URL('../target/cluster/bin', import.meta.url));
 
@@ -51,9 +51,7 @@ test('S3: empty namespace goes once the dead API is removed, or repaired', async
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await expect(off).toBeVisible();
 		await expect(page.getByRole('link', { name: 's3', exact: true })).toBeHidden();
-		await off.getByRole('link', { name: 'Trouble' }).click();
-		await confirm(await choose(page.locator('main'), /^Put back: APIService v1beta1\.metrics\.k8s\.io/));
-		await expect(off).toBeHidden();
+		await putBack(page, /^Put back: APIService v1beta1\.metrics\.k8s\.io/);
 		// It is back, and as dead as it was.
 		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		await repair(bar, 'Stop the metrics API');
@@ -98,8 +96,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		const off = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 		await expect(off).toBeVisible();
 		await repair(bar, 'Break node-a');
-		await confirm(await choose(page.locator('main'), /^Put back: Node node-a is marked out of service/));
-		await expect(off).toBeHidden();
+		await putBack(page, /^Put back: Node node-a is marked out of service/);
 	});
 });
 
@@ -195,5 +192,26 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await tearDown(page, 's1-twin');
 		await expect(page.getByText('Finished', { exact: true })).toBeVisible();
+	});
+});
+
+test('load balancer: the words of the cloud are on the card, and its namespace goes once the cloud gives in', async ({ visit }) => {
+	await story(visit, 'load-balancer', async ({ page, bar }) => {
+		await start(bar, /^Load balancer:/);
+		const card = await cardOf(page, /load balancer/);
+		await expect(card.getByText(/the security group sg-4711 is in use/).first()).toBeVisible({ timeout: 30_000 });
+		await repair(bar, 'Let the cloud refuse');
+		await end(page, 60_000);
+	});
+});
+
+test('manager: one card names it above all else, and the namespace goes once it runs again', async ({ visit }) => {
+	await story(visit, 'manager', async ({ page, bar }) => {
+		await start(bar, /^Manager:/);
+		const card = await cardOf(page, /^The kube-controller-manager does not run\.$/);
+		await expect(page.locator('details.diagnosis').first()).toContainText('The kube-controller-manager does not run.');
+		await expect(card).toContainText('Namespace manager');
+		await repair(bar, 'Stop kube-controller-manager');
+		await end(page, 60_000);
 	});
 });

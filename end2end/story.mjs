@@ -115,6 +115,27 @@ export async function confirm(dialog, statement) {
 	return name;
 }
 
+/**
+ * Puts back the one thing that is switched off, from the banner of the page, and comes back to the page of all trouble with the bar open.
+ * @param {import('@playwright/test').Page} page @param {RegExp} title @returns {Promise<void>}
+ */
+export async function putBack(page, title) {
+	const off = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
+	await expect(off.locator('time').first()).toBeVisible();
+	await off.getByRole('link', { name: 'Put back…' }).click();
+	await expect(page.getByRole('heading', { name: title })).toBeVisible();
+	const field = page.getByLabel(/^Type /);
+	const name = /Type (\S+) to confirm/.exec((await page.getByText(/^Type /).innerText()).replace(/[\u2066-\u2069]/g, ''))?.[1] ?? '';
+	await field.fill(name);
+	await page.getByRole('button', { name: title }).click();
+	// What came of it stands below, and it is no longer on any page once the cluster shows it.
+	await expect(page.getByText(/Taken back: .*(accepted it|on its way)/)).toBeVisible();
+	await page.goto(new URL('/trouble', page.url()).href);
+	await expect(off).toBeHidden({ timeout: 20_000 });
+	const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+	await bar.getByText('Sandbox.').click();
+}
+
 /** The end of a story. @param {import('@playwright/test').Page} page @param {number} [timeout] in ms */
 export async function end(page, timeout = 20_000) {
 	await expect(page.getByText('No deletion is in trouble')).toBeVisible({ timeout });

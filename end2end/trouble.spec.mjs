@@ -75,3 +75,41 @@ test('card is copied as a note for the incident, and its link leads to it', asyn
 		await unwind.stop();
 	}
 });
+
+test('everything that is being deleted is on one page, in three orders, with the end that is expected of what is not late', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's5']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		await page.getByRole('link', { name: 'Trouble' }).click();
+		const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await bar.getByText('Sandbox.').click();
+		// The node controller needs 40 s to call the node silent; until then nothing is late.
+		await start(bar, /^S5:/);
+		const within = page.locator('main details').filter({ hasText: /being deleted, within the expected time/ });
+		await expect(within).toBeVisible({ timeout: 20_000 });
+		await within.locator('summary').click();
+		await expect(within.getByText(/^Pod/).first()).toBeVisible();
+		await expect(within.getByText(/expected to end by \d/).first()).toBeVisible();
+		await expect(page.getByText('No deletion is in trouble')).toBeVisible();
+		await bar.getByRole('button', { name: 'Time ×10' }).click();
+		const card = await cardOf(page, said.S5.cause);
+		await expect(page.getByText(/^\d+ objects? waits? for \d+ causes?\.$/)).toBeVisible();
+		const order = page.getByRole('navigation', { name: 'Order' });
+		await expect(order.getByRole('link', { name: 'By cause, harm first' })).toHaveAttribute('aria-current', 'true');
+		await order.getByRole('link', { name: 'By namespace' }).click();
+		await expect(page.getByRole('heading', { name: /^Namespace s5/ })).toBeVisible();
+		await expect(page).toHaveURL(/\/trouble\?by=namespace$/);
+		await order.getByRole('link', { name: 'By age' }).click();
+		await expect(page.getByRole('heading', { name: /^Namespace/ })).toHaveCount(0);
+		await expect(card).toBeVisible();
+		// The same by a link alone.
+		const plain = await visit({ javaScriptEnabled: false });
+		await plain.context().addCookies(await page.context().cookies());
+		await plain.goto(`${unwind.origin}/trouble`);
+		await plain.getByRole('link', { name: 'By namespace' }).click();
+		await expect(plain.getByRole('heading', { name: /^Namespace s5/ })).toBeVisible();
+	} finally {
+		await unwind.stop();
+	}
+});

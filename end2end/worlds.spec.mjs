@@ -6,7 +6,7 @@ import { Unwind } from './unwind.mjs';
 import { anotherLink, expect, signIn, tearDown, test } from './fixtures.mjs';
 
 /** Objects that the bystander uses are kept, so the bystander is torn down last. */
-const units = ['consortium', 'shop', 's1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off'];
+const units = ['consortium', 'shop', 's1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off', 'load-balancer', 'manager'];
 const last = 'bystander';
 
 test('every application of the sandbox is torn down to its end', async ({ visit }) => {

@@ -98,7 +98,7 @@ pub fn App() -> impl IntoView {
     live::start();
     view! {
         <Router>
-            <Frame invite=page::invite run_command=page::run_demo_command sign_out=page::sign_out>
+            <Frame invite=page::invite load=page::load_advice run_command=page::run_demo_command sign_out=page::sign_out>
                 <FlatRoutes fallback=page::not_found::NotFound>
                     <Route path=path!("/") view=page::units::Units/>
                     <Route path=path!("/u/:unit") view=page::unit::Unit/>

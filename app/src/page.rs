@@ -116,7 +116,7 @@ fn adviser() -> Adviser {
 }
 
 /// Reads the advice about a diagnosis anew.
-fn load_advice(known: KnownAdvice, id: String) {
+pub fn load_advice(known: KnownAdvice, id: String) {
     if !known.begin(&id) {
         return;
     }

@@ -12,6 +12,7 @@ pub mod banner;
 pub mod empty;
 pub mod icon;
 pub mod moment;
+pub mod node_health;
 pub mod object_name;
 pub mod rows;
 pub mod state_badge;

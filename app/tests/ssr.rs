@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod consortium;
+mod trouble;
 mod unplanned;
 
 use std::sync::Arc;
@@ -73,31 +74,6 @@ fn check(html: &str) {
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(ids.len(), unique.len(), "an id is used twice");
-}
-
-#[test]
-fn page_of_trouble_shows_causes_and_ways_out() {
-    let html = render("trouble", "/trouble", consortium::trouble::trouble());
-    check(&html);
-    for said in [
-        "Node worker-7 stopped reporting, so nobody confirms that its Pods ended.",
-        "Service consortium/peer has no ready Pod.",
-        "force the deletion while the machine may still run",
-        "kubectl --context=staging-eu-1 get nodes/worker-7",
-        "waits for Pod consortium/&lt;b&gt;peer-0&lt;/b&gt;, which mounts it",
-        "Unknown NodeStatusUnknown: Kubelet stopped posting node status.",
-        "Confirmed: the cluster says so itself.",
-        "Bring node worker-7 back",
-        "ledger-sre",
-        "id=\"why-nodeSilent%2F%2FNode%2F%2Fworker-7%2F\"",
-        "<span class=\"count\">1",
-    ] {
-        assert!(html.contains(said), "{said}");
-    }
-    assert!(!html.contains("<b>peer"), "a name is never markup");
-    let calm = render("calm", "/trouble", consortium::nothing());
-    check(&calm);
-    assert!(calm.contains("No deletion is in trouble"));
 }
 
 #[test]
@@ -535,6 +511,7 @@ fn pod_does_not_go_before_its_node() {
             kind: EdgeKind::RunsOn,
             strength: Strength::Hard,
             reason: Reason { field: "spec.nodeName".into(), value: "node-a".into() },
+            given_up: false,
         }));
     });
     let html = render("unit-node", &format!("/u/consortium?sel={pod}"), seed);

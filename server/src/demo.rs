@@ -199,6 +199,8 @@ impl DemoCluster {
                     demo::FaultSwitch::Metrics => switch(DemoFault::Metrics, "", broken),
                     demo::FaultSwitch::Nfs(server) => switch(DemoFault::Nfs, &server, broken),
                     demo::FaultSwitch::Volume(name) => switch(DemoFault::Volume, &name, broken),
+                    demo::FaultSwitch::Cloud => switch(DemoFault::Cloud, "", broken),
+                    demo::FaultSwitch::Manager => switch(DemoFault::Manager, "", broken),
                 },
             ));
             Card { speed: world.cluster.clock.speed(), switches }
@@ -221,6 +223,8 @@ fn fault_switch(what: DemoFault, subject: &str) -> Result<demo::FaultSwitch, Dem
         DemoFault::Metrics => demo::FaultSwitch::Metrics,
         DemoFault::Nfs => demo::FaultSwitch::Nfs(owned()),
         DemoFault::Volume => demo::FaultSwitch::Volume(owned()),
+        DemoFault::Cloud => demo::FaultSwitch::Cloud,
+        DemoFault::Manager => demo::FaultSwitch::Manager,
         // An incident that has begun cannot be taken back.
         DemoFault::Incident => return Err(DemoError::FaultSwitch),
     })

@@ -19,14 +19,14 @@
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
 //! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/events` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
-//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /r/{run}/events.txt` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /switched-off`, `GET /r/{run}/events.txt` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
 //! | act | `POST /api/runs/{run}/put-back`, because it takes back what the run did |
 //! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
-//! | force | `POST /api/remedies` |
+//! | force | `POST /api/remedies`, `POST /switched-off/put-back` |
 //!
 //! # Inviting
 //! ```sh
@@ -47,7 +47,7 @@
 //! # Looking
 //! ```sh
 //! curl -b jar $U/api/units              # 200: units, runs, what cannot be seen
-//! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause
+//! curl -b jar $U/api/trouble            # 200: every deletion that waits, with its cause, and the first hundred in time
 //! curl -b jar "$U/api/trouble/advice?id=nodeSilent%2F%2FNode%2F%2Fn1%2F" # 404: advice about one, in sentences, with the ways out; this node reports
 //! curl -b jar $U/api/units/shop         # 200: one unit with its graph
 //! curl -b jar $U/api/runs/k3f9          # 200: one run with its steps, graph and the last 400 lines of its event log
@@ -231,6 +231,7 @@ mod runs;
 mod serve;
 mod session;
 mod site;
+mod switched_off;
 mod trace;
 mod units;
 

@@ -71,6 +71,8 @@ pub struct Address {
     pub zoom: Lasting<Memo<Option<u32>>>,
     /// `all`: whether a long list is shown whole.
     pub all: Lasting<Memo<Option<String>>>,
+    /// `by`: the order of the causes for which deletions wait, [`BY_AGE`] or [`BY_NAMESPACE`]; by harm where there is none.
+    pub order: Lasting<Memo<Option<String>>>,
     url: ReadSignal<Url>,
     replace: Callback<ParamsMap>,
 }
@@ -99,6 +101,7 @@ impl Address {
             states: Lasting::new(value("state")),
             zoom: Lasting::new(Memo::new(move |_| scale.get()?.parse().ok())),
             all: Lasting::new(value("all")),
+            order: Lasting::new(value("by")),
             url,
             replace,
         }
@@ -197,6 +200,17 @@ fn toggled(list: &str, word: &str) -> String {
 
 /// The page with every deletion that waits.
 pub const TROUBLE: &str = "/trouble";
+/// The page about the things that are switched off, which the server writes.
+pub const SWITCHED_OFF: &str = "/switched-off";
+/// The order in which the deletion that waits longest comes first.
+pub const BY_AGE: &str = "age";
+/// The order by the namespaces of the objects that wait.
+pub const BY_NAMESPACE: &str = "namespace";
+
+/// The page with every deletion that waits, in this order; none is the order by harm.
+pub fn trouble_by(order: Option<&str>) -> String {
+    order.map_or_else(|| TROUBLE.to_owned(), |order| format!("{TROUBLE}?by={order}"))
+}
 
 /// The id of a diagnosis' card, and the fragment that leads to it.
 pub fn card_of(diagnosis: &str) -> String {

@@ -137,11 +137,12 @@ pub fn Run() -> impl IntoView {
             <div class="run-body">
                 <div class="run-main">
                     {move || is_open.get().then(|| current(scene))}
+                    // Not among what comes and goes: its effects read signals that stay.
+                    <RemedyDialog adviser/>
                     {move || in_trouble.get().then(|| view! {
                         <section aria-labelledby="why-title">
                             <h2 id="why-title">{text::WHY_IT_WAITS}</h2>
-                            <RemedyDialog adviser/>
-                            {diagnoses(scene, Some(address), true, adviser)}
+                            {diagnoses(scene, address, true, adviser)}
                         </section>
                     }.into_any())}
                     <LeftSuspendedList scene busy put_back/>

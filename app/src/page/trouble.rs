@@ -1,13 +1,15 @@
 //! `/trouble`: every deletion that waits, by what it waits for.
 
 use leptos::prelude::*;
-use teardown::{advice::SWITCHED_OFF, message::Topic};
+use teardown::message::Topic;
 
 use crate::{
+    navigation::address::{Address, BY_AGE, BY_NAMESPACE, trouble_by},
+    state::{scene, subscription::Lasting},
     text,
     view::{
         banner,
-        diagnosis::{diagnoses, remedy::RemedyDialog, way::list},
+        diagnosis::{diagnoses, in_time, remedy::RemedyDialog},
         empty,
     },
 };
@@ -16,25 +18,33 @@ use crate::{
 #[component]
 pub fn Trouble() -> impl IntoView {
     let scene = super::open(Signal::derive(|| Topic::Trouble));
+    let address = Address::current();
     let cluster = super::cluster(scene);
     let hidden = super::hidden_kinds(scene);
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
-    let off =
-        Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.switched_off)));
-    Effect::new(move |_| {
-        if off.get() > 0 {
-            (adviser.load)(adviser.known, SWITCHED_OFF.to_owned());
+    let count =
+        Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.in_time)));
+    // A memo, so that what a reader opened stays open while the number changes.
+    let any_in_time = Memo::new(move |_| count.get() > 0);
+    let waiting = move || {
+        let (objects, causes) = scene.read(|records| {
+            let totals = scene::diagnoses(records).map(|card| card.diagnosis.total);
+            totals.fold((0, 0), |(objects, causes), total| (objects + total, causes + 1))
+        });
+        (causes > 0).then(|| view! { <p>{text::all_waiting(objects, causes)}</p> }.into_any())
+    };
+    let by = move |order: Option<&'static str>, name: &'static str| {
+        view! {
+            <a
+                class="shape-link"
+                href=trouble_by(order)
+                aria-current=move || (address.order.get().as_deref() == order).then_some("true")
+                data-noscroll="noscroll"
+            >{name}</a>
         }
-    });
-    let back = Memo::new(move |_| adviser.known.of(SWITCHED_OFF).filter(|_| off.get() > 0));
-    let opened = StoredValue::new(Vec::new());
-    let put_back = move || {
-        back.with(|back| {
-            let heading = view! { <h2>{text::SWITCHED_OFF}</h2> }.into_any();
-            back.as_ref().map(|back| list(heading, &back.ways, opened, Some(adviser.question)))
-        })
+        .into_any()
     };
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
         (false, _) => empty::loading(),
@@ -44,7 +54,7 @@ pub fn Trouble() -> impl IntoView {
         }
         (true, true) => view! {
             <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
-            {diagnoses(scene, None, true, adviser)}
+            {diagnoses(scene, address, true, adviser)}
         }
         .into_any(),
     };
@@ -55,12 +65,17 @@ pub fn Trouble() -> impl IntoView {
                     <h1>{text::TROUBLE}</h1>
                     <p class="lead">{text::TROUBLE_LEAD}</p>
                 </div>
+                <nav class="shape" aria-label=text::LIST_ORDER>
+                    {by(None, text::BY_HARM)} {by(Some(BY_AGE), text::BY_AGE)}
+                    {by(Some(BY_NAMESPACE), text::BY_NAMESPACE)}
+                </nav>
             </div>
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::hidden_kinds(&hidden.get())}
             <RemedyDialog adviser/>
-            {move || put_back()}
+            {move || waiting()}
             {move || body()}
+            {move || any_in_time.get().then(|| in_time(scene, Lasting::new(count)))}
         </div>
     }
 }

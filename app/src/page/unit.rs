@@ -130,10 +130,11 @@ pub fn Unit() -> impl IntoView {
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::hidden_kinds(&hidden.get())}
+            // Not among what comes and goes: its effects read signals that stay.
+            <RemedyDialog adviser/>
             {move || in_trouble.get().then(|| view! {
                 <h2 class="visually-hidden">{text::WHY_IT_WAITS}</h2>
-                <RemedyDialog adviser/>
-                            {diagnoses(scene, Some(address), false, adviser)}
+                {diagnoses(scene, address, false, adviser)}
             }.into_any())}
             {move || body()}
         </div>

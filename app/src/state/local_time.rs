@@ -9,7 +9,7 @@ use web_sys::Element;
 use crate::text;
 
 /// The times that [`LocalTime::show_all`] looks for; `data-at` holds milliseconds since 1970.
-const TIMES: &str = "time[data-at]";
+const TIMES: &str = "[data-at]";
 /// Holds the moment and the day for which an element was last written.
 const WRITTEN: &str = "data-written";
 

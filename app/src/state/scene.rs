@@ -320,18 +320,6 @@ of_kind!(
     diagnoses, Diagnosis, DiagnosisCard
 );
 
-/// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects.
-pub fn diagnoses_by_harm(records: &Records) -> Vec<String> {
-    // Few cards are put in their places without `sort`, which is compiled in part for each type.
-    let mut cards: Vec<&DiagnosisCard> = Vec::new();
-    for card in diagnoses(records) {
-        let harm = card.diagnosis.harm();
-        let place = cards.partition_point(|other| other.diagnosis.harm() >= harm);
-        cards.insert(place, card);
-    }
-    cards.into_iter().map(|card| card.diagnosis.id.clone()).collect()
-}
-
 /// The runs, open ones first, then the latest.
 pub fn latest_runs(records: &Records) -> Vec<&RunCard> {
     let mut latest: Vec<&RunCard> = runs(records).collect();
@@ -387,8 +375,10 @@ mod tests {
             membership: Membership::Member,
             created: None,
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: DeletionPhase::Present,
             final_phase: DeletionPhase::Gone,

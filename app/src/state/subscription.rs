@@ -1,8 +1,9 @@
 //! The end of subscriptions.
 //!
-//! A dropped effect or memo of reactive_graph 0.2 stays in the lists of the signals that it read, and keeps its memory there.
-//! A signal empties its list when it changes, a memo never does. Rows and cards come and go for as long as a page is open, so
-//! they have to leave the lists of signals that outlive them, such as the records and the selection.
+//! A dropped effect or memo of reactive_graph 0.2.16 stays in the lists of the signals and memos that it read, and keeps its memory
+//! there: a change goes through a copy of the list and takes nobody out of it, and only a reader that runs again leaves. Rows and
+//! cards come and go for as long as a page is open, so they have to leave the lists of signals that outlive them, such as the
+//! records and the selection.
 
 use leptos::{
     prelude::{Get, GetUntracked, With, WithUntracked, on_cleanup},

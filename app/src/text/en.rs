@@ -37,7 +37,7 @@ pub use self::{
     demo::*,
     diagnosis::*,
     drawer::*,
-    edge::{edge, edge_reversed, edge_sentence, reason},
+    edge::{certainty, edge, edge_reversed, edge_sentence, must_outlive, reason},
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
     journal::*,
     plan::*,

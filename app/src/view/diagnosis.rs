@@ -3,6 +3,7 @@
 
 pub mod way;
 pub mod adviser;
+mod order;
 pub mod remedy;
 
 use leptos::prelude::*;
@@ -15,11 +16,12 @@ use teardown::{
 
 use self::{
     adviser::Adviser,
+    order::HEADING,
     way::{command, ways_out},
 };
 use super::{
     icon::icon,
-    moment::moment,
+    moment::{moment, time_of_day},
     object_name::{object_link, object_name},
     rows::rows,
 };
@@ -28,17 +30,27 @@ use crate::{
     state::{
         clipboard,
         scene::{self, Scene},
+        subscription::Lasting,
     },
     text,
 };
 
-/// The cards, the worst first. `open` shows the first one whole from the start.
-pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool, adviser: Adviser) -> AnyView {
-    let ids = Memo::new(move |_| scene.read(scene::diagnoses_by_harm));
+/// The cards, the worst first, or in the order that the address names. `open` shows the first one whole from the start.
+pub fn diagnoses(scene: Scene, address: Address, open: bool, adviser: Adviser) -> AnyView {
+    let ids = Memo::new(move |_| {
+        let order = address.order.get();
+        scene.read(|records| order::ordered(records, order.as_deref()))
+    });
     view! {
         <ul class="diagnosis-list">
             {rows(ids, String::clone, move |id| {
-                let is_first = ids.with_untracked(|ids| ids.first() == Some(&id));
+                if let Some(names) = id.strip_prefix(HEADING) {
+                    return Some(view! { <li><h3>{names.to_owned()}</h3></li> }.into_any());
+                }
+                let first = |ids: &Vec<String>| {
+                    ids.iter().find(|id| !id.starts_with(HEADING)) == Some(&id)
+                };
+                let is_first = ids.with_untracked(first);
                 Some(row(scene, id, address, open && is_first, adviser))
             })}
         </ul>
@@ -46,13 +58,35 @@ pub fn diagnoses(scene: Scene, address: Option<Address>, open: bool, adviser: Ad
     .into_any()
 }
 
-fn row(
-    scene: Scene,
-    id: String,
-    address: Option<Address>,
-    open: bool,
-    adviser: Adviser,
-) -> AnyView {
+/// The objects that are being deleted and are within their expected time, folded; `count` is the number of all.
+pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
+    let uids = Memo::new(move |_| scene.read_members(order::in_time));
+    view! {
+        <details>
+            <summary>{move || text::in_time(count.get())}</summary>
+            <ul class="diagnosis-chain">
+                {rows(uids, Uid::to_string, move |uid| {
+                    let card = scene.object(&uid)?.get_untracked();
+                    Some(view! {
+                        <li>
+                            {object_name(&card.object)} " "
+                            <span class="quiet">
+                                {card.since.map(moment)} {text::DUE} {card.due.map(time_of_day)}
+                            </span>
+                        </li>
+                    }.into_any())
+                })}
+                {move || {
+                    let rest = count.get().saturating_sub(uids.with(Vec::len));
+                    (rest > 0).then(|| view! { <li class="quiet">{text::and_more(rest)}</li> }.into_any())
+                }}
+            </ul>
+        </details>
+    }
+    .into_any()
+}
+
+fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser) -> AnyView {
     let place = address::card_of(&id);
     let known = adviser.known;
     let (of_card, loaded, shown) = (id.clone(), id.clone(), id.clone());
@@ -144,7 +178,7 @@ fn proof(
     card: &DiagnosisCard,
     advice: Memo<Option<Advice>>,
     scene: Scene,
-    address: Option<Address>,
+    address: Address,
 ) -> AnyView {
     let diagnosis = &card.diagnosis;
     let facts = move || advice.with(|advice| advice.as_ref().map(evidence));
@@ -169,7 +203,7 @@ fn chain(
     diagnosis: &Diagnosis,
     advice: Memo<Option<Advice>>,
     scene: Scene,
-    address: Option<Address>,
+    address: Address,
 ) -> AnyView {
     let lines = diagnosis
         .waiting
@@ -177,9 +211,10 @@ fn chain(
         .enumerate()
         .map(|(place, held)| {
             let name = object_name(&held.object);
-            let name = match address.filter(|_| scene.object(&held.uid).is_some()) {
-                Some(address) => object_link(name, &held.uid, address),
-                None => name,
+            let name = if scene.object(&held.uid).is_some() {
+                object_link(name, &held.uid, address)
+            } else {
+                name
             };
             let on = move || advice.with(|advice| advice.as_ref()?.chain.get(place).cloned());
             view! { <li>{name} " " <span class="quiet">{move || on()} " " {moment(held.since)}</span></li> }
@@ -193,6 +228,11 @@ fn chain(
 }
 
 fn evidence(advice: &Advice) -> AnyView {
+    view! { <p>{advice.confidence.clone()}</p> {facts(advice)} }.into_any()
+}
+
+/// The facts of an advice.
+pub fn facts(advice: &Advice) -> AnyView {
     let lines = advice
         .evidence
         .iter()
@@ -201,7 +241,7 @@ fn evidence(advice: &Advice) -> AnyView {
             view! { <li><span class="quote">{fact.text.clone()}</span> " " {at}</li> }.into_any()
         })
         .collect_view();
-    view! { <p>{advice.confidence.clone()}</p> <ul class="evidence">{lines}</ul> }.into_any()
+    view! { <ul class="evidence">{lines}</ul> }.into_any()
 }
 
 /// The form for lines of the kubelet's log.

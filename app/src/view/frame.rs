@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::{components::A, hooks::use_location, location::Url};
 use teardown::{
+    advice::{Advice, SWITCHED_OFF},
     demo::DemoCommand,
     message::{ClusterCard, Key, Message, Record},
     right::Right,
@@ -26,10 +27,13 @@ use self::{
     keys::Keys,
     theme::ThemeButton,
 };
-use super::{banner, icon::icon};
+use super::{banner, diagnosis::facts, icon::icon};
 use crate::{
-    navigation::address::TROUBLE,
-    state::{clock, connection::Connection, production::is_production, seed::InitialData},
+    navigation::address::{self, TROUBLE},
+    state::{
+        advice::KnownAdvice, clock, connection::Connection, production::is_production,
+        seed::InitialData,
+    },
     text,
 };
 
@@ -56,6 +60,8 @@ impl Badge {
 pub fn Frame(
     /// Makes, lists and takes back the links that sign other browsers in.
     invite: fn(InviteCommand, Invitations),
+    /// Reads advice anew.
+    load: fn(KnownAdvice, String),
     /// Operates the fault switches of a simulated cluster.
     run_command: fn(DemoCommand),
     /// Ends the session of this browser.
@@ -111,15 +117,30 @@ pub fn Frame(
             }.into_any()
         })
     };
+    let off =
+        Memo::new(move |_| badge.0.with(|card| card.as_ref().map_or(0, |card| card.switched_off)));
+    let known = expect_context::<KnownAdvice>();
+    Effect::new(move |before: Option<()>| {
+        if off.get() > 0 && (before.is_some() || !known.take_fresh(SWITCHED_OFF)) {
+            load(known, SWITCHED_OFF.to_owned());
+        }
+    });
     let off = move || {
-        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.switched_off));
-        (count > 0).then(|| note(text::switched_off(count), TROUBLE, None, text::TROUBLE))
+        let count = off.get();
+        (count > 0).then(|| switched_off(count, known.of(SWITCHED_OFF), connection))
     };
     let journal = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.journal));
         // The server writes that page, so the router must not look for it.
-        (count > 0)
-            .then(|| note(text::JOURNAL_NOTICE.into(), "/journal", Some("external"), text::JOURNAL))
+        (count > 0).then(|| {
+            view! {
+                <p class="banner warn">
+                    {icon("icon-warning")}
+                    <span>{text::JOURNAL_NOTICE} " " <a href="/journal" rel="external">{text::JOURNAL}</a></span>
+                </p>
+            }
+            .into_any()
+        })
     };
     let diagnoses = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
@@ -178,18 +199,19 @@ pub fn Frame(
     }
 }
 
-/// A warning that leads to a page.
-fn note(
-    words: String,
-    href: &'static str,
-    rel: Option<&'static str>,
-    page: &'static str,
-) -> AnyView {
+/// The things that are switched off, each with its age, and the way to put them back or who may.
+fn switched_off(count: usize, known: Option<Advice>, connection: Connection) -> AnyView {
+    let facts = known.map(|known| facts(&known));
+    let who = connection.right_hindrance(Right::Force);
     view! {
-        <p class="banner warn">
+        <div class="banner warn">
             {icon("icon-warning")}
-            <span>{words} " " <a href=href rel=rel>{page}</a></span>
-        </p>
+            <div>
+                <strong>{text::switched_off(count)}</strong>
+                {facts}
+                <p>{who} " " <a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
+            </div>
+        </div>
     }
     .into_any()
 }

@@ -130,6 +130,14 @@ mod tests {
         Owner::new().with(|| {
             let signal = RwSignal::new(0);
             assert_eq!(left(|| signal.get()), 1_000, "a signal keeps the readers that it had");
+            let readers = std::sync::Mutex::new(0);
+            let again = left(|| {
+                // Each reader comes after a change.
+                *readers.lock().unwrap() += 1;
+                signal.set(1);
+                signal.get()
+            });
+            assert_eq!((again, *readers.lock().unwrap()), (1_000, 1_000), "also when it changes");
             let signal = RwSignal::new(0);
             let lasting = Lasting::new(signal);
             assert_eq!(left(|| lasting.get()), 0);

@@ -63,6 +63,7 @@ fn cluster() -> Record {
         kinds: 71,
         objects: 4_212,
         diagnoses: 0,
+        in_time: 0,
         unreachable: None,
         demo: None,
     })
@@ -108,8 +109,10 @@ impl World {
             membership: Membership::Member,
             created: Some(before(86_400 * 12)),
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: [("app.kubernetes.io/part-of".into(), "consortium".into())].into(),
+            node: None,
             details: Vec::new(),
             phase: DeletionPhase::Present,
             final_phase: DeletionPhase::Gone,
@@ -122,7 +125,14 @@ impl World {
     fn edge(&mut self, from: &Uid, kind: EdgeKind, to: &Uid, field: &str, value: &str) {
         let reason = Reason { field: field.into(), value: value.into() };
         let strength = Strength::Hard;
-        self.edges.push(EdgeCard { from: from.clone(), to: to.clone(), kind, strength, reason });
+        self.edges.push(EdgeCard {
+            from: from.clone(),
+            to: to.clone(),
+            kind,
+            strength,
+            reason,
+            given_up: false,
+        });
     }
 
     fn object(&mut self, uid: &Uid) -> &mut ObjectCard {

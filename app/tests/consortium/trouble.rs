@@ -1,16 +1,18 @@
-//! The page of trouble.
+//! The pages of trouble.
 
 use app::PageSeed;
 use teardown::{
-    advice::{Advice, Fact, Line, Way, WayCommand},
+    advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
-    message::{ClusterCard, DiagnosisCard, Record},
+    message::{ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State},
     object::{ObjectRef, Uid},
+    relation::{EdgeKind, Strength},
     remedy::Harm,
+    right::Right,
 };
 
-use super::{before, cluster, seed};
+use super::{World, before, cluster, seed};
 
 /// A Pod on a silent node holds its claim; and a name that wants to be markup.
 pub(crate) fn trouble() -> PageSeed {
@@ -58,6 +60,7 @@ pub(crate) fn trouble() -> PageSeed {
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let shown = DiagnosisCard {
         diagnosis: diagnosis.into(),
+        namespaces: vec!["consortium".to_owned()],
         incident: std::sync::Arc::new(Incident { contact, ..Incident::default() }),
         stamp: 0,
     };
@@ -104,4 +107,101 @@ pub(crate) fn trouble() -> PageSeed {
     let records =
         vec![Record::Cluster(ClusterCard { diagnoses: 1, ..card }), Record::Diagnosis(shown)];
     PageSeed { advice: vec![(id, advice)], ..seed(records) }
+}
+
+/// The same, beside an older claim that something in another namespace uses, and a Pod that is being deleted and not late.
+pub(crate) fn in_order() -> PageSeed {
+    let mut page = trouble();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let Some(Record::Diagnosis(first)) = records.get(1) else { unreachable!() };
+    let mut second = first.clone();
+    let mut diagnosis = Diagnosis::clone(&first.diagnosis);
+    diagnosis.id = "nodeSilent//Node//worker-8/".into();
+    diagnosis.since = before(9_000);
+    diagnosis.impact = Impact::default();
+    second.diagnosis = diagnosis.into();
+    second.namespaces = vec!["archive".to_owned()];
+    records.push(Record::Diagnosis(second));
+    let mut world = World::default();
+    let uid = world.add(Some("consortium"), "Pod", "leaving-0", 1);
+    let card = world.object(&uid);
+    card.state = State::Terminating;
+    card.since = Some(before(5));
+    card.due = Some(before(-55));
+    records.extend(world.objects.into_iter().map(Record::Object));
+    if let Some(Record::Cluster(card)) = records.first_mut() {
+        card.diagnoses = 2;
+        card.in_time = 3;
+    }
+    page
+}
+
+/// The same page for a session with this right, while a node is marked out of service.
+pub(crate) fn switched_off(page: &PageSeed, right: Right) -> PageSeed {
+    let mut page = PageSeed { right, ..page.clone() };
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    for record in records {
+        if let Record::Cluster(card) = record {
+            card.switched_off = 1;
+        }
+    }
+    let text = "Node <b>worker-7 is marked out of service".to_owned();
+    let evidence = vec![Fact { text, at: Some(before(200)) }];
+    page.advice.push((SWITCHED_OFF.to_owned(), Advice { evidence, ..Advice::default() }));
+    page
+}
+
+/// The UID of the node of [`with_node`].
+pub(crate) const NODE: &str = "node.worker-7";
+
+/// The page of the unit with the node of its Pods, whose readiness changed four minutes ago and which was last seen 38 s ago.
+pub(crate) fn with_node(ready: bool, renews: bool) -> PageSeed {
+    let mut page = super::unit();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let mut world = World::default();
+    let uid = world.add(None, "Node", "worker-7", 1);
+    assert_eq!(uid.to_string(), NODE);
+    let card = world.object(&uid);
+    (card.membership, card.wave) = (Membership::Outside, None);
+    let (changed, seen) = (Some(before(240)), Some(before(38)));
+    card.node = Some(NodeHealth { ready, changed, seen, renews });
+    records.extend(world.objects.into_iter().map(Record::Object));
+    page
+}
+
+/// The UID of the workload of [`with_operator`].
+pub(crate) const OPERATOR: &str = "consortium.deployment.queue-operator";
+
+/// The page of the unit with an operator that clears the finalizer of four Topics, may clear that of a Queue, and is used by a
+/// ConfigMap whose order is given up.
+pub(crate) fn with_operator() -> PageSeed {
+    let mut page = super::unit();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let mut world = World::default();
+    let operator = world.add(Some("consortium"), "Deployment", "queue-operator", 5);
+    assert_eq!(operator.to_string(), OPERATOR);
+    for name in ["orders", "audit", "mail", "bills"] {
+        let topic = world.add(Some("consortium"), "Topic", name, 1);
+        let field = "metadata.finalizers[0]";
+        world.edge(&topic, EdgeKind::Finishes, &operator, field, "queue.example/topic");
+    }
+    let queue = world.add(Some("consortium"), "Queue", "main", 1);
+    world.edge(
+        &queue,
+        EdgeKind::Finishes,
+        &operator,
+        "metadata.finalizers[0]",
+        "queue.example/queue",
+    );
+    let settings = world.add(Some("consortium"), "ConfigMap", "operator-settings", 6);
+    world.edge(&operator, EdgeKind::Refers, &settings, "spec.settings", "operator-settings");
+    for edge in &mut world.edges {
+        if edge.from == queue || edge.from == operator {
+            edge.strength = Strength::Yielding;
+        }
+        edge.given_up = edge.from == operator;
+    }
+    records.extend(world.objects.into_iter().map(Record::Object));
+    records.extend(world.edges.into_iter().map(Record::Edge));
+    page
 }

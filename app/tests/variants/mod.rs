@@ -396,6 +396,8 @@ fn demo_faults() -> Vec<DemoFault> {
         DemoFault::Metrics => DemoFault::Metrics,
         DemoFault::Nfs => DemoFault::Nfs,
         DemoFault::Volume => DemoFault::Volume,
+        DemoFault::Cloud => DemoFault::Cloud,
+        DemoFault::Manager => DemoFault::Manager,
     }
 }
 

@@ -7,8 +7,8 @@ use teardown::{
     diagnosis::{Cause, Confidence, Diagnosis, Impact, Waiting},
     message::{
         AwayCause, ClusterCard, Detail, DetailName, DiagnosisCard, EdgeCard, FeedEntry,
-        HiddenCause, HiddenKindCard, Key, Membership, ObjectCard, Record, RunCard, State, StepCard,
-        UnitCard, Unreachable,
+        HiddenCause, HiddenKindCard, Key, Membership, NodeHealth, ObjectCard, Record, RunCard,
+        State, StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, Uid},
     plan::{KeptReason, PlanId, StepId},
@@ -55,8 +55,6 @@ fn details() -> Vec<Detail> {
         DetailName::Selector => DetailName::Selector,
         DetailName::Target => DetailName::Target,
         DetailName::LoadBalancer => DetailName::LoadBalancer,
-        DetailName::Ready => DetailName::Ready,
-        DetailName::RenewsLease => DetailName::RenewsLease,
         DetailName::Owner => DetailName::Owner,
     };
     names.into_iter().map(|name| Detail { name, value: text("value") }).collect()
@@ -72,6 +70,7 @@ fn cluster(cause: AwayCause) -> ClusterCard {
         kinds: 71,
         objects: 4_212,
         diagnoses: 3,
+        in_time: 4,
         unreachable: Some(Unreachable { since: at(), cause, message: "refused".into() }),
         demo: Some(Demo { speed: 10, switches: switches.collect() }),
         switched_off: 2,
@@ -152,8 +151,10 @@ fn card(state: State, membership: Membership, phase: DeletionPhase) -> ObjectCar
         membership,
         created: Some(at()),
         deletion: Some(Deletion { at: at(), grace: 30 }),
+        due: Some(at()),
         finalizers: vec![text("a/b")],
         labels: [("app".into(), "web".into())].into(),
+        node: Some(NodeHealth { ready: true, changed: Some(at()), seen: Some(at()), renews: true }),
         details: details(),
         phase,
         final_phase: DeletionPhase::PodsGone,
@@ -185,6 +186,7 @@ fn edges() -> Vec<EdgeCard> {
         kind,
         strength,
         reason: reason(),
+        given_up: strength == Strength::Hint,
     };
     let kinds = edge_kinds().into_iter().map(|kind| edge(kind, Strength::Hard));
     kinds.chain(strengths().into_iter().map(|strength| edge(EdgeKind::Owns, strength))).collect()
@@ -353,7 +355,12 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             ..Impact::default()
         },
     };
-    DiagnosisCard { diagnosis: Arc::new(diagnosis), incident: Arc::default(), stamp: 7 }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis),
+        namespaces: vec![text("shop")],
+        incident: Arc::default(),
+        stamp: 7,
+    }
 }
 
 fn diagnoses() -> Vec<DiagnosisCard> {

@@ -340,6 +340,18 @@ impl Controllers {
         is_there
     }
 
+    /// Whether the kube-controller-manager is off.
+    pub fn is_manager_off(&self) -> bool {
+        let mut of_it = self.processes.iter().filter(|it| it.program == Some(MANAGER));
+        of_it.all(|it| it.mode == OperatingMode::Off)
+    }
+
+    /// Turns the kube-controller-manager on or off, with all controllers in it and the lease by which it leads.
+    pub fn set_manager(&mut self, mode: OperatingMode) {
+        // It is there in every cluster.
+        let _ = self.set_mode(MANAGER, mode);
+    }
+
     /// Ends every process and starts it again, repairs the nodes and forgets the panics. The nodes stay.
     pub fn restart(&mut self) {
         for process in &mut self.processes {

@@ -8,7 +8,7 @@ use crate::{
     cluster::{Actor, DeleteOptions},
     control_plane::ControlPlane,
     controller::{Controllers, operator::FINALIZES},
-    fault::{Faults, NodeFault},
+    fault::{Faults, NodeFault, OperatingMode},
     kubectl::export,
     object,
     patch::Patch,
@@ -34,7 +34,14 @@ pub enum FaultSwitch {
     Nfs(String),
     /// This PersistentVolume cannot be unmounted, because something has it open or left a file in it.
     Volume(String),
+    /// The cloud refuses to remove load balancers.
+    Cloud,
+    /// The kube-controller-manager does not run.
+    Manager,
 }
+
+/// The words with which the cloud refuses.
+const REFUSAL: &str = "the security group is in use";
 
 /// The reason why the demo refuses a request.
 #[derive(Debug, thiserror::Error)]
@@ -195,6 +202,12 @@ impl Demo {
             node_faults.busy.iter().chain(&node_faults.leftovers).collect();
         fault_switches
             .extend(held.into_iter().map(|name| (FaultSwitch::Volume(name.clone()), true)));
+        let mut services = control_plane.cluster.list("", "services", None);
+        let is_refusing = node_faults.cloud.is_some();
+        if is_refusing || services.any(|it| it["spec"]["type"] == "LoadBalancer") {
+            fault_switches.push((FaultSwitch::Cloud, is_refusing));
+        }
+        fault_switches.push((FaultSwitch::Manager, control_plane.controllers.is_manager_off()));
         fault_switches
     }
 
@@ -232,6 +245,11 @@ impl Demo {
             FaultSwitch::Nfs(server) => node_faults.restore(server),
             FaultSwitch::Volume(name) if broken => _ = node_faults.busy.insert(name.clone()),
             FaultSwitch::Volume(name) => node_faults.free(name),
+            FaultSwitch::Cloud => node_faults.cloud = broken.then(|| REFUSAL.to_owned()),
+            FaultSwitch::Manager => {
+                let mode = if broken { OperatingMode::Off } else { OperatingMode::Running };
+                control_plane.controllers.set_manager(mode);
+            }
         }
         Ok(())
     }
@@ -366,7 +384,9 @@ mod tests {
                 "s4 false",
                 "s4-forced false",
                 "s5 false",
-                "s5-cut-off false"
+                "s5-cut-off false",
+                "load-balancer false",
+                "manager false"
             ]
         );
 
@@ -410,20 +430,22 @@ mod tests {
         demo.set_up(&mut control_plane).unwrap();
         pass(&mut control_plane, 60);
         let all = demo.fault_switches(&control_plane);
-        for wanted in ["Node(\"node-a\")", "Metrics", "Nfs("] {
+        for wanted in ["Node(\"node-a\")", "Metrics", "Nfs(", "Cloud", "Manager"] {
             assert!(
                 all.iter().any(|(it, on)| format!("{it:?}").starts_with(wanted) && !on),
                 "{wanted}: {all:?}"
             );
         }
-        for (switch, _) in &all {
+        // Without the manager nothing follows from the others.
+        for (switch, _) in all.iter().filter(|(switch, _)| *switch != FaultSwitch::Manager) {
             demo.set(&mut control_plane, switch, true).unwrap();
         }
         demo.set(&mut control_plane, &FaultSwitch::Volume("s2-archive".into()), true).unwrap();
-        assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| *on));
-        assert_eq!(demo.fault_switches(&control_plane).len(), all.len() + 1);
         pass(&mut control_plane, 10);
         assert!(!control_plane.cluster.is_available("v1beta1.metrics.k8s.io"));
+        demo.set(&mut control_plane, &FaultSwitch::Manager, true).unwrap();
+        assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| *on));
+        assert_eq!(demo.fault_switches(&control_plane).len(), all.len() + 1);
         demo.repair(&mut control_plane);
         assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| !on));
         pass(&mut control_plane, 30);

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The worlds of a release: their names, objects and scripts.
-const WORLDS: [(&str, &str, &str); 9] = [
+const WORLDS: [(&str, &str, &str); 11] = [
     ("consortium", include_str!("world/consortium.json"), ""),
     ("shop", include_str!("world/shop.json"), ""),
     ("s1", include_str!("world/s1.json"), include_str!("world/s1.faults")),
@@ -25,6 +25,12 @@ const WORLDS: [(&str, &str, &str); 9] = [
     ("s4-forced", include_str!("world/s4-forced.json"), include_str!("world/s4-forced.faults")),
     ("s5", include_str!("world/s5.json"), include_str!("world/s5.faults")),
     ("s5-cut-off", include_str!("world/s5-cut-off.json"), include_str!("world/s5-cut-off.faults")),
+    (
+        "load-balancer",
+        include_str!("world/load-balancer.json"),
+        include_str!("world/load-balancer.faults"),
+    ),
+    ("manager", include_str!("world/manager.json"), include_str!("world/manager.faults")),
 ];
 
 /// The reason why a world cannot be loaded.

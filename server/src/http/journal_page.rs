@@ -23,7 +23,7 @@ use teardown::{right::Right, run::RunId};
 use super::{
     AppState, Failure,
     access::Person,
-    plain::{escape, page},
+    plain::{escape, heading, page, paragraph},
 };
 use crate::hub::{Blocks, JournalStatus, SetAside};
 
@@ -122,14 +122,6 @@ fn form(run: &str) -> String {
         escape(text::UNREADABLE_CHECKED),
         escape(&text::release(run)),
     )
-}
-
-fn heading(words: &str) -> String {
-    format!("<h2>{}</h2>\n", escape(words))
-}
-
-fn paragraph(words: &str) -> String {
-    format!("<p>{}</p>\n", escape(words))
 }
 
 /// The words of an error, which may repeat damaged bytes.

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use leptos::{nonce::Nonce, prelude::*};
 use leptos_axum::ResponseOptions;
 use teardown::{
-    advice::Advice,
+    advice::{Advice, SWITCHED_OFF},
     message::{Message, Record, Topic},
     plan::{Choices, Plan, PlanId},
     preflight::CheckState,
@@ -218,7 +218,7 @@ pub(super) fn card(diagnosis: &str) -> String {
     address::diagnosis(diagnosis)
 }
 
-/// The advice about the first diagnoses of a page, to be read without a script. A page asks for the others itself.
+/// The advice about the first diagnoses of a page and about what is switched off, to be read without a script. A page asks for the others itself.
 async fn advice_about(
     message: &Message,
     hub: &HubHandle,
@@ -234,6 +234,11 @@ async fn advice_about(
         if let Ok(advice) = advice::advice(hub, id.clone()).await? {
             found.push((id.clone(), advice));
         }
+    }
+    let is_off = |record: &Record| matches!(record, Record::Cluster(card) if card.switched_off > 0);
+    if records.iter().any(is_off) {
+        let off = text::switched_off_advice(&hub.switched_off().await?);
+        found.push((SWITCHED_OFF.to_owned(), off));
     }
     Ok(found)
 }

@@ -1,5 +1,5 @@
-//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of that about the
-//! journal. They have no inline script and no inline style, and show no text from outside unescaped.
+//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of those about the
+//! journal and about what is switched off. They have no inline script and no inline style, and show no text from outside unescaped.
 //!
 //! # Decisions
 //! - The standard library escapes the five characters. `html-escape` does the same, has four thousand lines of which most
@@ -88,6 +88,16 @@ pub(super) fn page(language: &str, heading: &str, html: &str) -> Html<String> {
 </html>
 "#
     ))
+}
+
+/// A heading below that of the page.
+pub(super) fn heading(words: &str) -> String {
+    format!("<h2>{}</h2>\n", escape(words))
+}
+
+/// A paragraph.
+pub(super) fn paragraph(words: &str) -> String {
+    format!("<p>{}</p>\n", escape(words))
 }
 
 pub(super) fn escape(text: &str) -> String {

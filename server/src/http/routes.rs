@@ -13,7 +13,8 @@ use teardown::right::Right;
 
 use super::{
     AppState, advice, demo, event_log, events, guard::check_right, health, incident, journal_page,
-    kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session, units,
+    kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session,
+    switched_off, units,
 };
 
 /// A line of the table.
@@ -97,9 +98,9 @@ pub(super) fn sign_in() -> Vec<Route> {
     vec![Route::open(Method::POST, "/session", routing::post(session::sign_in))]
 }
 
-/// The pages, the forms for lines of a kubelet's log and for a run that cannot be read, and the event log of a run as text. The page of a new plan makes the plan.
+/// The pages, the forms for lines of a kubelet's log, for a run that cannot be read and for what is switched off, and the event log of a run as text. The page of a new plan makes the plan.
 pub(super) fn pages(state: &AppState) -> Vec<Route> {
-    use Right::{Act, Look};
+    use Right::{Act, Force, Look};
     let page = |path, needs| get(path, needs, page::handler(state));
     let mut form = post("/trouble/kubelet-log", Act, kubelet_log::paste);
     let limit = DefaultBodyLimit::max(kubelet_log::FORM_LIMIT);
@@ -118,6 +119,8 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         get("/r/{run}/events.txt", Look, event_log::written),
         get("/journal", Look, journal_page::read),
         post("/journal/release", Act, journal_page::release),
+        get("/switched-off", Look, switched_off::read),
+        post("/switched-off/put-back", Force, switched_off::put_back),
     ]
 }
 

@@ -41,6 +41,8 @@ pub(super) struct ClusterState {
     cards: UnitCards,
     /// The questions of the diagnoses to the cluster.
     wanted: Wanted,
+    /// Whether a page that somebody reads draws nodes.
+    are_nodes_drawn: bool,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
@@ -68,6 +70,7 @@ impl ClusterState {
             derived: Derived::default(),
             cards: UnitCards::default(),
             wanted: Wanted::default(),
+            are_nodes_drawn: false,
             read: None,
             kubelet_answers: KubeletAnswers::default(),
         }
@@ -236,9 +239,21 @@ impl ClusterState {
         let now = self.clock.now();
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_answers.add_to(self.derived.diagnoses_mut());
-            let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
-            self.wanted = wanted(&self.index, graph, diagnoses, now);
+            self.ask(now);
         }
+    }
+
+    /// Notes whether a page that somebody reads draws nodes: their leases are looked at then.
+    pub(super) fn draw_nodes(&mut self, are_drawn: bool) {
+        if self.are_nodes_drawn != are_drawn {
+            self.are_nodes_drawn = are_drawn;
+            self.ask(self.clock.now());
+        }
+    }
+
+    fn ask(&mut self, now: Timestamp) {
+        let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
+        self.wanted = wanted(&self.index, graph, diagnoses, self.are_nodes_drawn, now);
     }
 
     /// The cluster for a reader, up to date.

@@ -26,6 +26,7 @@ pub(super) struct TopicChannel {
     snapshot: Option<Frame>,
     readers: broadcast::Sender<Frame>,
     followed: Instant,
+    has_nodes: bool,
 }
 
 impl TopicChannel {
@@ -34,11 +35,22 @@ impl TopicChannel {
     pub(super) fn new(start: Revision, lasting: Vec<Record>) -> Self {
         let (readers, _) = broadcast::channel(BEHIND);
         let (ring, publication) = (VecDeque::new(), Publication::with_lasting(start, lasting));
-        Self { publication, ring, ring_bytes: 0, snapshot: None, readers, followed: Instant::now() }
+        Self {
+            publication,
+            ring,
+            ring_bytes: 0,
+            snapshot: None,
+            readers,
+            followed: Instant::now(),
+            has_nodes: false,
+        }
     }
 
     /// Replaces the records; readers receive the changes.
     pub(super) fn publish(&mut self, records: Vec<Record>) {
+        let is_node =
+            |record: &Record| matches!(record, Record::Object(card) if card.node.is_some());
+        self.has_nodes = records.iter().any(is_node);
         let Some(delta) = self.publication.advance(records) else { return };
         let frame = frame(&delta, FrameKind::Delta);
         self.snapshot = None;
@@ -87,6 +99,11 @@ impl TopicChannel {
     /// Whether the topic has a reader now.
     pub(super) fn has_readers(&self) -> bool {
         self.readers.receiver_count() > 0
+    }
+
+    /// Whether a node is among its records.
+    pub(super) fn has_nodes(&self) -> bool {
+        self.has_nodes
     }
 
     /// Notes the time if the topic has a reader now.

@@ -62,6 +62,8 @@ impl Topics {
                 tracing::warn!(topic = %topic, refusal = ?refusal, "a topic could not be brought up to date");
             }
         }
+        let mut followed = self.channels.values().filter(|channel| channel.has_readers());
+        cluster.draw_nodes(followed.any(TopicChannel::has_nodes));
     }
 
     /// Reads a topic once.

@@ -141,6 +141,9 @@ fn trouble(registry: &mut Registry, complete: &CompleteTally, now: Timestamp) {
     registry.register("terminating_roots", help, roots);
     let help = "Roots with an object past its deadline";
     registry.register("stuck_roots", help, stuck);
+    let help =
+        "Objects that are being deleted and wait for no cause: they are within their expected time";
+    registry.register("terminating_in_time", help, ConstGauge::new(count(complete.in_time)));
     let ages = Seconds::default();
     for (cause, since) in oldest {
         let age = now.duration_since(since).as_secs_f64();

@@ -44,6 +44,7 @@ fn complete() -> CompleteTally {
             (("nodeSilent", Confidence::Confirmed), waiting(-90)),
             (("nodeSilent", Confidence::Inferred), waiting(-30)),
         ]),
+        in_time: 5,
         runs: RunState::ALL.map(|state| (state, 0)).into(),
         steps: STEP_STATES.map(|state| (state, usize::from(state == State::CameBack))).into(),
     }

@@ -53,6 +53,7 @@ impl Trouble {
             message: teardown::api_problem::ApiProblem::Quoted("refused".into()),
         };
         let cluster = ClusterCard {
+            in_time: 0,
             switched_off: 0,
             journal: 0,
             name: "test".into(),
@@ -93,7 +94,12 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
         stuck,
         impact: Impact::default(),
     };
-    DiagnosisCard { diagnosis: Arc::new(diagnosis), incident: Arc::default(), stamp: 0 }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis),
+        namespaces: vec![],
+        incident: Arc::default(),
+        stamp: 0,
+    }
 }
 
 /// A stuck card with another cause at an object of this kind.

@@ -39,6 +39,10 @@ pub enum DemoFault {
     Nfs,
     /// A PersistentVolume cannot be unmounted, because a process has a file on it open.
     Volume,
+    /// The cloud refuses to remove load balancers.
+    Cloud,
+    /// The kube-controller-manager does not run.
+    Manager,
 }
 
 /// A person's command to the simulated cluster.

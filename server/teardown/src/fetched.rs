@@ -1,5 +1,6 @@
 //! Facts that no watch brings, because their objects change too often or are too many: leases, Events, EndpointSlices. The
-//! cluster is asked for them while a deletion is late, and only for what a diagnosis can use.
+//! cluster is asked for them while a deletion is late, and only for what a diagnosis can use; for the leases of nodes also while a
+//! page draws nodes.
 
 use std::sync::Arc;
 

@@ -208,6 +208,9 @@ pub struct ClusterCard {
     /// The number of causes for which deletions wait, anywhere in the cluster.
     #[serde(default)]
     pub diagnoses: usize,
+    /// The number of objects that are being deleted and wait for none of them: they are within their expected time.
+    #[serde(default, rename = "inTime")]
+    pub in_time: usize,
     /// Set while the API server is unreachable: since when, and the problem.
     pub unreachable: Option<Unreachable>,
     /// The state of the simulation, if the cluster is simulated.
@@ -278,10 +281,16 @@ pub struct ObjectCard {
     pub created: Option<Timestamp>,
     /// `metadata.deletionTimestamp` and grace.
     pub deletion: Option<crate::object::Deletion>,
+    /// The time by which its deletion is expected to end; none while nobody deletes it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::millis::optional")]
+    pub due: Option<Timestamp>,
     /// `metadata.finalizers`.
     pub finalizers: Vec<String>,
     /// `metadata.labels`.
     pub labels: crate::selector::Labels,
+    /// The signs of life of a node; none for any other kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeHealth>,
     /// Details of its kind: a fixed name and a value from the cluster, such as `node` and `worker-1`.
     pub details: Vec<Detail>,
     /// Its deletion phase.
@@ -292,6 +301,22 @@ pub struct ObjectCard {
     pub step: Option<StepId>,
     /// Its rank in the order of deletion, from 1; none if no plan would delete it.
     pub wave: Option<u32>,
+}
+
+/// The signs of life of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeHealth {
+    /// Whether its condition Ready is True.
+    pub ready: bool,
+    /// The time at which that changed last.
+    #[serde(with = "crate::millis::optional")]
+    pub changed: Option<Timestamp>,
+    /// The time at which we saw its lease change, by our clock; if it has not changed since we look, the time of the first look.
+    /// None while nobody looks, after a single look, and where the lease cannot be read.
+    #[serde(with = "crate::millis::optional")]
+    pub seen: Option<Timestamp>,
+    /// Whether the lease has changed since we look.
+    pub renews: bool,
 }
 
 /// One named value of an object card.
@@ -327,10 +352,6 @@ pub enum DetailName {
     Target,
     /// A Service's type, where it is LoadBalancer.
     LoadBalancer,
-    /// Whether a node is ready.
-    Ready,
-    /// Whether a node's kubelet renews its lease, while that is looked at.
-    RenewsLease,
     /// The controlling owner.
     Owner,
 }
@@ -348,6 +369,9 @@ pub struct EdgeCard {
     pub strength: Strength,
     /// The field and value it comes from.
     pub reason: Reason,
+    /// Whether a plan of the unit does not keep its order, because that would close a cycle of harder edges.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given_up: bool,
 }
 
 /// A hidden kind, so that every decision that depends on it is "unknown".
@@ -447,6 +471,9 @@ pub struct StepCard {
 pub struct DiagnosisCard {
     /// The diagnosis; shared, so that a page needs no code to copy one.
     pub diagnosis: Arc<Diagnosis>,
+    /// The namespaces of the objects that wait, sorted; at most [`DiagnosisCard::NAMESPACES`].
+    #[serde(default)]
+    pub namespaces: Vec<String>,
     /// The other facts that somebody needs first. A page gets them as sentences, with the advice.
     #[serde(skip)]
     pub incident: Arc<Incident>,
@@ -458,16 +485,22 @@ pub struct DiagnosisCard {
 /// The stamp stands for the facts that do not travel.
 impl PartialEq for DiagnosisCard {
     fn eq(&self, other: &Self) -> bool {
-        self.diagnosis == other.diagnosis && self.stamp == other.stamp
+        self.diagnosis == other.diagnosis
+            && self.stamp == other.stamp
+            && self.namespaces == other.namespaces
     }
 }
 
 impl DiagnosisCard {
+    /// The most namespaces that a card has: one more than a heading names.
+    pub const NAMESPACES: usize = 4;
+
     /// The same without the words of the cluster and of persons: codes, names and counts stay.
     pub fn without_words(&self) -> Self {
         let before = self.incident.before.iter().filter_map(Evidence::without_words).collect();
         let incident = Arc::new(Incident { before, ..(*self.incident).clone() });
-        Self { diagnosis: Arc::new(self.diagnosis.without_words()), incident, stamp: self.stamp }
+        let diagnosis = Arc::new(self.diagnosis.without_words());
+        Self { diagnosis, incident, namespaces: self.namespaces.clone(), stamp: self.stamp }
     }
 }
 

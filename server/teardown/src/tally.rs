@@ -37,6 +37,8 @@ pub struct CompleteTally {
     pub objects: usize,
     /// The deletions that wait, by the code of their cause and how sure it is. An object with two roots counts for each.
     pub waiting: BTreeMap<(&'static str, Confidence), WaitingTally>,
+    /// The objects that are being deleted and wait for none of these causes.
+    pub in_time: usize,
     /// The runs in each state.
     pub runs: Vec<(RunState, usize)>,
     /// The steps of the runs that are not over, in each state.
@@ -106,7 +108,8 @@ impl World<'_> {
             }
         }
         let runs = RunState::ALL.map(in_state).into();
-        CompleteTally { objects: self.index.len(), waiting, runs, steps }
+        let in_time = self.in_time().count();
+        CompleteTally { objects: self.index.len(), waiting, in_time, runs, steps }
     }
 }
 
@@ -165,6 +168,7 @@ mod tests {
         let expected = BTreeMap::from([(("claimInUse", Confidence::Confirmed), tally)]);
         assert_eq!(complete.waiting, expected);
         assert_eq!(complete.objects, index.len());
+        assert_eq!(complete.in_time, 1, "the ConfigMap waits for nothing");
     }
 
     #[test]

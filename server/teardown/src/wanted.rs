@@ -33,12 +33,20 @@ pub struct Wanted {
     pub kubelets: BTreeSet<KubeletQuery>,
 }
 
-/// The questions of these diagnoses, which are in the order of their harm. There are none while no deletion is in trouble.
-pub fn wanted(index: &Index, graph: &Graph, diagnoses: &[Diagnosis], now: Timestamp) -> Wanted {
-    Wanted {
-        questions: questions(index, graph, diagnoses),
-        kubelets: kubelets(index, diagnoses, now),
+/// The questions of these diagnoses, which are in the order of their harm. There are none while no deletion is in trouble, but
+/// for the leases of nodes while a page draws nodes.
+pub fn wanted(
+    index: &Index,
+    graph: &Graph,
+    diagnoses: &[Diagnosis],
+    are_nodes_drawn: bool,
+    now: Timestamp,
+) -> Wanted {
+    let mut questions = questions(index, graph, diagnoses);
+    if are_nodes_drawn {
+        questions.insert(Question::NodeLeases);
     }
+    Wanted { questions, kubelets: kubelets(index, diagnoses, now) }
 }
 
 fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<Question> {

@@ -5,7 +5,10 @@ mod memberships;
 mod run_cards;
 mod unit_cards;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -20,14 +23,14 @@ use crate::{
     demo::Demo,
     diagnosis::Diagnosis,
     graph::Graph,
-    index::{HiddenKind, Index, Presence, Renewal},
+    index::{HiddenKind, Index, Presence},
     message::{
-        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, ObjectCard,
-        Record, State, UnitCard,
+        ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, NodeHealth,
+        ObjectCard, Record, State, UnitCard,
     },
-    object::{Facts, Object, Reclaim, Uid},
+    object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step, StepId},
-    relation::{self, DeletionPhase, Edge, EdgeKind},
+    relation::{self, DeletionPhase, Edge, EdgeKind, Strength},
     remedy::{Attempt, switched_off},
     run::Run,
     unit::{Unit, UnitId, UnitOrigin},
@@ -35,6 +38,8 @@ use crate::{
 
 /// The most objects outside a unit that its page shows.
 const OUTSIDE: usize = 300;
+/// The most objects within their expected time that the page of trouble lists, those that become late first.
+const IN_TIME: usize = 100;
 /// The most entries of an event log that a page shows, the latest ones; the journal has all of them.
 const EVENTS: usize = 400;
 
@@ -75,11 +80,24 @@ impl World<'_> {
         records
     }
 
-    /// Every deletion that waits, with its cause.
+    /// Every deletion that waits, with its cause, and the objects that are being deleted and within their expected time.
     pub fn trouble(&self) -> Vec<Record> {
         let mut records = self.frame();
         records.extend(self.diagnoses_of(|_| true));
+        let shown = Shown { world: self, run: None, steps: HashMap::new() };
+        let mut in_time: Vec<&Arc<Object>> = self.in_time().collect();
+        in_time.sort_by_cached_key(|object| (self.due(object), object.uid.clone()));
+        let first = in_time.into_iter().take(IN_TIME);
+        records.extend(
+            first.map(|object| Record::Object(shown.card(object, Membership::Outside, None))),
+        );
         records
+    }
+
+    /// The objects that are being deleted and are held by no diagnosis.
+    pub(crate) fn in_time(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let held: HashSet<&Uid> = self.diagnoses.iter().flat_map(|it| &it.held).collect();
+        self.index.going().filter(move |object| !held.contains(&object.uid))
     }
 
     /// One unit with its graph and its runs. If the unit is gone, its runs remain; `None` if no such unit was ever
@@ -123,7 +141,15 @@ impl World<'_> {
         let drawn: BTreeSet<&Uid> = unit.members.iter().chain(&around).collect();
         let edges = drawn.iter().flat_map(|uid| self.graph.from(uid));
         let both = edges.filter(|edge| drawn.contains(edge.to));
-        records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
+        let place = |uid| memberships.waves.get(uid);
+        records.extend(both.map(|edge| {
+            // Of two objects in order, the one that goes first has the smaller rank.
+            let is_kept = edge.strength == Strength::Hard
+                || edge.ordered().is_none_or(|(first, then, _)| {
+                    place(first).zip(place(then)).is_none_or(|(first, then)| first < then)
+                });
+            Record::Edge(EdgeCard { given_up: !is_kept, ..edge_card(edge) })
+        }));
         records.push(Record::Unit(self.unit_card(unit, memberships.shared)));
         records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
@@ -177,6 +203,7 @@ impl World<'_> {
             kinds: self.index.kinds(),
             objects: self.index.len(),
             diagnoses: self.diagnoses.len(),
+            in_time: self.in_time().count(),
             unreachable: self.index.unreachable().cloned(),
             demo: self.demo.cloned(),
             switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
@@ -298,15 +325,24 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let usual = self.index.usual_duration(&object.kind);
-        let deadlines = Deadlines::fitted(&object.kind, deletion.grace, usual);
-        let state = match deadlines.overdue(waited) {
+        let state = match self.deadlines(object, deletion).overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
             Overdue::No => State::Finalizing,
         };
         (state, Some(since))
+    }
+
+    fn deadlines(&self, object: &Object, deletion: &Deletion) -> Deadlines {
+        let usual = self.index.usual_duration(&object.kind);
+        Deadlines::fitted(&object.kind, deletion.grace, usual)
+    }
+
+    /// The time by which the deletion of an object is expected to end; none while nobody deletes it.
+    fn due(&self, object: &Object) -> Option<Timestamp> {
+        let deletion = object.deletion.as_deref()?;
+        deletion.accepted().checked_add(self.deadlines(object, deletion).slow).ok()
     }
 }
 
@@ -325,6 +361,7 @@ pub fn edges_of_plan(plan: &Plan) -> Vec<Record> {
                     kind: edge.kind,
                     strength: edge.strength,
                     reason: edge.reason.clone(),
+                    given_up: false,
                 })
             }));
         }
@@ -339,6 +376,7 @@ fn edge_card(edge: Edge<'_>) -> EdgeCard {
         kind: edge.kind,
         strength: edge.strength,
         reason: edge.reason.clone(),
+        given_up: false,
     }
 }
 
@@ -379,9 +417,11 @@ impl Shown<'_> {
             membership,
             created: object.created.map(Timestamp::from),
             deletion: object.deletion.as_deref().copied(),
+            due: self.world.due(object),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),
-            details: details(object, self.world.index),
+            node: node_health(object, self.world.index),
+            details: details(object),
             phase: if object.deletion.is_some() {
                 DeletionPhase::Accepted
             } else {
@@ -407,8 +447,10 @@ impl Shown<'_> {
             membership: Membership::Kept(kept.reason.clone()),
             created: None,
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: if check_kind_visible { DeletionPhase::Gone } else { DeletionPhase::Present },
             final_phase: DeletionPhase::Gone,
@@ -427,8 +469,10 @@ impl Shown<'_> {
             membership: Membership::Member,
             created: None,
             deletion: None,
+            due: None,
             finalizers: Vec::new(),
             labels: crate::selector::Labels::new(),
+            node: None,
             details: Vec::new(),
             phase: self.phase_of_gone_object(run, step),
             final_phase: relation::final_phase_of(&step.kind),
@@ -459,8 +503,21 @@ impl Shown<'_> {
     }
 }
 
+/// The signs of life of a node.
+fn node_health(object: &Object, index: &Index) -> Option<NodeHealth> {
+    let Facts::Node(node) = &object.facts else { return None };
+    let changed = node.ready.as_ref().and_then(|ready| ready.since).map(Timestamp::from);
+    let seen = index.node_last_seen(&object.name);
+    Some(NodeHealth {
+        ready: node.is_ready(),
+        changed,
+        seen: seen.map(|(at, _)| at),
+        renews: seen.is_some_and(|(_, renews)| renews),
+    })
+}
+
 /// The most important fields of a kind.
-fn details(object: &Object, index: &Index) -> Vec<Detail> {
+fn details(object: &Object) -> Vec<Detail> {
     let detail = |name, value: Option<String>| value.map(|value| Detail { name, value });
     let text = |value: &Option<std::sync::Arc<str>>| value.as_deref().map(str::to_owned);
     let own = match &object.facts {
@@ -508,22 +565,12 @@ fn details(object: &Object, index: &Index) -> Vec<Detail> {
         Facts::Autoscaler(target) => {
             vec![detail(DetailName::Target, Some(format!("{} {}", target.kind, target.name)))]
         }
-        Facts::Node(node) => {
-            let renews = match index.node_renewal(&object.name) {
-                Renewal::Renewed => Some(true),
-                Renewal::Still(_) => Some(false),
-                Renewal::Unknown | Renewal::Hidden(_) => None,
-            };
-            vec![
-                detail(DetailName::Ready, Some(node.is_ready().to_string())),
-                detail(DetailName::RenewsLease, renews.map(|renews| renews.to_string())),
-            ]
-        }
         Facts::Parent(parent) => {
             let phase = if parent.active.is_some() { "Active" } else { "Suspended" };
             vec![detail(DetailName::Phase, Some(phase.to_owned()))]
         }
         Facts::None
+        | Facts::Node(_)
         | Facts::Ingress(_)
         | Facts::Binding(_)
         | Facts::Role(_)

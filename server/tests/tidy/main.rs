@@ -40,6 +40,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/preflight.rs",
             "server/src/http/journal_page.rs",
             "server/src/http/incident.rs",
+            "server/src/http/switched_off.rs",
         ],
     ),
     ("prometheus_client", &["server/src/metrics"]),

@@ -1,7 +1,7 @@
 //! The remedies that persons had Unwind do, each in one line. Only the server asks for it: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, SWITCHED_OFF, Way, WayCommand, WayOffer},
+    advice::{Advice, Fact, SWITCHED_OFF, Way, WayCommand, WayOffer},
     remedy::{Attempt, AttemptOutcome, Harm, PutBack, SwitchedOff},
 };
 
@@ -69,14 +69,21 @@ fn outcome(attempt: &Attempt) -> String {
     }
 }
 
-/// The things that are switched off, each as a way to put it back.
+/// The things that are switched off, each as a fact with the time since when, and as a way to put it back.
 pub fn switched_off_advice(off: &[PutBack]) -> Advice {
-    Advice { ways: off.iter().map(put_back).collect(), ..Advice::default() }
+    let fact = |off: &PutBack| Fact {
+        text: format!("{} {}", named(&off.attempt.request.object), state_of(off.what)),
+        at: Some(off.attempt.asked),
+    };
+    Advice {
+        evidence: off.iter().map(fact).collect(),
+        ways: off.iter().map(put_back).collect(),
+        ..Advice::default()
+    }
 }
 
-pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
-    let object = &attempt.request.object;
-    let is = match what {
+fn state_of(what: SwitchedOff) -> &'static str {
+    match what {
         SwitchedOff::Node => "is marked out of service",
         SwitchedOff::Webhook => "lets requests pass that it cannot check",
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
@@ -85,7 +92,12 @@ pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> 
         SwitchedOff::Parent => "is suspended by a run",
         SwitchedOff::Conversion => "does not convert its objects",
         SwitchedOff::Namespace => "was created again and is not deleted",
-    };
+    }
+}
+
+pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
+    let object = &attempt.request.object;
+    let is = state_of(*what);
     let verb = if *what == SwitchedOff::Namespace { "Delete" } else { "Put back" };
     let since = format!("Since {}, {}.", absolute(attempt.asked), isolated(&attempt.by));
     let does = match (by_unwind, line) {

@@ -67,8 +67,11 @@ pub fn hidden_cause(cause: HiddenCause) -> &'static str {
 
 /// The number of things that Unwind switched off.
 pub fn switched_off(count: usize) -> String {
-    format!("{} switched off. Put back in", many(count, "thing is", "things are"))
+    format!("{} switched off", many(count, "thing is", "things are"))
 }
 
-/// The heading of the list of them.
+/// The heading of the page about them, which the server writes.
 pub const SWITCHED_OFF: &str = "Switched off by Unwind";
+pub const NOTHING_SWITCHED_OFF: &str = "Nothing is switched off.";
+/// The link to it.
+pub const PUT_BACK: &str = "Put back…";

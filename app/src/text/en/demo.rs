@@ -35,6 +35,12 @@ pub fn story(incident: &str) -> &'static str {
         "s5-cut-off" => {
             "node-b loses its network. Its Pod writes on, and the cluster sees the same as in S5."
         }
+        "load-balancer" => {
+            "The cloud refuses to remove a load balancer. Its Service is deleted, then the namespace."
+        }
+        "manager" => {
+            "The kube-controller-manager stops. Then a namespace is deleted, and nobody empties it."
+        }
         _ => "",
     }
 }
@@ -50,6 +56,8 @@ pub fn switch(what: DemoFault, subject: &str) -> String {
             "s4-forced" => "S4, forced: namespace emptied by hand".to_owned(),
             "s5" => "S5: node dies in silence".to_owned(),
             "s5-cut-off" => "S5, cut off: node alive, network down".to_owned(),
+            "load-balancer" => "Load balancer: the cloud keeps it".to_owned(),
+            "manager" => "Manager: nobody cleans up".to_owned(),
             subject => format!("Incident {subject}"),
         },
         DemoFault::Operator => format!("Uninstall {subject}"),
@@ -57,5 +65,7 @@ pub fn switch(what: DemoFault, subject: &str) -> String {
         DemoFault::Metrics => "Stop the metrics API".to_owned(),
         DemoFault::Nfs => format!("Make {subject} stale"),
         DemoFault::Volume => format!("Hold {subject} busy"),
+        DemoFault::Cloud => "Let the cloud refuse".to_owned(),
+        DemoFault::Manager => "Stop kube-controller-manager".to_owned(),
     }
 }

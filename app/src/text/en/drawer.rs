@@ -47,8 +47,6 @@ pub fn detail(name: DetailName) -> &'static str {
         DetailName::Selector => "Selector",
         DetailName::Target => "Target",
         DetailName::LoadBalancer => "Type",
-        DetailName::Ready => "Ready",
-        DetailName::RenewsLease => "Renews its lease",
         DetailName::Owner => "Controlled by",
     }
 }
@@ -94,6 +92,24 @@ pub fn kept(why: &KeptReason) -> String {
             "Left to the cluster, which creates it and removes it by itself".to_owned()
         }
     }
+}
+
+/// Whether a node is ready.
+pub fn ready(ready: bool) -> &'static str {
+    if ready { "Ready" } else { "Not ready" }
+}
+
+/// Between that and the time at which it changed.
+pub const READY_CHANGED: &str = ", changed ";
+
+/// In front of the time at which a node's lease was seen to change, or at which nobody had seen it change yet.
+pub fn last_seen(renews: bool) -> &'static str {
+    if renews { "last seen" } else { "not seen since" }
+}
+
+/// The same in a drawing.
+pub fn last_seen_short(renews: bool) -> &'static str {
+    if renews { ", seen " } else { ", silent: " }
 }
 
 /// A phase of a deletion.

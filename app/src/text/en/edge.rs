@@ -6,7 +6,10 @@ use teardown::{
     relation::{EdgeKind, Reason, Strength},
 };
 
-use super::super::{isolated, named};
+use super::{
+    super::{isolated, named},
+    many,
+};
 
 /// The verb from the source of an edge to its target.
 pub fn edge(edge: &EdgeCard) -> &'static str {
@@ -77,6 +80,37 @@ pub fn reason(reason: &Reason) -> String {
     } else {
         format!("{} = {}", reason.field, isolated(&reason.value))
     }
+}
+
+/// How sure an edge is, and what becomes of its order; nothing for one that a field of the object states.
+pub fn certainty(edge: &EdgeCard) -> &'static str {
+    if edge.given_up {
+        return "A plan gives this order up: it would close a cycle of harder ones.";
+    }
+    match (edge.kind, edge.strength) {
+        (EdgeKind::Finishes, Strength::Hard) => {
+            "Inferred: the only one whose rights allow it, or its project ships the finalizer."
+        }
+        (EdgeKind::Finishes | EdgeKind::Provisions | EdgeKind::Controls, Strength::Yielding) => {
+            "Inferred: its rights allow it, as do those of others. A cycle may break this order."
+        }
+        (EdgeKind::Finishes, Strength::Hint) => {
+            "A guess: nobody is known to have the rights, and it runs beside it."
+        }
+        (_, Strength::Yielding) => "A cycle may break this order.",
+        (_, Strength::Hint) => "A mere hint for the order.",
+        (_, Strength::Hard) => "",
+    }
+}
+
+/// The objects of one kind that a workload must outlive, because it clears this finalizer of theirs.
+pub fn must_outlive(count: usize, kind: &str, finalizer: &str, of: Strength) -> String {
+    let must = if of == Strength::Hard { "Must" } else { "May have to" };
+    let (kind, finalizer) = (isolated(kind), isolated(finalizer));
+    format!(
+        "{must} outlive {}: clears their finalizer {finalizer}",
+        many(count, &kind, &format!("{kind} objects"))
+    )
 }
 
 /// An edge as a sentence.

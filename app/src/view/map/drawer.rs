@@ -19,6 +19,7 @@ use crate::{
         diagnosis::cause_of,
         icon::icon,
         moment::moment,
+        node_health::node_health,
         object_name::{object_name, object_name_whole},
         run::attention::needs_attention,
         state_badge::state_badge,
@@ -194,6 +195,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
             {state_badge(card.state)} " " <span class="quiet">{card.since.map(moment)}</span>
         </p>
         <p class="quiet">{text::state_means(card.state)}</p>
+        {card.node.as_ref().map(|node| view! { <p>{node_health(node)}</p> }.into_any())}
         {cause}
         {kept}
         {outside}
@@ -201,6 +203,7 @@ fn details(card: &ObjectCard, edges: &[Seen], scene: Scene, address: Address) ->
         <ol class="drawer-phases">{deletion_progress(card)}</ol>
         <h3>{text::ORDER}</h3>
         <p>{place}</p>
+        {outlived(edges)}
         {side(text::GOES_AFTER, &before, address)}
         {side(text::GOES_BEFORE, &after, address)}
         {side(text::RELATED, &related, address)}
@@ -249,6 +252,30 @@ fn row(name: &'static str, value: AnyView) -> AnyView {
     view! { <div class="pair"><dt>{name}</dt><dd>{value}</dd></div> }.into_any()
 }
 
+/// The objects whose finalizers this one clears, by kind and finalizer.
+fn outlived(edges: &[Seen]) -> AnyView {
+    let mut groups: Vec<(&Seen, usize)> = Vec::new();
+    for seen in edges.iter().filter(|seen| seen.edge.kind == EdgeKind::Finishes && !seen.from_here)
+    {
+        let is_alike = |other: &Seen| {
+            let (one, two) = (&seen.edge, &other.edge);
+            seen.other.kind == other.other.kind
+                && one.strength == two.strength
+                && one.reason.value == two.reason.value
+        };
+        match groups.iter_mut().find(|(other, _)| is_alike(other)) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((seen, 1)),
+        }
+    }
+    let line = |(seen, count): (&Seen, usize)| {
+        let edge = &seen.edge;
+        let said = text::must_outlive(count, &seen.other.kind, &edge.reason.value, edge.strength);
+        view! { <p>{said} ". " {text::certainty(edge)}</p> }.into_any()
+    };
+    groups.into_iter().map(line).collect_view().into_any()
+}
+
 fn side(title: &'static str, edges: &[Seen], address: Address) -> AnyView {
     (!edges.is_empty()).then(|| {
         let mut edges = edges.to_vec();
@@ -286,6 +313,7 @@ fn one(seen: Seen, address: Address) -> AnyView {
             <span class="drawer-verb">{verb}</span>
             <a href=move || address.to_object(&uid) data-noscroll="noscroll">{object_name(&seen.other)}</a>
             <span class="quote">{text::reason(&seen.edge.reason)}</span>
+            <span class="drawer-verb">{text::certainty(&seen.edge)}</span>
         </li>
     }
     .into_any()

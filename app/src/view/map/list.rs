@@ -19,6 +19,7 @@ use crate::{
         empty::nothing_matches,
         icon::icon,
         moment::moment,
+        node_health::node_health,
         object_name::{object_link, object_name_short},
         rows::rows,
         state_badge::state_badge,
@@ -146,12 +147,15 @@ fn row(scene: Scene, address: Address, card: Lasting<RwSignal<ObjectCard>>) -> A
     let first = card.get_untracked();
     let uid = StoredValue::new(first.uid.clone());
     let membership = move || {
-        card.with(|card| match &card.membership {
-            Membership::Member => ().into_any(),
-            Membership::Kept(reason) => {
+        card.with(|card| match (&card.membership, &card.node) {
+            (Membership::Member, None) => ().into_any(),
+            (Membership::Kept(reason), None) => {
                 view! { {icon("icon-lock")} " " {text::kept(reason)} }.into_any()
             }
-            Membership::Outside => view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any(),
+            (Membership::Outside, None) => {
+                view! { <span class="quiet">{text::OUTSIDE}</span> }.into_any()
+            }
+            (_, Some(node)) => node_health(node),
         })
     };
     view! {

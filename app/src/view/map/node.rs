@@ -17,7 +17,7 @@ use crate::{
         subscription::{self, Lasting},
     },
     text,
-    view::icon,
+    view::{icon, node_health::node_health_short},
 };
 
 /// A card's size in whole units.
@@ -112,8 +112,17 @@ pub fn node(
         move || {
             subscription::end_with_owner();
             let (before, after) = counts.get();
-            text::node_label(&seen, state.get(), &path, before, after)
+            let label = text::node_label(&seen, state.get(), &path, before, after);
+            card.with(|card| card.node)
+                .map_or(label.clone(), |node| format!("{label}, {}", text::ready(node.ready)))
         }
+    };
+    // It stands in place of the kind, which the icon says, and of the word for what is kept, which the shape says.
+    let health = move || card.with(|card| card.node).map(|node| node_health_short(&node));
+    let is_quiet = move || match state.get() {
+        State::Present => true,
+        State::Kept => first.node.is_some(),
+        _ => false,
     };
     // Only where the card cannot show it: to a screen reader the label says it already.
     let whole_name = (name != *first.object.name)
@@ -140,9 +149,9 @@ pub fn node(
                 <text class="node-name" x="38" y="24">{name}</text>
                 " "
                 <text class="node-far" x="38" y="35">{far_name}</text>
-                <text class="node-kind" x="38" y="42">{kind}</text>
+                <text class="node-kind" x="38" y="42">{move || health().unwrap_or_else(|| kind.clone().into_any())}</text>
                 " "
-                <text class="node-word" x=WIDE - 32 y="42">{move || (state.get() != State::Present).then(|| text::state(state.get()))}</text>
+                <text class="node-word" x=WIDE - 32 y="42">{move || (!is_quiet()).then(|| text::state(state.get()))}</text>
                 <use
                     href=move || (state.get() != State::Present).then(|| format!("{ICONS}#{}", icon::of_state(state.get())))
                     class="node-state" x=WIDE - 27 y="31" width="15" height="15"

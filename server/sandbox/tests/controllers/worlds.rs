@@ -208,3 +208,30 @@ fn world_that_cannot_be_loaded_gives_the_reason() {
         assert_eq!(sandbox::world::load(&mut test, objects, faults).unwrap_err().to_string(), why);
     }
 }
+
+#[test]
+fn load_balancer_stays_until_the_cloud_is_repaired() {
+    let mut test = TestCluster::new();
+    test.controllers.add_cloud();
+    let (objects, faults) = sandbox::world::text("load-balancer").unwrap();
+    sandbox::world::load(&mut test, objects, faults).unwrap();
+    test.run(300);
+    let left = |test: &TestCluster| (test.list("services").len(), test.list("namespaces").len());
+    let before = left(&test);
+    assert!(test.list("services").iter().any(|it| it["metadata"]["name"] == "web"));
+    test.play("at 0s cloud repaired");
+    test.run(600);
+    let after = left(&test);
+    assert_eq!((before.0 - after.0, before.1 - after.1), (1, 1));
+}
+
+#[test]
+fn namespace_stays_until_the_controller_manager_runs_again() {
+    let mut test = load("manager");
+    test.run(300);
+    assert!(!test.list("pods").is_empty(), "nobody empties the namespace");
+    test.play("at 0s controller kube-controller-manager on");
+    test.run(60);
+    let names = test.list("namespaces").into_iter().map(|it| object::name(it).to_owned());
+    assert!(!names.collect::<Vec<_>>().contains(&"manager".to_owned()));
+}

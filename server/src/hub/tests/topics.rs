@@ -1,6 +1,7 @@
 //! Tests of the topics: what their readers receive, and how often.
 
 use teardown::{
+    fetched::Question,
     fold::View,
     message::{Key, Revision},
     observation::AwayCause,
@@ -179,4 +180,19 @@ async fn reading_has_no_counts_before_every_kind_is_listed_and_its_ages_grow() {
     assert_eq!(age().await, 600);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(age().await, 660);
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_of_nodes_are_wanted_as_long_as_somebody_reads_a_page_with_nodes() {
+    let (wanting, mut wanted) = watch::channel(Wanted::default());
+    let process = Process::with(&Disk::default(), "test", |hub| hub.wanting(wanting));
+    process.list("ns shop of=shop\nnode n1\npod shop/web of=shop node=n1\ncm bare/c of=bare").await;
+    let asks = |wanted: &Wanted| wanted.questions.contains(&Question::NodeLeases);
+    let _other = process.hub.subscribe(Topic::Unit(UnitId::new("bare")), None).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!asks(&wanted.borrow_and_update()), "no node is drawn");
+    let reader = process.hub.subscribe(Topic::Unit(UnitId::new("shop")), None).await.unwrap();
+    wanted.wait_for(asks).await.unwrap();
+    drop(reader);
+    wanted.wait_for(|wanted| !asks(wanted)).await.unwrap();
 }

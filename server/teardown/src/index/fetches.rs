@@ -99,6 +99,13 @@ impl Index {
         self.fetches.renewal(Question::NodeLeases, node)
     }
 
+    /// The time at which we saw the lease of a node change, and whether we did: if it has not changed since we look, it is the
+    /// time of the first look. `None` while nobody looks, and as long as one look says nothing.
+    pub fn node_last_seen(&self, node: &str) -> Option<(Timestamp, bool)> {
+        let lease = self.fetches.leases.get(&(Question::NodeLeases, node.into()))?;
+        (lease.looked > lease.since || lease.has_moved).then_some((lease.since, lease.has_moved))
+    }
+
     /// The renewal that the lease of a node had last: its time and its holder; none if the lease is not known.
     pub fn node_lease(&self, node: &str) -> Option<&Arc<str>> {
         let lease = self.fetches.leases.get(&(Question::NodeLeases, node.into()))?;

@@ -1,6 +1,7 @@
 //! The card of a diagnosis: the facts that somebody needs first, and a number that changes with everything that its advice says.
 
 use std::{
+    collections::BTreeSet,
     hash::{DefaultHasher, Hash, Hasher},
     mem::discriminant,
     sync::Arc,
@@ -59,7 +60,24 @@ pub fn diagnosis_card<'a>(
     }
     // Half of it is enough to distinguish two states of one card.
     let stamp = hasher.finish() as u32;
-    DiagnosisCard { diagnosis: Arc::new(diagnosis.clone()), incident: Arc::new(incident), stamp }
+    DiagnosisCard {
+        diagnosis: Arc::new(diagnosis.clone()),
+        namespaces: namespaces(index, diagnosis),
+        incident: Arc::new(incident),
+        stamp,
+    }
+}
+
+/// The first namespaces of the objects that wait. A namespace that waits is in itself.
+fn namespaces(index: &Index, diagnosis: &Diagnosis) -> Vec<String> {
+    let held = diagnosis.held.iter().filter_map(|uid| index.get(uid));
+    let names: BTreeSet<&str> = held
+        .filter_map(|object| match &*object.kind.kind {
+            "Namespace" => Some(&*object.name),
+            _ => object.namespace.as_deref(),
+        })
+        .collect();
+    names.into_iter().take(DiagnosisCard::NAMESPACES).map(str::to_owned).collect()
 }
 
 /// Hashes the facts on which the needs, the guards and the reach of the ways out hang, without working those out: the hub makes

@@ -342,3 +342,89 @@ fn page_of_a_unit_shows_the_causes_for_which_its_objects_wait_and_no_others() {
     let of_shop = shown(world.unit(&UnitId::new("shop")).unwrap());
     insta::assert_snapshot!(of_shop.join("\n"), @r#"nodeSilent//Node//n1/ [("topology.kubernetes.io/zone", "eu-1a")]"#);
 }
+
+#[test]
+fn page_of_trouble_has_every_object_that_is_being_deleted_and_its_numbers_add_up() {
+    let index = fixture::index(
+        "
+        ns shop
+        ns web deleted=700
+        pvc shop/a deleted=600 finalizers=kubernetes.io/pvc-protection
+        pvc web/b deleted=900 finalizers=kubernetes.io/pvc-protection
+        pod shop/user node=n1 uses=claim:a
+        pod web/user node=n1 uses=claim:b
+        node n1
+        cm shop/c deleted=5
+        pod shop/slow deleted=2 grace=600
+        ",
+    );
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let diagnoses = crate::diagnosis::diagnose(&index, &graph, fixture::now());
+    let world = World {
+        cluster: "test",
+        demo: None,
+        index: &index,
+        graph: &graph,
+        units: &units,
+        runs: &[],
+        diagnoses: &diagnoses,
+        attempts: &[],
+        now: fixture::now(),
+    };
+    let (mut waiting, mut in_time, mut card) = (Vec::new(), Vec::new(), None);
+    for record in world.trouble() {
+        match record {
+            Record::Cluster(it) => card = Some(it),
+            Record::Diagnosis(it) => waiting.push((it.namespaces, it.diagnosis.total)),
+            Record::Object(it) => {
+                let left = it.due.unwrap().duration_since(fixture::now()).as_secs();
+                in_time.push((it.object.to_string(), left));
+            }
+            _ => {}
+        }
+    }
+    // The ConfigMap may take 30 s, the Pod that long after its grace period.
+    let expected = [("ConfigMap shop/c", 25), ("Pod shop/slow", 628)];
+    assert_eq!(in_time, expected.map(|(name, left)| (name.to_owned(), left)));
+    waiting.sort();
+    let card = card.unwrap();
+    assert_eq!((card.diagnoses, card.in_time), (waiting.len(), 2));
+    let tally = world.tally().complete.unwrap();
+    let metric: usize = tally.waiting.values().map(|it| it.objects).sum();
+    assert_eq!(metric, waiting.iter().map(|(_, total)| total).sum::<usize>());
+    assert_eq!(tally.in_time, in_time.len());
+    let of_web = waiting.iter().filter(|(names, _)| *names == ["web"]).count();
+    let of_shop = waiting.iter().filter(|(names, _)| *names == ["shop"]).count();
+    assert_eq!((of_web, of_shop, of_web + of_shop), (waiting.len() - 1, 1, waiting.len()));
+}
+
+#[test]
+fn edge_whose_order_a_plan_gives_up_says_so() {
+    // The autoscaler is owned by the Deployment that it scales: one of the two orders is given up.
+    let index = fixture::index(
+        "
+        deploy shop/web of=shop
+        hpa shop/web of=shop owner=deploy/web target=deploy/web
+        ",
+    );
+    let graph = Graph::of(&index);
+    let units = units(&index, &graph);
+    let world = World {
+        cluster: "test",
+        demo: None,
+        index: &index,
+        graph: &graph,
+        units: &units,
+        runs: &[],
+        diagnoses: &[],
+        attempts: &[],
+        now: fixture::now(),
+    };
+    let given_up =
+        world.unit(&UnitId::new("shop")).unwrap().into_iter().filter_map(|it| match it {
+            Record::Edge(card) if card.given_up => Some(format!("{:?}", card.kind)),
+            _ => None,
+        });
+    assert_eq!(given_up.collect::<Vec<_>>(), ["Owns"]);
+}

@@ -33,7 +33,7 @@ fn first(index: &Index) -> String {
 /// The questions to the API server.
 fn asked(index: &Index, graph: &Graph) -> std::collections::BTreeSet<Question> {
     let diagnoses = diagnose(index, graph, fixture::now());
-    crate::wanted::wanted(index, graph, &diagnoses, fixture::now()).questions
+    crate::wanted::wanted(index, graph, &diagnoses, false, fixture::now()).questions
 }
 
 const SILENT: &str = "
@@ -256,7 +256,7 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
 fn queries(index: &Index) -> Vec<String> {
     let graph = Graph::of(index);
     let diagnoses = diagnose(index, &graph, fixture::now());
-    let logs = crate::wanted::wanted(index, &graph, &diagnoses, fixture::now()).kubelets;
+    let logs = crate::wanted::wanted(index, &graph, &diagnoses, false, fixture::now()).kubelets;
     let line = |query: &crate::fetched::KubeletQuery| {
         let pods: Vec<String> = query.pods.iter().map(ToString::to_string).collect();
         let since = fixture::now().duration_since(query.since).as_mins();
@@ -408,4 +408,33 @@ fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root()
         }
         assert_ne!(without, whole, "the answer {left_out} says nothing");
     }
+}
+
+#[test]
+fn leases_of_nodes_are_looked_at_while_a_page_draws_nodes_though_nothing_is_late() {
+    let index = fixture::index("node n1\npod shop/a node=n1");
+    let wanted = |drawn| {
+        crate::wanted::wanted(&index, &Graph::of(&index), &[], drawn, fixture::now()).questions
+    };
+    assert_eq!(wanted(false), [].into());
+    assert_eq!(wanted(true), [Question::NodeLeases].into());
+}
+
+#[test]
+fn node_was_seen_when_we_saw_its_lease_change() {
+    let seen = |index: &Index| {
+        let seen = index.node_last_seen("n1");
+        seen.map(|(at, renews)| (fixture::now().duration_since(at).as_secs(), renews))
+    };
+    let mut index = fixture::index("node n1");
+    look(&mut index, Question::NodeLeases, "n1", "a", 60);
+    assert_eq!(seen(&index), None, "one look says nothing");
+    look(&mut index, Question::NodeLeases, "n1", "a", 40);
+    assert_eq!(seen(&index), Some((60, false)), "not since the first look");
+    look(&mut index, Question::NodeLeases, "n1", "b", 20);
+    assert_eq!(seen(&index), Some((20, true)));
+    look(&mut index, Question::NodeLeases, "n1", "b", 0);
+    assert_eq!(seen(&index), Some((20, true)));
+    index.apply([Observation::Unasked(Question::NodeLeases)], fixture::now());
+    assert_eq!(seen(&index), None, "nobody looks any more");
 }

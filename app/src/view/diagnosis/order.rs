@@ -1,0 +1,55 @@
+//! The order of the cards of diagnoses, and of the objects that are not late.
+
+use teardown::{
+    message::{DiagnosisCard, ObjectCard},
+    object::Uid,
+};
+
+use crate::{
+    navigation::address::{BY_AGE, BY_NAMESPACE},
+    sort::sort,
+    state::scene::{self, Records},
+    text,
+};
+
+/// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects; or
+/// in another order of [`address`]. In that by namespace a [`HEADING`] with its names comes before the first of each group.
+pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
+    let by_age = order == Some(BY_AGE);
+    let by_namespace = order == Some(BY_NAMESPACE);
+    // Few cards are put in their places without `sort`, which is compiled in part for each type.
+    let mut cards: Vec<&DiagnosisCard> = Vec::new();
+    for card in scene::diagnoses(records) {
+        let place = cards.partition_point(|other| {
+            let (one, two) = (&other.diagnosis, &card.diagnosis);
+            if by_namespace && other.namespaces != card.namespaces {
+                other.namespaces < card.namespaces
+            } else if by_age {
+                one.since <= two.since
+            } else {
+                one.harm() >= two.harm()
+            }
+        });
+        cards.insert(place, card);
+    }
+    let mut ids = Vec::new();
+    let mut group = None;
+    for card in cards {
+        if by_namespace && group != Some(&card.namespaces) {
+            ids.push(format!("{HEADING}{}", text::in_namespaces(&card.namespaces)));
+            group = Some(&card.namespaces);
+        }
+        ids.push(card.diagnosis.id.clone());
+    }
+    ids
+}
+
+/// The first character of a heading among the ids of diagnoses. An id begins with the name of a cause.
+pub(super) const HEADING: char = '#';
+
+/// The objects of the page of trouble that are being deleted and are within their expected time, those that become late first.
+pub(super) fn in_time(records: &Records) -> Vec<Uid> {
+    let mut cards: Vec<&ObjectCard> = scene::objects(records).collect();
+    sort(&mut cards, |a, b| a.due.cmp(&b.due));
+    cards.into_iter().map(|card| card.uid.clone()).collect()
+}

@@ -1,0 +1,143 @@
+//! The page about the things that remedies and runs switched off, with a form that puts one back.
+//!
+//! # Decisions
+//! - The server writes the page, and it works without a script. Every page of the app leads to it while something is switched
+//!   off, so the app needs no second form for it.
+//! - To put a thing back is the plan of one step that `POST /api/remedies` takes for the advice `switchedOff`: the same
+//!   confirmation by the object's name, the same journal, the same guards.
+
+use app::{navigation::address, text};
+use axum::{
+    Extension, Form,
+    extract::{State, rejection::FormRejection},
+    response::{IntoResponse, Redirect},
+};
+use serde::Deserialize;
+use teardown::{
+    advice::{Advice, Way},
+    remedy::Attempt,
+    right::Right,
+};
+
+use super::{
+    AppState, Failure,
+    access::Person,
+    plain::{escape, heading, page, paragraph},
+};
+
+/// The attempts to put something back that the page shows, the latest first.
+const ATTEMPTS: usize = 5;
+
+/// The page.
+pub(super) async fn read(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+) -> Result<impl IntoResponse, Failure> {
+    let off = text::switched_off_advice(&state.hub.switched_off().await?);
+    let attempts = state.hub.attempts().await?;
+    let content = content(&off, &attempts, person.guest.right >= Right::Force);
+    Ok(page(text::LANGUAGE, text::SWITCHED_OFF, &content))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Confirmed {
+    attempt: String,
+    confirm: String,
+}
+
+/// Puts a thing back, from the form on the page.
+pub(super) async fn put_back(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    form: Result<Form<Confirmed>, FormRejection>,
+) -> Result<Redirect, Failure> {
+    let Form(Confirmed { attempt, confirm }) =
+        form.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
+    // The session may have been taken back while the body arrived.
+    if person.ended.is_cancelled() {
+        return Err(Failure::NotSignedIn);
+    }
+    let confirm = confirm.trim().to_owned();
+    state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
+    Ok(Redirect::to(address::SWITCHED_OFF))
+}
+
+fn content(off: &Advice, attempts: &[Attempt], may_force: bool) -> String {
+    let mut html = String::new();
+    if off.ways.is_empty() {
+        html += &paragraph(text::NOTHING_SWITCHED_OFF);
+    }
+    for way in &off.ways {
+        html += &one(way, may_force);
+    }
+    let undone = attempts.iter().filter(|attempt| attempt.undoes.is_some()).take(ATTEMPTS);
+    undone.for_each(|attempt| html += &paragraph(&text::attempt(attempt)));
+    html
+}
+
+fn one(way: &Way, may_force: bool) -> String {
+    let mut html = heading(&way.title) + &paragraph(&way.does);
+    for command in &way.commands {
+        html += &format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(&command.line));
+    }
+    match &way.offer {
+        Some(offer) if may_force => {
+            html += &format!(
+                r#"<form method="post" action="{}/put-back"><input type="hidden" name="attempt" value="{}">
+<p><label>{} <input name="confirm" required autocomplete="off"></label></p>
+<p><button class="button danger">{}</button></p></form>
+"#,
+                address::SWITCHED_OFF,
+                escape(&offer.hash),
+                escape(&text::confirm_type(&offer.name)),
+                escape(&way.title),
+            );
+        }
+        Some(_) => html += &paragraph(text::NO_FORCE),
+        None => {}
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use teardown::{advice::WayOffer, remedy::Harm};
+
+    use super::*;
+
+    fn off() -> Advice {
+        let way = Way {
+            title: "Put back: Node <n1> is marked out of service".to_owned(),
+            harm: Harm::Reversible,
+            harms: String::new(),
+            does: "Since 2026-11-21 12:03:41 UTC, Li.".to_owned(),
+            reaches: vec![],
+            loses: vec![],
+            needs: vec![],
+            undo: None,
+            withheld: None,
+            commands: vec![],
+            offer: Some(WayOffer {
+                diagnosis: teardown::advice::SWITCHED_OFF.to_owned(),
+                hash: "0f".to_owned(),
+                name: "<n1>".to_owned(),
+                statement: false,
+            }),
+        };
+        Advice { ways: vec![way], ..Advice::default() }
+    }
+
+    #[test]
+    fn form_is_for_a_session_that_may_force_and_others_read_who_may() {
+        let of = |may_force| content(&off(), &[], may_force);
+        for html in [of(true), of(false)] {
+            assert!(html.contains("Put back: Node &lt;n1&gt; is marked"), "{html}");
+            assert!(html.contains("Since 2026-11-21 12:03:41 UTC, Li."), "{html}");
+        }
+        let form =
+            r#"action="/switched-off/put-back"><input type="hidden" name="attempt" value="0f">"#;
+        assert!(of(true).contains(form), "{}", of(true));
+        assert!(!of(false).contains("<form") && of(false).contains(text::NO_FORCE));
+        assert!(content(&Advice::default(), &[], true).contains(text::NOTHING_SWITCHED_OFF));
+    }
+}
