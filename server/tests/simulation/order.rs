@@ -405,7 +405,9 @@ fn service_behind_ingress(case: &Case<'_>) -> Option<String> {
 /// The Ingress in front of a Service.
 fn ingress_of<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     let to_it = |path: &Value| text(path, "/backend/service/name") == name(service);
-    let mut ingresses = case.state.within("Ingress", namespace(service));
+    // No watch may have shown one that is new.
+    let is_known = |it: &&Value| case.state.creation(it).is_none() || (case.seen)(it);
+    let mut ingresses = case.state.within("Ingress", namespace(service)).filter(is_known);
     ingresses.find(|ingress| {
         let rules = list(ingress, "/spec/rules").iter();
         let mut paths = rules.flat_map(|rule| list(rule, "/http/paths"));

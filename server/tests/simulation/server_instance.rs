@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     disk::Disk,
     kill_switch::KillSwitch,
-    mutant::{Confirmed, Mutant, relay},
+    mutant::{Confirmed, Mutant, forge, forges_observations, relay},
     observed_versions::ObservedVersions,
     transcript::Transcript,
     transport::{Arrivals, Transport},
@@ -86,11 +86,18 @@ impl ServerInstance {
                 kill_switch.trip("the hub ended");
             }
         });
+        let observed = match environment.mutant.filter(|it| forges_observations(*it)) {
+            Some(mutant) => {
+                let (forged, observations) = mpsc::channel(hub::MAILBOX);
+                tasks.spawn(forge(mutant, observations, mailbox.clone()));
+                forged
+            }
+            None => mailbox.clone(),
+        };
         tasks.spawn({
-            let (mailbox, kill_switch, transcript) =
-                (mailbox.clone(), kill_switch.clone(), environment.transcript.clone());
+            let (kill_switch, transcript) = (kill_switch.clone(), environment.transcript.clone());
             async move {
-                let ended = cluster.run(mailbox, orders, CancellationToken::new()).await;
+                let ended = cluster.run(observed, orders, CancellationToken::new()).await;
                 if !kill_switch.is_tripped() {
                     transcript.log(format!("the cluster ended: {ended:?}"));
                     kill_switch.trip("the cluster ended");

@@ -132,6 +132,27 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
         application.add_neighbours(&mut rng.fork());
         schedule.add_neighbour_faults(&mut rng.fork(), application.neighbours);
     }
+    if features.has_outsiders_finalizer || features.has_hidden_kind {
+        application.add_custom_resource(&mut rng.fork());
+    }
+    if features.has_outsiders_finalizer {
+        application.add_outsiders_finalizer();
+    }
+    if features.has_unseen_content {
+        schedule.add_unseen_content(&mut rng.fork(), &application);
+    }
+    if features.has_hidden_kind {
+        schedule.hide_custom_resources(&mut rng.fork(), &application);
+    }
+    if features.has_long_grace {
+        application.lengthen_grace();
+    }
+    if features.has_late_answers {
+        schedule.script.push_str("on delete * as=unwind until=8s p=0.4 -> 408 after\n");
+    }
+    if features.has_late_ingress {
+        schedule.add_late_ingress(&mut rng.fork(), &application);
+    }
     (sandbox, application, schedule)
 }
 
@@ -434,6 +455,7 @@ impl Simulation {
             planned: self.planned,
             arrivals: self.environment.arrivals.all(),
             journal,
+            is_clock_set: self.schedule.script.contains(" clock "),
             observed: self.environment.observed.clone(),
             // After a 429 the server holds calls back for up to 45 s, otherwise only for a moment.
             max_hold_back: if self.schedule.script.contains("429") { 45_000 } else { 2_000 },

@@ -39,6 +39,9 @@ impl Simulation {
             self.pass_a_second().await;
             let Some(instance) = &self.instance else { return false };
             let hub = instance.hub.clone();
+            if tries == 1 {
+                self.create_late_ingress().await;
+            }
             let made =
                 timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT), self.choices())).await;
             self.check_plan_for_leak(&made);
@@ -61,7 +64,7 @@ impl Simulation {
             if let Some(churn) = self.schedule.churn.take() {
                 self.churn(churn);
             }
-            sleep(std::mem::take(&mut self.schedule.review_time)).await;
+            self.read_plan().await;
             let start = Start {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
@@ -131,6 +134,15 @@ impl Simulation {
         }
         if self.healed.is_none() && self.heal_time().is_some_and(|at| at <= Instant::now()) {
             self.heal();
+        }
+    }
+
+    /// Lets the operator read the plan.
+    async fn read_plan(&mut self) {
+        let until = Instant::now() + std::mem::take(&mut self.schedule.review_time);
+        while Instant::now() < until {
+            sleep((until - Instant::now()).min(Duration::from_secs(1))).await;
+            self.pull_events();
         }
     }
 
