@@ -10,6 +10,8 @@ mod settings_references;
 mod storage;
 mod workload;
 
+use std::collections::BTreeMap;
+
 use fastrand::Rng;
 use serde_json::{Value, json};
 use teardown::unit::UnitId;
@@ -126,6 +128,26 @@ impl Application {
         widget["metadata"]["finalizers"] = json!([FINALIZER]);
         belongs(&mut widget, BYSTANDER);
         self.objects.push(widget);
+    }
+
+    /// Gives a user all rights in the namespace that has most of the unit. Returns its name.
+    pub(crate) fn add_rights_in_one_namespace(&mut self, user: &str) -> String {
+        let of_unit = self.objects.iter().filter(|it| unit(it) == UNIT);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for namespace in of_unit.map(crate::state::namespace).filter(|it| !it.is_empty()) {
+            *counts.entry(namespace).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let namespace = most.map_or(format!("{UNIT}-1"), |(name, _)| name.to_owned());
+        let mut role = object(RBAC, "Role", &namespace, user);
+        role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+        let mut binding = object(RBAC, "RoleBinding", &namespace, user);
+        binding["roleRef"] =
+            json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user});
+        binding["subjects"] =
+            json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]);
+        self.objects.extend([role, binding]);
+        namespace
     }
 
     /// The namespaces of the unit that it may delete.

@@ -34,12 +34,16 @@ pub(crate) struct FeatureSet {
     pub(crate) has_late_answers: bool,
     /// The Pods of the Deployments have a long grace period, and use half of it.
     pub(crate) has_long_grace: bool,
+    /// The server has rights in one namespace of the unit, and no others.
+    pub(crate) has_rights_in_one_namespace: bool,
 }
 
 impl FeatureSet {
     /// The choices of the operator who makes the plan.
     pub(crate) fn choices(self) -> Choices {
-        let include = (!self.leaves_unclaimed).then_some(Choice::IncludeAll);
+        // A person with rights in one namespace cannot tell whose the rest of it is.
+        let includes = !self.leaves_unclaimed && !self.has_rights_in_one_namespace;
+        let include = includes.then_some(Choice::IncludeAll);
         include.into_iter().chain(self.keeps_data.then_some(Choice::KeepData)).collect()
     }
 
@@ -62,6 +66,7 @@ impl FeatureSet {
             has_outsiders_finalizer: matches!(seed % 32, 1 | 7 | 12 | 26),
             has_late_answers: matches!(seed % 32, 11 | 18),
             has_long_grace: matches!(seed % 32, 6 | 29),
+            has_rights_in_one_namespace: matches!(seed % 32, 17 | 26),
         }
     }
 }
@@ -102,6 +107,7 @@ mod tests {
             has_outsiders_finalizer: false,
             has_late_answers: false,
             has_long_grace: false,
+            has_rights_in_one_namespace: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -112,6 +118,7 @@ mod tests {
             assert!(!features.keeps_data && !features.has_forced_deletions, "{seed}");
             assert!(!features.has_unseen_content && !features.has_hidden_kind, "{seed}");
             assert!(!features.has_late_ingress && !features.has_outsiders_finalizer, "{seed}");
+            assert!(!features.has_rights_in_one_namespace, "{seed}");
             assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
         }
     }

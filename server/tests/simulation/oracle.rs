@@ -86,6 +86,8 @@ pub(crate) struct Evidence {
     pub(crate) observed: ObservedVersions,
     /// The longest time between the decision for a DELETE and its departure, in milliseconds.
     pub(crate) max_hold_back: u64,
+    /// The only namespace that the server can see; `None` if it can see everything.
+    pub(crate) visible: Option<String>,
     /// Whether the cluster's clock was set.
     pub(crate) is_clock_set: bool,
     pub(crate) journal: JournalRecords,
@@ -106,6 +108,11 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// Whether the server may read an object, so that it can be asked to respect it.
+    fn may_be_read(&self, object: &Value) -> bool {
+        self.visible.as_deref().is_none_or(|visible| visible == namespace(object))
+    }
+
     /// Milliseconds from the start to a time of the server's clock.
     fn since_start(&self, time: Timestamp) -> u64 {
         u64::try_from(time.duration_since(self.start).as_millis()).unwrap_or_default()
@@ -179,7 +186,9 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
             entry.revision
         };
         while let Some(event) = events.next_if(|event| event.revision <= until) {
-            state.apply(event);
+            if evidence.may_be_read(&event.object) {
+                state.apply(event);
+            }
         }
         if entry.verb == "list" && entry.code == 200 && !key.namespace.is_empty() {
             lists.insert(key.clone(), (entry.time, entry.revision));
@@ -393,6 +402,7 @@ fn leftovers(evidence: &Evidence, violations: &mut Vec<Violation>) {
             violations.push(Violation::new("I3", text));
         } else if (unit(object) == UNIT || ours.contains(uid(object)))
             && state.is_known_to_plan(object)
+            && evidence.may_be_read(object)
             && list(object, "/metadata/ownerReferences").is_empty()
             // Endpoints carry the labels of their Service and belong to their controller. Once the Service is gone, the
             // controller deletes them when it works again, which may be after the run.

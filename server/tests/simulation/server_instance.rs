@@ -39,6 +39,8 @@ pub(crate) struct Environment {
     /// Notified when an instance stops.
     pub(crate) stopped: Arc<Notify>,
     pub(crate) seed: u64,
+    /// The only namespace in which the server has rights; `None` if it has all rights.
+    pub(crate) visible: Option<String>,
 }
 
 /// A server that runs.
@@ -67,7 +69,9 @@ impl ServerInstance {
             mutant: environment.mutant,
             instance: number,
         };
-        let cluster = Cluster::served_by(transport, "sandbox").repeatable(chance.clone());
+        let namespace = environment.visible.as_deref().unwrap_or("default");
+        let cluster =
+            Cluster::served_in(transport, "sandbox", namespace).repeatable(chance.clone());
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
         let (out, ordered) = mpsc::channel(hub::CALLS);
         let (relayed, orders) = mpsc::channel(hub::CALLS);

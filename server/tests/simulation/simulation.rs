@@ -201,7 +201,7 @@ impl Simulation {
     async fn prepare_with(
         seed: u64,
         sandbox: u64,
-        application: Application,
+        mut application: Application,
         mut schedule: FaultSchedule,
         mutant: Option<Mutant>,
     ) -> Self {
@@ -210,7 +210,11 @@ impl Simulation {
         controllers.node_faults.kubelets = NODES.map(String::from).into();
         let sandbox = Sandbox::start(start, sandbox, controllers);
         let transcript = Transcript::begin();
-        let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
+        let has_all_rights = !FeatureSet::of(seed).has_rights_in_one_namespace;
+        let visible = (!has_all_rights).then(|| application.add_rights_in_one_namespace(USER));
+        let groups = if has_all_rights { "system:masters" } else { "system:basic-user" };
+        let groups = vec![groups.to_owned(), "system:authenticated".to_owned()];
+        let actor = Actor { name: USER.to_owned(), groups, ..Actor::admin() };
         let disk = Disk::default();
         if mutant == Some(Mutant::LateIntent) {
             disk.acknowledge_early();
@@ -232,6 +236,7 @@ impl Simulation {
             confirmed: Confirmed::default(),
             stopped: Arc::new(Notify::new()),
             seed,
+            visible,
         };
         let mut simulation = Self {
             environment,
@@ -457,6 +462,7 @@ impl Simulation {
             journal,
             is_clock_set: self.schedule.script.contains(" clock "),
             observed: self.environment.observed.clone(),
+            visible: self.environment.visible.clone(),
             // After a 429 the server holds calls back for up to 45 s, otherwise only for a moment.
             max_hold_back: if self.schedule.script.contains("429") { 45_000 } else { 2_000 },
             start: self.environment.start,

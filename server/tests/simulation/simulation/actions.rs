@@ -11,7 +11,7 @@ use teardown::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{ANSWER_TIMEOUT, FeatureSet, Simulation, start_run::matters_although_hidden};
+use super::{ANSWER_TIMEOUT, FeatureSet, Simulation};
 use crate::{
     application::{
         UNIT,
@@ -195,7 +195,7 @@ impl Simulation {
         let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone(), choices)).await;
         self.check_plan_for_leak(&made);
         let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
-        if matters_although_hidden(&plan) {
+        if self.matters_although_hidden(&plan) {
             return self.log(format!("  cannot be seen: {:?}", plan.hidden));
         }
         let (plan, hash) = (plan.id.clone(), plan.hash.clone());

@@ -53,7 +53,7 @@ impl Simulation {
                 refused = format!("{made:?}");
                 continue;
             };
-            if self.schedule.is_early && matters_although_hidden(&plan) {
+            if self.schedule.is_early && self.matters_although_hidden(&plan) {
                 refused = format!("cannot be seen: {:?}", plan.hidden);
                 continue;
             }
@@ -137,6 +137,13 @@ impl Simulation {
         }
     }
 
+    /// Whether a plan was made while a kind was hidden that matters to it. The operator waits in that case, unless the rights
+    /// of the server end there. The application's own API group holds no object that matters.
+    pub(super) fn matters_although_hidden(&self, plan: &Plan) -> bool {
+        let has_all_rights = self.environment.visible.is_none();
+        has_all_rights && plan.hidden.iter().any(|resource| !resource.contains(".example."))
+    }
+
     /// Lets the operator read the plan.
     async fn read_plan(&mut self) {
         let until = Instant::now() + std::mem::take(&mut self.schedule.review_time);
@@ -154,10 +161,4 @@ impl Simulation {
         });
         made.count()
     }
-}
-
-/// Whether a plan was made while a kind was hidden that matters to it. The operator waits in that case. The
-/// application's own API group holds no object that matters.
-pub(super) fn matters_although_hidden(plan: &Plan) -> bool {
-    plan.hidden.iter().any(|resource| !resource.contains(".example."))
 }

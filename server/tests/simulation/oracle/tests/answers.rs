@@ -88,3 +88,22 @@ fn delete_of_a_claim_long_after_the_list_of_its_pods_is_a_violation() {
     assert!(!with("/api/v1/namespaces/a", "/apis/apps/v1/namespaces/a/deployments", 9_000));
     assert!(!with("/api/v1/namespaces/a/configmaps/c", "/api/v1/pods", 9_000));
 }
+
+#[test]
+fn server_is_judged_only_by_what_its_rights_let_it_see() {
+    let with = |visible: Option<&str>| {
+        let mut history = History::new(&["c"]);
+        let named = |name: &str| json!({"name": name, "namespace": "a", "uid": name});
+        history.see(Change::Added, json!({"kind": "ConfigMap", "metadata": named("c")}));
+        let mut pod = json!({"kind": "Pod", "metadata": named("p")});
+        pod["spec"]["volumes"] = json!([{"configMap": {"name": "c"}}]);
+        history.see(Change::Added, pod);
+        history.evidence.visible = visible.map(str::to_owned);
+        history.send_announced(0, 0);
+        history.entry("delete", Some("c"), "c", true);
+        has(&history, "needs it")
+    };
+    assert!(with(None));
+    assert!(with(Some("a")));
+    assert!(!with(Some("b")));
+}
