@@ -68,13 +68,15 @@ pub(crate) enum Churn {
     ScaledUp,
 }
 
-/// The first crash of the server, counted from its first start.
+/// A crash of the server, counted from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
     /// At a write of its journal.
     AtWrite(u64, CrashPoint),
     /// At a DELETE, after its effect or before it.
     AtDelete(usize, bool),
+    /// After this time.
+    After(Duration),
 }
 
 /// Everything that is injected into one run. Times count from the start of the run or, with `is_early`, from the start
@@ -93,7 +95,10 @@ pub(crate) struct FaultSchedule {
     /// The change of the cluster while the operator reads the plan.
     pub(crate) churn: Option<Churn>,
     pub(crate) is_early: bool,
+    /// The crash of the first server instance.
     pub(crate) crash: Option<Crash>,
+    /// The crash of the second one, which recovers from the first crash.
+    pub(crate) crash_in_recovery: Option<Crash>,
     /// The Service for which an Ingress is created just before the plan is made, by namespace and name.
     pub(crate) late_ingress: Option<(String, String)>,
 }
@@ -136,8 +141,8 @@ const MORE_CONTROLLERS: [&str; 14] = [
 ];
 
 impl FaultSchedule {
-    /// A schedule without any fault except this crash.
-    pub(crate) fn without_faults(crash: Option<Crash>) -> Self {
+    /// A schedule without any fault except a crash, and perhaps one of the recovery from it.
+    pub(crate) fn without_faults([crash, crash_in_recovery]: [Option<Crash>; 2]) -> Self {
         Self {
             script: String::new(),
             actions: vec![],
@@ -147,6 +152,7 @@ impl FaultSchedule {
             churn: None,
             is_early: false,
             crash,
+            crash_in_recovery,
             late_ingress: None,
         }
     }
@@ -243,6 +249,7 @@ impl FaultSchedule {
             churn,
             is_early: false,
             crash: None,
+            crash_in_recovery: None,
             late_ingress: None,
         }
     }

@@ -1,7 +1,7 @@
 //! One instance of the server: cluster, hub and journal, connected as the process connects them, from its start to its
 //! crash.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use server::{
@@ -13,6 +13,7 @@ use server::{
 use tokio::{
     sync::{Notify, mpsc},
     task::JoinSet,
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -117,6 +118,15 @@ impl ServerInstance {
         ));
         environment.transcript.log(format!("the server starts, instance {number}"));
         Ok(Self { hub: HubHandle::new(mailbox), kill_switch, tasks })
+    }
+
+    /// Crashes the instance after a time.
+    pub(crate) fn crash_after(&mut self, time: Duration) {
+        let kill_switch = self.kill_switch.clone();
+        self.tasks.spawn(async move {
+            sleep(time).await;
+            kill_switch.trip("in its recovery");
+        });
     }
 
     /// Kills the instance without a shutdown.

@@ -69,9 +69,9 @@ pub(crate) fn simulate(seed: u64, mutant: Option<Mutant>) -> Outcome {
     run_to_outcome(async move || Simulation::prepare(seed, mutant).await)
 }
 
-/// Simulates the application of a seed without any fault except this crash.
-pub(crate) fn simulate_without_faults(seed: u64, crash: Option<Crash>) -> Outcome {
-    run_to_outcome(async move || Simulation::prepare_without_faults(seed, crash).await)
+/// Simulates the application of a seed without any fault except crashes of the first and the second server instance.
+pub(crate) fn simulate_without_faults(seed: u64, crashes: [Option<Crash>; 2]) -> Outcome {
+    run_to_outcome(async move || Simulation::prepare_without_faults(seed, crashes).await)
 }
 
 pub(crate) use edge_forms::edge_forms;
@@ -190,12 +190,12 @@ impl Simulation {
         Self::prepare_with(seed, sandbox, application, schedule, mutant).await
     }
 
-    async fn prepare_without_faults(seed: u64, crash: Option<Crash>) -> Self {
+    async fn prepare_without_faults(seed: u64, crashes: [Option<Crash>; 2]) -> Self {
         let mut rng = Rng::with_seed(seed);
         let sandbox = rng.u64(..);
         let application = Application::generate(&mut rng.fork());
-        Self::prepare_with(seed, sandbox, application, FaultSchedule::without_faults(crash), None)
-            .await
+        let schedule = FaultSchedule::without_faults(crashes);
+        Self::prepare_with(seed, sandbox, application, schedule, None).await
     }
 
     async fn prepare_with(
@@ -315,7 +315,22 @@ impl Simulation {
     fn start_server(&mut self) {
         self.lifecycle_times.push(self.environment.transcript.now());
         match ServerInstance::start(&self.environment, self.instances) {
-            Ok(instance) => {
+            Ok(mut instance) => {
+                let crash = match self.instances {
+                    0 => self.schedule.crash,
+                    1 => self.schedule.crash_in_recovery,
+                    _ => None,
+                };
+                match crash {
+                    Some(Crash::AtWrite(after, crash_point)) => {
+                        self.environment.disk.crash_at_write(after, crash_point);
+                    }
+                    Some(Crash::AtDelete(after, with_effect)) => {
+                        self.environment.arrivals.crash_at_delete(after, with_effect);
+                    }
+                    Some(Crash::After(time)) => instance.crash_after(time),
+                    None => {}
+                }
                 self.hubs.send_replace(Some(instance.hub.clone()));
                 self.instance = Some(instance);
                 self.instances += 1;
@@ -342,15 +357,6 @@ impl Simulation {
     }
 
     async fn run_to_the_end(&mut self) {
-        match self.schedule.crash {
-            Some(Crash::AtWrite(after, crash_point)) => {
-                self.environment.disk.crash_at_write(after, crash_point)
-            }
-            Some(Crash::AtDelete(after, with_effect)) => {
-                self.environment.arrivals.crash_at_delete(after, with_effect);
-            }
-            None => {}
-        }
         if self.schedule.is_early {
             self.inject_faults();
         }
