@@ -1,6 +1,7 @@
 //! Random applications: the unit that is torn down, and a bystander that shares some of its objects. The same seed
 //! gives the same objects.
 
+pub(crate) mod driver;
 pub(crate) mod late_object;
 pub(crate) mod neighbour;
 mod parent;
@@ -49,6 +50,8 @@ pub(crate) struct Application {
     pub(crate) recreated: Vec<(&'static str, String, String)>,
     /// The API extensions of other teams that reach into the namespaces of the unit.
     pub(crate) neighbours: Neighbours,
+    /// The unit has the CSI driver of its volumes.
+    pub(crate) has_driver: bool,
 }
 
 /// An application that is being generated.

@@ -36,6 +36,8 @@ pub(crate) struct FeatureSet {
     pub(crate) has_long_grace: bool,
     /// The server has rights in one namespace of the unit, and no others.
     pub(crate) has_rights_in_one_namespace: bool,
+    /// The CSI driver of the volumes is part of the unit.
+    pub(crate) has_driver: bool,
 }
 
 impl FeatureSet {
@@ -67,6 +69,7 @@ impl FeatureSet {
             has_late_answers: matches!(seed % 32, 11 | 18),
             has_long_grace: matches!(seed % 32, 6 | 29),
             has_rights_in_one_namespace: matches!(seed % 32, 17 | 26),
+            has_driver: matches!(seed % 32, 2 | 12 | 27),
         }
     }
 }
@@ -108,6 +111,7 @@ mod tests {
             has_late_answers: false,
             has_long_grace: false,
             has_rights_in_one_namespace: false,
+            has_driver: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -118,7 +122,7 @@ mod tests {
             assert!(!features.keeps_data && !features.has_forced_deletions, "{seed}");
             assert!(!features.has_unseen_content && !features.has_hidden_kind, "{seed}");
             assert!(!features.has_late_ingress && !features.has_outsiders_finalizer, "{seed}");
-            assert!(!features.has_rights_in_one_namespace, "{seed}");
+            assert!(!features.has_rights_in_one_namespace && !features.has_driver, "{seed}");
             assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
         }
     }

@@ -144,6 +144,9 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
     if features.has_hidden_kind {
         schedule.hide_custom_resources(&mut rng.fork(), &application);
     }
+    if features.has_driver {
+        application.add_driver(&mut rng.fork());
+    }
     if features.has_long_grace {
         application.lengthen_grace();
     }
@@ -180,6 +183,8 @@ struct Simulation {
     /// The first page of each run that said that the run is over, as a new reader gets it.
     run_ends: BTreeMap<String, EndPage>,
     late_objects: usize,
+    /// The driver of the unit has no Pod, so that no volume is made or removed.
+    is_driver_away: bool,
     violations: Vec<Violation>,
     began: Instant,
 }
@@ -258,6 +263,7 @@ impl Simulation {
             run: None,
             run_ends: BTreeMap::new(),
             late_objects: 0,
+            is_driver_away: false,
             violations: vec![],
             began: Instant::now(),
         };
@@ -414,6 +420,7 @@ impl Simulation {
             if now >= tick {
                 tick = now + Duration::from_secs(1);
                 self.run_operators();
+                self.run_driver();
                 self.pull_events();
                 if now >= heal_time {
                     if self.healed.is_none() {
