@@ -14,6 +14,7 @@ import { Goldens, withDifferences } from './goldens.mjs';
 import { Normaliser } from './normalise.mjs';
 import { define, loadCases, runCases } from './suite.mjs';
 import { viewOf } from './view.mjs';
+import { Wire } from './wire.mjs';
 
 /** A target that answers every request as the test says. @param {import('node:test').TestContext} t @param {(path: string) => [number, object]} answer */
 async function fakeTarget(t, answer) {
@@ -55,6 +56,43 @@ test('equal answers with other UIDs and revisions do not differ', async (t) => {
 		[one],
 	);
 	assert.deepEqual(await goldens.compare('sandbox', [one], other, true), []);
+});
+
+test('case whose wait took too long is run once more, and any other difference counts the first time', async (t) => {
+	let runs = 0;
+	const late = {
+		...define('late', 'An object comes', (t) => ((runs += 1), t.eventually('it is there', 'GET', 'configmaps/a', () => runs > 1)), {
+			bare: true,
+		}),
+		file: 'some',
+	};
+	const target = { ...(await fakeTarget(t, () => found())), timeout: 0 };
+	const transcripts = await runCases(target, [late]);
+	assert.equal(runs, 2);
+	assert.doesNotMatch(transcripts.get('late') ?? '', /HALT/);
+	runs = 0;
+	const never = { ...late, run: (/** @type {any} */ t) => ((runs += 1), t.eventually('it is there', 'GET', 'configmaps/a', () => false)) };
+	assert.match((await runCases(target, [never])).get('late') ?? '', /HALT no match within/);
+	assert.equal(runs, 2, 'once more, and not again');
+	runs = 0;
+	const refused = { ...late, run: (/** @type {any} */ t) => ((runs += 1), t.abort('refused')) };
+	assert.match((await runCases(target, [refused])).get('late') ?? '', /HALT refused/);
+	assert.equal(runs, 1);
+});
+
+test('connection that is not used is closed before the API server closes it', async (t) => {
+	const server = createServer((_, response) => void response.end('{}'));
+	server.keepAliveTimeout = 0;
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+	t.after(() => server.close());
+	const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+	/** @type {Promise<import('node:net').Socket>} */
+	const accepted = new Promise((resolve) => server.once('connection', resolve));
+	const wire = new Wire({ server: `http://127.0.0.1:${port}`, tokens: new Map() }, 1);
+	await wire.ask({ path: '/' });
+	const socket = await accepted;
+	if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve));
+	wire.close();
 });
 
 test('changed answer is reported with the line that differs', async (t) => {

@@ -16,7 +16,7 @@ import { pluralOf } from './kinds.mjs';
 import { unavailableWebhooks, startWebhookServer, webhookFaults, sandboxWebhooks } from './webhook.mjs';
 import { Wire } from './wire.mjs';
 
-/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock relative to this machine's */
+/** @typedef {import('./wire.mjs').Access & {kubeconfig: string, speed?: number, timeout?: number, webhooks: import('./webhook.mjs').Webhooks, faultInjector: import('./fault-injector.mjs').FaultInjector, stop: () => Promise<void>}} Target  speed: of its clock relative to this machine's; timeout: of a wait, in milliseconds */
 /** @typedef {(line: string) => void} Log */
 
 /** @param {Log} log @returns {Promise<Target>} */

@@ -40,6 +40,9 @@ export const longTimeout = 110_000;
 /** Ends a case that cannot continue. The transcript already has the reason. */
 export class CaseAborted extends Error {}
 
+/** Ends a case whose wait took too long, which says nothing about the answers of the target. */
+export class WaitExpired extends CaseAborted {}
+
 export class TestContext {
 	/** The namespace of the case. @type {string} */
 	ns;
@@ -58,11 +61,11 @@ export class TestContext {
 
 	/**
 	 * @param {Wire} wire @param {string} name of the case @param {string} token makes the names of this run unique
-	 * @param {{speed?: number, webhooks?: import('./webhook.mjs').Webhooks, faultInjector?: import('./fault-injector.mjs').FaultInjector}} [target] speed: of the target's clock relative to this machine's
+	 * @param {{speed?: number, timeout?: number, webhooks?: import('./webhook.mjs').Webhooks, faultInjector?: import('./fault-injector.mjs').FaultInjector}} [target] speed: of the target's clock relative to this machine's; timeout: of a wait, in milliseconds
 	 */
-	constructor(wire, name, token, { speed = 1, webhooks, faultInjector = noFaultInjector() } = {}) {
+	constructor(wire, name, token, { speed = 1, timeout: given, webhooks, faultInjector = noFaultInjector() } = {}) {
 		this.#wire = wire;
-		this.#timeout = speed > 1 ? timeout / 4 : timeout;
+		this.#timeout = given ?? (speed > 1 ? timeout / 4 : timeout);
 		this.#speed = speed;
 		this.#webhooks = webhooks;
 		this.faultInjector = faultInjector;
@@ -175,7 +178,7 @@ export class TestContext {
 		const watch = new Watch(`WATCH ${path}${queryOf(options)}`, options, this.#timeout, {
 			learn: (object) => this.#normaliser.learn(object),
 			say: (asked, seen) => this.say(asked, seen),
-			abort: (why) => this.abort(why),
+			expire: (why) => this.expire(why),
 		});
 		this.#watches.add(watch);
 		await watch.begin((onEvent) => this.#wire.stream({ user: options.user, path: whole, headers }, onEvent));
@@ -224,7 +227,7 @@ export class TestContext {
 			const answer = await this.#ask(method, path, body, { headers, query });
 			if (wanted(answer)) return answer;
 			if (performance.now() > deadline)
-				this.abort(`no match within ${this.#timeout / 1000} s: ${what}; ${answer.status} ${viewOf(answer.body)}`);
+				this.expire(`no match within ${this.#timeout / 1000} s: ${what}; ${answer.status} ${viewOf(answer.body)}`);
 			await pause(25);
 		}
 	}
@@ -281,7 +284,7 @@ export class TestContext {
 			if (await come) return all();
 			if (performance.now() >= deadline) {
 				const there = all().map((object) => viewOfObject(object, ['status.phase', 'status.conditions']));
-				this.abort(`no match within ${within / 1000} s: ${what}; there is ${there.join(', ') || 'nothing'}`);
+				this.expire(`no match within ${within / 1000} s: ${what}; there is ${there.join(', ') || 'nothing'}`);
 			}
 		}
 	}
@@ -307,6 +310,12 @@ export class TestContext {
 	abort(why) {
 		this.#lines.push(`HALT ${why}`);
 		throw new CaseAborted(why);
+	}
+
+	/** @param {string} why @returns {never} */
+	expire(why) {
+		this.#lines.push(`HALT ${why}`);
+		throw new WaitExpired(why);
 	}
 
 	transcript() {

@@ -5,7 +5,7 @@ import { isBackground, viewOf } from './view.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {{type: string, object: KubeObject}} WatchEvent */
-/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, abort: (why: string) => never}} Recorder */
+/** @typedef {{learn: (object: KubeObject) => void, say: (asked: string, seen: string) => void, expire: (why: string) => never}} Recorder */
 /** @typedef {{fields?: string[], events?: 'each'|'by object'}} WatchOptions */
 
 export class Watch {
@@ -48,7 +48,7 @@ export class Watch {
 			const left = deadline - performance.now();
 			if (left <= 0) {
 				const seen = this.events.map((event) => this.#view(event)).join(', ');
-				this.#recorder.abort(`no match within ${this.#timeout / 1000} s: ${what}; events: ${seen || 'none'}`);
+				this.#recorder.expire(`no match within ${this.#timeout / 1000} s: ${what}; events: ${seen || 'none'}`);
 			}
 			await new Promise((resolve) => {
 				const timer = setTimeout(resolve, left);

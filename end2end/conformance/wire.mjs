@@ -10,17 +10,24 @@ import https from 'node:https';
 /** @typedef {{user?: string, method?: string, path: string, body?: string|Buffer, headers?: Record<string, string>}} Request */
 /** @typedef {{status: number, body: any, ended: Promise<void>, close: () => void}} Stream  `body`: of an answer that is not a stream */
 
+/**
+ * An unused connection is closed after this time, in milliseconds. The API server closes it after 90 s, and a request that leaves in
+ * that moment would get no answer (`IdleTimeout` in k8s.io/apiserver/pkg/server/secure_serving.go).
+ */
+const idle = 30_000;
+
 export class Wire {
 	#access;
 	#agent;
 	#request;
 
-	/** @param {Access} access */
-	constructor(access) {
+	/** @param {Access} access @param {number} [timeout] of an unused connection, in milliseconds */
+	constructor(access, timeout = idle) {
 		const secure = access.server.startsWith('https:');
 		this.#access = access;
 		this.#request = secure ? https.request : http.request;
-		this.#agent = secure ? new https.Agent({ ca: access.ca, keepAlive: true }) : new http.Agent({ keepAlive: true });
+		const options = { keepAlive: true, timeout };
+		this.#agent = secure ? new https.Agent({ ca: access.ca, ...options }) : new http.Agent(options);
 	}
 
 	close() {
