@@ -1,6 +1,9 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
@@ -11,6 +14,7 @@ use teardown::{
         Diagnosis, KubeletAnswer, KubeletProblem, KubeletSubject, LogOrigin,
         kubelet_log::KubeletLog, unanswered,
     },
+    fetched::Question,
     graph::Graph,
     index::Index,
     message::Record,
@@ -29,6 +33,10 @@ use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
 const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
+/// The most diagnoses whose ways out are asked about: those that persons opened last.
+const OPENED: usize = 4;
+/// The most rights that one of them is asked about.
+const RIGHTS: usize = 16;
 
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
@@ -41,6 +49,8 @@ pub(super) struct ClusterState {
     cards: UnitCards,
     /// The questions of the diagnoses to the cluster.
     wanted: Wanted,
+    /// The diagnoses whose ways out somebody read last, the latest last, each with the rights that they need.
+    opened: VecDeque<(String, Vec<Question>)>,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
@@ -68,6 +78,7 @@ impl ClusterState {
             derived: Derived::default(),
             cards: UnitCards::default(),
             wanted: Wanted::default(),
+            opened: VecDeque::new(),
             read: None,
             kubelet_answers: KubeletAnswers::default(),
         }
@@ -151,7 +162,26 @@ impl ClusterState {
             }),
             now: minute,
         };
+        let id = diagnosis.id.clone();
+        self.ask_for_rights(id, &remedies);
         Some(Remedies { standpoint, card, remedies, attempts, switched_off, are_allowed })
+    }
+
+    /// Has the cluster asked for the rights that the ways out of a diagnosis need, for as long as somebody reads anything.
+    fn ask_for_rights(&mut self, diagnosis: String, remedies: &[Remedy]) {
+        let mut rights: Vec<Question> = Vec::new();
+        for permission in remedies.iter().flat_map(Remedy::permissions) {
+            let question = Question::Permission(permission);
+            if rights.len() < RIGHTS && !rights.contains(&question) {
+                rights.push(question);
+            }
+        }
+        self.wanted.questions.extend(rights.iter().cloned());
+        self.opened.retain(|(id, _)| *id != diagnosis);
+        self.opened.push_back((diagnosis, rights));
+        if self.opened.len() > OPENED {
+            self.opened.pop_front();
+        }
     }
 
     /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
@@ -238,6 +268,9 @@ impl ClusterState {
             self.kubelet_answers.add_to(self.derived.diagnoses_mut());
             let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
             self.wanted = wanted(&self.index, graph, diagnoses, now);
+            self.opened.retain(|(id, _)| diagnoses.iter().any(|it| it.id == *id));
+            let rights = self.opened.iter().flat_map(|(_, rights)| rights);
+            self.wanted.questions.extend(rights.cloned());
         }
     }
 

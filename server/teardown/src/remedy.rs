@@ -19,6 +19,7 @@ mod control_plane;
 mod finalizer;
 mod namespace;
 mod node;
+mod permission;
 mod pod;
 mod premise;
 mod put_back;
@@ -39,6 +40,7 @@ pub use self::{
         SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
+    permission::{Permit, PermitAnswer},
     premise::{Expected, List, Premise},
     put_back::{PutBack, put_backs},
     reach::{Reach, ReachedClaim, ReachedPod},
@@ -142,7 +144,7 @@ fn guarded(case: &Case<'_>, mut remedy: Remedy) -> Remedy {
     {
         remedy.withheld = Some(hidden);
     }
-    remedy.checked()
+    remedy.checked().permitted(case.index)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use teardown::{
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
     many,
+    permit::permit,
     reach::remedy_reaches,
     remedy_proof::remedy_proof,
 };
@@ -26,7 +27,12 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         does: format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act)),
         reaches: remedy_reaches(&remedy.reaches),
         loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
-        needs: remedy.needs.iter().map(condition).collect(),
+        needs: remedy
+            .needs
+            .iter()
+            .map(condition)
+            .chain(remedy.permits.iter().map(permit))
+            .collect(),
         undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
         withheld: remedy.withheld.as_ref().map(withheld),
         commands: remedy.lines(context).into_iter().map(command_line).collect(),
@@ -525,6 +531,7 @@ mod tests {
             loses: vec![Loss::SecondWriter],
             undo: None,
             withheld: Some(Withheld::SeveralNodesSilent { silent: 2 }),
+            permits: vec![],
         };
         assert_eq!(
             remedy_title(&remedy.act, remedy.target.as_ref()),

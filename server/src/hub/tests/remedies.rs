@@ -1,8 +1,13 @@
 //! Remedies that a person has the server do.
 
-use teardown::remedy::{
-    AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
+use teardown::{
+    fetched::{Answer, Question, Review},
+    remedy::{
+        AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
+    },
+    wanted::Wanted,
 };
+use tokio::sync::watch;
 
 use super::*;
 use crate::hub::{Remedies, RemedyCall};
@@ -24,6 +29,7 @@ struct Cluster {
     hub: HubHandle,
     mailbox: mpsc::Sender<Incoming>,
     remedies: mpsc::Receiver<RemedyCall>,
+    wanted: watch::Receiver<Wanted>,
     _calls: mpsc::Receiver<CallRequest>,
 }
 
@@ -38,9 +44,11 @@ impl Cluster {
         let (remedies_out, remedies) = mpsc::channel(REMEDIES);
         let hub = Hub::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
         let hub = hub.repeatable(fixture::now(), Chance::default()).unwrap();
-        tokio::spawn(hub.allow_remedies(remedies_out).run(CancellationToken::new()));
-        let cluster =
-            Self { hub: HubHandle::new(mailbox.clone()), mailbox, remedies, _calls: calls };
+        let (want, wanted) = watch::channel(Wanted::default());
+        let hub = hub.allow_remedies(remedies_out).wanting(want);
+        tokio::spawn(hub.run(CancellationToken::new()));
+        let hub = HubHandle::new(mailbox.clone());
+        let cluster = Self { hub, mailbox, remedies, wanted, _calls: calls };
         cluster.see(fixture::listing(&fixture::objects(world))).await;
         cluster
     }
@@ -307,4 +315,51 @@ async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
     assert!(presence("shop").starts_with("Unknown"), "{}", presence("shop"));
     assert_eq!(presence("never"), "Gone");
     drop(mailbox);
+}
+
+/// The rights that the cluster is asked for.
+fn rights(wanted: &watch::Receiver<Wanted>) -> Vec<String> {
+    let questions = &wanted.borrow().questions;
+    let rights = questions.iter().filter_map(|question| match question {
+        Question::Permission(permission) => Some(permission.to_string()),
+        _ => None,
+    });
+    rights.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_are_asked_for_once_a_card_is_open_and_a_missing_one_disables_the_remedy() {
+    let mut cluster = Cluster::start(&Disk::default()).await;
+    cluster.diagnosis().await;
+    assert_eq!(rights(&cluster.wanted), [""; 0], "nobody has opened a card");
+    let given = cluster.confirmation().await;
+    let stamp = cluster.remedies().await.card.stamp;
+    // The hub answers before it says what it wants to know.
+    cluster.hub.attempts().await.unwrap();
+    let patch = "patch topics.queue.example orders in s4";
+    assert_eq!(rights(&cluster.wanted), ["get topics.queue.example orders in s4", patch]);
+
+    let question = |wanted: &Wanted| {
+        let is_it = |it: &&Question| matches!(it, Question::Permission(it) if it.verb == "patch");
+        wanted.questions.iter().find(is_it).cloned().unwrap()
+    };
+    let question = question(&cluster.wanted.borrow());
+    let review = |allowed| {
+        let answer = Ok(Answer::Review(Review { allowed, said: "".into() }));
+        vec![Observation::Fetched { question: question.clone(), answer }]
+    };
+    cluster.see(review(false)).await;
+    let refused = cluster.order(&given).await;
+    let Err(Refusal::Remedy(RemedyRefusal::MayNot(right))) = refused else { panic!("{refused:?}") };
+    assert_eq!(right.to_string(), patch);
+    assert_ne!(cluster.remedies().await.card.stamp, stamp, "an open page reads the card again");
+    assert!(cluster.remedies.try_recv().is_err());
+
+    // The confirmation is still good once the right is there.
+    cluster.see(review(true)).await;
+    cluster.order(&given).await.unwrap();
+    assert_eq!(
+        cluster.remedies.recv().await.unwrap().request.uid,
+        Some(fixture::object("Topic.queue.example s4/orders",).uid)
+    );
 }

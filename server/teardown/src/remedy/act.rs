@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     command::{Command, Purpose},
+    permission::Permit,
     reach::Reach,
 };
 use crate::object::{Object, ObjectRef, Reclaim};
@@ -33,6 +34,9 @@ pub struct Remedy {
     pub undo: Option<Undo>,
     /// The reason for which it is shown and cannot be chosen now.
     pub withheld: Option<Withheld>,
+    /// The rights that its calls need, each with whether Unwind has it.
+    #[serde(skip)]
+    pub permits: Vec<Permit>,
 }
 
 /// The harm that a remedy does, the least first.
@@ -525,6 +529,7 @@ impl Remedy {
             loses: Vec::new(),
             undo: None,
             withheld: None,
+            permits: Vec::new(),
         }
     }
 

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     api_problem::ApiProblem,
     diagnosis::{Diagnosis, root_of},
+    fetched::Permission,
     index::Index,
     object::{Facts, Object, ObjectRef, Reclaim},
     plan::{Step, digest},
@@ -64,6 +65,9 @@ pub enum RemedyRefusal {
     /// A condition does not hold.
     #[error("a condition does not hold")]
     NeedFails(NeedCode),
+    /// Unwind's own identity does not have this right.
+    #[error("Unwind may not {0}")]
+    MayNot(Permission),
     /// The typed name is not the target's.
     #[error("the typed name is another one")]
     WrongName,
@@ -187,7 +191,11 @@ impl Remedy {
         if let Some(need) = self.needs.iter().find(|need| need.holds == Holds::No) {
             return Err(RemedyRefusal::NeedFails(need.code.clone()));
         }
-        self.request().ok_or(RemedyRefusal::ByHand)
+        let request = self.request().ok_or(RemedyRefusal::ByHand)?;
+        match self.missing_permission() {
+            Some(permission) => Err(RemedyRefusal::MayNot(permission.clone())),
+            None => Ok(request),
+        }
     }
 
     /// The request, if the person has confirmed it.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The remedies of every diagnosis of a fixture.
-fn found(index: &Index) -> Vec<(Diagnosis, Vec<Remedy>)> {
+pub(super) fn found(index: &Index) -> Vec<(Diagnosis, Vec<Remedy>)> {
     let graph = Graph::of(index);
     let diagnoses = diagnose(index, &graph, fixture::now());
     let with = |it: Diagnosis| {
