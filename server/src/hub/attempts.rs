@@ -187,7 +187,7 @@ impl Attempts {
             return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
         }
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
-        let premises = target.map(Premise::target).into_iter().collect();
+        let premises = target.map(Premise::unchanged_before).into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
         Ok(self.send(undoing, premises, false, cluster, writer))
     }

@@ -1,4 +1,4 @@
-//! Reads the content of a namespace just before its DELETE: every namespaced kind that discovery names in that moment, each by
+//! Reads the content of a namespace just before its DELETE, and before it is finished without its controller: every namespaced kind that discovery names in that moment, each by
 //! a consistent list of metadata.
 //!
 //! # Decisions
@@ -41,7 +41,7 @@ const PAGE: usize = 500;
 
 /// Reads the content of namespaces, few lists at a time.
 #[derive(Clone)]
-pub(super) struct ContentReader {
+pub(in crate::cluster) struct ContentReader {
     lists: Arc<Semaphore>,
 }
 
@@ -56,7 +56,7 @@ type Listed = Result<Vec<ContentSight>, ApiProblem>;
 
 impl ContentReader {
     /// All objects in a namespace, or the first kind that cannot be listed.
-    pub(super) async fn read(&self, client: &ApiClient, namespace: &str) -> Outcome {
+    pub(in crate::cluster) async fn read(&self, client: &ApiClient, namespace: &str) -> Outcome {
         self.try_read(client, namespace).await.map_or_else(|outcome| outcome, Outcome::Content)
     }
 

@@ -101,6 +101,7 @@ fn without(problem: &ApiProblem) -> ApiProblem {
             | ProblemCode::Unreadable { .. }
             | ProblemCode::NotDiscovery { .. }
             | ProblemCode::InvalidName { .. }
+            | ProblemCode::Unlisted { .. }
             | ProblemCode::HiddenInNamespaces { .. }
             | ProblemCode::NamespacesUnknown { .. } => true,
             ProblemCode::Timeout { .. }
