@@ -237,6 +237,8 @@ impl Hub {
             Incoming::Observed(observations) => {
                 self.cluster.observe(observations);
                 self.tell_forced();
+                let (attempts, writer) = self.runs.attempts_mut();
+                attempts.settle(&self.cluster, writer);
                 self.topics.mark_stale();
             }
             Incoming::Demo(demo) => {

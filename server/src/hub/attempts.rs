@@ -27,7 +27,7 @@ pub(super) struct Attempts {
     by_id: BTreeMap<String, AttemptRecord>,
     /// The way to the cluster, if the server does remedies.
     calls: Option<mpsc::Sender<RemedyCall>>,
-    /// The attempts that have ended while the journal could not be written.
+    /// The attempts that have ended, or were settled, while the journal could not be written.
     unwritten: Vec<AttemptRecord>,
     /// The attempts that cannot be read, by id, each with the reason.
     unreadable: Vec<(String, String)>,
@@ -130,6 +130,27 @@ impl Attempts {
     pub(super) fn forced_namespaces(&self, cluster: &ClusterState) -> Vec<Arc<str>> {
         let here = self.latest_first(cluster);
         here.iter().filter_map(|attempt| attempt.forced_namespace()).cloned().collect()
+    }
+
+    /// Keeps that namespaces which went by force have existed again and then ended in order: after a restart nobody would know.
+    pub(super) fn settle(&mut self, cluster: &ClusterState, writer: &mut Writer) {
+        let id = cluster.id();
+        let is_over = |attempt: &Attempt| {
+            let forced = attempt.forced_namespace().zip(attempt.request.uid.as_ref());
+            forced.is_some_and(|(name, uid)| cluster.index().has_ended_in_order_since(name, uid))
+        };
+        let is_unwritten = |it: &AttemptRecord| {
+            self.unwritten.iter().any(|other| other.attempt.id == it.attempt.id)
+        };
+        let here = self.by_id.values().filter(|record| record.cluster.is(&id));
+        let over = here.filter(|record| is_over(&record.attempt) && !is_unwritten(record));
+        let mut over: Vec<AttemptRecord> = over.cloned().collect();
+        if over.is_empty() {
+            return;
+        }
+        over.iter_mut().for_each(|record| record.attempt.settled = true);
+        self.unwritten.extend(over);
+        self.write_ended(writer, cluster.now());
     }
 
     /// Begins a remedy that a person has confirmed. The remedies are computed anew, and the hash says whether the person saw

@@ -83,6 +83,8 @@ pub struct Index {
     former_by_age: VecDeque<Arc<str>>,
     /// Names of namespaces that went although nobody had found them empty.
     forced: BTreeSet<Arc<str>>,
+    /// Names of namespaces that went while nobody watched, and of whose content something is left.
+    unseen_ends: BTreeSet<Arc<str>>,
     durations: Durations,
     fetches: Fetches,
     rules: Rules,
@@ -194,6 +196,7 @@ impl Index {
                 self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
             }
         }
+        self.settle_unseen_ends();
     }
 
     fn observe(&mut self, observation: Observation, now: Timestamp) {
@@ -362,6 +365,11 @@ impl Index {
         matches!(self.visibility("namespaces", None), Visibility::Visible)
             && self.find("", "Namespace", None, namespace).is_none()
             && !self.forced.contains(namespace)
+            && !self.unseen_ends.contains(namespace)
+    }
+
+    fn is_watched_per_namespace(&self, resource: &str) -> bool {
+        self.kinds.get(resource).is_some_and(|watch| watch.per_namespace.is_some())
     }
 
     fn remove_all(&mut self, resource: &str, uids: &[Uid], proof: Proof) {
@@ -423,7 +431,7 @@ impl Index {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         if object.kind.is("", "Namespace") {
-            self.note_former(&object);
+            self.note_former(&object, proof);
         }
         self.departures.push(&object, self.now);
         if proof == Proof::DeletedEvent {

@@ -22,10 +22,11 @@ use crate::{
 };
 
 /// The recordings of all versions.
-const RECORDINGS: [(u32, &str); 3] = [
+const RECORDINGS: [(u32, &str); 4] = [
     (4, include_str!("recorded/version-4.txt")),
     (5, include_str!("recorded/version-5.txt")),
     (6, include_str!("recorded/version-6.txt")),
+    (7, include_str!("recorded/version-7.txt")),
 ];
 
 fn at(seconds: i64) -> Timestamp {
@@ -50,6 +51,9 @@ const PARENTS: u32 = 5;
 
 /// The first version with reads of a namespace's content.
 const CONTENT: u32 = 6;
+
+/// The first version with attempts whose namespace has ended in order since.
+const SETTLED: u32 = 7;
 
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
@@ -146,7 +150,7 @@ fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
 }
 
 /// An attempt at a remedy with each outcome.
-fn attempts() -> Vec<Attempt> {
+fn attempts(version: u32) -> Vec<Attempt> {
     let outcomes = [
         AttemptOutcome::Changed { object: pod() },
         AttemptOutcome::NotSent { message: quoted("denied") },
@@ -179,6 +183,7 @@ fn attempts() -> Vec<Attempt> {
         asked: at(number),
         ended: Some(at(number + 1)),
         outcome,
+        settled: version >= SETTLED && number == 4,
     });
     attempts.collect()
 }
@@ -215,7 +220,7 @@ fn record_all(disk: &Disk, version: u32) {
             active.apply(&entries).unwrap();
         }
     }
-    for attempt in attempts() {
+    for attempt in attempts(version) {
         journal.put_attempt(&AttemptRecord { attempt, cluster: here.clone() }).unwrap();
     }
 }

@@ -280,12 +280,14 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
     assert_eq!(other.hub.switched_off().await.unwrap(), []);
 }
 
-#[tokio::test(start_paused = true)]
-async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
-    let disk = Disk::default();
+/// The conditions of a namespace that its controller has found empty.
+const EMPTY: &str = "NamespaceDeletionDiscoveryFailure:False:a:1:;NamespaceDeletionGroupVersionParsingFailure:False:a:1:;NamespaceDeletionContentFailure:False:a:1:;NamespaceContentRemaining:False:a:1:;NamespaceFinalizersRemaining:False:a:1:";
+
+/// A server that has finished a namespace by force on a person's order.
+async fn after_force(disk: &Disk) -> Cluster {
     let up = API
         .replace("conditions=Available:False:MissingEndpoints", "available=Available:True:Passed");
-    let cluster = Cluster::before(&disk, &up).await;
+    let mut cluster = Cluster::before(disk, &up).await;
     let Remedies { card, remedies, .. } = cluster.remedies().await;
     let remedy = remedies.iter().find(|it| it.act == RemedyAct::FinalizeNamespace).unwrap();
     let given = Confirmation {
@@ -294,9 +296,18 @@ async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
         confirm: "shop".into(),
         statement: String::new(),
     };
-    cluster.order(&given).await.unwrap();
-    drop(cluster);
+    let attempt = cluster.order(&given).await.unwrap();
+    cluster.remedies.recv().await.unwrap();
+    let outcome = AttemptOutcome::Accepted { meanwhile: None };
+    cluster.mailbox.send(Incoming::RemedyCompleted { attempt, outcome }).await.unwrap();
+    let Object { kind, uid, .. } = fixture::object("ns shop");
+    cluster.see(vec![Observation::Deleted { kind, uid }]).await;
+    cluster
+}
 
+/// Whether Secrets that are listed per namespace are gone, for a server that starts with this journal: those of the namespace
+/// that was forced, and of one that never was.
+fn presence_after_a_restart(disk: Disk) -> [String; 2] {
     let (mailbox, inbox) = mpsc::channel(MAILBOX);
     let (out, _calls) = mpsc::channel(CALLS);
     let mut hub = Hub::open("test".into(), inbox, out, Journal::over(disk)).unwrap();
@@ -308,13 +319,35 @@ async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
         message: "forbidden".into(),
     });
     hub.take(Incoming::Observed(seen)).unwrap();
-    let presence = |namespace: &str| {
+    drop(mailbox);
+    ["shop", "never"].map(|namespace| {
         let uid = fixture::uid("secret:shop/a");
         format!("{:?}", hub.cluster.index().presence(&secrets, Some(namespace), &uid))
-    };
-    assert!(presence("shop").starts_with("Unknown"), "{}", presence("shop"));
-    assert_eq!(presence("never"), "Gone");
-    drop(mailbox);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
+    let disk = Disk::default();
+    drop(after_force(&disk).await);
+    let [shop, never] = presence_after_a_restart(disk);
+    assert!(shop.starts_with("Unknown"), "{shop}");
+    assert_eq!(never, "Gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_forced_and_later_ended_in_order_is_gone_after_a_restart() {
+    let disk = Disk::default();
+    let cluster = after_force(&disk).await;
+    let again = format!("ns shop uid=again deleted=10 conditions={EMPTY}");
+    let again = fixture::object(&again);
+    let (kind, uid) = (again.kind.clone(), again.uid.clone());
+    cluster.see(vec![Observation::Applied(Box::new(again))]).await;
+    cluster.see(vec![Observation::Deleted { kind, uid }]).await;
+    assert!(cluster.hub.attempts().await.unwrap()[0].settled);
+    drop(cluster);
+    let [shop, _] = presence_after_a_restart(disk);
+    assert_eq!(shop, "Gone");
 }
 
 /// The rights that the cluster is asked for.

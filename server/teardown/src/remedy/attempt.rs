@@ -109,6 +109,9 @@ pub struct Attempt {
     pub ended: Option<Timestamp>,
     /// The outcome.
     pub outcome: AttemptOutcome,
+    /// The namespace that it finished by force has existed again since, and has ended in order.
+    #[serde(default)]
+    pub settled: bool,
 }
 
 /// The outcome of an attempt.
@@ -254,6 +257,7 @@ impl Remedy {
             asked: now,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
         }
     }
 }
@@ -304,6 +308,7 @@ impl Attempt {
             asked,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
         })
     }
 
@@ -334,11 +339,12 @@ impl Attempt {
             asked: now,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
             ..self.clone()
         }
     }
 
-    /// The namespace that it finished, or may have finished, without its controller.
+    /// The namespace that it finished, or may have finished, without its controller, unless that has ended in order since.
     pub fn forced_namespace(&self) -> Option<&Arc<str>> {
         let is_last = match &self.act {
             RemedyAct::FinalizeNamespace => true,
@@ -348,7 +354,7 @@ impl Attempt {
             }
             _ => false,
         };
-        (is_last && self.may_have_effect()).then_some(&self.request.object.name)
+        (is_last && self.may_have_effect() && !self.settled).then_some(&self.request.object.name)
     }
 
     /// Whether it was one for the root of this diagnosis: the cause there may have changed since.
