@@ -467,6 +467,7 @@ mod tests {
         422 byHand
         409 withheld
         409 needFails
+        403 clusterForbids
         422 wrongTarget
         422 noStatement
         409 remedyBusy

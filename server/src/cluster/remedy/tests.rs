@@ -1,7 +1,4 @@
-use teardown::{
-    object::{Kind, Object, Uid},
-    remedy::List,
-};
+use teardown::object::{Kind, Object, Uid};
 
 use super::*;
 use crate::cluster::{
@@ -51,7 +48,7 @@ fn call() -> RemedyCall {
     RemedyCall {
         attempt: "a1".into(),
         request,
-        premises: vec![Premise::target(&target), Premise::unchanged(&node)],
+        premises: vec![Premise::unchanged_before(&target), Premise::unchanged(&node)],
         is_dry_run_safe: true,
         keeps_copy: false,
         deletes_at_once: false,
