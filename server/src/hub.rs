@@ -293,7 +293,8 @@ impl Hub {
             }
             Incoming::RemedyCompleted { attempt, outcome } => {
                 let (attempts, writer) = self.runs.attempts_mut();
-                attempts.complete(&attempt, outcome, &self.cluster, writer);
+                attempts.complete(&attempt, outcome, &mut self.cluster, writer);
+                self.topics.mark_stale();
             }
             Incoming::ReadSwitchedOff { reply } => {
                 let attempts = self.runs.attempts();

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
+    diagnosis::is_rewritten,
     remedy::{Attempt, AttemptOutcome, Confirmation, Premise, RemedyRefusal, switched_off},
     run::Run,
 };
@@ -278,10 +279,16 @@ impl Attempts {
         &mut self,
         id: &str,
         outcome: AttemptOutcome,
-        cluster: &ClusterState,
+        cluster: &mut ClusterState,
         writer: &mut Writer,
     ) {
         let Some(record) = self.by_id.get(id) else { return };
+        if let AttemptOutcome::Refused { message: ApiProblem::Quoted(said) } = &outcome
+            && is_rewritten(said)
+            && let Some(uid) = record.attempt.request.uid.clone()
+        {
+            cluster.note_refused_update(uid, said);
+        }
         let mut ended = record.clone();
         ended.attempt.end(outcome, cluster.now());
         self.unwritten.push(ended);

@@ -108,6 +108,11 @@ impl ClusterState {
         }
     }
 
+    /// Notes that the API server refused an update of an object with this answer.
+    pub(super) fn note_refused_update(&mut self, uid: Uid, said: &str) {
+        self.index.note_refused_update(uid, said, self.clock.now());
+    }
+
     /// Keeps the state of the simulation.
     pub(super) fn set_demo(&mut self, demo: Demo) {
         self.demo = Some(demo);

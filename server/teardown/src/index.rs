@@ -16,6 +16,7 @@ mod gone;
 mod key;
 mod pods;
 mod reads;
+mod refused;
 mod visibility;
 
 use std::{
@@ -36,6 +37,7 @@ use self::{
     fetches::Fetches,
     key::{ByName, ByUid, Name},
     reads::{Asked, Reads},
+    refused::Refused,
 };
 pub use self::{
     departures::{Departure, Transition},
@@ -87,6 +89,7 @@ pub struct Index {
     unseen_ends: BTreeSet<Arc<str>>,
     durations: Durations,
     fetches: Fetches,
+    refused: Refused,
     rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
@@ -416,6 +419,7 @@ impl Index {
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
+        self.refused.forget(uid);
         self.fresh.note(Some(&object), None);
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);

@@ -40,6 +40,7 @@ impl Evidence {
             Source::Field(path) if path.ends_with("message") => {
                 (self.source.clone(), String::new())
             }
+            Source::Refused => (Source::Refused, String::new()),
             Source::Event { by, reason } => {
                 let code = |word: &std::sync::Arc<str>| {
                     if is_code(word) { word.clone() } else { "".into() }
