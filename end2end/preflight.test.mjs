@@ -163,3 +163,78 @@ test('what a user may not delete is predicted, and refused', async () => {
 	assert.match(words ?? '', reason);
 	assert.match(body.message, reason);
 });
+
+test('what refuses by policy, and what would hold a finalizer, is predicted and comes true', async () => {
+	const program = { app: 'cert-manager' };
+	await cluster.apply([
+		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'cert-manager' } },
+		// No kubelet runs its Pods, so none is ever ready.
+		{
+			apiVersion: 'apps/v1',
+			kind: 'Deployment',
+			metadata: { name: 'cert-manager', namespace: 'cert-manager', labels: program },
+			spec: {
+				replicas: 1,
+				selector: { matchLabels: program },
+				template: { metadata: { labels: program }, spec: { containers: [{ name: 'controller', image: 'cert-manager' }] } },
+			},
+		},
+		{
+			apiVersion: 'admissionregistration.k8s.io/v1',
+			kind: 'ValidatingAdmissionPolicy',
+			metadata: { name: 'freeze' },
+			spec: {
+				failurePolicy: 'Fail',
+				matchConstraints: {
+					objectSelector: { matchLabels: { gate: 'policy' } },
+					resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+				},
+				validations: [{ expression: 'false', message: 'change freeze' }],
+			},
+		},
+		{
+			apiVersion: 'admissionregistration.k8s.io/v1',
+			kind: 'ValidatingAdmissionPolicyBinding',
+			metadata: { name: 'freeze' },
+			spec: { policyName: 'freeze', validationActions: ['Deny'] },
+		},
+		configMap('frozen', { gate: 'policy' }),
+		configMap('certificate', {}, ['acme.cert-manager.io/finalizer']),
+		configMap('watched', { gate: 'update' }, ['example.com/clean-up']),
+	]);
+	const update = webhook('update', { service: { namespace: 'guards', name: 'gone', path: '/' } });
+	update.webhooks[0].rules[0].operations = ['UPDATE'];
+	await cluster.apply([update]);
+	/** Takes the finalizer off. @param {string} name @param {string} [query] */
+	const release = (name, query = '') =>
+		cluster.request('admin', 'PATCH', `${maps}/${name}${query}`, { metadata: { finalizers: [] } }, {
+			'content-type': 'application/merge-patch+json',
+		});
+	// The API server reads a new policy and a new configuration a moment later.
+	const deadline = performance.now() + 20_000;
+	while ((await cluster.request('admin', 'DELETE', `${maps}/frozen`, { dryRun: ['All'] })).status !== 422)
+		assert.ok(performance.now() < deadline, 'the policy is not in force');
+	while ((await release('watched', '?dryRun=All')).status !== 500)
+		assert.ok(performance.now() < deadline, 'the webhook is not in force');
+
+	const found = await preflight('admin');
+	assert.deepEqual(refusals(found, 'frozen'), ['A policy denies the deletion']);
+	assert.deepEqual(refusals(found, 'certificate'), [
+		'Deployment cert-manager/cert-manager clears the finalizer acme.cert-manager.io/finalizer and has no ready Pod',
+	]);
+	assert.deepEqual(refusals(found, 'watched').toSorted(), [
+		'Nothing in the cluster is known to clear the finalizer example.com/clean-up',
+		'Webhook update.example.com cannot answer: Service guards/gone does not exist',
+	]);
+
+	const refused = await cluster.request('admin', 'DELETE', `${maps}/frozen`);
+	assert.equal(refused.status, 422);
+	assert.match(refused.body.message, /ValidatingAdmissionPolicy 'freeze' .* change freeze/);
+	for (const name of ['certificate', 'watched']) {
+		const { status } = await cluster.request('admin', 'DELETE', `${maps}/${name}`);
+		assert.equal(status, 200, name);
+		const { body } = await cluster.request('admin', 'GET', `${maps}/${name}`);
+		assert.ok(body.metadata.deletionTimestamp, `${name} stays`);
+	}
+	assert.equal((await release('watched')).status, 500, 'its finalizer cannot be cleared');
+});

@@ -12,6 +12,7 @@
 //!
 //! A kind that may not be listed in the whole cluster is watched in each namespace; `namespaces` knows their names.
 
+mod access_review;
 mod asked;
 mod backoff;
 mod call_queue;

@@ -183,7 +183,7 @@
 //! |---|---|
 //! | 400 | `malformed` a path or a query, `syntax` a body that is no JSON |
 //! | 401 | `notSignedIn`, `wrongToken` |
-//! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff` |
+//! | 403 | `foreignOrigin`, `notAllowed`, `remediesOff`, `clusterForbids` |
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
 //! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `notStopped`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |

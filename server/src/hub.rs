@@ -266,6 +266,8 @@ impl Hub {
             Incoming::Observed(observations) => {
                 self.cluster.observe(observations);
                 self.tell_forced();
+                let (attempts, writer) = self.runs.attempts_mut();
+                attempts.settle(&self.cluster, writer);
                 self.topics.mark_stale();
             }
             Incoming::Demo(demo) => {
@@ -320,7 +322,8 @@ impl Hub {
             }
             Incoming::RemedyCompleted { attempt, outcome } => {
                 let (attempts, writer) = self.runs.attempts_mut();
-                attempts.complete(&attempt, outcome, &self.cluster, writer);
+                attempts.complete(&attempt, outcome, &mut self.cluster, writer);
+                self.topics.mark_stale();
             }
             Incoming::ReadSwitchedOff { reply } => {
                 let attempts = self.runs.attempts();

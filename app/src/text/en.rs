@@ -8,6 +8,7 @@ mod plan;
 mod run;
 mod proof;
 mod remedy;
+mod permit;
 mod remedy_proof;
 mod reach;
 mod step_problem;

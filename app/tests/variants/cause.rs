@@ -22,6 +22,11 @@ pub(super) fn causes() -> Vec<Cause> {
             containers: vec![shared("web")],
             not_ready: true,
         },
+        Cause::KubeletUnaware { .. } => Cause::KubeletUnaware {
+            node: on(),
+            containers: vec![shared("web")],
+        },
+        Cause::StaticPod { .. } => Cause::StaticPod { node: on() },
         Cause::NeverStarted { .. } => Cause::NeverStarted { node: on() },
         Cause::SandboxLeft { .. } => Cause::SandboxLeft { node: on() },
         Cause::DevicesLeft { .. } => Cause::DevicesLeft { node: on() },
@@ -57,6 +62,12 @@ pub(super) fn causes() -> Vec<Cause> {
         Cause::WebhookDenies { .. } => Cause::WebhookDenies { webhook: shared("guard") },
         Cause::PolicyDenies { .. } => Cause::PolicyDenies { policy: shared("policy") },
         Cause::ConversionDown { .. } => Cause::ConversionDown { kind: shared("example.com/v1, Kind=Widget") },
+        Cause::Unreadable { .. } => Cause::Unreadable { resource: shared("secrets") },
+        Cause::UpdateRejected { .. } => Cause::UpdateRejected { webhooks: vec![node()] },
+        Cause::ManagedElsewhere { .. } => Cause::ManagedElsewhere {
+            finalizer: shared("batch.kubernetes.io/job-tracking"),
+            manager: shared("kueue.x-k8s.io/multikueue"),
+        },
         Cause::ContentRefused => Cause::ContentRefused,
         Cause::NamespaceFinalizer { .. } => Cause::NamespaceFinalizer { finalizer: shared("a/b") },
         Cause::ContentUnseen { .. } => Cause::ContentUnseen {

@@ -82,6 +82,7 @@ fn problems() -> Vec<ApiProblem> {
         ProblemCode::NotDiscovery { .. } => ProblemCode::NotDiscovery { path: text("/apis"), why: text("eof") },
         ProblemCode::Stale => ProblemCode::Stale,
         ProblemCode::InvalidName { .. } => ProblemCode::InvalidName { name: text("a/b") },
+        ProblemCode::Unlisted { .. } => ProblemCode::Unlisted { resource: text("pods"), why: Box::new(text("no").into()) },
         ProblemCode::NoPath => ProblemCode::NoPath,
         ProblemCode::NoResourceVersion => ProblemCode::NoResourceVersion,
         ProblemCode::NoUid => ProblemCode::NoUid,

@@ -34,7 +34,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::content::ContentReader;
+pub(super) use self::content::ContentReader;
 pub(super) use self::outcome::{of_answer, of_failure};
 use super::{
     call_queue::{CallQueue, Queued},

@@ -1,4 +1,4 @@
-//! Asks the cluster what diagnoses want to know beyond the watches: leases, Events, endpoints, our own name.
+//! Asks the cluster what diagnoses want to know beyond the watches: leases, Events, endpoints, our own name and rights.
 //!
 //! # Decisions
 //! - Nothing is asked while no deletion is in trouble, or while nobody looks: the hub says what is wanted. The leases of nodes are
@@ -26,6 +26,7 @@ use tokio::{
 };
 
 use super::{
+    access_review,
     asked::{Asked, until},
     backoff::backoff,
     report::{HubGone, Report},
@@ -38,6 +39,8 @@ use crate::chance::Chance;
 const AGAIN: Duration = Duration::from_secs(20);
 /// The time after which our own name is asked for again.
 const IDENTITY: Duration = Duration::from_secs(600);
+/// The time after which a right is asked for again: it may be granted while a person reads.
+const RIGHTS: Duration = Duration::from_secs(60);
 /// The shortest time between two requests.
 const GAP: Duration = Duration::from_millis(100);
 /// The deadline of one request.
@@ -84,6 +87,7 @@ pub(super) async fn fetch(
             asked.failures = if answer.is_ok() { 0 } else { asked.failures.saturating_add(1) };
             let wait = match (&question, asked.failures) {
                 (Question::Identity, 0) => IDENTITY,
+                (Question::Permission(_), 0) => RIGHTS,
                 (_, 0) => AGAIN,
                 (_, failures) => AGAIN + backoff(failures, &chance) * failures.min(10),
             };
@@ -125,6 +129,12 @@ async fn ask(client: &ApiClient, question: &Question) -> Result<Answer, Unanswer
         Question::ManagerLease => manager_lease(client).await,
         Question::Endpoints { namespace, name } => endpoints(client, namespace, name).await,
         Question::Events { of, uid } => events(client, of, uid).await,
+        Question::Permission(permission) => {
+            let answer = access_review::ask(client, permission, DEADLINE).await?;
+            let later = later(&answer);
+            let review = access_review::read(&answer);
+            review.map(Answer::Review).map_err(|problem| Unanswered { problem, later })
+        }
     }
 }
 
@@ -139,12 +149,16 @@ fn read<T: DeserializeOwned>(answer: &request::Answer) -> Result<Option<T>, Unan
         return Ok(None);
     }
     if !answer.is_success() {
-        let later = (answer.code == 429).then(|| answer.retry_after.unwrap_or(AGAIN));
-        return Err(Unanswered { problem: answer.message(), later });
+        return Err(Unanswered { problem: answer.message(), later: later(answer) });
     }
     serde_json::from_slice(&answer.body)
         .map(Some)
         .map_err(|error| ProblemCode::Unreadable { why: bounded(&error.to_string()) }.into())
+}
+
+/// The time for which a throttled answer asks.
+fn later(answer: &request::Answer) -> Option<Duration> {
+    (answer.code == 429).then(|| answer.retry_after.unwrap_or(AGAIN))
 }
 
 #[derive(Deserialize)]

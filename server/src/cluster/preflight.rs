@@ -5,12 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
-use http::Method;
-use serde::Deserialize;
-use serde_json::json;
 use teardown::{
     action::Outcome,
     api_problem::{ApiProblem, ProblemCode},
+    fetched::{Permission, Review},
     plan::Propagation,
     preflight::{Answer, Question, QuestionKind, Unasked},
 };
@@ -22,6 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    access_review,
     delete::{DeleteOptions, delete},
     execute::{of_answer, of_failure},
     request::{self, ApiClient},
@@ -190,54 +189,29 @@ fn quoted_after(message: &str, word: &str) -> Option<String> {
     Some(bounded(name)).filter(|name| !name.is_empty())
 }
 
-/// The answer of a SelfSubjectAccessReview.
-#[derive(Deserialize)]
-struct Review {
-    status: ReviewStatus,
-}
-
-#[derive(Deserialize)]
-struct ReviewStatus {
-    allowed: bool,
-    #[serde(default)]
-    reason: String,
-}
-
-async fn review(client: &ApiClient, question: &Question, verb: &str) -> Reply {
+async fn review(client: &ApiClient, question: &Question, verb: &'static str) -> Reply {
     let Question { kind, object, .. } = question;
-    let body = json!({
-        "kind": "SelfSubjectAccessReview",
-        "apiVersion": "authorization.k8s.io/v1",
-        "spec": { "resourceAttributes": {
-            "verb": verb,
-            "group": kind.group,
-            "version": kind.version,
-            "resource": kind.plural,
-            "namespace": object.namespace,
-            "name": object.name,
-        }},
-    });
-    const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let answered = match request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body))) {
-        Ok(request) => request::ask(client, request, QUESTION).await,
-        Err(failure) => Err(failure),
+    let permission = Permission {
+        verb,
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        resource: kind.plural.clone(),
+        subresource: "".into(),
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
     };
-    let answer = match answered {
-        Ok(answer) if answer.is_success() => answer,
+    let answer = match access_review::ask(client, &permission, QUESTION).await {
         Ok(answer) if answer.code == 429 => return Reply::Throttled,
-        Ok(answer) => return Reply::Answer(Answer::Unknown { said: answer.message() }),
+        Ok(answer) => answer,
         Err(failure) => return Reply::Answer(Answer::Unknown { said: (&failure).into() }),
     };
-    Reply::Answer(match serde_json::from_slice::<Review>(&answer.body) {
-        Ok(Review { status: ReviewStatus { allowed: true, .. } }) => Answer::Accepted,
-        Ok(Review { status }) => {
-            let said = Some(bounded(&status.reason)).filter(|said| !said.is_empty());
+    Reply::Answer(match access_review::read(&answer) {
+        Ok(Review { allowed: true, .. }) => Answer::Accepted,
+        Ok(Review { said, .. }) => {
+            let said = Some(said.to_string()).filter(|said| !said.is_empty());
             Answer::Forbidden { said: said.map(ApiProblem::Quoted) }
         }
-        Err(error) => {
-            let why = bounded(&error.to_string());
-            Answer::Unknown { said: ProblemCode::Unreadable { why }.into() }
-        }
+        Err(said) => Answer::Unknown { said },
     })
 }
 

@@ -2,7 +2,8 @@
 //! safe, read its premises, send it, and read them again. It never retries.
 //!
 //! # Decisions
-//! - The reads and the request are less than [`FRESH`] apart. If the reads took longer, nothing is sent.
+//! - The reads and the request are less than [`FRESH`] apart. If the reads took longer, nothing is sent. The content of a
+//!   namespace is read before them, in whatever time that takes up to [`LONG`]: it can only get less.
 //! - An object that is not exactly as the index had it when the person confirmed ends the sequence: the decision was about
 //!   another cluster.
 //! - The API server takes the options of a DELETE from its body alone, so the dry run of one is asked for there
@@ -45,6 +46,8 @@ use crate::hub::{Incoming, RemedyCall};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest time between the start of the reads and the request.
 const FRESH: Duration = Duration::from_secs(1);
+/// The longest time for a read of a namespace's content.
+const LONG: Duration = Duration::from_secs(30);
 /// The most reads at one time.
 const AT_ONCE: usize = 16;
 
@@ -140,11 +143,15 @@ async fn guarded(
             return Err(AttemptOutcome::NotSent { message });
         }
     }
+    let (long, short): (Vec<_>, Vec<_>) = premises.iter().partition(|it| premise::is_long(it));
+    for premise in long {
+        as_expected(premise::read(client, names, premise).await)?;
+    }
     let began = Instant::now();
-    let reads: Vec<_> = premises.iter().map(|it| premise::read(client, names, it)).collect();
+    let reads: Vec<_> = short.iter().map(|it| premise::read(client, names, it)).collect();
     let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
     let mut pinned = request.clone();
-    for (premise, read) in premises.iter().zip(reads) {
+    for (premise, read) in short.into_iter().zip(reads) {
         let target = as_expected(read)?;
         if is_target(request, premise) {
             pinned = pin(request, target.as_ref())?;

@@ -241,6 +241,7 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
                 RemedyRefusal::WrongName | RemedyRefusal::NoStatement | RemedyRefusal::ByHand => {
                     S::UNPROCESSABLE_ENTITY
                 }
+                RemedyRefusal::MayNot(_) => S::FORBIDDEN,
                 RemedyRefusal::Changed
                 | RemedyRefusal::Withheld(_)
                 | RemedyRefusal::NeedFails(_)
@@ -265,6 +266,7 @@ fn remedy_code(why: &RemedyRefusal) -> &'static str {
         RemedyRefusal::ByHand => "byHand",
         RemedyRefusal::Withheld(_) => "withheld",
         RemedyRefusal::NeedFails(_) => "needFails",
+        RemedyRefusal::MayNot(_) => "clusterForbids",
         RemedyRefusal::WrongName => "wrongTarget",
         RemedyRefusal::NoStatement => "noStatement",
         RemedyRefusal::Busy => "remedyBusy",
@@ -345,6 +347,7 @@ pub(super) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use teardown::{
+        fetched::Permission,
         object::ObjectRef,
         plan::{Choice, Difference, Parts, PlanId, StepId},
         remedy::{NeedCode, Withheld},
@@ -398,6 +401,15 @@ mod tests {
             Refusal::Remedy(RemedyRefusal::ByHand),
             Refusal::Remedy(RemedyRefusal::Withheld(Withheld::NodeReports)),
             Refusal::Remedy(RemedyRefusal::NeedFails(NeedCode::NodeSilent)),
+            Refusal::Remedy(RemedyRefusal::MayNot(Permission {
+                verb: "patch",
+                group: "".into(),
+                version: "v1".into(),
+                resource: "pods".into(),
+                subresource: "".into(),
+                namespace: Some("shop".into()),
+                name: "web".into(),
+            })),
             Refusal::Remedy(RemedyRefusal::WrongName),
             Refusal::Remedy(RemedyRefusal::NoStatement),
             Refusal::Remedy(RemedyRefusal::Busy),
@@ -466,6 +478,7 @@ mod tests {
         422 byHand
         409 withheld
         409 needFails
+        403 clusterForbids
         422 wrongTarget
         422 noStatement
         409 remedyBusy

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
+    diagnosis::is_rewritten,
     remedy::{Attempt, AttemptOutcome, Confirmation, Premise, RemedyRefusal, switched_off},
     run::Run,
 };
@@ -29,7 +30,7 @@ pub(super) struct Attempts {
     calls: Option<mpsc::Sender<RemedyCall>>,
     /// Whether the server does remedies. What a run suspended it puts back all the same.
     are_allowed: bool,
-    /// The attempts that have ended while the journal could not be written.
+    /// The attempts that have ended, or were settled, while the journal could not be written.
     unwritten: Vec<AttemptRecord>,
     /// The attempts that cannot be read, by id, each with the reason.
     unreadable: Vec<(String, String)>,
@@ -142,6 +143,27 @@ impl Attempts {
         here.iter().filter_map(|attempt| attempt.forced_namespace()).cloned().collect()
     }
 
+    /// Keeps that namespaces which went by force have existed again and then ended in order: after a restart nobody would know.
+    pub(super) fn settle(&mut self, cluster: &ClusterState, writer: &mut Writer) {
+        let id = cluster.id();
+        let is_over = |attempt: &Attempt| {
+            let forced = attempt.forced_namespace().zip(attempt.request.uid.as_ref());
+            forced.is_some_and(|(name, uid)| cluster.index().has_ended_in_order_since(name, uid))
+        };
+        let is_unwritten = |it: &AttemptRecord| {
+            self.unwritten.iter().any(|other| other.attempt.id == it.attempt.id)
+        };
+        let here = self.by_id.values().filter(|record| record.cluster.is(&id));
+        let over = here.filter(|record| is_over(&record.attempt) && !is_unwritten(record));
+        let mut over: Vec<AttemptRecord> = over.cloned().collect();
+        if over.is_empty() {
+            return;
+        }
+        over.iter_mut().for_each(|record| record.attempt.settled = true);
+        self.unwritten.extend(over);
+        self.write_ended(writer, cluster.now());
+    }
+
     /// Begins a remedy that a person has confirmed. The remedies are computed anew, and the hash says whether the person saw
     /// the same one.
     pub(super) fn begin(
@@ -214,7 +236,7 @@ impl Attempts {
             return Ok(Err(Refusal::NothingToUndo));
         };
         let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
-        let premises = target.map(Premise::target).into_iter().collect();
+        let premises = target.map(Premise::unchanged_before).into_iter().collect();
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
         Ok(self.send(undoing, premises, false, cluster, writer))
     }
@@ -284,10 +306,16 @@ impl Attempts {
         &mut self,
         id: &str,
         outcome: AttemptOutcome,
-        cluster: &ClusterState,
+        cluster: &mut ClusterState,
         writer: &mut Writer,
     ) {
         let Some(record) = self.by_id.get(id) else { return };
+        if let AttemptOutcome::Refused { message: ApiProblem::Quoted(said) } = &outcome
+            && is_rewritten(said)
+            && let Some(uid) = record.attempt.request.uid.clone()
+        {
+            cluster.note_refused_update(uid, said);
+        }
         let mut ended = record.clone();
         ended.attempt.end(outcome, cluster.now());
         self.unwritten.push(ended);

@@ -1,6 +1,9 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp, Unit as TimeUnit};
 use teardown::{
@@ -11,6 +14,7 @@ use teardown::{
         Diagnosis, KubeletAnswer, KubeletProblem, KubeletSubject, LogOrigin,
         kubelet_log::KubeletLog, unanswered,
     },
+    fetched::Question,
     graph::Graph,
     index::Index,
     message::Record,
@@ -29,6 +33,10 @@ use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
 const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
+/// The most diagnoses whose ways out are asked about: those that persons opened last.
+const OPENED: usize = 4;
+/// The most rights that one of them is asked about.
+const RIGHTS: usize = 16;
 
 /// The cluster as the hub knows it.
 pub(super) struct ClusterState {
@@ -43,6 +51,8 @@ pub(super) struct ClusterState {
     wanted: Wanted,
     /// Whether a page that somebody reads draws nodes.
     are_nodes_drawn: bool,
+    /// The diagnoses whose ways out somebody read last, the latest last, each with the rights that they need.
+    opened: VecDeque<(String, Vec<Question>)>,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
@@ -71,6 +81,7 @@ impl ClusterState {
             cards: UnitCards::default(),
             wanted: Wanted::default(),
             are_nodes_drawn: false,
+            opened: VecDeque::new(),
             read: None,
             kubelet_answers: KubeletAnswers::default(),
         }
@@ -98,6 +109,11 @@ impl ClusterState {
         for namespace in namespaces {
             self.index.note_forced(namespace);
         }
+    }
+
+    /// Notes that the API server refused an update of an object with this answer.
+    pub(super) fn note_refused_update(&mut self, uid: Uid, said: &str) {
+        self.index.note_refused_update(uid, said, self.clock.now());
     }
 
     /// Keeps the state of the simulation.
@@ -154,7 +170,26 @@ impl ClusterState {
             }),
             now: minute,
         };
+        let id = diagnosis.id.clone();
+        self.ask_for_rights(id, &remedies);
         Some(Remedies { standpoint, card, remedies, attempts, switched_off, are_allowed })
+    }
+
+    /// Has the cluster asked for the rights that the ways out of a diagnosis need, for as long as somebody reads anything.
+    fn ask_for_rights(&mut self, diagnosis: String, remedies: &[Remedy]) {
+        let mut rights: Vec<Question> = Vec::new();
+        for permission in remedies.iter().flat_map(Remedy::permissions) {
+            let question = Question::Permission(permission);
+            if rights.len() < RIGHTS && !rights.contains(&question) {
+                rights.push(question);
+            }
+        }
+        self.wanted.questions.extend(rights.iter().cloned());
+        self.opened.retain(|(id, _)| *id != diagnosis);
+        self.opened.push_back((diagnosis, rights));
+        if self.opened.len() > OPENED {
+            self.opened.pop_front();
+        }
     }
 
     /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
@@ -239,6 +274,8 @@ impl ClusterState {
         let now = self.clock.now();
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_answers.add_to(self.derived.diagnoses_mut());
+            let diagnoses = self.derived.diagnoses();
+            self.opened.retain(|(id, _)| diagnoses.iter().any(|it| it.id == *id));
             self.ask(now);
         }
     }
@@ -254,6 +291,8 @@ impl ClusterState {
     fn ask(&mut self, now: Timestamp) {
         let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
         self.wanted = wanted(&self.index, graph, diagnoses, self.are_nodes_drawn, now);
+        let rights = self.opened.iter().flat_map(|(_, rights)| rights);
+        self.wanted.questions.extend(rights.cloned());
     }
 
     /// The cluster for a reader, up to date.

@@ -22,7 +22,8 @@ const UPCASTS: [Upcast; 3] = [
     |_, value| value,
     // Version 6 also has the call `readContent`.
     |_, value| value,
-    // Version 7 also has the event `unproven`, and the choices `unproven` and `unreported`.
+    // Version 7 also has the event `unproven`, the choices `unproven` and `unreported`, and whether an attempt is settled. Without
+    // it none is.
     |_, value| value,
 ];
 

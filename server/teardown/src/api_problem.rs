@@ -57,6 +57,13 @@ pub enum ProblemCode {
         /// The name.
         name: String,
     },
+    /// The objects of a kind cannot be listed.
+    Unlisted {
+        /// The resource, or the group version whose kinds are not known.
+        resource: String,
+        /// The problem.
+        why: Box<ApiProblem>,
+    },
     /// The name has no path in the API.
     NoPath,
     /// A list or an event without a `resourceVersion`, so that nothing can be watched from there.

@@ -14,12 +14,14 @@ mod admission;
 mod before;
 mod case;
 mod cause;
+mod collector;
 mod control_plane;
 mod course;
 mod events;
 mod finalizer;
 pub mod kubelet_answer;
 mod impact;
+mod job;
 pub mod kubelet_log;
 pub mod kubelet_metrics;
 mod kubelet_report;
@@ -29,8 +31,12 @@ mod owner;
 mod pod;
 pub mod running_pods;
 mod protection;
+mod refused_update;
+mod static_pod;
 mod storage;
 mod unanswered;
+mod unaware;
+mod unreadable;
 mod words;
 
 use std::{
@@ -48,6 +54,7 @@ pub(crate) use self::{
     course::course,
     events::subjects,
     finalizer::finisher,
+    job::other_manager,
     pod::missing_driver,
 };
 pub use self::{
@@ -59,6 +66,7 @@ pub use self::{
     kubelet_metrics::NodeFailure,
     kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
     kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},
+    refused_update::is_rewritten,
     running_pods::RuntimeState,
     unanswered::unanswered,
 };
@@ -164,10 +172,14 @@ const DETECTORS: &[Detector] = &[
     storage::not_detached,
     protection::users,
     finalizer::program,
+    unreadable::own_kind,
+    refused_update::pod,
     admission::webhooks_down,
     pod::namespace_gone,
     pod::within_grace,
     pod::node_away,
+    static_pod::mirror,
+    unaware::kubelet,
     pod::not_stopped,
     pod::not_unmounted,
     // These ask what the others found.

@@ -1,8 +1,8 @@
 //! Facts that no watch brings, because their objects change too often or are too many: leases, Events, EndpointSlices. The
-//! cluster is asked for them while a deletion is late, and only for what a diagnosis can use; for the leases of nodes also while a
-//! page draws nodes.
+//! cluster is asked for them while a deletion is late, and only for what a diagnosis can use, or the ways out of it; for the
+//! leases of nodes also while a page draws nodes.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -36,6 +36,47 @@ pub enum Question {
         /// Its UID.
         uid: Uid,
     },
+    /// Whether our credentials have a right.
+    Permission(Permission),
+}
+
+/// A right, as a SelfSubjectAccessReview asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Permission {
+    /// The verb, such as `patch`.
+    pub verb: &'static str,
+    /// The API group; empty for the core group.
+    pub group: Arc<str>,
+    /// The version.
+    pub version: Arc<str>,
+    /// The plural of the kind.
+    pub resource: Arc<str>,
+    /// The subresource; empty for the object itself.
+    pub subresource: Arc<str>,
+    /// The namespace; none for a kind without.
+    pub namespace: Option<Arc<str>>,
+    /// The name; empty for all names.
+    pub name: Arc<str>,
+}
+
+/// Writes the right as `kubectl auth can-i` takes it: `update namespaces/finalize shop`, `patch pods web in shop`.
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.resource)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        if !self.subresource.is_empty() {
+            write!(f, "/{}", self.subresource)?;
+        }
+        if !self.name.is_empty() {
+            write!(f, " {}", self.name)?;
+        }
+        match &self.namespace {
+            Some(namespace) => write!(f, " in {namespace}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Questions to a kubelet about Pods that it works on: the lines of its log, what its runtime runs, the failures that it counts. A
@@ -61,6 +102,17 @@ pub enum Answer {
     Endpoints(usize),
     /// Events, the latest last.
     Events(Vec<Event>),
+    /// Whether a right is given.
+    Review(Review),
+}
+
+/// The answer to an access review.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Review {
+    /// The right is given.
+    pub allowed: bool,
+    /// The reason, in the words of the authorizer; mostly empty.
+    pub said: Arc<str>,
 }
 
 /// A lease.

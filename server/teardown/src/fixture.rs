@@ -195,6 +195,7 @@ impl<'a> Fields<'a> {
             "runtime" => PodReferenceKind::RuntimeClass,
             "devices" => PodReferenceKind::ResourceClaim,
             "template" => PodReferenceKind::ResourceClaimTemplate,
+            "group" => PodReferenceKind::PodGroup,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")
@@ -353,6 +354,7 @@ impl<'a> Fields<'a> {
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
                     recreates: self.get("strategy") == Some("Recreate"),
+                    managed_by: self.text("managedBy"),
                     drivers: self.list("drivers").map(Arc::from).collect(),
                 }))
             }
@@ -444,7 +446,7 @@ impl<'a> Fields<'a> {
             "ServiceAccount" => {
                 Facts::ServiceAccount(Box::new(ServiceAccount { uses: self.uses("spec") }))
             }
-            "ValidatingWebhookConfiguration" => {
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
                 let guard = |word: &str| {
                     let (resource, group) = word.split_once('.').unwrap_or((word, ""));
                     Guard {

@@ -17,6 +17,7 @@ mod gone;
 mod key;
 mod pods;
 mod reads;
+mod refused;
 mod visibility;
 
 use std::{
@@ -39,6 +40,7 @@ use self::{
     gone::UnconfirmedDeparture,
     key::{ByName, ByUid, Name},
     reads::{Asked, Reads},
+    refused::Refused,
 };
 pub use self::{
     departures::{Departure, Transition},
@@ -87,8 +89,11 @@ pub struct Index {
     former_by_age: VecDeque<Arc<str>>,
     /// Names of namespaces that went although nobody had found them empty.
     forced: BTreeSet<Arc<str>>,
+    /// Names of namespaces that went while nobody watched, and of whose content something is left.
+    unseen_ends: BTreeSet<Arc<str>>,
     durations: Durations,
     fetches: Fetches,
+    refused: Refused,
     rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
@@ -198,6 +203,7 @@ impl Index {
                 self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
             }
         }
+        self.settle_unseen_ends();
     }
 
     fn observe(&mut self, observation: Observation, now: Timestamp) {
@@ -366,6 +372,11 @@ impl Index {
         matches!(self.visibility("namespaces", None), Visibility::Visible)
             && self.find("", "Namespace", None, namespace).is_none()
             && !self.forced.contains(namespace)
+            && !self.unseen_ends.contains(namespace)
+    }
+
+    fn is_watched_per_namespace(&self, resource: &str) -> bool {
+        self.kinds.get(resource).is_some_and(|watch| watch.per_namespace.is_some())
     }
 
     fn remove_all(&mut self, resource: &str, uids: &[Uid], proof: Proof) {
@@ -415,6 +426,7 @@ impl Index {
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
+        self.refused.forget(uid);
         self.fresh.note(Some(&object), None);
         self.content_changes.note(&object, true, self.now);
         self.by_use.replace(Some(&object), None);
@@ -431,7 +443,7 @@ impl Index {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
         if object.kind.is("", "Namespace") {
-            self.note_former(&object);
+            self.note_former(&object, proof);
         }
         if object.kind.is("", "PersistentVolume") {
             self.attached.remove(&*object.name);

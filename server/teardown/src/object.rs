@@ -320,10 +320,12 @@ pub enum PodReferenceKind {
     ResourceClaim,
     /// ResourceClaimTemplate.
     ResourceClaimTemplate,
+    /// PodGroup: Pods that are scheduled together, since 1.36.
+    PodGroup,
 }
 
 impl PodReferenceKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Claim,
         Self::ConfigMap,
         Self::Secret,
@@ -332,6 +334,7 @@ impl PodReferenceKind {
         Self::RuntimeClass,
         Self::ResourceClaim,
         Self::ResourceClaimTemplate,
+        Self::PodGroup,
     ];
 
     /// The kind.
@@ -345,6 +348,7 @@ impl PodReferenceKind {
             Self::RuntimeClass => "RuntimeClass",
             Self::ResourceClaim => "ResourceClaim",
             Self::ResourceClaimTemplate => "ResourceClaimTemplate",
+            Self::PodGroup => "PodGroup",
         }
     }
 
@@ -352,7 +356,7 @@ impl PodReferenceKind {
     pub fn group(self) -> &'static str {
         match self {
             Self::Claim | Self::ConfigMap | Self::Secret | Self::ServiceAccount => "",
-            Self::PriorityClass => "scheduling.k8s.io",
+            Self::PriorityClass | Self::PodGroup => "scheduling.k8s.io",
             Self::RuntimeClass => "node.k8s.io",
             Self::ResourceClaim | Self::ResourceClaimTemplate => "resource.k8s.io",
         }
@@ -450,6 +454,8 @@ pub struct Workload {
     pub claims_go_with_it: bool,
     /// A Deployment's `strategy.type` is `Recreate`: no Pod of a new version before those of the old one are over.
     pub recreates: bool,
+    /// `spec.managedBy` of a Job: the controller that it is left to.
+    pub managed_by: Option<Arc<str>>,
     /// The CSI drivers that its Pods are, by the folder of the kubelet's plugins that they mount from their node.
     pub drivers: Box<[Arc<str>]>,
 }

@@ -20,6 +20,7 @@ mod parent;
 mod progress;
 mod question;
 mod subject;
+mod unusual;
 mod visibility;
 mod waiting;
 
@@ -47,6 +48,8 @@ const CHECKS: &[Check] = &[
     finalizer::finishers,
     infrastructure::nodes,
     infrastructure::drivers,
+    unusual::managed_jobs,
+    unusual::missing_claims,
     infrastructure::provisioners,
     visibility::apis_down,
     visibility::hidden_kinds,

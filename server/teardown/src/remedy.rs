@@ -17,8 +17,10 @@ mod case;
 mod command;
 mod control_plane;
 mod finalizer;
+mod loss;
 mod namespace;
 mod node;
+mod permission;
 mod pod;
 mod premise;
 mod put_back;
@@ -39,6 +41,7 @@ pub use self::{
         SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
+    permission::{Permit, PermitAnswer},
     premise::{Expected, List, Premise},
     put_back::{PutBack, put_backs},
     reach::{Reach, ReachedClaim, ReachedPod},
@@ -91,9 +94,11 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::NodeSilent { node, .. } => node::silent(case, node),
         Cause::NodeMissing { node } => node::missing(case, node),
         Cause::ContainersRunning { .. }
+        | Cause::KubeletUnaware { .. }
         | Cause::NeverStarted { .. }
         | Cause::SandboxLeft { .. }
         | Cause::DevicesLeft { .. } => pod::not_stopped(case, cause),
+        Cause::StaticPod { node } => pod::of_static(case, node),
         Cause::VolumesMounted { .. }
         | Cause::ClaimGone { .. }
         | Cause::DriverMissing { .. }
@@ -118,6 +123,8 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
             namespace::denied(case, policy)
         }
         Cause::ConversionDown { kind } => namespace::conversion_down(case, kind),
+        Cause::Unreadable { resource } => control_plane::unreadable(case, resource),
+        Cause::UpdateRejected { webhooks } => namespace::update_rejected(case, webhooks),
         Cause::ContentRefused => namespace::content_refused(case),
         Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
         Cause::ContentUnseen { resources } => control_plane::content_unseen(case, resources),
@@ -127,7 +134,8 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::FinisherGone { .. }
         | Cause::FinisherNotReady { .. }
         | Cause::FinisherBusy { .. }
-        | Cause::FinisherUnknown { .. } => finalizer::finisher(case, cause),
+        | Cause::FinisherUnknown { .. }
+        | Cause::ManagedElsewhere { .. } => finalizer::finisher(case, cause),
         Cause::LoadBalancerLeft => finalizer::load_balancer(case),
         Cause::CannotSee { resource } => control_plane::cannot_see(case, resource),
         Cause::Unknown => control_plane::unknown(case),
@@ -142,7 +150,7 @@ fn guarded(case: &Case<'_>, mut remedy: Remedy) -> Remedy {
     {
         remedy.withheld = Some(hidden);
     }
-    remedy.checked()
+    remedy.checked().permitted(case.index)
 }
 
 #[cfg(test)]

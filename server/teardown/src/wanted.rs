@@ -9,7 +9,7 @@ use crate::{
     fetched::{KubeletQuery, Question},
     graph::Graph,
     index::{Index, Renewal},
-    object::{Facts, Uid},
+    object::Facts,
 };
 
 /// The most objects whose Events are asked for at one time.
@@ -77,7 +77,7 @@ fn kubelets(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<
     let mut queries: Vec<KubeletQuery> = Vec::new();
     for diagnosis in diagnoses {
         let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
-        if matches!(index.node_renewal(node), Renewal::Still(_)) || is_static(index, pod) {
+        if matches!(index.node_renewal(node), Renewal::Still(_)) {
             continue;
         }
         let deleted = diagnosis.waiting.iter().find(|held| held.uid == *pod).map(|held| held.since);
@@ -93,11 +93,6 @@ fn kubelets(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<
     }
     queries.iter_mut().for_each(|query| query.pods.sort());
     queries.into_iter().collect()
-}
-
-/// Whether a Pod is the mirror of a static one, which its kubelet knows by another UID (`pkg/kubelet/pod/mirror_client.go`).
-fn is_static(index: &Index, pod: &Uid) -> bool {
-    index.get(pod).is_some_and(|pod| pod.owners.iter().any(|owner| &*owner.kind == "Node"))
 }
 
 /// The Services of a webhook or an aggregated API that does not answer.

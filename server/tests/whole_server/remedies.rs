@@ -4,6 +4,7 @@
 
 mod conversion;
 mod namespace;
+mod rights;
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use teardown::{
     diagnosis::Diagnosis,
     message::{Message, Record, Topic},
-    remedy::{AttemptOutcome, Confirmation, Remedy, RemedyAct},
+    remedy::{AttemptOutcome, Confirmation, PermitAnswer, Remedy, RemedyAct, RemedyRefusal},
 };
 
 use super::setup::{Server, create};
@@ -92,6 +93,21 @@ impl Server {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         panic!("the remedy is never offered");
+    }
+
+    /// The remedies of all diagnoses, as a reader of their cards sees them.
+    async fn shown(&self) -> Vec<Remedy> {
+        let mut shown = Vec::new();
+        let Ok(Message::Snapshot { records, .. }) = self.hub.query(Topic::Trouble).await.unwrap()
+        else {
+            return shown;
+        };
+        for record in records {
+            let Record::Diagnosis(card) = record else { continue };
+            let id = card.diagnosis.id.clone();
+            shown.extend(self.hub.remedies(id).await.unwrap().map_or(vec![], |it| it.remedies));
+        }
+        shown
     }
 
     /// Confirms a remedy.

@@ -33,6 +33,9 @@ fn raw(problem: &ApiProblem) -> String {
         ProblemCode::InvalidName { name } => {
             return format!("it serves a kind with an invalid name: {name}");
         }
+        ProblemCode::Unlisted { resource, why } => {
+            return format!("{resource} cannot be listed: {}", raw(why));
+        }
         ProblemCode::HiddenInNamespaces { hidden, of, named, whole } => {
             let more = if *hidden > named.len() { ", …" } else { "" };
             return format!(

@@ -42,6 +42,17 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
             "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
         }
         Cause::InUse { .. } => "Nothing, as long as it is used.",
+        Cause::KubeletUnaware { .. } => {
+            "Nothing is known to. A kubelet that is restarted reads its Pods afresh, and stops this one."
+        }
+        Cause::StaticPod { .. } => "Nothing. It ends when its file is removed from the node.",
+        Cause::Unreadable { .. } => {
+            "Nothing, until the API server can read the object again. The controllers then go on by themselves, at most 1000 s later."
+        }
+        Cause::UpdateRejected { .. } => {
+            "Nothing, as long as the webhook changes the Pod. The updates are tried again by themselves."
+        }
+        Cause::ManagedElsewhere { .. } => "Nothing. It goes once that controller releases the Pod.",
         Cause::Copied { .. } => "It goes within seconds of the end of the last copy.",
         Cause::NamespaceGone => "Nothing. It can go once the namespace exists again.",
         Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",

@@ -117,6 +117,17 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             let also = if *not_ready { ", which reports that it is not ready" } else { "" };
             format!("{which} not stopped after the grace period on node {}{also}.", isolated(node))
         }
+        Cause::KubeletUnaware { node, .. } => format!(
+            "The kubelet of node {} lives, and nothing says that it has begun to stop the Pod’s containers.",
+            isolated(node)
+        ),
+        Cause::StaticPod { node } => format!(
+            "{} static: the kubelet of node {} runs {} for as long as {} file is there.",
+            pods("The Pod is", "The Pods are"),
+            isolated(node),
+            pods("it", "them"),
+            pods("its", "their")
+        ),
         Cause::NeverStarted { node } => format!(
             "No container of the Pod has started on node {}: a mount, an image or its network may hang there.",
             isolated(node)
@@ -184,10 +195,13 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                 Some(service) => format!(" It is served by {}.", named(service)),
                 None => String::new(),
             };
-            format!(
-                "The API {} does not answer, so the cluster cannot tell that the namespace is empty.{behind}",
-                isolated(group_version)
-            )
+            let is_namespace = |held: &Waiting| &*held.object.kind == "Namespace";
+            let hides = if diagnosis.waiting.iter().any(is_namespace) {
+                "the cluster cannot tell that the namespace is empty"
+            } else {
+                "the garbage collector cannot see whether a dependent is left"
+            };
+            format!("The API {} does not answer, so {hides}.{behind}", isolated(group_version))
         }
         Cause::LooksAgain { controller, group_version } => format!(
             "The API {} is no obstacle any more. The {} has not looked since.",
@@ -208,6 +222,21 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             "The webhook that converts {} does not answer, so its objects can be neither listed nor deleted.",
             isolated(kind)
         ),
+        Cause::Unreadable { resource } => format!(
+            "The API server cannot read an object of {} from its storage, so nobody can list that kind: most often its encryption key is missing.",
+            match visible(resource) {
+                name if name.is_empty() => "some kind".to_owned(),
+                name => name,
+            }
+        ),
+        Cause::UpdateRejected { webhooks } => match webhooks.as_slice() {
+            [] => "Every update of the Pod is refused, because something changes its spec on the way.".to_owned(),
+            some => format!(
+                "Every update of {} is refused, because a webhook changes the spec on the way. These are asked: {}.",
+                pods("the Pod", "the Pods"),
+                names(some)
+            ),
+        },
         Cause::ContentRefused => {
             "The API server refuses to list or delete some of the content.".to_owned()
         }
@@ -254,6 +283,12 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(finalizer),
             names(possible)
         ),
+        Cause::ManagedElsewhere { manager, .. } => format!(
+            "{} Job is left to the controller {}, which has not released {}.",
+            pods("The Pod’s", "The Pods’"),
+            isolated(manager),
+            pods("it", "them")
+        ),
         Cause::LoadBalancerLeft => {
             "The cloud’s load balancer of the Service is not removed yet.".to_owned()
         }
@@ -270,7 +305,9 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         Cause::NodeSilent { .. } => {
             "force the deletion while the machine may still run: a second copy of the Pod could write to the same volume."
         }
-        Cause::ContainersRunning { .. } | Cause::SandboxLeft { .. } => {
+        Cause::ContainersRunning { .. }
+        | Cause::KubeletUnaware { .. }
+        | Cause::SandboxLeft { .. } => {
             "force the deletion: the containers may keep running, unseen by the cluster, and write to their volumes."
         }
         Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
@@ -304,7 +341,8 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         | Cause::FinisherGone { .. }
         | Cause::FinisherNotReady { .. }
         | Cause::FinisherBusy { .. }
-        | Cause::FinisherUnknown { .. } => {
+        | Cause::FinisherUnknown { .. }
+        | Cause::ManagedElsewhere { .. } => {
             "remove the finalizer first: what the program would have cleaned up, outside the cluster too, stays behind."
         }
         Cause::LoadBalancerLeft => {
@@ -312,6 +350,15 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         }
         Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
             "remove the finalizer by hand: the controller would not do what it stands for."
+        }
+        Cause::StaticPod { .. } => {
+            "force the deletion: its containers run on, and the kubelet shows the Pod again."
+        }
+        Cause::Unreadable { .. } => {
+            "delete the object unread: its finalizers, its dependents and every check would be skipped, and its data is lost."
+        }
+        Cause::UpdateRejected { .. } => {
+            "force the deletion: what its finalizers and its kubelet wait for would be skipped."
         }
         Cause::WithinGrace { .. }
         | Cause::NodeMissing { .. }
@@ -426,6 +473,7 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
         | Cause::FinisherUnknown { .. } => {
             "The entry of metadata.managedFields that wrote the finalizer, or the log of the program,"
         }
+        Cause::ManagedElsewhere { .. } => "The log of that controller",
         Cause::BackendLeft { .. } => "An Event VolumeFailedDelete about the volume",
         Cause::VolumeAttached { .. } => {
             "An error in status.detachError, or the log of the attacher,"
@@ -445,6 +493,7 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
 fn node_of(cause: &Cause) -> Option<&str> {
     match cause {
         Cause::ContainersRunning { node, .. }
+        | Cause::KubeletUnaware { node, .. }
         | Cause::NeverStarted { node }
         | Cause::SandboxLeft { node }
         | Cause::DevicesLeft { node }
@@ -489,6 +538,7 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Unlistable(problem) => {
             format!("{of}: its objects cannot be listed{}", because(problem))
         }
+        Source::Refused => format!("The API server refused an update of {of}: {said}"),
         Source::Hidden(problem) => {
             format!("Unwind cannot see {of}{}", because(problem))
         }

@@ -194,6 +194,16 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "The kubelet cannot unmount the volumes, so the Pods stay.",
             "Bring the driver’s Pod on this node back.",
         ),
+        NoteCode::ManagedElsewhere { manager } => texts(
+            format!("Jobs that are left to the controller {}", isolated(manager)),
+            "That controller has to release their Pods. If it does not run, the Pods stay.",
+            "Check that it runs and reaches this cluster.",
+        ),
+        NoteCode::ClaimMissing { claim } => texts(
+            format!("{} does not exist any more, and Pods mount it", named(claim)),
+            "Its data may be gone under them. Their node may then not be able to unmount the volume, and they stay.",
+            "Check the storage behind it first, and restore it if it is gone.",
+        ),
         NoteCode::ProvisionerMissing { driver } => texts(
             format!("The driver {} is not installed", isolated(driver)),
             "No node has it registered. The storage behind these volumes may stay, and the volumes with it.",

@@ -12,6 +12,7 @@ use teardown::{
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
     many,
+    permit::permit,
     reach::remedy_reaches,
     remedy_proof::remedy_proof,
 };
@@ -26,7 +27,12 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         does: format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act)),
         reaches: remedy_reaches(&remedy.reaches),
         loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
-        needs: remedy.needs.iter().map(condition).collect(),
+        needs: remedy
+            .needs
+            .iter()
+            .map(condition)
+            .chain(remedy.permits.iter().map(permit))
+            .collect(),
         undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
         withheld: remedy.withheld.as_ref().map(withheld),
         commands: remedy.lines(context).into_iter().map(command_line).collect(),
@@ -83,6 +89,13 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         RemedyAct::RepairConverter { kind } => {
             format!("Repair the conversion webhook for {}", isolated(kind))
         }
+        RemedyAct::RemoveManifest { node } => {
+            format!("Remove the manifest of the static Pod from node {}", isolated(node))
+        }
+        RemedyAct::RepairStorage { .. } => {
+            "Give the API server back the key or the decoder of the object".to_owned()
+        }
+        RemedyAct::ExemptPods => format!("Exempt Pods that are being deleted from {target}"),
         RemedyAct::RepairController { controller } => format!("Repair {}", isolated(controller)),
         RemedyAct::RepairLoadBalancer => "Let the cloud remove the load balancer".to_owned(),
         RemedyAct::SatisfyPolicy { policy } => {
@@ -193,6 +206,15 @@ fn remedy_does(act: &RemedyAct) -> String {
         }
         RemedyAct::RepairController { .. } => {
             "This controller of the control plane has not done its part. Check that kube-controller-manager runs and holds its lease, and that nothing refuses its requests.".to_owned()
+        }
+        RemedyAct::RemoveManifest { .. } => {
+            "Its file is in the folder that staticPodPath of the kubelet’s configuration names, mostly /etc/kubernetes/manifests. Move it out, and the kubelet ends the containers and removes the Pod.".to_owned()
+        }
+        RemedyAct::RepairStorage { .. } => {
+            "Put the key back into the API server’s encryption configuration, with its provider, and restart every API server. Once the object can be read, the list succeeds and everything goes on by itself. To delete it unread is a last resort of whoever runs the control plane.".to_owned()
+        }
+        RemedyAct::ExemptPods => {
+            "Change its namespaceSelector, its objectSelector or its matchConditions, or have its program leave the spec of a Pod that is being deleted alone. The next update then passes.".to_owned()
         }
         RemedyAct::RepairLoadBalancer => {
             "The Events of the Service say why the cloud refuses: most often credentials or a quota. If there are none, the cloud controller manager does not run.".to_owned()
@@ -525,6 +547,7 @@ mod tests {
             loses: vec![Loss::SecondWriter],
             undo: None,
             withheld: Some(Withheld::SeveralNodesSilent { silent: 2 }),
+            permits: vec![],
         };
         assert_eq!(
             remedy_title(&remedy.act, remedy.target.as_ref()),

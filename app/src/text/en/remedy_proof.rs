@@ -22,6 +22,7 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         | RemedyAct::RepairNetwork { .. }
         | RemedyAct::RepairDevices { .. }
         | RemedyAct::RepairDriver { part: DriverPart::Node, .. }
+        | RemedyAct::RemoveManifest { .. }
         | RemedyAct::RestartKubelet { .. } => OF_KUBELET,
         RemedyAct::RepairDriver { part: DriverPart::Attacher, .. } => OF_ATTACHER,
         RemedyAct::RepairDriver { part: DriverPart::Provisioner, .. } => {
@@ -36,6 +37,8 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         RemedyAct::RepairWebhook { .. }
         | RemedyAct::RepairConverter { .. }
         | RemedyAct::SatisfyPolicy { .. }
+        | RemedyAct::RepairStorage { .. }
+        | RemedyAct::ExemptPods
         | RemedyAct::IgnoreWebhook { .. }
         | RemedyAct::DeleteWebhookConfiguration
         | RemedyAct::StopConversion => {

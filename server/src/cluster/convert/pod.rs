@@ -73,6 +73,7 @@ pub(super) struct Spec {
     image_pull_secrets: Vec<Named>,
     #[serde(deserialize_with = "or_default")]
     resource_claims: Vec<DeviceClaim>,
+    scheduling_group: Option<SchedulingGroup>,
     #[serde(deserialize_with = "or_default")]
     tolerations: Vec<Toleration>,
 }
@@ -100,6 +101,13 @@ impl Toleration {
                 _ => false,
             }
     }
+}
+
+/// `v1.PodSchedulingGroup`, since 1.36.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SchedulingGroup {
+    pod_group_name: Option<Box<str>>,
 }
 
 /// `v1.PodResourceClaim`: a claim, or the template of one.
@@ -341,6 +349,8 @@ impl Spec {
                 format!("resourceClaims[{i}].resourceClaimTemplateName")
             });
         }
+        let group = self.scheduling_group.as_ref().and_then(|it| it.pod_group_name.as_deref());
+        uses.add(PodReferenceKind::PodGroup, group, || "schedulingGroup.podGroupName".to_owned());
         for (i, secret) in self.image_pull_secrets.iter().enumerate() {
             uses.add(PodReferenceKind::Secret, secret.get(), || {
                 format!("imagePullSecrets[{i}].name")

@@ -81,6 +81,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
         claims_go_with_it: spec
             .persistent_volume_claim_retention_policy
             .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
+        managed_by: spec.managed_by.filter(|it| !it.is_empty()),
         drivers: spec.template.spec.drivers(),
         recreates: spec.strategy.is_some_and(|strategy| &*strategy.kind == "Recreate"),
     };
@@ -102,6 +103,8 @@ struct Spec<L> {
     persistent_volume_claim_retention_policy: Option<Retention>,
     #[serde(default)]
     strategy: Option<Strategy>,
+    #[serde(default)]
+    managed_by: Option<Arc<str>>,
 }
 
 /// `strategy` of a Deployment.
@@ -121,6 +124,7 @@ impl<L> Default for Spec<L> {
             volume_claim_templates: Vec::new(),
             persistent_volume_claim_retention_policy: None,
             strategy: None,
+            managed_by: None,
         }
     }
 }

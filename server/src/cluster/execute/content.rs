@@ -1,5 +1,5 @@
-//! Reads the content of a namespace just before its DELETE: every namespaced kind that discovery names in that moment, each by
-//! a consistent list of metadata.
+//! Reads the content of a namespace just before its DELETE, and before it is finished without its controller: every namespaced
+//! kind that discovery names in that moment, each by a consistent list of metadata.
 //!
 //! # Decisions
 //! - The kinds come from a discovery of its own. That of the watches may be a minute old, and the namespace's deletion takes the
@@ -43,7 +43,7 @@ const PAGE: usize = 500;
 
 /// Reads the content of namespaces, few lists at a time.
 #[derive(Clone)]
-pub(super) struct ContentReader {
+pub(in crate::cluster) struct ContentReader {
     lists: Arc<Semaphore>,
 }
 
@@ -65,7 +65,7 @@ enum Listed {
 
 impl ContentReader {
     /// All objects in a namespace, or the first kind that cannot be listed.
-    pub(super) async fn read(
+    pub(in crate::cluster) async fn read(
         &self,
         client: &ApiClient,
         namespace: &str,

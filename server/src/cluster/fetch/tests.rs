@@ -1,6 +1,8 @@
 use futures::future::BoxFuture;
 use tokio::{sync::mpsc, task::JoinHandle};
 
+use teardown::fetched::Permission;
+
 use super::*;
 use crate::cluster::fake::{self, Log, Reply, Seen, now, words};
 
@@ -174,4 +176,38 @@ async fn silence_and_nonsense_are_answers_too() {
     });
     assert!(fetcher.next().await.contains("Timeout"));
     assert!(fetcher.next().await.contains("Unreadable"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn right_is_asked_for_with_all_its_attributes_and_an_undecided_answer_is_no_refusal() {
+    let right = Permission {
+        verb: "update",
+        group: "".into(),
+        version: "v1".into(),
+        resource: "namespaces".into(),
+        subresource: "finalize".into(),
+        namespace: None,
+        name: "shop".into(),
+    };
+    let bodies = [
+        (r#"{"status":{"allowed":true}}"#, "allowed: true"),
+        (r#"{"status":{"allowed":false,"reason":"no\u202e rule"}}"#, "no rule"),
+        (r#"{"status":{"allowed":false,"evaluationError":"webhook is down"}}"#, "webhook is down"),
+    ];
+    for (body, expected) in bodies {
+        let mut fetcher =
+            Fetcher::start([Question::Permission(right.clone())], move |_| now(201, body));
+        let answer = fetcher.next().await;
+        assert!(answer.contains(expected), "{answer}");
+        assert_eq!(answer.starts_with("Review"), !expected.contains("webhook"), "{answer}");
+        let seen = fetcher.log.lock().unwrap()[0].clone();
+        let sent: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+        assert_eq!(
+            sent["spec"]["resourceAttributes"],
+            json!({
+                "verb": "update", "group": "", "version": "v1", "resource": "namespaces",
+                "subresource": "finalize", "namespace": null, "name": "shop",
+            })
+        );
+    }
 }

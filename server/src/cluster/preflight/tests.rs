@@ -1,5 +1,5 @@
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teardown::{
     object::{Kind, ObjectRef, Uid},
     plan::{PlanId, StepId},

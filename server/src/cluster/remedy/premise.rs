@@ -12,10 +12,11 @@ use teardown::{
 };
 use tokio::time::timeout;
 
-use super::FRESH;
+use super::{FRESH, LONG};
 use crate::cluster::{
     convert::{self, Page, Unreadable},
-    execute, fetch,
+    execute::{self, ContentReader},
+    fetch,
     interner::Interner,
     request::{self, Answer, ApiClient},
     text::chain,
@@ -32,14 +33,20 @@ pub(super) enum Found {
     Other(ObjectRef),
 }
 
-/// Reads a premise within [`FRESH`].
+/// Whether a premise may take longer to read than the time before the request in which the others are read.
+pub(super) fn is_long(premise: &Premise) -> bool {
+    matches!(premise.expected, Expected::Content { .. })
+}
+
+/// Reads a premise within [`FRESH`], or [`LONG`].
 pub(super) async fn read(
     client: &ApiClient,
     names: &Interner,
     premise: &Premise,
 ) -> Result<Found, ApiProblem> {
-    let late = |_| Err(ProblemCode::Timeout { seconds: FRESH.as_secs() }.into());
-    timeout(FRESH, look(client, names, premise)).await.unwrap_or_else(late)
+    let limit = if is_long(premise) { LONG } else { FRESH };
+    let late = |_| Err(ProblemCode::Timeout { seconds: limit.as_secs() }.into());
+    timeout(limit, look(client, names, premise)).await.unwrap_or_else(late)
 }
 
 async fn look(
@@ -50,6 +57,7 @@ async fn look(
     let Premise { object, kind, expected, changes_with_it: _ } = premise;
     let is_so = match expected {
         Expected::Unchanged(was) => return unchanged(client, names, was).await,
+        Expected::Content { known } => return content(client, object, known).await,
         Expected::Only { list, known } => {
             return only(client, names, (object, kind), *list, known).await;
         }
@@ -105,6 +113,32 @@ async fn unchanged(
     })
 }
 
+/// The first object in a namespace that is not among the known ones, of any kind that can be listed and deleted. The same read
+/// precedes the DELETE of a namespace in a run.
+async fn content(
+    client: &ApiClient,
+    namespace: &ObjectRef,
+    known: &BTreeSet<Uid>,
+) -> Result<Found, ApiProblem> {
+    match ContentReader::default().read(client, &namespace.name, &[]).await {
+        Outcome::Content { objects, .. } => {
+            let mut others = objects.into_iter().filter(|it| !known.contains(&it.uid));
+            Ok(others.next().map_or(Found::AsExpected(None), |it| Found::Other(it.object)))
+        }
+        Outcome::Unlisted { resource, message } => {
+            Err(ProblemCode::Unlisted { resource, why: Box::new(message) }.into())
+        }
+        Outcome::Unanswered { message, .. }
+        | Outcome::Unknown { message }
+        | Outcome::Refused { message, .. } => Err(message),
+        Outcome::Throttled { .. } => {
+            Err(ProblemCode::Status { code: 429, said: String::new() }.into())
+        }
+        // No read of content has another outcome.
+        _ => Err(ProblemCode::NotAnApiServer.into()),
+    }
+}
+
 /// The first object of a list that is not among the known ones.
 async fn only(
     client: &ApiClient,
@@ -114,12 +148,11 @@ async fn only(
     known: &BTreeSet<Uid>,
 ) -> Result<Found, ApiProblem> {
     let name = request::segment(&of.name).ok_or(ProblemCode::NoPath)?;
-    let (namespace, filter) = match list {
-        List::InNamespace => (Some(&*of.name), String::new()),
-        List::OnNode => (None, format!("&fieldSelector=spec.nodeName%3D{name}")),
-        List::OfVolume => (None, String::new()),
+    let filter = match list {
+        List::OnNode => format!("&fieldSelector=spec.nodeName%3D{name}"),
+        List::OfVolume => String::new(),
     };
-    let path = request::path(kind, namespace).ok_or(ProblemCode::NoPath)?;
+    let path = request::path(kind, None).ok_or(ProblemCode::NoPath)?;
     let is_its = |object: &Object| match (list, &object.facts) {
         (List::OfVolume, Facts::Attachment(it)) => it.volume.as_deref() == Some(&*of.name),
         _ => true,

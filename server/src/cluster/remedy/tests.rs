@@ -1,7 +1,4 @@
-use teardown::{
-    object::{Kind, Object, Uid},
-    remedy::List,
-};
+use teardown::object::{Kind, Object, Uid};
 
 use super::*;
 use crate::cluster::{
@@ -51,7 +48,7 @@ fn call() -> RemedyCall {
     RemedyCall {
         attempt: "a1".into(),
         request,
-        premises: vec![Premise::target(&target), Premise::unchanged(&node)],
+        premises: vec![Premise::unchanged_before(&target), Premise::unchanged(&node)],
         is_dry_run_safe: true,
         keeps_copy: false,
         deletes_at_once: false,
@@ -276,17 +273,14 @@ fn namespace(version: &str) -> String {
     )
 }
 
-/// Finishes a namespace in which no Pod may be and no other ConfigMap than `a`.
+/// Finishes a namespace that holds nothing but the ConfigMap `a`.
 fn finalize() -> RemedyCall {
     let target = object(&kind("Namespace", "namespaces", false), &namespace("9"));
-    let only = |of: Arc<Kind>, known: &[&str]| Premise {
+    let content = Premise {
         object: target.reference(),
-        kind: of,
-        expected: Expected::Only {
-            list: List::InNamespace,
-            known: known.iter().map(|uid| Uid::new(*uid)).collect(),
-        },
-        changes_with_it: false,
+        kind: target.kind.clone(),
+        expected: Expected::Content { known: [Uid::new("u-1")].into() },
+        changes_with_it: true,
     };
     let request = Request {
         verb: Verb::Replace,
@@ -295,12 +289,29 @@ fn finalize() -> RemedyCall {
         object: target.reference(),
         uid: Some(target.uid.clone()),
     };
-    let premises = vec![
-        Premise::target(&target),
-        only(kind("Pod", "pods", true), &[]),
-        only(kind("ConfigMap", "configmaps", true), &["u-1"]),
-    ];
+    let premises = vec![Premise::unchanged_before(&target), content];
     RemedyCall { request, premises, is_dry_run_safe: true, ..call() }
+}
+
+/// A discovery document with these resources in namespaces, each with its kind, plural and verbs, in one group.
+fn discovery(group: &str, resources: &[(String, String, &str)]) -> String {
+    let resources: Vec<Value> = resources
+        .iter()
+        .map(|(kind, plural, verbs)| {
+            json!({
+                "resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced",
+                "verbs": verbs.split(' ').collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let version = json!({ "version": "v1", "resources": resources });
+    let items = json!([{ "metadata": { "name": group }, "versions": [version] }]);
+    json!({ "kind": "APIGroupDiscoveryList", "items": items }).to_string()
+}
+
+fn core_kinds() -> String {
+    let kind = |kind: &str, plural: &str| (kind.to_owned(), plural.to_owned(), "delete list watch");
+    discovery("", &[kind("Pod", "pods"), kind("ConfigMap", "configmaps")])
 }
 
 fn list(items: &[String], next: &str) -> String {
@@ -310,6 +321,8 @@ fn list(items: &[String], next: &str) -> String {
 fn in_shop(seen: &Seen) -> futures::future::BoxFuture<'static, Reply> {
     let (code, body) = match (seen.method.as_str(), seen.bare()) {
         ("GET", SHOP) => (200, namespace("9")),
+        ("GET", "/api") => (200, core_kinds()),
+        ("GET", "/apis") => (200, discovery("x.example", &[])),
         ("GET", "/api/v1/namespaces/shop/pods") => (200, list(&[], "")),
         ("GET", "/api/v1/namespaces/shop/configmaps") => (200, list(&[config_map("")], "")),
         ("PUT", "/api/v1/namespaces/shop/finalize") => (200, namespace("10")),
@@ -373,6 +386,57 @@ async fn every_page_of_a_list_is_read_and_one_that_cannot_be_sends_nothing() {
     assert!(matches!(outcome, AttemptOutcome::Changed { .. }), "{outcome:?}");
     let (outcome, ..) = sent(&call, pages((403, status(403, "no")))).await;
     assert!(matches!(outcome, AttemptOutcome::NotSent { .. }), "{outcome:?}");
+}
+
+/// An API that stores objects and lets nobody watch them is in no index, and on no card.
+#[tokio::test(start_paused = true)]
+async fn object_of_a_kind_that_nobody_can_watch_is_content_too() {
+    let call = RemedyCall { is_dry_run_safe: false, ..finalize() };
+    let quotas = [("Backup".to_owned(), "backups".to_owned(), "delete list")];
+    let (outcome, _, requests) = sent(&call, move |seen| match seen.bare() {
+        "/apis" => now(200, discovery("x.example", &quotas)),
+        "/apis/x.example/v1/namespaces/shop/backups" => {
+            now(200, list(&[config_map("").replace("u-1", "b-1")], ""))
+        }
+        _ => in_shop(&seen),
+    })
+    .await;
+    let AttemptOutcome::Changed { object } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(object.to_string(), "Backup shop/a");
+    assert!(requests.iter().all(|it| !it.starts_with("PUT")), "{requests:?}");
+}
+
+/// Eight lists at a time of 60 ms each take more than two seconds for 300 kinds.
+#[tokio::test(start_paused = true)]
+async fn namespace_is_finished_however_many_kinds_there_are() {
+    let kinds: Vec<_> = (0..300)
+        .map(|number| (format!("Kind{number}"), format!("kind{number}s"), "delete list watch"))
+        .collect();
+    let answer = move |seen: Seen| -> futures::future::BoxFuture<'static, Reply> {
+        let kinds = discovery("x.example", &kinds);
+        Box::pin(async move {
+            match seen.bare() {
+                "/apis" => Reply::Answer(200, kinds),
+                path if path.starts_with("/apis/x.example/") => {
+                    tokio::time::sleep(Duration::from_millis(60)).await;
+                    Reply::Answer(200, list(&[], ""))
+                }
+                _ => in_shop(&seen).await,
+            }
+        })
+    };
+    let began = Instant::now();
+    let call = RemedyCall { is_dry_run_safe: false, ..finalize() };
+    let (outcome, _, requests) = sent(&call, answer).await;
+    assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
+    assert!(began.elapsed() > FRESH);
+    let lists = requests.iter().filter(|it| it.contains("/apis/x.example/")).count();
+    assert_eq!(lists, 300, "each kind once");
+    let place = |line: &str| requests.iter().position(|it| it == line).unwrap();
+    assert!(
+        place(&format!("GET {SHOP}")) > place("GET /apis"),
+        "the namespace itself is read last"
+    );
 }
 
 /// Removes a finalizer whose program, a ConfigMap here, must still be absent.

@@ -246,6 +246,11 @@ pub(super) fn remedy(why: &RemedyRefusal) -> Words {
             "Something that it needs does not hold; the card says what. Nothing was sent.",
             "Use a way out that is less harmful, or see to what is missing first.",
         ),
+        RemedyRefusal::MayNot(permission) => Words {
+            what: format!("Unwind may not {}", visible(&permission.to_string())).into(),
+            means: "The cluster does not give this right to the identity that Unwind works with. Nothing was sent.",
+            advice: "Use the command on the card with an identity that may, or grant the right.",
+        },
         RemedyRefusal::WrongName => words(
             "The typed name is not the object’s",
             "Typing the name confirms that you mean this object. Nothing was sent.",

@@ -55,6 +55,9 @@ const CONTENT: u32 = 6;
 /// The first version with namespaces that go without proof that they are empty.
 const UNPROVEN: u32 = 7;
 
+/// The first version with attempts whose namespace has ended in order since.
+const SETTLED: u32 = 7;
+
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
     let of_it = || UnconfirmedPod { uid: Uid::new("u-9"), pod: pod(), node: Some("n-1".into()) };
@@ -154,7 +157,7 @@ fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
 }
 
 /// An attempt at a remedy with each outcome.
-fn attempts() -> Vec<Attempt> {
+fn attempts(version: u32) -> Vec<Attempt> {
     let outcomes = [
         AttemptOutcome::Changed { object: pod() },
         AttemptOutcome::NotSent { message: quoted("denied") },
@@ -187,6 +190,7 @@ fn attempts() -> Vec<Attempt> {
         asked: at(number),
         ended: Some(at(number + 1)),
         outcome,
+        settled: version >= SETTLED && number == 4,
     });
     attempts.collect()
 }
@@ -223,7 +227,7 @@ fn record_all(disk: &Disk, version: u32) {
             active.apply(&entries).unwrap();
         }
     }
-    for attempt in attempts() {
+    for attempt in attempts(version) {
         journal.put_attempt(&AttemptRecord { attempt, cluster: here.clone() }).unwrap();
     }
 }

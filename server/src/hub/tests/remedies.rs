@@ -1,8 +1,13 @@
 //! Remedies that a person has the server do.
 
-use teardown::remedy::{
-    AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
+use teardown::{
+    fetched::{Answer, Question, Review},
+    remedy::{
+        AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
+    },
+    wanted::Wanted,
 };
+use tokio::sync::watch;
 
 use super::*;
 use crate::hub::{Remedies, RemedyCall};
@@ -24,6 +29,7 @@ struct Cluster {
     hub: HubHandle,
     mailbox: mpsc::Sender<Incoming>,
     remedies: mpsc::Receiver<RemedyCall>,
+    wanted: watch::Receiver<Wanted>,
     _calls: mpsc::Receiver<CallRequest>,
 }
 
@@ -38,9 +44,11 @@ impl Cluster {
         let (remedies_out, remedies) = mpsc::channel(REMEDIES);
         let hub = Hub::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
         let hub = hub.repeatable(fixture::now(), Chance::default()).unwrap();
-        tokio::spawn(hub.allow_remedies(remedies_out).run(CancellationToken::new()));
-        let cluster =
-            Self { hub: HubHandle::new(mailbox.clone()), mailbox, remedies, _calls: calls };
+        let (want, wanted) = watch::channel(Wanted::default());
+        let hub = hub.allow_remedies(remedies_out).wanting(want);
+        tokio::spawn(hub.run(CancellationToken::new()));
+        let hub = HubHandle::new(mailbox.clone());
+        let cluster = Self { hub, mailbox, remedies, wanted, _calls: calls };
         cluster.see(fixture::listing(&fixture::objects(world))).await;
         cluster
     }
@@ -272,12 +280,14 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
     assert_eq!(other.hub.switched_off().await.unwrap(), []);
 }
 
-#[tokio::test(start_paused = true)]
-async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
-    let disk = Disk::default();
+/// The conditions of a namespace that its controller has found empty.
+const EMPTY: &str = "NamespaceDeletionDiscoveryFailure:False:a:1:;NamespaceDeletionGroupVersionParsingFailure:False:a:1:;NamespaceDeletionContentFailure:False:a:1:;NamespaceContentRemaining:False:a:1:;NamespaceFinalizersRemaining:False:a:1:";
+
+/// A server that has finished a namespace by force on a person's order.
+async fn after_force(disk: &Disk) -> Cluster {
     let up = API
         .replace("conditions=Available:False:MissingEndpoints", "available=Available:True:Passed");
-    let cluster = Cluster::before(&disk, &up).await;
+    let mut cluster = Cluster::before(disk, &up).await;
     let Remedies { card, remedies, .. } = cluster.remedies().await;
     let remedy = remedies.iter().find(|it| it.act == RemedyAct::FinalizeNamespace).unwrap();
     let given = Confirmation {
@@ -286,9 +296,18 @@ async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
         confirm: "shop".into(),
         statement: String::new(),
     };
-    cluster.order(&given).await.unwrap();
-    drop(cluster);
+    let attempt = cluster.order(&given).await.unwrap();
+    cluster.remedies.recv().await.unwrap();
+    let outcome = AttemptOutcome::Accepted { meanwhile: None };
+    cluster.mailbox.send(Incoming::RemedyCompleted { attempt, outcome }).await.unwrap();
+    let Object { kind, uid, .. } = fixture::object("ns shop");
+    cluster.see(vec![Observation::Deleted { kind, uid }]).await;
+    cluster
+}
 
+/// Whether Secrets that are listed per namespace are gone, for a server that starts with this journal: those of the namespace
+/// that was forced, and of one that never was.
+fn presence_after_a_restart(disk: Disk) -> [String; 2] {
     let (mailbox, inbox) = mpsc::channel(MAILBOX);
     let (out, _calls) = mpsc::channel(CALLS);
     let mut hub = Hub::open("test".into(), inbox, out, Journal::over(disk)).unwrap();
@@ -300,11 +319,80 @@ async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
         message: "forbidden".into(),
     });
     hub.take(Incoming::Observed(seen)).unwrap();
-    let presence = |namespace: &str| {
+    drop(mailbox);
+    ["shop", "never"].map(|namespace| {
         let uid = fixture::uid("secret:shop/a");
         format!("{:?}", hub.cluster.index().presence(&secrets, Some(namespace), &uid))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
+    let disk = Disk::default();
+    drop(after_force(&disk).await);
+    let [shop, never] = presence_after_a_restart(disk);
+    assert!(shop.starts_with("Unknown"), "{shop}");
+    assert_eq!(never, "Gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_forced_and_later_ended_in_order_is_gone_after_a_restart() {
+    let disk = Disk::default();
+    let cluster = after_force(&disk).await;
+    let again = format!("ns shop uid=again deleted=10 conditions={EMPTY}");
+    let again = fixture::object(&again);
+    let (kind, uid) = (again.kind.clone(), again.uid.clone());
+    cluster.see(vec![Observation::Applied(Box::new(again))]).await;
+    cluster.see(vec![Observation::Deleted { kind, uid }]).await;
+    assert!(cluster.hub.attempts().await.unwrap()[0].settled);
+    drop(cluster);
+    let [shop, _] = presence_after_a_restart(disk);
+    assert_eq!(shop, "Gone");
+}
+
+/// The rights that the cluster is asked for.
+fn rights(wanted: &watch::Receiver<Wanted>) -> Vec<String> {
+    let questions = &wanted.borrow().questions;
+    let rights = questions.iter().filter_map(|question| match question {
+        Question::Permission(permission) => Some(permission.to_string()),
+        _ => None,
+    });
+    rights.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_are_asked_for_once_a_card_is_open_and_a_missing_one_disables_the_remedy() {
+    let mut cluster = Cluster::start(&Disk::default()).await;
+    cluster.diagnosis().await;
+    assert_eq!(rights(&cluster.wanted), [""; 0], "nobody has opened a card");
+    let given = cluster.confirmation().await;
+    let stamp = cluster.remedies().await.card.stamp;
+    // The hub answers before it says what it wants to know.
+    cluster.hub.attempts().await.unwrap();
+    let patch = "patch topics.queue.example orders in s4";
+    assert_eq!(rights(&cluster.wanted), ["get topics.queue.example orders in s4", patch]);
+
+    let question = |wanted: &Wanted| {
+        let is_it = |it: &&Question| matches!(it, Question::Permission(it) if it.verb == "patch");
+        wanted.questions.iter().find(is_it).cloned().unwrap()
     };
-    assert!(presence("shop").starts_with("Unknown"), "{}", presence("shop"));
-    assert_eq!(presence("never"), "Gone");
-    drop(mailbox);
+    let question = question(&cluster.wanted.borrow());
+    let review = |allowed| {
+        let answer = Ok(Answer::Review(Review { allowed, said: "".into() }));
+        vec![Observation::Fetched { question: question.clone(), answer }]
+    };
+    cluster.see(review(false)).await;
+    let refused = cluster.order(&given).await;
+    let Err(Refusal::Remedy(RemedyRefusal::MayNot(right))) = refused else { panic!("{refused:?}") };
+    assert_eq!(right.to_string(), patch);
+    assert_ne!(cluster.remedies().await.card.stamp, stamp, "an open page reads the card again");
+    assert!(cluster.remedies.try_recv().is_err());
+
+    // The confirmation is still good once the right is there.
+    cluster.see(review(true)).await;
+    cluster.order(&given).await.unwrap();
+    assert_eq!(
+        cluster.remedies.recv().await.unwrap().request.uid,
+        Some(fixture::object("Topic.queue.example s4/orders",).uid)
+    );
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{
     case::{Case, Serving, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+    unreadable,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -24,6 +25,7 @@ const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
     let causes = RefusalCause::all_in_text(message).into_iter();
     let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, cause)).collect();
+    found.extend(unreadable::verdict(message, None));
     let mut converted: Vec<&str> = Vec::new();
     for rest in message.split("conversion webhook for ").skip(1) {
         // One that returned something answers, and what it says cannot be used.

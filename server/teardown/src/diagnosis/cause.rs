@@ -1,5 +1,6 @@
 //! The causes for which a deletion waits, and the evidence for them.
 
+mod verdict;
 mod wire;
 
 use std::sync::Arc;
@@ -7,6 +8,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub(in crate::diagnosis) use self::verdict::Finding;
+pub use self::verdict::Link;
+pub(crate) use self::verdict::Verdict;
 use self::wire::FlatCause;
 use super::{
     kubelet_answer::{KubeletProblem, KubeletSubject},
@@ -56,6 +60,18 @@ pub enum Cause {
         containers: Vec<Arc<str>>,
         /// The node reports that it is not ready.
         not_ready: bool,
+    },
+    /// Containers run after the grace period on a node whose kubelet lives, and nothing says that it has begun to stop them.
+    KubeletUnaware {
+        /// The node.
+        node: Arc<str>,
+        /// The containers that run.
+        containers: Vec<Arc<str>>,
+    },
+    /// The Pod is the mirror of a static one, which its kubelet runs for as long as its file is on the node.
+    StaticPod {
+        /// The node.
+        node: Arc<str>,
     },
     /// No container has started, on a node that reports: a mount, an image or the sandbox may hang.
     NeverStarted {
@@ -182,6 +198,16 @@ pub enum Cause {
         /// The kind, as the API server writes it: `example.com/v1, Kind=Widget`.
         kind: Arc<str>,
     },
+    /// An object of a resource cannot be read from the API server's storage, so that no list of it succeeds.
+    Unreadable {
+        /// The resource; empty if it is not known.
+        resource: Arc<str>,
+    },
+    /// Every update of the Pod is refused, because something changes its spec on the way.
+    UpdateRejected {
+        /// The configurations of mutating webhooks that are asked about it.
+        webhooks: Vec<ObjectRef>,
+    },
     /// The controller that deletes the content was refused for another reason.
     ContentRefused,
     /// Another program keeps a finalizer in the spec of the namespace.
@@ -232,6 +258,13 @@ pub enum Cause {
         /// The programs that may.
         possible: Vec<ObjectRef>,
     },
+    /// The Job of the Pods is left to another controller, which has not released them.
+    ManagedElsewhere {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The controller, as `spec.managedBy` of the Job names it.
+        manager: Arc<str>,
+    },
     /// The cloud's load balancer is not removed.
     LoadBalancerLeft,
     /// The kinds that would say are hidden.
@@ -245,11 +278,13 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 38] = [
+    pub const NAMES: [&str; 43] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
         "containersRunning",
+        "kubeletUnaware",
+        "staticPod",
         "neverStarted",
         "sandboxLeft",
         "devicesLeft",
@@ -271,6 +306,8 @@ impl Cause {
         "webhookDenies",
         "policyDenies",
         "conversionDown",
+        "unreadable",
+        "updateRejected",
         "contentRefused",
         "namespaceFinalizer",
         "contentUnseen",
@@ -281,6 +318,7 @@ impl Cause {
         "finisherNotReady",
         "finisherBusy",
         "finisherUnknown",
+        "managedElsewhere",
         "loadBalancerLeft",
         "cannotSee",
         "unknown",
@@ -293,6 +331,8 @@ impl Cause {
             Self::NodeSilent { .. } => "nodeSilent",
             Self::NodeMissing { .. } => "nodeMissing",
             Self::ContainersRunning { .. } => "containersRunning",
+            Self::KubeletUnaware { .. } => "kubeletUnaware",
+            Self::StaticPod { .. } => "staticPod",
             Self::NeverStarted { .. } => "neverStarted",
             Self::SandboxLeft { .. } => "sandboxLeft",
             Self::DevicesLeft { .. } => "devicesLeft",
@@ -314,6 +354,8 @@ impl Cause {
             Self::WebhookDenies { .. } => "webhookDenies",
             Self::PolicyDenies { .. } => "policyDenies",
             Self::ConversionDown { .. } => "conversionDown",
+            Self::Unreadable { .. } => "unreadable",
+            Self::UpdateRejected { .. } => "updateRejected",
             Self::ContentRefused => "contentRefused",
             Self::NamespaceFinalizer { .. } => "namespaceFinalizer",
             Self::ContentUnseen { .. } => "contentUnseen",
@@ -324,6 +366,7 @@ impl Cause {
             Self::FinisherNotReady { .. } => "finisherNotReady",
             Self::FinisherBusy { .. } => "finisherBusy",
             Self::FinisherUnknown { .. } => "finisherUnknown",
+            Self::ManagedElsewhere { .. } => "managedElsewhere",
             Self::LoadBalancerLeft => "loadBalancerLeft",
             Self::CannotSee { .. } => "cannotSee",
             Self::Unknown => "unknown",
@@ -336,6 +379,8 @@ impl Cause {
             Self::NodeSilent { node, .. }
             | Self::NodeMissing { node }
             | Self::ContainersRunning { node, .. }
+            | Self::KubeletUnaware { node, .. }
+            | Self::StaticPod { node }
             | Self::NeverStarted { node }
             | Self::SandboxLeft { node }
             | Self::DevicesLeft { node }
@@ -352,7 +397,10 @@ impl Cause {
     /// Whether it explains more than its own card: it is to be solved first, and the others looked at again.
     pub fn explains_others(&self) -> bool {
         match self {
-            Self::ManagerSilent | Self::NamespaceGone | Self::WebhookDown { .. } => true,
+            Self::ManagerSilent
+            | Self::NamespaceGone
+            | Self::WebhookDown { .. }
+            | Self::Unreadable { .. } => true,
             Self::NodeSilent { silent, .. } => *silent > 1,
             _ => false,
         }
@@ -368,6 +416,8 @@ impl Cause {
                     | Self::NeverStarted { .. }
                     | Self::NodeMissing { .. }
                     | Self::ContainersRunning { .. }
+                    | Self::KubeletUnaware { .. }
+                    | Self::StaticPod { .. }
                     | Self::SandboxLeft { .. }
                     | Self::DevicesLeft { .. }
                     | Self::VolumesMounted { .. }
@@ -381,6 +431,7 @@ impl Cause {
                     | Self::FinisherNotReady { .. }
                     | Self::FinisherBusy { .. }
                     | Self::FinisherUnknown { .. }
+                    | Self::ManagedElsewhere { .. }
                     | Self::LoadBalancerLeft
                     | Self::CannotSee { .. }
                     | Self::Unknown
@@ -448,6 +499,8 @@ pub enum Source {
     },
     /// The namespace is Terminating, so it has accepted no Events since the time of the fact.
     NoNewEvents,
+    /// The API server refused an update of the object, with the answer that is said.
+    Refused,
     /// The object cannot be read.
     Hidden(ApiProblem),
     /// The objects of the kind that it defines cannot be listed.
@@ -492,71 +545,5 @@ impl Evidence {
     pub(super) fn since(mut self, at: Option<Timestamp>) -> Self {
         self.at = at;
         self
-    }
-}
-
-/// The root of a chain: its cause and the object where that sits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) cause: Cause,
-    /// The object where the cause sits. Equal causes at one place are one diagnosis.
-    pub(super) root: ObjectRef,
-    /// Sets causes at one object apart: a finalizer, a webhook.
-    pub(super) part: Arc<str>,
-    pub(super) confidence: Confidence,
-    pub(super) evidence: Vec<Evidence>,
-}
-
-impl Verdict {
-    pub(super) fn new(cause: Cause, root: &Object, confidence: Confidence) -> Self {
-        Self::at(cause, root.reference(), confidence)
-    }
-
-    pub(super) fn at(cause: Cause, root: ObjectRef, confidence: Confidence) -> Self {
-        Self { cause, root, part: "".into(), confidence, evidence: Vec::new() }
-    }
-
-    pub(super) fn part(mut self, part: &Arc<str>) -> Self {
-        self.part = part.clone();
-        self
-    }
-
-    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
-        self.evidence.extend(evidence);
-        self
-    }
-}
-
-/// The relation by which one object waits for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Link {
-    /// A namespace waits for its content.
-    Content,
-    /// A claim waits for a Pod that mounts it.
-    Mount,
-    /// An object waits for another that uses it, or is copied from it.
-    Use,
-    /// A volume waits for its claim.
-    Claim,
-    /// A volume waits for its detachment from a node.
-    Attachment,
-    /// An owner that is deleted in the foreground waits for its dependent.
-    Dependent,
-    /// A definition waits for an object of its kind.
-    Instance,
-}
-
-/// The result of a detector for one object.
-#[derive(Clone, Debug)]
-pub(super) enum Finding<'a> {
-    /// It waits for objects that are being deleted themselves.
-    WaitsFor(Link, Vec<&'a Arc<Object>>),
-    /// A root.
-    Root(Box<Verdict>),
-}
-
-impl From<Verdict> for Finding<'_> {
-    fn from(verdict: Verdict) -> Self {
-        Self::Root(Box::new(verdict))
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<F
             Cause::VolumeAttached { .. } => is_unasked(&verdict.root),
             // It would have found out by now that the node is silent.
             Cause::ContainersRunning { .. }
+            | Cause::StaticPod { .. }
             | Cause::NeverStarted { .. }
             | Cause::SandboxLeft { .. }
             | Cause::DevicesLeft { .. }

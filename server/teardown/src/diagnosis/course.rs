@@ -248,6 +248,7 @@ pub(crate) fn course(
         | Cause::WebhookDenies { .. }
         | Cause::PolicyDenies { .. }
         | Cause::ConversionDown { .. }
+        | Cause::Unreadable { .. }
         | Cause::ContentRefused => {
             let direct = || diagnosis.waiting.iter().filter(|held| held.on.is_none());
             let is = |kind: &str| direct().any(|held| &*held.object.kind == kind);
@@ -276,6 +277,10 @@ pub(crate) fn course(
         }
         Cause::ContentUnseen { .. } => found.push(namespace_looks()),
         Cause::VolumeBound { .. }
+        | Cause::KubeletUnaware { .. }
+        | Cause::StaticPod { .. }
+        | Cause::UpdateRejected { .. }
+        | Cause::ManagedElsewhere { .. }
         | Cause::InUse { .. }
         | Cause::Copied { .. }
         | Cause::NamespaceGone

@@ -6,19 +6,17 @@ use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
-    protection,
+    job, protection,
 };
 use crate::{
     index::Departure,
     labels::PART_OF,
-    object::{Facts, Object, ObjectRef, Phase, Pod, Uid},
+    object::{Facts, Object, ObjectRef, Uid},
     relation::{EdgeKind, Strength, is_built_in, is_entitled, is_shipped_with},
 };
 
 /// Set on a Service whose load balancer a cloud controller removes.
 const LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
-/// Set on the Pods of a Job until the Job has counted them.
-const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 /// The most programs that were deleted lately whose rights are looked at, the latest ones.
 const ENTITLED: usize = 5;
@@ -62,30 +60,8 @@ pub(crate) fn finisher(
     if &**finalizer == LOAD_BALANCER {
         return Some(Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred));
     }
-    if &**finalizer == JOB_TRACKING {
-        // The Job counts a Pod once it has ended; until then the Pod waits for its node.
-        let is_over = |pod: &Pod| pod.phase.is_some_and(Phase::is_over);
-        let has_ended = match &object.facts {
-            Facts::Pod(pod) => {
-                is_over(pod) || object.deletion.as_ref().is_some_and(|it| it.grace == 0)
-            }
-            _ => true,
-        };
-        if !has_ended {
-            return None;
-        }
-        // It leaves the finalizer on a Pod that another controller has taken over (`pkg/controller/job/job_controller.go`).
-        if let Some(owner) =
-            object.controller().filter(|owner| &*owner.kind != "Job" || &*owner.group != "batch")
-        {
-            let cause = Cause::FinisherGone { finalizer: finalizer.clone(), deleted: Vec::new() };
-            let owner = format!("{} {}", owner.kind, owner.name);
-            let owner = Evidence::field(object, "metadata.ownerReferences", owner);
-            let verdict = Verdict::at(cause, kind_of(object), Confidence::Inferred);
-            return Some(verdict.with([owner]));
-        }
-        let cause = Cause::ControllerSilent { controller: "job-controller".into() };
-        return Some(Verdict::new(cause, object, Confidence::Inferred));
+    if &**finalizer == job::TRACKING {
+        return job::tracking(case, object, finalizer);
     }
     if is_built_in(finalizer)
         || is_storage(finalizer)
@@ -254,6 +230,6 @@ fn departed<'a>(
 }
 
 /// The kind of an object, so that all objects that wait for one program are one card.
-fn kind_of(object: &Object) -> ObjectRef {
+pub(super) fn kind_of(object: &Object) -> ObjectRef {
     ObjectRef { namespace: None, name: "".into(), ..object.reference() }
 }

@@ -74,6 +74,7 @@ impl Diagnosis {
     /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more.
     pub fn pod_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
         let (Cause::ContainersRunning { node, .. }
+        | Cause::KubeletUnaware { node, .. }
         | Cause::NeverStarted { node }
         | Cause::SandboxLeft { node }
         | Cause::DevicesLeft { node }

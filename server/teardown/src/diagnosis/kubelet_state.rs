@@ -156,9 +156,15 @@ fn fit(state: &RuntimeState, cause: &Cause) -> RuntimeFit {
             let is_same = containers.is_empty() || containers.iter().any(|it| running.contains(it));
             if is_same { Confirms } else { Fits }
         }
+        (Cause::KubeletUnaware { .. }, Containers(_)) => Fits,
         (Cause::SandboxLeft { .. }, Sandbox) => Confirms,
         (Cause::NeverStarted { .. }, Sandbox | Nothing) => Fits,
-        (Cause::ContainersRunning { .. } | Cause::SandboxLeft { .. }, _)
+        (
+            Cause::ContainersRunning { .. }
+            | Cause::KubeletUnaware { .. }
+            | Cause::SandboxLeft { .. },
+            _,
+        )
         | (_, Containers(_) | Sandbox) => Contradicts,
         (_, Nothing) => Fits,
     }

@@ -142,7 +142,7 @@ pub(super) fn silent<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut V
 }
 
 /// The verdict on a group version that cannot be discovered: its APIService is at the root.
-fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
+pub(super) fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
     let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
     let name = format!("{version}.{group}");
     let kind = "APIService";

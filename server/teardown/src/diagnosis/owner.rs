@@ -8,6 +8,7 @@ use super::{
     admission,
     case::{Case, cannot_see, condition, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+    collector,
 };
 use crate::{
     deadlines::Overdue,
@@ -39,7 +40,15 @@ pub(super) fn foreground<'a>(
         let left = staying.iter().take(3).map(|dependent| {
             Evidence::field(dependent, "metadata.ownerReferences", object.name.to_string())
         });
-        found.push(collector(object, [said].into_iter().chain(left)));
+        // A dependent that stays is one that the collector should have deleted.
+        let unseen = if staying.is_empty() { collector::unseen(case) } else { Vec::new() };
+        if unseen.is_empty() {
+            found.push(silent(object, [said].into_iter().chain(left)));
+        }
+        found.extend(unseen.into_iter().map(|it| {
+            let said = Evidence::field(object, "metadata.finalizers", "foregroundDeletion");
+            it.with([said]).into()
+        }));
     }
 }
 
@@ -47,7 +56,7 @@ pub(super) fn foreground<'a>(
 pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     if has_finalizer(object, "orphan") && case.waited(object) > COLLECTOR {
         let said = Evidence::field(object, "metadata.finalizers", "orphan");
-        found.push(collector(object, [said]));
+        found.push(silent(object, [said]));
     }
 }
 
@@ -87,7 +96,7 @@ pub(super) fn instances<'a>(
     }
 }
 
-fn collector<'a>(object: &Object, evidence: impl IntoIterator<Item = Evidence>) -> Finding<'a> {
+fn silent<'a>(object: &Object, evidence: impl IntoIterator<Item = Evidence>) -> Finding<'a> {
     let cause = Cause::ControllerSilent { controller: "garbage-collector-controller".into() };
     Verdict::new(cause, object, Confidence::Inferred).with(evidence).into()
 }

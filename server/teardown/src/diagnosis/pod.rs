@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use super::{
     case::{Case, cannot_see, condition},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+    static_pod::is_mirror,
+    unaware,
 };
 use crate::object::{
     Claim, Container, ContainerState, Deletion, Ending, Facts, Object, ObjectRef, Phase, Pod,
@@ -19,31 +21,31 @@ use crate::object::{
 };
 
 /// A Pod that the kubelet is still working on.
-struct Ended<'a> {
-    object: &'a Arc<Object>,
+pub(super) struct Ended<'a> {
+    pub(super) object: &'a Arc<Object>,
     pod: &'a Pod,
     ending: &'a Ending,
-    deletion: &'a Deletion,
-    node: &'a Arc<str>,
+    pub(super) deletion: &'a Deletion,
+    pub(super) node: &'a Arc<str>,
 }
 
 impl<'a> Ended<'a> {
-    fn of(object: &'a Arc<Object>) -> Option<Self> {
+    pub(super) fn of(object: &'a Arc<Object>) -> Option<Self> {
         let Facts::Pod(pod) = &object.facts else { return None };
         let deletion = object.deletion.as_deref().filter(|deletion| deletion.grace > 0)?;
         let (ending, node) = (pod.ending.as_deref()?, pod.node.as_ref()?);
         Some(Self { object, pod, ending, deletion, node })
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.pod.phase.is_some_and(Phase::is_over)
     }
 
-    fn in_state(&self, state: ContainerState) -> impl Iterator<Item = &'a Container> {
+    pub(super) fn in_state(&self, state: ContainerState) -> impl Iterator<Item = &'a Container> {
         self.ending.containers.iter().filter(move |container| container.state == state)
     }
 
-    fn verdict(&self, cause: Cause) -> Verdict {
+    pub(super) fn verdict(&self, cause: Cause) -> Verdict {
         let deadline = Evidence::field(self.object, "metadata.deletionTimestamp", "")
             .since(Some(self.deletion.at));
         Verdict::new(cause, self.object, Confidence::Inferred).with([deadline, self.phase()])
@@ -148,7 +150,7 @@ pub(super) fn not_stopped<'a>(
 ) {
     let Some(pod) = Ended::of(object) else { return };
     let Some((node_object, node)) = reporting(case, &pod) else { return };
-    if pod.is_over() {
+    if pod.is_over() || is_mirror(object) || unaware::has_not_noticed(case, &pod) {
         return;
     }
     let name = pod.node.clone();
@@ -183,7 +185,7 @@ pub(super) fn not_unmounted<'a>(
 ) {
     let Some(pod) = Ended::of(object) else { return };
     let Some((node_object, node)) = reporting(case, &pod) else { return };
-    if !pod.is_over() {
+    if !pod.is_over() || is_mirror(object) {
         return;
     }
     let (node_name, sub_paths) = (pod.node.clone(), pod.ending.mounts_sub_paths);
@@ -234,7 +236,7 @@ fn is_newer(claim: &Object, deletion: &Deletion) -> bool {
 }
 
 /// The Pod's node, if its kubelet reports and the grace period is over. Without condition Ready nobody knows whether it does.
-fn reporting<'a>(
+pub(super) fn reporting<'a>(
     case: &Case<'a>,
     pod: &Ended<'_>,
 ) -> Option<(&'a Arc<Object>, &'a crate::object::Node)> {

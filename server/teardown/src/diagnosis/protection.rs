@@ -20,6 +20,9 @@ const RESOURCE_CLAIM: &str = "resource.kubernetes.io/delete-protection";
 /// `pkg/controller/servicecidrs`.
 const SERVICE_CIDR: &str = "networking.k8s.io/service-cidr-finalizer";
 
+/// `pkg/controller/scheduling/podgroup`, since 1.36.
+const POD_GROUP: &str = "scheduling.k8s.io/podgroup-protection";
+
 /// Set by the snapshot-controller on a claim while a snapshot is made of it.
 const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
 
@@ -57,6 +60,12 @@ const OF_RESOURCE_CLAIM: Protection = Protection {
     controller: "resourceclaim-controller",
 };
 
+const OF_POD_GROUP: Protection = Protection {
+    field: "spec.schedulingGroup.podGroupName",
+    resources: &["pods"],
+    controller: "podgroup-protection-controller",
+};
+
 /// The users of an object that is protected until the last of them goes, and the copies that are made from it.
 pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     let is_storage = |user: &Object| matches!(user.facts, Facts::Claim(_) | Facts::Volume(_));
@@ -73,6 +82,15 @@ pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Ve
             RESOURCE_CLAIM => {
                 let users = case.sources(object, EdgeKind::Mounts).filter(|it| runs(it));
                 in_use(case, object, finalizer, &OF_RESOURCE_CLAIM, users.collect(), found);
+            }
+            // A Pod counts before it has a node: the scheduler places the group as one.
+            POD_GROUP => {
+                let is_over = |user: &Object| match &user.facts {
+                    Facts::Pod(pod) => pod.phase.is_some_and(Phase::is_over),
+                    _ => true,
+                };
+                let users = case.sources(object, EdgeKind::Mounts).filter(|it| !is_over(it));
+                in_use(case, object, finalizer, &OF_POD_GROUP, users.collect(), found);
             }
             // The addresses of Services are objects that nobody watches.
             SERVICE_CIDR if case.overdue(object) > Overdue::No => {

@@ -2,6 +2,7 @@ use std::fmt::Write;
 
 mod admission;
 mod before;
+mod causes;
 mod course;
 mod evidence;
 mod fetched;
@@ -54,6 +55,7 @@ fn describe(index: &Index) -> String {
                 Source::Event { by, reason } => format!("{by} says {reason}:"),
                 Source::NoNewEvents => "no new Events".to_owned(),
                 Source::Unlistable(_) => "unlistable".to_owned(),
+                Source::Refused => "refused".to_owned(),
                 Source::Hidden(_) => "hidden".to_owned(),
                 Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
                 Source::Unanswered(subject, problem) => format!("{subject:?}: {problem:?}"),

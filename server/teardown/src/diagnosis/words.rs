@@ -40,6 +40,7 @@ impl Evidence {
             Source::Field(path) if path.ends_with("message") => {
                 (self.source.clone(), String::new())
             }
+            Source::Refused => (Source::Refused, String::new()),
             Source::Event { by, reason } => {
                 let code = |word: &std::sync::Arc<str>| {
                     if is_code(word) { word.clone() } else { "".into() }
@@ -101,6 +102,7 @@ fn without(problem: &ApiProblem) -> ApiProblem {
             | ProblemCode::Unreadable { .. }
             | ProblemCode::NotDiscovery { .. }
             | ProblemCode::InvalidName { .. }
+            | ProblemCode::Unlisted { .. }
             | ProblemCode::HiddenInNamespaces { .. }
             | ProblemCode::NamespacesUnknown { .. } => true,
             ProblemCode::Timeout { .. }

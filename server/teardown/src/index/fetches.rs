@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::Index;
 use crate::{
     api_problem::ApiProblem,
-    fetched::{Answer, Event, Lease, MANAGER, Question},
+    fetched::{Answer, Event, Lease, MANAGER, Permission, Question, Review},
     object::Object,
 };
 
@@ -134,6 +134,25 @@ impl Index {
             Some(Ok(Answer::Endpoints(ready))) => Some(*ready),
             _ => None,
         }
+    }
+
+    /// Whether our credentials have a right, or why that cannot be found out; `None` if there is no answer yet.
+    pub fn review(&self, permission: &Permission) -> Option<Result<&Review, &ApiProblem>> {
+        match self.fetches.answers.get(&Question::Permission(permission.clone()))? {
+            Ok(Answer::Review(review)) => Some(Ok(review)),
+            Ok(_) => None,
+            Err(problem) => Some(Err(problem)),
+        }
+    }
+
+    /// All rights that were asked for, each with its answer.
+    pub(crate) fn reviews(
+        &self,
+    ) -> impl Iterator<Item = (&Permission, &Result<Answer, ApiProblem>)> {
+        self.fetches.answers.iter().filter_map(|(question, answer)| match question {
+            Question::Permission(permission) => Some((permission, answer)),
+            _ => None,
+        })
     }
 
     /// The name by which the API server knows our credentials.

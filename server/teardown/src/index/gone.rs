@@ -11,6 +11,8 @@
 //!   to write to it.
 //! - A namespace whose controller had not found it empty went by force, through `/finalize`: whatever was in it may be left, and
 //!   is unknown where its kind cannot be listed in the whole cluster.
+//! - How a namespace ended while nobody watched is not known, and what it was like before says nothing of that. What is left in it
+//!   of kinds that can be seen does: while there is something, it went by force, or the news of that is still on its way.
 //! - A volume that was attached to a node that does not exist any more, and no longer is, is released. A detach alone proves
 //!   nothing: six minutes after a node fell silent it is forced (`pkg/controller/volume/attachdetach/reconciler`).
 
@@ -120,12 +122,15 @@ impl Index {
     }
 
     /// Remembers a namespace that is gone.
-    pub(super) fn note_former(&mut self, namespace: &Arc<Object>) {
+    pub(super) fn note_former(&mut self, namespace: &Arc<Object>, proof: Proof) {
         let name: Arc<str> = (*namespace.name).into();
+        self.unseen_ends.remove(&name);
         if was_empty(namespace) {
             self.forced.remove(&name);
-        } else {
+        } else if proof == Proof::DeletedEvent {
             self.forced.insert(name.clone());
+        } else {
+            self.unseen_ends.insert(name.clone());
         }
         if self.former.insert(name.clone(), namespace.clone()).is_none() {
             self.former_by_age.push_back(name);
@@ -135,7 +140,34 @@ impl Index {
         {
             self.former.remove(&oldest);
             self.forced.remove(&oldest);
+            self.unseen_ends.remove(&oldest);
         }
+    }
+
+    /// Counts namespaces whose end nobody watched as ended in order, once nothing is left in them that can be seen.
+    pub(super) fn settle_unseen_ends(&mut self) {
+        if self.unseen_ends.is_empty() {
+            return;
+        }
+        let is_left = |name: &str| {
+            let mut content = self.in_namespace(name);
+            content.any(|object| !self.is_watched_per_namespace(&object.kind.resource()))
+        };
+        let empty: Vec<Arc<str>> =
+            self.unseen_ends.iter().filter(|name| !is_left(name)).cloned().collect();
+        if empty.is_empty() {
+            return;
+        }
+        for name in &empty {
+            self.unseen_ends.remove(name);
+        }
+        self.remove_with_namespaces();
+    }
+
+    /// Whether the last namespace of this name ended in order, and was another one than this.
+    pub fn has_ended_in_order_since(&self, name: &str, uid: &Uid) -> bool {
+        let is_other = self.former.get(name).is_some_and(|former| former.uid != *uid);
+        is_other && !self.forced.contains(name) && !self.unseen_ends.contains(name)
     }
 
     /// Notes a namespace that somebody had finished by force before this process began.

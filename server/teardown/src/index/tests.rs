@@ -402,6 +402,39 @@ fn namespace_that_went_by_force_proves_nothing_of_what_was_in_it() {
     }
 }
 
+/// A list of all namespaces, as after a watch that was down.
+fn namespaces(objects: &str) -> Observation {
+    Observation::Listed { kind: kind("ns"), objects: fixture::objects(objects) }
+}
+
+#[test]
+fn namespace_that_ended_while_nobody_watched_ended_in_order_once_nothing_is_seen_in_it() {
+    for before in ["ns shop", "ns shop deleted=60"] {
+        let mut index = fixture::index(&format!("{before}\n ns other\n secret shop/a\n cm shop/b"));
+        apply(&mut index, watched_in(&["shop"]));
+        apply(&mut index, listed_in("shop", "secret shop/a"));
+        apply(&mut index, namespaces("ns other"));
+        apply(&mut index, watched_in(&[]));
+        // The ConfigMap may be news that is late, or what somebody left behind.
+        assert_eq!(presence(&index, "secret", "secret:shop/a"), "unknown", "{before}");
+        apply(&mut index, Observation::Deleted { kind: kind("cm"), uid: uid("cm:shop/b") });
+        assert_eq!(presence(&index, "secret", "secret:shop/a"), "gone", "{before}");
+        assert!(index.get(&uid("secret:shop/a")).is_none(), "{before}");
+    }
+}
+
+#[test]
+fn namespace_that_was_forced_once_and_then_ended_in_order_is_known_to_have() {
+    let mut index = after_the_end_of("");
+    let forced = uid("ns:shop");
+    assert!(!index.has_ended_in_order_since("shop", &forced));
+    let again = object(&format!("ns shop uid=again deleted=10 conditions={EMPTY}"));
+    apply(&mut index, Observation::Applied(Box::new(again)));
+    assert!(!index.has_ended_in_order_since("shop", &forced), "it is there");
+    apply(&mut index, Observation::Deleted { kind: kind("ns"), uid: uid("again") });
+    assert!(index.has_ended_in_order_since("shop", &forced));
+}
+
 #[test]
 fn force_before_the_process_began_is_told_to_it() {
     let mut index = fixture::index("ns shop\n secret shop/a");

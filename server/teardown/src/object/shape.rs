@@ -73,6 +73,7 @@ impl Facts {
                     claim_templates,
                     claims_go_with_it,
                     recreates,
+                    managed_by: _,
                     drivers,
                 } = &**a;
                 *selector == b.selector

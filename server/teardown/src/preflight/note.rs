@@ -119,6 +119,16 @@ pub enum NoteCode {
         /// The node.
         node: Arc<str>,
     },
+    /// The Jobs are left to another controller, which has to release their Pods.
+    ManagedElsewhere {
+        /// The controller, as `spec.managedBy` names it.
+        manager: Arc<str>,
+    },
+    /// A claim that the Pods mount does not exist any more, so their volumes may not be unmounted.
+    ClaimMissing {
+        /// The claim.
+        claim: ObjectRef,
+    },
     /// The driver that has to delete the storage behind the volumes is not installed.
     ProvisionerMissing {
         /// The CSI driver.

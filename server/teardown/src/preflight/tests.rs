@@ -73,6 +73,8 @@ fn short(code: &NoteCode) -> String {
         NoteCode::NodeSilent { node } => format!("node {node} is silent"),
         NoteCode::NodeNotReady { node } => format!("node {node} is not ready"),
         NoteCode::DriverMissing { driver, node } => format!("no {driver} on {node}"),
+        NoteCode::ManagedElsewhere { manager } => format!("left to {manager}"),
+        NoteCode::ClaimMissing { claim } => format!("{claim} is missing"),
         NoteCode::ProvisionerMissing { driver } => format!("no {driver} anywhere"),
         NoteCode::Waits { diagnosis } => format!("waits for {}", diagnosis.cause.name()),
         NoteCode::Declared { parent } => format!("declared by {parent}"),
@@ -434,4 +436,21 @@ fn view_is_bounded_and_counts_what_it_leaves_off() {
     let view = preflight_of(&index, &plan_of(&index)).view();
     assert_eq!((view.notes.len(), view.more, view.refusals), (100, 21, 121));
     assert_eq!((view.notes[0].objects.len(), view.notes[0].total), (10, 30));
+}
+
+#[test]
+fn job_of_another_controller_and_pod_without_its_claim_are_found() {
+    insta::assert_snapshot!(notes("
+        node n1
+        ns shop of=shop
+        job shop/train of=shop managedBy=kueue.x-k8s.io/multikueue
+        job shop/plain of=shop managedBy=kubernetes.io/job-controller
+        pvc shop/data of=shop
+        pod shop/reads of=shop node=n1 uses=claim:data
+        pod shop/lost of=shop node=n1 uses=claim:gone
+        pod shop/waits of=shop uses=claim:gone
+    "), @r#"
+    Warning left to kueue.x-k8s.io/multikueue: Job shop/train
+    Warning PersistentVolumeClaim shop/gone is missing: Pod shop/lost
+    "#);
 }

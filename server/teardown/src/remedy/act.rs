@@ -5,8 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use super::loss::Loss;
 use super::{
     command::{Command, Purpose},
+    permission::Permit,
     reach::Reach,
 };
 use crate::object::{Object, ObjectRef, Reclaim};
@@ -33,6 +35,9 @@ pub struct Remedy {
     pub undo: Option<Undo>,
     /// The reason for which it is shown and cannot be chosen now.
     pub withheld: Option<Withheld>,
+    /// The rights that its calls need, each with whether Unwind has it.
+    #[serde(skip)]
+    pub permits: Vec<Permit>,
 }
 
 /// The harm that a remedy does, the least first.
@@ -157,6 +162,18 @@ pub enum RemedyAct {
         /// The kind, as the API server writes it.
         kind: Arc<str>,
     },
+    /// Remove the file of a static Pod from its node.
+    RemoveManifest {
+        /// The node.
+        node: Arc<str>,
+    },
+    /// Give the API server back what it needs to read its storage.
+    RepairStorage {
+        /// The resource that cannot be read.
+        resource: Arc<str>,
+    },
+    /// Have a mutating webhook, the target, leave Pods alone that are being deleted.
+    ExemptPods,
     /// Repair a controller of the control plane.
     RepairController {
         /// The controller.
@@ -266,6 +283,9 @@ impl RemedyAct {
             | Self::RepairApi { .. }
             | Self::RepairWebhook { .. }
             | Self::RepairConverter { .. }
+            | Self::RemoveManifest { .. }
+            | Self::RepairStorage { .. }
+            | Self::ExemptPods
             | Self::RepairController { .. }
             | Self::RepairLoadBalancer
             | Self::SatisfyPolicy { .. }
@@ -392,68 +412,6 @@ pub enum NeedCode {
     OneStoredVersion,
 }
 
-/// Something that is lost with a remedy, or may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Loss {
-    /// The node may still run the Pod, so that two Pods write to one volume or claim to be one member.
-    SecondWriter,
-    /// Every Pod on the node ends.
-    PodsOnNode,
-    /// Cluster API, Karpenter or Gardener may destroy the machine with its disks.
-    Machine,
-    /// A mount stays on the node, and a later Pod may mount over it.
-    Mount,
-    /// The Pod's directory or control group stays on the node.
-    Directory,
-    /// The address and the network interfaces of the Pod stay reserved on the node.
-    Network,
-    /// The device stays allocated.
-    Device,
-    /// The workload does not run while it is scaled down.
-    Workload,
-    /// Logs and exit codes of completed Pods.
-    Output,
-    /// The data in the volume is destroyed.
-    Data,
-    /// The checks of the webhook are not made.
-    Checks,
-    /// Clients of the API get errors, autoscalers among them.
-    Api,
-    /// A GitOps controller or an addon manager may put it back.
-    ComesBack,
-    /// The owner goes before its dependents.
-    OwnerFirst,
-    /// The dependents that were to be kept are deleted.
-    Dependents,
-    /// Workloads that were left in the namespace start again for a moment.
-    WorkloadsStart,
-    /// Objects stay in a namespace that does not exist, where nothing can be changed.
-    Orphans,
-    /// Fields of objects in another stored version are misread.
-    Fields,
-    /// The load balancer in the cloud stays, and costs money.
-    LoadBalancer,
-    /// The volume and its storage stay once its claim is gone, and cost money.
-    Kept,
-    /// The storage behind the volume stays, and costs money.
-    Storage,
-    /// The volume may stay attached to its node, and a second node may write to it.
-    Attachment,
-    /// The snapshot in the storage system stays.
-    Snapshot,
-    /// Objects that the deployment tool created stay.
-    Deployed,
-    /// Resources in the cloud stay, and cost money.
-    Cloud,
-    /// Records in the DNS stay.
-    DnsRecords,
-    /// The Job does not count the Pod.
-    JobCount,
-    /// The things that the program would have cleaned up elsewhere stay.
-    CleanUp,
-}
-
 /// The way to take a remedy back. The commands with purpose [`Purpose::Undo`] do it where one can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -525,6 +483,7 @@ impl Remedy {
             loses: Vec::new(),
             undo: None,
             withheld: None,
+            permits: Vec::new(),
         }
     }
 

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     api_problem::ApiProblem,
     diagnosis::{Diagnosis, root_of},
+    fetched::Permission,
     index::Index,
     object::{Facts, Object, ObjectRef, Reclaim},
     plan::{Step, digest},
@@ -64,6 +65,9 @@ pub enum RemedyRefusal {
     /// A condition does not hold.
     #[error("a condition does not hold")]
     NeedFails(NeedCode),
+    /// Unwind's own identity does not have this right.
+    #[error("Unwind may not {0}")]
+    MayNot(Permission),
     /// The typed name is not the target's.
     #[error("the typed name is another one")]
     WrongName,
@@ -105,6 +109,9 @@ pub struct Attempt {
     pub ended: Option<Timestamp>,
     /// The outcome.
     pub outcome: AttemptOutcome,
+    /// The namespace that it finished by force has existed again since, and has ended in order.
+    #[serde(default)]
+    pub settled: bool,
 }
 
 /// The outcome of an attempt.
@@ -187,7 +194,11 @@ impl Remedy {
         if let Some(need) = self.needs.iter().find(|need| need.holds == Holds::No) {
             return Err(RemedyRefusal::NeedFails(need.code.clone()));
         }
-        self.request().ok_or(RemedyRefusal::ByHand)
+        let request = self.request().ok_or(RemedyRefusal::ByHand)?;
+        match self.missing_permission() {
+            Some(permission) => Err(RemedyRefusal::MayNot(permission.clone())),
+            None => Ok(request),
+        }
     }
 
     /// The request, if the person has confirmed it.
@@ -246,6 +257,7 @@ impl Remedy {
             asked: now,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
         }
     }
 }
@@ -296,6 +308,7 @@ impl Attempt {
             asked,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
         })
     }
 
@@ -326,11 +339,12 @@ impl Attempt {
             asked: now,
             ended: None,
             outcome: AttemptOutcome::Sending,
+            settled: false,
             ..self.clone()
         }
     }
 
-    /// The namespace that it finished, or may have finished, without its controller.
+    /// The namespace that it finished, or may have finished, without its controller, unless that has ended in order since.
     pub fn forced_namespace(&self) -> Option<&Arc<str>> {
         let is_last = match &self.act {
             RemedyAct::FinalizeNamespace => true,
@@ -340,7 +354,7 @@ impl Attempt {
             }
             _ => false,
         };
-        (is_last && self.may_have_effect()).then_some(&self.request.object.name)
+        (is_last && self.may_have_effect() && !self.settled).then_some(&self.request.object.name)
     }
 
     /// Whether it was one for the root of this diagnosis: the cause there may have changed since.

@@ -33,6 +33,17 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
     found
 }
 
+/// Objects that cannot be read from the storage. Nothing is offered that changes anything: to delete one unread skips its
+/// finalizers, its dependents and every check (KEP-3926).
+pub(super) fn unreadable(case: &Case<'_>, resource: &Arc<str>) -> Vec<Remedy> {
+    let look = command::kubectl(Purpose::Look, &["get", resource, "--all-namespaces"]);
+    let act = RemedyAct::RepairStorage { resource: resource.clone() };
+    let repair = Remedy::new(act).named(Some(case.diagnosis.root.clone()));
+    let mut found = vec![repair.with([look.filter(|_| is_name(resource))])];
+    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    found
+}
+
 /// No kube-controller-manager leads: start one, on a node of the control plane or at the provider. Nothing else helps while
 /// none does.
 pub(super) fn manager(case: &Case<'_>) -> Vec<Remedy> {

@@ -55,6 +55,7 @@ pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         Cause::FinisherUnknown { finalizer, possible } => {
             (finalizer, vec![restore(finalizer, possible)])
         }
+        Cause::ManagedElsewhere { finalizer, .. } => (finalizer, vec![restore(finalizer, &[])]),
         Cause::FinisherNotReady { finalizer, finisher } => {
             (finalizer, vec![repair(case, finalizer, finisher)])
         }

@@ -289,6 +289,22 @@ pub(super) fn denied(case: &Case<'_>, policy: &Arc<str>) -> Vec<Remedy> {
     vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
 }
 
+/// Mutating webhooks that rewrite Pods which are being deleted: have them leave those alone. The finalizer, or the status of the
+/// kubelet, then passes by itself.
+pub(super) fn update_rejected(case: &Case<'_>, webhooks: &[ObjectRef]) -> Vec<Remedy> {
+    let configurations = webhooks.iter().filter_map(|it| case.index.named(it)).take(EACH);
+    let exempt = |object: &Arc<Object>| {
+        Remedy::new(RemedyAct::ExemptPods).at(object).with([command::look(object)])
+    };
+    let mut found: Vec<Remedy> = configurations.map(exempt).collect();
+    if found.is_empty() {
+        let look = case.waiting().next().and_then(|object| command::look(object));
+        let remedy = Remedy::new(RemedyAct::Look).named(Some(case.diagnosis.root.clone()));
+        found.push(remedy.with([look]));
+    }
+    found
+}
+
 /// The webhook that converts objects of a kind does not answer. It holds every Terminating namespace, not only those with
 /// such objects.
 pub(super) fn conversion_down(case: &Case<'_>, kind: &Arc<str>) -> Vec<Remedy> {

@@ -40,6 +40,7 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             (RemedyAct::EndProcess { node: node.clone(), containers }, node, Loss::SecondWriter)
         }
         Cause::NeverStarted { node } => return never_started(case, object, node),
+        Cause::KubeletUnaware { node, .. } => return unaware(case, object, node),
         Cause::DevicesLeft { node } => {
             (RemedyAct::RepairDevices { node: node.clone() }, node.clone(), Loss::Device)
         }
@@ -59,6 +60,23 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     found.extend(restart_node(case, &name));
     found.push(force_ended(case, object, &name, [loss]));
     found
+}
+
+/// The kubelet has not begun: restart it, else the node. Force is withheld while containers run, as they do.
+fn unaware(case: &Case<'_>, object: &Object, node: &Arc<str>) -> Vec<Remedy> {
+    let look = [command::describe(object), kubelet_log(node), command::running_pods(node)];
+    let mut found = vec![restart_kubelet(case, node).with(look)];
+    found.extend(restart_node(case, node));
+    found.push(force_ended(case, object, node, [Loss::SecondWriter]));
+    found
+}
+
+/// A static Pod ends with its file. Force would show it again under another UID, and end nothing.
+pub(super) fn of_static(case: &Case<'_>, node: &Arc<str>) -> Vec<Remedy> {
+    let Some((object, _)) = case.pod() else { return Vec::new() };
+    let list = command::on_node(Purpose::Look, node, &["ls", "/etc/kubernetes/manifests"]);
+    let remove = Remedy::new(RemedyAct::RemoveManifest { node: node.clone() });
+    vec![remove.at(object).with([command::look(object), list]), restart_kubelet(case, node)]
 }
 
 /// No container has started. Force is not offered: what the kubelet waits for may start later and write.

@@ -3,7 +3,11 @@
 //!
 //! # Decisions
 //! - Each premise is one GET, or one consistent list with a condition on its objects. All of them have to be read in the
-//!   second before the request.
+//!   second before the request, the content of a namespace excepted.
+//! - The content of a namespace is one list for each kind that the API server serves in that moment, whether the kind can be
+//!   watched or not. With hundreds of kinds that takes longer than a second. It may, because no object is created in a namespace
+//!   that is Terminating (`staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go`): the content only
+//!   gets less. That the namespace is still the same and Terminating is read in the last second, as its target.
 //! - An object is compared as the index has it. A Node whose condition changed, or a workload that became ready again, is another
 //!   cause.
 //! - An object that is gone is a premise too: a program that was installed again clears its finalizer itself.
@@ -14,7 +18,6 @@
 //! - The rights and labels by which a finisher was found: they say which program it is, not whether it is there.
 //! - The owners and GitOps parents that may put something back, and more than five dependents.
 //! - Words of the kubelet's log, Events, and the conditions for which a person answered.
-//! - Kinds of which discovery did not know when the remedy was shown.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -37,7 +40,7 @@ pub struct Premise {
     pub kind: Arc<Kind>,
     /// The expectation.
     pub expected: Expected,
-    /// Whether the request is meant to change it, so that it is not read again after it.
+    /// Whether it changes with the request, so that it is not read again after it.
     pub changes_with_it: bool,
 }
 
@@ -52,6 +55,11 @@ pub enum Expected {
     NotRenewed(Arc<str>),
     /// No endpoint of this Service is ready.
     NoReadyEndpoints,
+    /// The namespace holds no other objects than these, of whatever kind.
+    Content {
+        /// The objects.
+        known: BTreeSet<Uid>,
+    },
     /// A list has no other objects than these.
     Only {
         /// The list.
@@ -64,8 +72,6 @@ pub enum Expected {
 /// A list of the objects of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Those in the namespace.
-    InNamespace,
     /// The Pods on the node.
     OnNode,
     /// The attachments of the volume.
@@ -79,8 +85,8 @@ impl Premise {
         Self { object: object.reference(), kind, expected, changes_with_it: false }
     }
 
-    /// The same for an object that the request changes.
-    pub fn target(object: &Arc<Object>) -> Self {
+    /// The same for an object that changes with the request: its target, and what waits for that.
+    pub fn unchanged_before(object: &Arc<Object>) -> Self {
         Self { changes_with_it: true, ..Self::unchanged(object) }
     }
 
@@ -105,7 +111,7 @@ impl Remedy {
         let (target, mut found) = match &request.uid {
             Some(uid) => {
                 let target = index.get(uid)?;
-                (Some(target), vec![Premise::target(target)])
+                (Some(target), vec![Premise::unchanged_before(target)])
             }
             None => {
                 let absent = search.absent(&request.object)?;
@@ -125,7 +131,7 @@ impl Remedy {
             RemedyAct::DeleteAgain { .. } => {
                 // The garbage collector deletes them, or lets go of them, as soon as it sees the new policy.
                 let children = self.reaches.objects.iter().filter_map(|it| index.named(it));
-                found.extend(children.take(EACH).map(Premise::target));
+                found.extend(children.take(EACH).map(Premise::unchanged_before));
             }
             RemedyAct::IgnoreWebhook { .. }
             | RemedyAct::DeleteWebhookConfiguration
@@ -134,12 +140,12 @@ impl Remedy {
                 found.extend(search.services(&diagnosis.cause, &target?.facts));
             }
             RemedyAct::FinalizeNamespace | RemedyAct::RemoveSpecFinalizer { .. } => {
-                found.extend(search.content(target?));
+                found.push(search.content(target?));
             }
             RemedyAct::RecreateNamespace { namespace, .. } => {
                 let waiting = diagnosis.waiting.iter().filter_map(|it| index.get(&it.uid));
                 let inside = waiting.filter(|it| it.namespace.as_ref() == Some(namespace));
-                found.extend(inside.take(EACH).map(Premise::target));
+                found.extend(inside.take(EACH).map(Premise::unchanged_before));
             }
             _ => {}
         }
@@ -259,7 +265,7 @@ impl<'a> Search<'a> {
                 let Some(volume) = &claim.volume else { return Some(Vec::new()) };
                 let volume = self.index.find("", "PersistentVolume", None, volume);
                 let attachments = volume.and_then(|it| self.attachments(it.reference(), &it.name));
-                Some(volume.map(Premise::target).into_iter().chain(attachments).collect())
+                Some(volume.map(Premise::unchanged_before).into_iter().chain(attachments).collect())
             }
             _ => Some(Vec::new()),
         }
@@ -309,18 +315,23 @@ impl<'a> Search<'a> {
         services.into_iter().flat_map(of_service).collect()
     }
 
-    /// The content of a namespace, one list for each kind: nothing but what was shown, and no Pod.
-    fn content(self, namespace: &'a Object) -> Vec<Premise> {
-        let kinds = self.index.namespaced_kinds();
-        let list = |kind: Arc<Kind>| {
-            let resource = kind.resource();
-            let is_inside =
-                |object: &&Arc<Object>| object.namespace.as_deref() == Some(&*namespace.name);
-            let known = self.index.of_resource(&resource).filter(is_inside);
-            let known: Vec<&Arc<Object>> =
-                if kind.is("", "Pod") { Vec::new() } else { known.collect() };
-            Premise::only(namespace.reference(), kind, List::InNamespace, known.into_iter())
+    /// The content of a namespace: nothing but what was shown, and no Pod. It is not read after the request: nothing can come to
+    /// a namespace that does not exist.
+    fn content(self, namespace: &Object) -> Premise {
+        let is_shown = |object: &&Arc<Object>| {
+            object.namespace.as_deref() == Some(&*namespace.name) && !object.kind.is("", "Pod")
         };
-        kinds.map(list).collect()
+        let mut known = BTreeSet::new();
+        for kind in self.index.namespaced_kinds() {
+            let resource = kind.resource();
+            let shown = self.index.of_resource(&resource).filter(is_shown);
+            known.extend(shown.map(|object| object.uid.clone()));
+        }
+        Premise {
+            object: namespace.reference(),
+            kind: namespace.kind.clone(),
+            expected: Expected::Content { known },
+            changes_with_it: true,
+        }
     }
 }

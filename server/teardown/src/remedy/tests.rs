@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The remedies of every diagnosis of a fixture.
-fn found(index: &Index) -> Vec<(Diagnosis, Vec<Remedy>)> {
+pub(super) fn found(index: &Index) -> Vec<(Diagnosis, Vec<Remedy>)> {
     let graph = Graph::of(index);
     let diagnoses = diagnose(index, &graph, fixture::now());
     let with = |it: Diagnosis| {
@@ -432,7 +432,9 @@ fn remedies_are_one_change_each_in_order_of_harm() {
             let may_act = remedy.withheld.is_none();
             assert!(may_act || remedy.commands.iter().all(|it| it.purpose == Purpose::Look));
             let wire = serde_json::to_string(remedy).unwrap();
-            assert_eq!(*remedy, serde_json::from_str(&wire).unwrap());
+            // The rights stay on the server.
+            let without = Remedy { permits: vec![], ..remedy.clone() };
+            assert_eq!(without, serde_json::from_str(&wire).unwrap());
         }
     }
 }

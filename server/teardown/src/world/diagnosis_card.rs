@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use crate::{
     diagnosis::{Diagnosis, Impact, before, course},
+    fetched::Answer,
     graph::Graph,
     incident::{Incident, data_at_risk, joined},
     index::{Index, Renewal},
@@ -113,6 +114,14 @@ fn hash_ways(index: &Index, graph: &Graph, diagnosis: &Diagnosis, hasher: &mut D
     }
     for resource in AT_RISK {
         index.check_visible(resource, None).is_ok().hash(hasher);
+    }
+    // They are few, and asked for only while somebody reads a card.
+    for (permission, answer) in index.reviews() {
+        permission.hash(hasher);
+        match answer {
+            Ok(Answer::Review(review)) => review.allowed.hash(hasher),
+            _ => discriminant::<Result<_, _>>(answer).hash(hasher),
+        }
     }
 }
 

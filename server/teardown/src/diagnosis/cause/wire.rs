@@ -75,12 +75,16 @@ impl From<Cause> for FlatCause {
                 Self { node: Some(node), provider, control_plane, silent, renews, ..flat }
             }
             Cause::NodeMissing { node }
+            | Cause::StaticPod { node }
             | Cause::NeverStarted { node }
             | Cause::SandboxLeft { node }
             | Cause::DevicesLeft { node }
             | Cause::PodDirectoryLeft { node } => Self { node: Some(node), ..flat },
             Cause::ContainersRunning { node, containers, not_ready } => {
                 Self { node: Some(node), names: containers, not_ready, ..flat }
+            }
+            Cause::KubeletUnaware { node, containers: names } => {
+                Self { node: Some(node), names, ..flat }
             }
             Cause::VolumesMounted { node, sub_paths } => {
                 Self { node: Some(node), sub_paths, ..flat }
@@ -94,6 +98,7 @@ impl From<Cause> for FlatCause {
             Cause::ClaimInUse { pods: objects }
             | Cause::ClaimHeldByCompletedPods { pods: objects }
             | Cause::InUse { users: objects }
+            | Cause::UpdateRejected { webhooks: objects }
             | Cause::Copied { copies: objects } => Self { objects, ..flat },
             Cause::ContentUnseen { resources: names } => Self { names, ..flat },
             Cause::VolumeBound { claim } => Self { object: claim, ..flat },
@@ -126,7 +131,12 @@ impl From<Cause> for FlatCause {
             | Cause::FinisherBusy { finalizer, finisher } => {
                 Self { finalizer: Some(finalizer), object: Some(finisher), ..flat }
             }
-            Cause::CannotSee { resource } => Self { resource: Some(resource), ..flat },
+            Cause::ManagedElsewhere { finalizer, manager } => {
+                Self { finalizer: Some(finalizer), controller: Some(manager), ..flat }
+            }
+            Cause::CannotSee { resource } | Cause::Unreadable { resource } => {
+                Self { resource: Some(resource), ..flat }
+            }
             Cause::ContentRefused
             | Cause::NamespaceGone
             | Cause::ManagerSilent
@@ -156,6 +166,8 @@ fn read(flat: FlatCause) -> Option<Cause> {
             renews: flat.renews,
         },
         "nodeMissing" => Cause::NodeMissing { node: node? },
+        "kubeletUnaware" => Cause::KubeletUnaware { node: node?, containers: names },
+        "staticPod" => Cause::StaticPod { node: node? },
         "neverStarted" => Cause::NeverStarted { node: node? },
         "sandboxLeft" => Cause::SandboxLeft { node: node? },
         "devicesLeft" => Cause::DevicesLeft { node: node? },
@@ -182,6 +194,8 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "webhookDenies" => Cause::WebhookDenies { webhook: webhook? },
         "policyDenies" => Cause::PolicyDenies { policy: flat.policy? },
         "conversionDown" => Cause::ConversionDown { kind: flat.kind? },
+        "unreadable" => Cause::Unreadable { resource: flat.resource? },
+        "updateRejected" => Cause::UpdateRejected { webhooks: objects },
         "contentRefused" => Cause::ContentRefused,
         "namespaceFinalizer" => Cause::NamespaceFinalizer { finalizer: finalizer? },
         "contentUnseen" => Cause::ContentUnseen { resources: names },
@@ -192,6 +206,9 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "finisherNotReady" => Cause::FinisherNotReady { finalizer: finalizer?, finisher: object? },
         "finisherBusy" => Cause::FinisherBusy { finalizer: finalizer?, finisher: object? },
         "finisherUnknown" => Cause::FinisherUnknown { finalizer: finalizer?, possible: objects },
+        "managedElsewhere" => {
+            Cause::ManagedElsewhere { finalizer: finalizer?, manager: flat.controller? }
+        }
         "loadBalancerLeft" => Cause::LoadBalancerLeft,
         "cannotSee" => Cause::CannotSee { resource: flat.resource? },
         _ => return None,
@@ -221,6 +238,8 @@ mod tests {
             },
             Cause::NodeMissing { node: text() },
             Cause::ContainersRunning { node: text(), containers: vec![text()], not_ready: true },
+            Cause::KubeletUnaware { node: text(), containers: vec![text()] },
+            Cause::StaticPod { node: text() },
             Cause::NeverStarted { node: text() },
             Cause::SandboxLeft { node: text() },
             Cause::DevicesLeft { node: text() },
@@ -242,6 +261,8 @@ mod tests {
             Cause::WebhookDenies { webhook: text() },
             Cause::PolicyDenies { policy: text() },
             Cause::ConversionDown { kind: text() },
+            Cause::Unreadable { resource: text() },
+            Cause::UpdateRejected { webhooks: vec![object()] },
             Cause::ContentRefused,
             Cause::NamespaceFinalizer { finalizer: text() },
             Cause::ContentUnseen { resources: vec![text()] },
@@ -252,6 +273,7 @@ mod tests {
             Cause::FinisherNotReady { finalizer: text(), finisher: object() },
             Cause::FinisherBusy { finalizer: text(), finisher: object() },
             Cause::FinisherUnknown { finalizer: text(), possible: vec![object()] },
+            Cause::ManagedElsewhere { finalizer: text(), manager: text() },
             Cause::LoadBalancerLeft,
             Cause::CannotSee { resource: text() },
             Cause::Unknown,

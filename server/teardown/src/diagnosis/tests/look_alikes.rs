@@ -3,7 +3,7 @@
 use super::*;
 
 /// A cause, objects that look as if it were theirs, and the cause that is.
-const ALL: [(&str, &str, &str); 38] = [
+const ALL: [(&str, &str, &str); 43] = [
     (
         "withinGrace",
         "node n1\npod shop/web node=n1 deleted=400 grace=300 containers=c1:running preStop=yes",
@@ -25,6 +25,16 @@ const ALL: [(&str, &str, &str); 38] = [
         "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
         pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
         "nodeSilent",
+    ),
+    (
+        "kubeletUnaware",
+        "node n1\nns shop\npod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
+    ),
+    (
+        "staticPod",
+        "node n1\npod shop/web owner=ds/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
     ),
     (
         "neverStarted",
@@ -167,6 +177,19 @@ const ALL: [(&str, &str, &str); 38] = [
         "webhookDown",
     ),
     (
+        "unreadable",
+        r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:admission_webhook_"gate.example.com"_denied_the_request:_the_key_/registry/secrets/shop/a_is_kept
+        webhook gate service=ops/gate guards=secrets"#,
+        "webhookDenies",
+    ),
+    (
+        "updateRejected",
+        "node n1
+        mutating sidecar service=ops/sidecar guards=pods asked=UPDATE
+        pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        "containersRunning",
+    ),
+    (
         "contentRefused",
         "node n1
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
@@ -230,6 +253,12 @@ const ALL: [(&str, &str, &str); 38] = [
         crb runner role=clusterrole/topics accounts=ops/runner
         clusterrole topics updates=topics.queue.example",
         "finisherBusy",
+    ),
+    (
+        "managedElsewhere",
+        "job shop/train managedBy=kubernetes.io/job-controller
+        pod shop/web owner=job/train node=n1 phase=Succeeded deleted=400 finalizers=batch.kubernetes.io/job-tracking containers=c1:terminated",
+        "controllerSilent",
     ),
     (
         "loadBalancerLeft",

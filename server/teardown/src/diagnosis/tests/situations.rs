@@ -4,6 +4,7 @@ use crate::{
     fetched::{Answer, Lease, MANAGER, Question},
     fixture,
     index::Index,
+    object::Facts,
     observation::{HiddenCause, Observation},
 };
 
@@ -19,6 +20,10 @@ pub(super) struct Situation {
     hidden: Option<(&'static str, &'static str)>,
     /// The lease of the kube-controller-manager stands still.
     manager_is_away: bool,
+    /// The lease of the Pod's node is renewed, and there are no Events about the Pod.
+    quiet: bool,
+    /// An update of the Pod was refused, as it changes too much.
+    rewritten: bool,
 }
 
 impl Situation {
@@ -43,13 +48,32 @@ impl Situation {
             Observation::Fetched { question: Question::ManagerLease, answer }
         };
         let still = self.manager_is_away.then(|| vec![lease()]);
-        let facts = deleted.chain(hidden).chain(still);
+        let pod = all.iter().find(|object| object.kind.is("", "Pod"));
+        let quiet = pod.filter(|_| self.quiet).map(|pod| {
+            let node = match &pod.facts {
+                Facts::Pod(pod) => pod.node.clone().unwrap_or_default(),
+                _ => "".into(),
+            };
+            let lease = move |renewed: &str| {
+                let lease = Lease { name: node.clone(), renewed: renewed.into() };
+                let answer = Ok(Answer::Leases(vec![lease]));
+                Observation::Fetched { question: Question::NodeLeases, answer }
+            };
+            let question = Question::Events { of: pod.reference(), uid: pod.uid.clone() };
+            let events = Observation::Fetched { question, answer: Ok(Answer::Events(vec![])) };
+            [vec![lease("then"), lease("now")], vec![events]]
+        });
+        let facts = deleted.chain(hidden).chain(still).chain(quiet.into_iter().flatten());
         for (_, fact) in facts.enumerate().filter(|(number, _)| Some(*number) != left_out) {
             index.apply(fact.clone(), now - jiff::SignedDuration::from_secs(60));
             // A lease is still only once it was looked at again.
             if matches!(fact.as_slice(), [Observation::Fetched { .. }]) {
                 index.apply(fact, now);
             }
+        }
+        if let Some(pod) = pod.filter(|_| self.rewritten && left_out.is_none()) {
+            let said = "spec: Forbidden: pod updates may not change fields other than";
+            index.note_refused_update(pod.uid.clone(), said, now);
         }
         index
     }
@@ -64,15 +88,25 @@ impl Situation {
         fixture::objects(self.gone).len()
             + usize::from(self.hidden.is_some())
             + usize::from(self.manager_is_away)
+            + 2 * usize::from(self.quiet)
+            + usize::from(self.rewritten)
     }
 }
 
 const fn of(cause: &'static str, objects: &'static str) -> Situation {
-    Situation { cause, objects, gone: "", hidden: None, manager_is_away: false }
+    Situation {
+        cause,
+        objects,
+        gone: "",
+        hidden: None,
+        manager_is_away: false,
+        quiet: false,
+        rewritten: false,
+    }
 }
 
 /// All of them, in the order of `Cause::NAMES`.
-pub(super) const ALL: [Situation; 38] = [
+pub(super) const ALL: [Situation; 43] = [
     of(
         "withinGrace",
         "node n1
@@ -89,6 +123,17 @@ pub(super) const ALL: [Situation; 38] = [
     ),
     of("nodeMissing", "node n2\npod shop/web node=n9 deleted=400 grace=30 containers=c1:running"),
     of("containersRunning", "node n1\npod shop/web node=n1 deleted=400 grace=30 containers=c1:running"),
+    Situation {
+        quiet: true,
+        ..of(
+            "kubeletUnaware",
+            "node n1\nns shop\npod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        )
+    },
+    of(
+        "staticPod",
+        "node n1\npod shop/web owner=node/n1 node=n1 deleted=400 grace=30 containers=c1:running",
+    ),
     of(
         "neverStarted",
         "node n1\npod shop/web node=n1 deleted=400 grace=30 phase=Pending containers=c1:waiting",
@@ -200,6 +245,20 @@ pub(super) const ALL: [Situation; 38] = [
         Widget.example.com shop/w",
     ),
     of(
+        "unreadable",
+        "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unable_to_transform_key_/registry/secrets/shop/a:_no_matching_prefix_found
+        cm shop/c",
+    ),
+    Situation {
+        rewritten: true,
+        ..of(
+            "updateRejected",
+            "node n1
+            mutating sidecar service=ops/sidecar guards=pods asked=UPDATE
+            pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
+        )
+    },
+    of(
         "contentRefused",
         "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:odd
         cm shop/c",
@@ -251,6 +310,11 @@ pub(super) const ALL: [Situation; 38] = [
         deploy ops/other uses=account:runner ready=1 replicas=1
         crb runner role=clusterrole/topics accounts=ops/runner
         clusterrole topics updates=topics.queue.example",
+    ),
+    of(
+        "managedElsewhere",
+        "job shop/train managedBy=kueue.x-k8s.io/multikueue
+        pod shop/web owner=job/train node=n1 phase=Succeeded deleted=400 finalizers=batch.kubernetes.io/job-tracking containers=c1:terminated",
     ),
     of(
         "loadBalancerLeft",

@@ -1,0 +1,67 @@
+//! Objects that the API server cannot read from its storage: their encryption key or their decoder is missing. One of them makes
+//! every list of its kind fail, so no namespace can be found empty.
+
+use std::sync::Arc;
+
+use super::{
+    case::Case,
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+};
+use crate::{
+    api_problem::ApiProblem,
+    object::{Object, ObjectRef},
+    unknown_reason::UnknownReason,
+};
+
+/// Words of the API server about an object that it cannot read: those of KEP-3926
+/// (`staging/src/k8s.io/apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go`, `…/storage/errors.go`), and those of
+/// versions without it (`…/storage/etcd3/store.go`, `…/storage/value/transformer.go`).
+const WORDS: [&str; 6] = [
+    "StorageReadError",
+    "corrupt object has been detected",
+    "failed to read one or more",
+    "unable to transform key",
+    "no matching prefix found",
+    "no matching key was found for the provided",
+];
+
+/// The verdict on a refusal that says so; `seen` is the resource that was read, where that is known.
+pub(super) fn verdict(message: &str, seen: Option<&str>) -> Option<Verdict> {
+    if !WORDS.iter().any(|words| message.contains(words)) {
+        return None;
+    }
+    let resource: Arc<str> = named(message).or(seen).unwrap_or_default().into();
+    let root =
+        ObjectRef { group: "".into(), kind: resource.clone(), namespace: None, name: "".into() };
+    Some(Verdict::at(Cause::Unreadable { resource }, root, Confidence::Confirmed))
+}
+
+/// The object is of a kind whose list fails for that.
+pub(super) fn own_kind<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
+    let resource = object.kind.resource();
+    let Err(UnknownReason::Hidden { message: ApiProblem::Quoted(said), .. }) =
+        case.index.check_visible(&resource, object.namespace.as_deref())
+    else {
+        return;
+    };
+    let Some(verdict) = self::verdict(&said, Some(&resource)) else { return };
+    let of = verdict.root.clone();
+    let source = Source::Hidden(ApiProblem::Quoted(said));
+    found.push(verdict.with([Evidence { of, source, said: String::new(), at: None }]).into());
+}
+
+/// The resource that a message names: by the key in the storage, `/registry/secrets/shop/a` or
+/// `/registry/apps/deployments/…`, or in words, `failed to read one or more secrets from the storage`.
+fn named(message: &str) -> Option<&str> {
+    let in_words = message.split_once("failed to read one or more ");
+    if let Some((resource, _)) = in_words.and_then(|(_, rest)| rest.split_once(" from the storage"))
+    {
+        return Some(resource);
+    }
+    let (_, key) = message.split_once("/registry/")?;
+    let end = key.find(['"', ' ', ':', ',']).unwrap_or(key.len());
+    let mut parts = key.get(..end)?.split('/');
+    let first = parts.next().filter(|part| !part.is_empty())?;
+    // A group has a dot, and its resource follows.
+    if first.contains('.') { parts.next() } else { Some(first) }
+}

@@ -1,0 +1,65 @@
+//! The things that a remedy loses.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that is lost with a remedy, or may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Loss {
+    /// The node may still run the Pod, so that two Pods write to one volume or claim to be one member.
+    SecondWriter,
+    /// Every Pod on the node ends.
+    PodsOnNode,
+    /// Cluster API, Karpenter or Gardener may destroy the machine with its disks.
+    Machine,
+    /// A mount stays on the node, and a later Pod may mount over it.
+    Mount,
+    /// The Pod's directory or control group stays on the node.
+    Directory,
+    /// The address and the network interfaces of the Pod stay reserved on the node.
+    Network,
+    /// The device stays allocated.
+    Device,
+    /// The workload does not run while it is scaled down.
+    Workload,
+    /// Logs and exit codes of completed Pods.
+    Output,
+    /// The data in the volume is destroyed.
+    Data,
+    /// The checks of the webhook are not made.
+    Checks,
+    /// Clients of the API get errors, autoscalers among them.
+    Api,
+    /// A GitOps controller or an addon manager may put it back.
+    ComesBack,
+    /// The owner goes before its dependents.
+    OwnerFirst,
+    /// The dependents that were to be kept are deleted.
+    Dependents,
+    /// Workloads that were left in the namespace start again for a moment.
+    WorkloadsStart,
+    /// Objects stay in a namespace that does not exist, where nothing can be changed.
+    Orphans,
+    /// Fields of objects in another stored version are misread.
+    Fields,
+    /// The load balancer in the cloud stays, and costs money.
+    LoadBalancer,
+    /// The volume and its storage stay once its claim is gone, and cost money.
+    Kept,
+    /// The storage behind the volume stays, and costs money.
+    Storage,
+    /// The volume may stay attached to its node, and a second node may write to it.
+    Attachment,
+    /// The snapshot in the storage system stays.
+    Snapshot,
+    /// Objects that the deployment tool created stay.
+    Deployed,
+    /// Resources in the cloud stay, and cost money.
+    Cloud,
+    /// Records in the DNS stay.
+    DnsRecords,
+    /// The Job does not count the Pod.
+    JobCount,
+    /// The things that the program would have cleaned up elsewhere stay.
+    CleanUp,
+}
