@@ -19,7 +19,7 @@ use teardown::{
     observation::{AwayCause, HiddenCause, Observation},
 };
 use test_server::TestServer;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// The documentation of the API.

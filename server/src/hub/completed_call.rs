@@ -43,7 +43,7 @@ impl CompletedCall {
     fn is_read(&self) -> bool {
         match &self.outcome {
             Outcome::Present { terminating, .. } => !terminating,
-            Outcome::Pods(_) | Outcome::Content(_) | Outcome::Unlisted { .. } => true,
+            Outcome::Pods(_) | Outcome::Content { .. } | Outcome::Unlisted { .. } => true,
             _ => false,
         }
     }

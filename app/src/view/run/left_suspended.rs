@@ -29,7 +29,7 @@ pub fn LeftSuspendedList(
     });
     let open = RwSignal::new(false);
     let ask = Callback::new(move |()| open.set(true));
-    let title = Signal::stored(text::PUT_BACK_TITLE.to_owned());
+    let title = Signal::stored(text::MAKE_ACTIVE_TITLE.to_owned());
     let rows = move || {
         let steps = left.get().into_iter();
         let row = |step: StepCard| {
@@ -50,9 +50,9 @@ pub fn LeftSuspendedList(
                     <div>
                         <strong>{text::LEFT_SUSPENDED}</strong>
                         <ul>{rows()}</ul>
-                        {is_any_off().then(|| view! { <Guarded label=text::PUT_BACK busy act=ask/> }.into_any())}
-                        <Ask open id="put-back-title" title label=text::PUT_BACK_NOW busy act=put_back>
-                            <p>{text::PUT_BACK_LEAD}</p>
+                        {is_any_off().then(|| view! { <Guarded label=text::MAKE_ACTIVE busy act=ask/> }.into_any())}
+                        <Ask open id="put-back-title" title label=text::MAKE_ACTIVE_NOW busy act=put_back>
+                            <p>{text::MAKE_ACTIVE_LEAD}</p>
                         </Ask>
                     </div>
                 </div>
