@@ -357,7 +357,7 @@ impl Run {
                 let event = gone(step, Proof::OtherUid, context.index);
                 return context.decision.events.push(event);
             }
-            None if progress.is_gone() => return,
+            None if progress.is_gone_for_good() => return,
             None => {}
         }
         match context.index.presence_of(found, &step.kind, step.object.namespace.as_deref()) {

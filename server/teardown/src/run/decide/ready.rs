@@ -59,8 +59,8 @@ impl Run {
         Ok(true)
     }
 
-    pub(super) fn is_gone(&self, step: StepId) -> bool {
-        self.progress(step).is_some_and(Progress::is_gone)
+    pub(super) fn is_gone_for_good(&self, step: StepId) -> bool {
+        self.progress(step).is_some_and(Progress::is_gone_for_good)
     }
 
     /// Whether every object in front of a step is proven gone. What came back and goes with its namespace does not hold that
@@ -74,7 +74,7 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let is_namespace = step.kind.is("", "Namespace");
         Ok(step.after.iter().all(|blocker| {
-            self.is_gone(blocker.step)
+            self.is_gone_for_good(blocker.step)
                 || is_namespace && self.goes_with_namespace(blocker.step, context.index)
         }))
     }
@@ -87,7 +87,7 @@ impl Run {
         step: &Step,
         _: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone(*owner)))
+        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone_for_good(*owner)))
     }
 
     /// Whether no Pod is left of the workloads in front of a step that must have none.
