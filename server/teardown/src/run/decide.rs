@@ -367,7 +367,7 @@ impl Run {
             }
             Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
-                Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
+                Some(held) => context.reconcile_terminating(step, progress, object, held.deletion),
                 None => self.reconcile_present(step, progress, context),
             },
         }

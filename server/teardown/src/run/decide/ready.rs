@@ -9,7 +9,7 @@ use super::{LateObjects, Progress, ReconcileContext, Run};
 use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
-    object::{Deletion, Facts, Object, Reclaim, Uid},
+    object::{Facts, Object, Reclaim, Uid},
     plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
@@ -266,7 +266,7 @@ impl Run {
             let going = pod.deletion.as_deref();
             let grace = going.map_or(0, |deletion| deletion.grace);
             let gone = self.progress(workload.id).and_then(|progress| progress.gone);
-            let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
+            let since = going.map(|held| held.accepted()).or(gone).unwrap_or(now);
             Deadlines::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
         };
         let is_orphaned = self.propagation(workload, index) == Propagation::Orphan;
