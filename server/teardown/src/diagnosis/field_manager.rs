@@ -3,6 +3,7 @@
 //! # Decisions
 //! - A field manager calls itself as it likes, and many operators are called `manager`. So it is evidence, decides only where
 //!   neither a project's table nor rights do, and never confirms anything.
+//! - Whoever applies manifests or restores a backup writes finalizers that it does not clear.
 //! - A workload is its program if it has the same name, alone or behind the name of a release, or a label that says so.
 
 use std::sync::Arc;
@@ -34,6 +35,23 @@ const SAY_NOTHING: [&str; 16] = [
     "kube-apiserver",
     "kube-controller-manager",
 ];
+/// Programs that write what others declare, or what was there before, finalizers included. They clear none of those.
+const APPLY_FOR_OTHERS: [&str; 14] = [
+    "argocd-application-controller",
+    "argocd-controller",
+    "catalog-operator",
+    "fleetagent",
+    "helm-controller",
+    "kapp",
+    "kapp-controller",
+    "kustomize-controller",
+    "olm-operator",
+    "pulumi-kubernetes",
+    "rancher",
+    "terraform",
+    "velero",
+    "velero-server",
+];
 /// The kinds that programs are of.
 const PROGRAMS: [&str; 3] = ["deployments.apps", "statefulsets.apps", "daemonsets.apps"];
 /// The labels that name a program.
@@ -48,7 +66,9 @@ fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a FinalizerManage
 /// The name by which a finalizer was written, if it distinguishes a program.
 pub(super) fn name<'a>(object: &'a Object, finalizer: &str) -> Option<&'a str> {
     let name = &*writer(object, finalizer)?.manager;
-    let says_nothing = SAY_NOTHING.contains(&name) || name.starts_with("kubectl");
+    let says_nothing = SAY_NOTHING.contains(&name)
+        || name.starts_with("kubectl")
+        || APPLY_FOR_OTHERS.contains(&name.to_ascii_lowercase().as_str());
     (!says_nothing).then_some(name)
 }
 

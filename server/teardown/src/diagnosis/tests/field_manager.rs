@@ -31,6 +31,13 @@ fn field_manager_that_many_programs_share_attributes_nothing() {
         let found = heads(&written(by, "deploy ops/manager ready=1\ndeploy ops/operator ready=1"));
         assert!(found.starts_with("finisherGone at Topic"), "{by}: {found}");
     }
+    // It wrote what a manifest says.
+    for by in ["kustomize-controller", "Terraform"] {
+        let applier =
+            "deploy flux-system/kustomize-controller ready=1\ndeploy ops/Terraform ready=1";
+        let found = heads(&written(by, applier));
+        assert!(found.starts_with("finisherGone at Topic"), "{by}: {found}");
+    }
     // A part of a name that is no whole word.
     let found = heads(&written("topic", "deploy ops/mytopic ready=1\ndeploy ops/topics ready=1"));
     assert!(found.starts_with("finisherGone at Topic"), "{found}");
