@@ -300,7 +300,7 @@ impl Kept {
 fn problems() -> Vec<Observation> {
     let going = Deletion { at: fixture::now(), grace: 30 };
     let held = fixture::object("cm shop/held of=shop finalizers=example.com/hold");
-    let held = Object { deletion: Some(Box::new(going)), ..held };
+    let held = Object { deletion: Some(Box::new(going.into())), ..held };
     vec![
         Observation::Reached { version: "v1.36.3".into() },
         Observation::Applied(Box::new(held)),

@@ -1,5 +1,5 @@
 //! Converts the API server's JSON to objects. The structs have only the fields that edges and diagnoses need. All other
-//! fields (managed fields, most annotations, the data of Secrets and ConfigMaps) are skipped while the JSON is read.
+//! fields (most managed fields, most annotations, the data of Secrets and ConfigMaps) are skipped while the JSON is read.
 //!
 //! Kinds whose metadata is enough are requested as `PartialObjectMetadata`. Secrets and ConfigMaps are among them, so
 //! that their data never leaves the API server. An object that cannot be read is an error, never a partial object: a Pod
@@ -10,6 +10,7 @@ mod annotations;
 mod custom;
 mod data_policy;
 mod extension;
+mod managed;
 mod names;
 mod network;
 mod parent;
@@ -27,8 +28,8 @@ use serde_json::value::RawValue;
 use teardown::{
     action::{ContentSight, PodSight},
     object::{
-        Condition, ConditionStatus, Deletion, Facts, Kind, Object, OwnerRef, PodReferenceKind,
-        Seconds, Uid,
+        Condition, ConditionStatus, Deletion, Facts, FinalizerManager, Held, Kind, Object,
+        OwnerRef, PodReferenceKind, Seconds, Uid,
     },
     selector::{Labels, Operator, Requirement, Selector},
     unit::{UnitId, named_unit},
@@ -231,7 +232,7 @@ fn reader(kind: &Kind) -> Option<Reader> {
     })
 }
 
-/// `metadata`, without managed fields and with the annotations that matter.
+/// `metadata`, with the annotations that matter and the managed fields of finalizers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
@@ -257,6 +258,8 @@ struct Meta {
     deletion_timestamp: Option<Timestamp>,
     #[serde(default)]
     deletion_grace_period_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "managed::finalizers")]
+    managed_fields: Vec<FinalizerManager>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -297,7 +300,8 @@ impl Meta {
             created: self.creation_timestamp.map(Seconds::from),
             deletion: self.deletion_timestamp.map(|at| {
                 let grace = self.deletion_grace_period_seconds.unwrap_or_default();
-                Box::new(Deletion { at, grace })
+                let managers = self.managed_fields.into();
+                Box::new(Held { deletion: Deletion { at, grace }, managers })
             }),
             facts,
         })

@@ -14,10 +14,13 @@ mod admission;
 mod before;
 mod case;
 mod cause;
+mod circle;
 mod collector;
 mod control_plane;
 mod course;
+mod ended;
 mod events;
+mod field_manager;
 mod finalizer;
 pub mod kubelet_answer;
 mod impact;
@@ -194,6 +197,8 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
     objects.sort_by(|a, b| (&a.kind, &a.namespace, &a.name).cmp(&(&b.kind, &b.namespace, &b.name)));
     let mut roots: BTreeMap<String, Root<'_>> = BTreeMap::new();
     let mut waiters: HashMap<&Uid, Vec<(&Arc<Object>, Link)>> = HashMap::new();
+    let is_wait = |finding: &Finding<'_>| matches!(finding, Finding::WaitsFor(..));
+    let mut waits: Vec<&Arc<Object>> = Vec::new();
     for object in &objects {
         let mut found = Vec::new();
         for detector in DETECTORS {
@@ -202,6 +207,7 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
         if found.is_empty() && case.overdue(object) > Overdue::No {
             found.push(Verdict::new(Cause::Unknown, object, Confidence::Unknown).into());
         }
+        waits.extend(found.iter().any(is_wait).then_some(*object));
         for finding in found {
             match finding {
                 Finding::WaitsFor(link, others) => {
@@ -216,6 +222,12 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
                 }
             }
         }
+    }
+    let direct = roots.values().flat_map(|root| &root.direct);
+    let explained: Vec<&Uid> = direct.map(|object| &object.uid).collect();
+    for (object, verdict) in circle::roots(&case, &waits, &waiters, explained) {
+        let id = id_of(&verdict);
+        roots.entry(id).or_insert_with(|| Root::new(&verdict)).add(verdict, object);
     }
     let mut found: Vec<Diagnosis> =
         roots.into_iter().filter_map(|(id, root)| root.diagnosis(id, &case, &waiters)).collect();

@@ -17,6 +17,8 @@
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
+//! The field managers of the finalizers of an object that is being deleted are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
+//!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
@@ -37,7 +39,8 @@ use crate::{
     object::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
         Container, ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending,
-        Facts, Guard, Ingress, Kind, Namespace, Node, Object, ObjectRef, OwnerRef, Parent, Phase,
+        Facts, FinalizerManager, Guard, Held, Ingress, Kind, Namespace, Node, Object, ObjectRef,
+        OwnerRef, Parent, Phase,
         Pod, PodReference, PodReferenceKind, Reclaim, Reference, References, ResourceRule, Role,
         Service, ServiceAccount, ServiceRef, Snapshot, SnapshotContent, Target, Uid, Volume,
         Webhooks, Workload,
@@ -130,7 +133,9 @@ pub fn object(line: &str) -> Object {
         deletion: fields.get("deleted").map(|age| {
             let grace =
                 fields.get("grace").and_then(|grace| grace.parse().ok()).unwrap_or_default();
-            Box::new(Deletion { at: ago(age) + jiff::SignedDuration::from_secs(grace), grace })
+            let at = ago(age) + jiff::SignedDuration::from_secs(grace);
+            let deletion = Deletion { at, grace };
+            Box::new(Held { deletion, managers: fields.managers() })
         }),
     }
 }
@@ -228,6 +233,20 @@ impl<'a> Fields<'a> {
                 }
             })
             .collect()
+    }
+
+    /// `FINALIZER:MANAGER:AGE`, of an object that is being deleted.
+    fn managers(&self) -> Box<[FinalizerManager]> {
+        let of = |entry: &str| {
+            let mut parts = entry.split(':');
+            let mut next = || parts.next().unwrap_or_default();
+            FinalizerManager {
+                finalizer: next().into(),
+                manager: next().into(),
+                at: Some(ago(next()).into()),
+            }
+        };
+        self.list("managers").map(of).collect()
     }
 
     fn is_critical(&self) -> bool {

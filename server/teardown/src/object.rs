@@ -3,6 +3,7 @@
 
 mod annotations;
 mod data_policy;
+mod deletion;
 mod made_by_cluster;
 mod parent;
 mod reference;
@@ -24,6 +25,7 @@ use self::made_by_cluster::is_made_by_cluster;
 pub use self::{
     annotations::{Annotations, asks_to_keep},
     data_policy::{DataEffect, DataPolicy},
+    deletion::{Deletion, FinalizerManager, Held},
     parent::Parent,
     reference::{Reference, References},
     status::{
@@ -145,26 +147,8 @@ impl From<Seconds> for Timestamp {
     }
 }
 
-/// `metadata.deletionTimestamp` and its grace period: set once, never removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deletion {
-    /// `metadata.deletionTimestamp`. For a Pod this is the time at which its grace period *ends*.
-    #[serde(with = "crate::millis::required")]
-    pub at: Timestamp,
-    /// `metadata.deletionGracePeriodSeconds`, in seconds.
-    pub grace: i64,
-}
-
-impl Deletion {
-    /// The time when the DELETE was accepted: the timestamp minus the grace period that was added to it.
-    pub fn accepted(&self) -> Timestamp {
-        let grace = jiff::SignedDuration::from_secs(self.grace.clamp(0, 31_536_000));
-        self.at.checked_sub(grace).unwrap_or(self.at)
-    }
-}
-
-/// The stored fields of one object. Managed fields, the data of Secrets and ConfigMaps, and all other annotations are
-/// never stored.
+/// The stored fields of one object. Of its managed fields only those of finalizers are stored, while it is being deleted; the
+/// data of Secrets and ConfigMaps, and all other annotations, never are.
 ///
 /// There is one value per object of the cluster, so rare fields are behind a pointer, and objects can share equal
 /// values.
@@ -189,7 +173,7 @@ pub struct Object {
     /// `metadata.creationTimestamp`.
     pub created: Option<Seconds>,
     /// Set once a DELETE was accepted.
-    pub deletion: Option<Box<Deletion>>,
+    pub deletion: Option<Box<Held>>,
     /// Fields of its kind.
     pub facts: Facts,
 }

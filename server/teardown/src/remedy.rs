@@ -21,6 +21,7 @@ mod loss;
 mod namespace;
 mod node;
 mod permission;
+mod permit;
 mod pod;
 mod premise;
 mod put_back;
@@ -41,7 +42,7 @@ pub use self::{
         SHORTEST_STATEMENT, SwitchedOff, switched_off,
     },
     command::{Command, Place, Purpose},
-    permission::{Permit, PermitAnswer},
+    permit::{Permit, PermitAnswer},
     premise::{Expected, List, Premise},
     put_back::{PutBack, put_backs},
     reach::{Reach, ReachedClaim, ReachedPod},

@@ -416,7 +416,7 @@ impl Shown<'_> {
             since,
             membership,
             created: object.created.map(Timestamp::from),
-            deletion: object.deletion.as_deref().copied(),
+            deletion: object.deletion.as_deref().map(|held| held.deletion),
             due: self.world.due(object),
             finalizers: object.finalizers.iter().map(ToString::to_string).collect(),
             labels: object.labels.clone(),

@@ -52,7 +52,9 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         Cause::UpdateRejected { .. } => {
             "Nothing, as long as the webhook changes the Pod. The updates are tried again by themselves."
         }
-        Cause::ManagedElsewhere { .. } => "Nothing. It goes once that controller releases the Pod.",
+        Cause::ManagedElsewhere { .. } => {
+            "Nothing. It goes once that controller releases the Pod, or once the Job is gone."
+        }
         Cause::Copied { .. } => "It goes within seconds of the end of the last copy.",
         Cause::NamespaceGone => "Nothing. It can go once the namespace exists again.",
         Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",

@@ -538,6 +538,11 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Unlistable(problem) => {
             format!("{of}: its objects cannot be listed{}", because(problem))
         }
+        Source::WrittenBy { finalizer, manager } => format!(
+            "{of}: the finalizer {} was written by the field manager {}, which changed something last",
+            isolated(finalizer),
+            isolated(manager)
+        ),
         Source::Refused => format!("The API server refused an update of {of}: {said}"),
         Source::Hidden(problem) => {
             format!("Unwind cannot see {of}{}", because(problem))

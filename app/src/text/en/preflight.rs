@@ -196,8 +196,8 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
         ),
         NoteCode::ManagedElsewhere { manager } => texts(
             format!("Jobs that are left to the controller {}", isolated(manager)),
-            "That controller has to release their Pods. If it does not run, the Pods stay.",
-            "Check that it runs and reaches this cluster.",
+            "Their Pods stay until that controller releases them, or until the Job itself is gone.",
+            "If Pods of a Job that was left stay, check that the controller runs and reaches this cluster.",
         ),
         NoteCode::ClaimMissing { claim } => texts(
             format!("{} does not exist any more, and Pods mount it", named(claim)),

@@ -189,7 +189,7 @@ async fn remaining_finalizer_is_slow_then_stuck_and_blocks_only_dependent_steps(
     process.expect("DELETE Service shop/alone", Outcome::Accepted).await;
     process.gone("svc shop/alone").await;
     let mut held = fixture::object("deploy shop/web of=shop finalizers=example.com/hold");
-    held.deletion = Some(Box::new(Deletion { at: Timestamp::now(), grace: 0 }));
+    held.deletion = Some(Box::new(Deletion { at: Timestamp::now(), grace: 0 }.into()));
     process.see(vec![Observation::Applied(Box::new(held))]).await;
     let mut states = Vec::new();
     for _ in 0..40 {

@@ -251,3 +251,8 @@ pub(super) fn cannot_see_verdict(object: &Object, why: &UnknownReason) -> Verdic
     let cause = Cause::CannotSee { resource: resource.clone() };
     Verdict::new(cause, object, Confidence::Unknown).part(&resource)
 }
+
+/// The kind of an object, so that all objects that wait for one program are one card.
+pub(super) fn kind_of(object: &Object) -> ObjectRef {
+    ObjectRef { namespace: None, name: "".into(), ..object.reference() }
+}

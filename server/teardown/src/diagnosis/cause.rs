@@ -499,6 +499,13 @@ pub enum Source {
     },
     /// The namespace is Terminating, so it has accepted no Events since the time of the fact.
     NoNewEvents,
+    /// This field manager wrote a finalizer of the object, by `metadata.managedFields`.
+    WrittenBy {
+        /// The finalizer.
+        finalizer: Arc<str>,
+        /// The name that the field manager gave itself.
+        manager: Arc<str>,
+    },
     /// The API server refused an update of the object, with the answer that is said.
     Refused,
     /// The object cannot be read.

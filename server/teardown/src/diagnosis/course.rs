@@ -235,7 +235,15 @@ pub(crate) fn course(
         Cause::BackendLeft { driver: None } => {
             found.push(looks("persistentvolume-binder-controller", Due::Within(VOLUME_BACK_OFF)));
         }
-        Cause::ApiDown { .. } => found.push(namespace_looks()),
+        Cause::ApiDown { .. } => {
+            let is_namespace =
+                diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace");
+            found.push(if is_namespace {
+                namespace_looks()
+            } else {
+                looks("garbage-collector-controller", Due::Within(CONTROLLER_BACK_OFF))
+            });
+        }
         Cause::LooksAgain { controller, .. } => {
             let due = case
                 .repaired(&diagnosis.root)

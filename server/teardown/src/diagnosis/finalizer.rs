@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::{
     admission,
-    case::{Case, NAMED, cannot_see_verdict, names},
+    case::{Case, NAMED, cannot_see_verdict, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
-    job, protection,
+    field_manager, job, protection,
 };
 use crate::{
     index::Departure,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Uid},
-    relation::{EdgeKind, Strength, is_built_in, is_entitled, is_shipped_with},
+    relation::{EdgeKind, Strength, is_built_in, is_entitled, is_shipped_with, programs_of},
 };
 
 /// Set on a Service whose load balancer a cloud controller removes.
@@ -45,7 +45,8 @@ pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut 
     for finalizer in object.finalizers.iter() {
         if let Some(verdict) = finisher(case, object, finalizer) {
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
-            found.push(verdict.part(finalizer).with([said]).into());
+            let by = field_manager::evidence(object, finalizer);
+            found.push(verdict.part(finalizer).with([said]).with(by).into());
         }
     }
 }
@@ -69,7 +70,14 @@ pub(crate) fn finisher(
     {
         return None;
     }
-    let (attributed, possible) = programs(case, object, finalizer);
+    let (mut attributed, possible) = programs(case, object, finalizer);
+    // The rights of a program may be given to a group, and then nobody can tell whose they are.
+    if attributed.is_empty() && possible.is_empty() {
+        attributed = field_manager::called(case, programs_of(finalizer));
+    }
+    if attributed.is_empty() {
+        attributed = field_manager::programs(case, object, finalizer, &possible);
+    }
     let finalizer = finalizer.clone();
     if let Some(finisher) = attributed.first() {
         let ready = attributed.iter().find(|program| ready(program) == Some(true));
@@ -180,6 +188,8 @@ enum Likelihood {
     /// It was called an operator, a controller or a manager, and belonged to the unit of the object or of its definition, or
     /// to the namespace of the object.
     Called,
+    /// It has the name of the field manager that wrote the finalizer.
+    Wrote,
     /// Its ServiceAccount is left with a right to change the object.
     Entitled,
     /// The finalizer's project ships it.
@@ -210,6 +220,7 @@ fn departed<'a>(
         .filter(|it| is_entitled(case.index, &it.object, object))
         .map(|it| &it.object.uid)
         .collect();
+    let written = field_manager::name(object, finalizer);
     let likelihood = |program: &Object| {
         let is_called_so =
             ["operator", "controller", "manager"].iter().any(|word| program.name.contains(word));
@@ -219,6 +230,8 @@ fn departed<'a>(
             Some(Likelihood::Shipped)
         } else if entitled.contains(&&program.uid) {
             Some(Likelihood::Entitled)
+        } else if written.is_some_and(|name| field_manager::is_called(program, name)) {
+            Some(Likelihood::Wrote)
         } else {
             (is_near && is_program(program) && is_called_so).then_some(Likelihood::Called)
         }
@@ -227,9 +240,4 @@ fn departed<'a>(
         workloads().filter_map(|it| Some((likelihood(&it.object)?, it))).collect();
     found.sort_by(|(a, x), (b, y)| (b, y.at).cmp(&(a, x.at)));
     found
-}
-
-/// The kind of an object, so that all objects that wait for one program are one card.
-pub(super) fn kind_of(object: &Object) -> ObjectRef {
-    ObjectRef { namespace: None, name: "".into(), ..object.reference() }
 }

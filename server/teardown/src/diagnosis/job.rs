@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    case::Case,
+    case::{Case, kind_of},
     cause::{Cause, Confidence, Evidence, Verdict},
-    finalizer::kind_of,
 };
 use crate::object::{Facts, Object, Phase, Pod};
 

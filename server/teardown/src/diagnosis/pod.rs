@@ -12,64 +12,13 @@ use jiff::Timestamp;
 use super::{
     case::{Case, cannot_see, condition},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+    ended::{Ended, reporting},
     static_pod::is_mirror,
     unaware,
 };
 use crate::object::{
-    Claim, Container, ContainerState, Deletion, Ending, Facts, Object, ObjectRef, Phase, Pod,
-    PodReferenceKind,
+    Claim, ContainerState, Deletion, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind,
 };
-
-/// A Pod that the kubelet is still working on.
-pub(super) struct Ended<'a> {
-    pub(super) object: &'a Arc<Object>,
-    pod: &'a Pod,
-    ending: &'a Ending,
-    pub(super) deletion: &'a Deletion,
-    pub(super) node: &'a Arc<str>,
-}
-
-impl<'a> Ended<'a> {
-    pub(super) fn of(object: &'a Arc<Object>) -> Option<Self> {
-        let Facts::Pod(pod) = &object.facts else { return None };
-        let deletion = object.deletion.as_deref().filter(|deletion| deletion.grace > 0)?;
-        let (ending, node) = (pod.ending.as_deref()?, pod.node.as_ref()?);
-        Some(Self { object, pod, ending, deletion, node })
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.pod.phase.is_some_and(Phase::is_over)
-    }
-
-    pub(super) fn in_state(&self, state: ContainerState) -> impl Iterator<Item = &'a Container> {
-        self.ending.containers.iter().filter(move |container| container.state == state)
-    }
-
-    pub(super) fn verdict(&self, cause: Cause) -> Verdict {
-        let deadline = Evidence::field(self.object, "metadata.deletionTimestamp", "")
-            .since(Some(self.deletion.at));
-        Verdict::new(cause, self.object, Confidence::Inferred).with([deadline, self.phase()])
-    }
-
-    fn phase(&self) -> Evidence {
-        let phase = self.pod.phase.map_or("", Phase::name);
-        let states = self.ending.containers.iter().map(|container| {
-            let state = match container.state {
-                ContainerState::Waiting => "waiting",
-                ContainerState::Running => "running",
-                ContainerState::Terminated => "terminated",
-            };
-            format!("{} {state}", container.name)
-        });
-        let states: Vec<String> = states.collect();
-        let said = if states.is_empty() {
-            phase.to_owned()
-        } else {
-            format!("{phase}; {}", states.join(", "))
-        };
-        Evidence::field(self.object, "status", said)
-    }
-}
 
 /// The namespace was finished by force while the Pod was in it. The API server refuses every change there, so the kubelet can
 /// report nothing, and never sends the last DELETE. It is a root beside the others: the state of the Pod is that of then
@@ -233,15 +182,6 @@ pub(super) fn not_unmounted<'a>(
 /// Whether a claim was created after the deletion of a Pod that names it. The Pod mounts the one that had the name before.
 fn is_newer(claim: &Object, deletion: &Deletion) -> bool {
     claim.created.is_some_and(|created| Timestamp::from(created) > deletion.accepted())
-}
-
-/// The Pod's node, if its kubelet reports and the grace period is over. Without condition Ready nobody knows whether it does.
-pub(super) fn reporting<'a>(
-    case: &Case<'a>,
-    pod: &Ended<'_>,
-) -> Option<(&'a Arc<Object>, &'a crate::object::Node)> {
-    let is_past = case.now >= pod.deletion.at;
-    case.node(pod.node).filter(|(_, node)| is_past && node.ready.is_some() && !node.is_silent())
 }
 
 /// A CSI driver that a Pod needs to unmount the volume of a claim, and that is not registered on its node.

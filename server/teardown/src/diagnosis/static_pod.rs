@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     case::{Case, condition},
     cause::{Cause, Evidence, Finding},
-    pod::{Ended, reporting},
+    ended::{Ended, reporting},
 };
 use crate::object::Object;
 

@@ -6,6 +6,7 @@ mod causes;
 mod course;
 mod evidence;
 mod fetched;
+mod field_manager;
 mod impact;
 mod look_alikes;
 mod metamorphic;
@@ -13,6 +14,7 @@ mod namespace;
 mod pod;
 mod protection;
 mod situations;
+mod variants;
 
 use super::*;
 use crate::fixture;
@@ -56,6 +58,9 @@ fn describe(index: &Index) -> String {
                 Source::NoNewEvents => "no new Events".to_owned(),
                 Source::Unlistable(_) => "unlistable".to_owned(),
                 Source::Refused => "refused".to_owned(),
+                Source::WrittenBy { finalizer, manager } => {
+                    format!("{finalizer} written by {manager}")
+                }
                 Source::Hidden(_) => "hidden".to_owned(),
                 Source::Kubelet(_, fact) => format!("{:?} {:?}", fact.step, fact.error),
                 Source::Unanswered(subject, problem) => format!("{subject:?}: {problem:?}"),

@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use super::{
     case::{Case, condition},
     cause::{Cause, Finding},
-    pod::{Ended, reporting},
+    ended::{Ended, reporting},
 };
 use crate::{
     fetched::Event,

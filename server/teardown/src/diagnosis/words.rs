@@ -76,6 +76,7 @@ impl Evidence {
             | Source::NoReadyPod
             | Source::NoEndpoints
             | Source::NoNewEvents
+            | Source::WrittenBy { .. }
             | Source::Runtime { .. }
             | Source::Failures { .. } => (self.source.clone(), self.said.clone()),
         };

@@ -450,7 +450,7 @@ fn job_of_another_controller_and_pod_without_its_claim_are_found() {
         pod shop/lost of=shop node=n1 uses=claim:gone
         pod shop/waits of=shop uses=claim:gone
     "), @r#"
-    Warning left to kueue.x-k8s.io/multikueue: Job shop/train
     Warning PersistentVolumeClaim shop/gone is missing: Pod shop/lost
+    Info left to kueue.x-k8s.io/multikueue: Job shop/train
     "#);
 }

@@ -14,7 +14,8 @@ pub(super) fn managed_jobs(subject: &Subject<'_>, notes: &mut Notes) {
     for (_, object) in subject.objects() {
         if let Some(manager) = other_manager(object) {
             let code = NoteCode::ManagedElsewhere { manager: manager.clone() };
-            notes.add(Severity::Warning, code, object.reference());
+            // Once the Job is gone, the controller of the control plane releases them.
+            notes.add(Severity::Info, code, object.reference());
         }
     }
 }

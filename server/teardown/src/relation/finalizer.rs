@@ -43,6 +43,7 @@ const fn external(domain: &'static str, programs: &'static [&'static str]) -> Pr
 const PROJECTS: &[Project] = &[
     project("acme.cert-manager.io", &["cert-manager"]),
     project("argocd.argoproj.io", &["argocd-application-controller"]),
+    project("cattle.io", &["rancher"]),
     external("ceph.rook.io", &["rook-ceph-operator"]),
     project("chaos-mesh", &["chaos-controller-manager"]),
     project("cnpg.io", &["cloudnative-pg", "cnpg-controller-manager"]),
@@ -95,6 +96,11 @@ pub(super) fn is_a_drivers(finalizer: &str) -> bool {
 /// Whether a workload is the program of the project that ships the finalizer.
 pub(crate) fn is_shipped_with(finalizer: &str, workload: &Object) -> bool {
     project_of(finalizer).is_some_and(|project| is_named(workload, project.programs))
+}
+
+/// The names under which the project that ships a finalizer ships its programs; none for one of no known project.
+pub(crate) fn programs_of(finalizer: &str) -> &'static [&'static str] {
+    project_of(finalizer).map_or(&[], |project| project.programs)
 }
 
 /// Whether an object with the finalizer stands for data outside of the cluster, which goes with it.

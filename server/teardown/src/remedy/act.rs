@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use super::loss::Loss;
 use super::{
     command::{Command, Purpose},
-    permission::Permit,
+    permit::Permit,
     reach::Reach,
 };
 use crate::object::{Object, ObjectRef, Reclaim};

@@ -8,6 +8,7 @@
 
 use super::{
     act::{Remedy, RemedyAct},
+    permit::{Permit, PermitAnswer},
     request::{Request, Verb},
 };
 use crate::{
@@ -15,28 +16,6 @@ use crate::{
     fetched::{Permission, Review},
     index::Index,
 };
-
-/// A right that a remedy needs, and whether Unwind has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Permit {
-    /// The right.
-    pub permission: Permission,
-    /// The answer of the API server.
-    pub answer: PermitAnswer,
-}
-
-/// Whether Unwind's identity has a right.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PermitAnswer {
-    /// It has it.
-    Allowed,
-    /// It has not, with the reason that the authorizer gives, which may be empty.
-    Denied(ApiProblem),
-    /// The API server cannot be asked, or does not know.
-    Unknown(ApiProblem),
-    /// No answer has come yet.
-    Asked,
-}
 
 impl Remedy {
     /// The rights of the calls of this remedy; none where a person does it.

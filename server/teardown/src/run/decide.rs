@@ -359,7 +359,7 @@ impl Run {
                 let event = gone(step, Proof::OtherUid, context.index);
                 return context.decision.events.push(event);
             }
-            None if progress.is_gone() => return,
+            None if progress.is_gone_for_good() => return,
             None => {}
         }
         match context.index.presence_of(found, &step.kind, step.object.namespace.as_deref()) {
@@ -369,7 +369,7 @@ impl Run {
             }
             Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
             Presence::Present(object) => match object.deletion.as_deref() {
-                Some(deletion) => context.reconcile_terminating(step, progress, object, *deletion),
+                Some(held) => context.reconcile_terminating(step, progress, object, held.deletion),
                 None => self.reconcile_present(step, progress, context),
             },
         }

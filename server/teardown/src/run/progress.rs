@@ -114,11 +114,12 @@ impl Progress {
 
     /// Whether the run is finished with this step.
     pub fn is_settled(&self) -> bool {
-        self.end.is_some() || self.is_gone()
+        self.end.is_some() || self.is_gone_for_good()
     }
 
-    /// Whether its object is proven gone, nothing else has the name, and nobody skipped it before.
-    pub fn is_gone(&self) -> bool {
+    /// Whether its object is proven gone, nothing else has the name, and nobody skipped it before. One whose name came back is not:
+    /// what waits for the name has to wait on.
+    pub fn is_gone_for_good(&self) -> bool {
         self.has_left() && self.end.is_none() && !self.has_come_back()
     }
 

@@ -10,13 +10,13 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    diagnosis::{Diagnosis, Impact, before, course},
-    fetched::Answer,
+    diagnosis::{Cause, Diagnosis, Impact, before, course},
+    fetched::{Answer, Permission},
     graph::Graph,
     incident::{Incident, data_at_risk, joined},
     index::{Index, Renewal},
     message::DiagnosisCard,
-    object::{Facts, Object, Uid},
+    object::{Facts, Object, ObjectRef, Uid},
     relation::EdgeKind,
     remedy::{AT_RISK, Attempt},
 };
@@ -116,11 +116,30 @@ fn hash_ways(index: &Index, graph: &Graph, diagnosis: &Diagnosis, hasher: &mut D
         index.check_visible(resource, None).is_ok().hash(hasher);
     }
     // They are few, and asked for only while somebody reads a card.
-    for (permission, answer) in index.reviews() {
+    for (permission, answer) in index.reviews().filter(|(it, _)| may_concern(diagnosis, it)) {
         permission.hash(hasher);
         match answer {
             Ok(Answer::Review(review)) => review.allowed.hash(hasher),
             _ => discriminant::<Result<_, _>>(answer).hash(hasher),
+        }
+    }
+}
+
+/// Whether a way out of a diagnosis may need a right. With many cards, one that somebody opens changes no other.
+fn may_concern(diagnosis: &Diagnosis, permission: &Permission) -> bool {
+    let is_named = |object: &ObjectRef| object.name == permission.name;
+    match &diagnosis.cause {
+        // Their ways out change volumes, workloads, users and configurations.
+        Cause::ClaimInUse { .. }
+        | Cause::ClaimHeldByCompletedPods { .. }
+        | Cause::InUse { .. }
+        | Cause::VolumeBound { .. }
+        | Cause::WebhookDown { .. }
+        | Cause::ConversionDown { .. } => true,
+        _ => {
+            permission.name.is_empty()
+                || is_named(&diagnosis.root)
+                || diagnosis.waiting.iter().any(|held| is_named(&held.object))
         }
     }
 }

@@ -428,3 +428,36 @@ fn edge_whose_order_a_plan_gives_up_says_so() {
         });
     assert_eq!(given_up.collect::<Vec<_>>(), ["Owns"]);
 }
+
+#[test]
+fn right_that_is_asked_for_changes_the_card_whose_way_out_needs_it_and_no_other() {
+    let mut index = fixture::index(
+        "
+        ns s4
+        Topic.queue.example s4/orders deleted=400 finalizers=queue.example/topic
+        Bucket.store.example s4/logs deleted=400 finalizers=store.example/bucket
+        ",
+    );
+    let graph = Graph::of(&index);
+    let diagnoses = crate::diagnosis::diagnose(&index, &graph, fixture::now());
+    let stamps = |index: &Index| -> Vec<u32> {
+        let card = |it| diagnosis_card(index, &graph, it, fixture::now(), []).stamp;
+        diagnoses.iter().map(card).collect()
+    };
+    let before = stamps(&index);
+    let right = diagnoses
+        .iter()
+        .flat_map(|it| crate::remedy::remedies(it, &index, &graph, fixture::now()))
+        .flat_map(|remedy| remedy.permissions())
+        .find(|right| &*right.name == "orders")
+        .unwrap();
+    let review = crate::fetched::Review { allowed: false, said: "".into() };
+    let answer = Ok(crate::fetched::Answer::Review(review));
+    let question = crate::fetched::Question::Permission(right);
+    index.apply([Observation::Fetched { question, answer }], fixture::now());
+    let changed = before.iter().zip(stamps(&index)).map(|(before, after)| *before != after);
+    let named = diagnoses.iter().map(|it| it.waiting[0].object.name.to_string());
+    let changed: Vec<(String, bool)> = named.zip(changed).collect();
+    assert!(changed.contains(&("orders".to_owned(), true)), "{changed:?}");
+    assert!(changed.contains(&("logs".to_owned(), false)), "{changed:?}");
+}

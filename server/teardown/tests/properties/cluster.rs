@@ -243,7 +243,7 @@ impl Cluster {
             return self.remove(&uid.clone());
         }
         if object.deletion.is_none() {
-            object.deletion = Some(Box::new(Deletion { at: now, grace: 0 }));
+            object.deletion = Some(Box::new(Deletion { at: now, grace: 0 }.into()));
             let observation = Observation::Applied(Box::new(object.clone()));
             self.note(observation);
         }

@@ -9,7 +9,7 @@ fn reader() -> Actor {
     Actor { name: "li".into(), groups: vec!["system:authenticated".into()], ..Actor::default() }
 }
 
-fn grant(world: &mut ControlPlane, name: &str, rules: Value) {
+fn grant(world: &mut ControlPlane, name: &str, rules: &Value) {
     create(world, RBAC, "clusterroles", "", json!({"metadata": {"name": name}, "rules": rules}));
     let binding = json!({
         "metadata": {"name": name},
@@ -26,7 +26,7 @@ async fn right_that_is_taken_away_disables_the_remedy_until_it_is_granted() {
         set_up(world);
         let look =
             json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]);
-        grant(world, "look", look);
+        grant(world, "look", &look);
     });
     let is_removal = |act: &RemedyAct| matches!(act, RemedyAct::RemoveFinalizer { .. });
     let answered = async |expected: &str| {
@@ -48,7 +48,7 @@ async fn right_that_is_taken_away_disables_the_remedy_until_it_is_granted() {
     server.sandbox.with(|world| {
         let patch =
             json!([{"apiGroups": ["queue.example"], "resources": ["topics"], "verbs": ["patch"]}]);
-        grant(world, "patch", patch);
+        grant(world, "patch", &patch);
     });
     let permitted = |remedy: &Remedy| {
         !remedy.permits.is_empty()

@@ -43,7 +43,7 @@ impl Run {
         let Some(Facts::Parent(parent)) = object else { return false };
         let Some(active) = &parent.active else { return false };
         let is_owner_left =
-            step.after.iter().any(|it| it.has(EdgeKind::Owns) && !self.is_gone(it.step));
+            step.after.iter().any(|it| it.has(EdgeKind::Owns) && !self.is_gone_for_good(it.step));
         match progress.suspended() {
             None if is_owner_left => {}
             None => match self.check_parents_suspended(step, context) {

@@ -9,7 +9,7 @@ use super::{LateObjects, Progress, ReconcileContext, Run};
 use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
-    object::{Deletion, Facts, Object, Reclaim, Uid},
+    object::{Facts, Object, Reclaim, Uid},
     plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
@@ -59,8 +59,8 @@ impl Run {
         Ok(true)
     }
 
-    pub(super) fn is_gone(&self, step: StepId) -> bool {
-        self.progress(step).is_some_and(Progress::is_gone)
+    pub(super) fn is_gone_for_good(&self, step: StepId) -> bool {
+        self.progress(step).is_some_and(Progress::is_gone_for_good)
     }
 
     /// Whether every object in front of a step is proven gone. What came back and goes with its namespace does not hold that
@@ -74,7 +74,7 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let is_namespace = step.kind.is("", "Namespace");
         Ok(step.after.iter().all(|blocker| {
-            self.is_gone(blocker.step)
+            self.is_gone_for_good(blocker.step)
                 || is_namespace && self.goes_with_namespace(blocker.step, context.index)
         }))
     }
@@ -87,7 +87,7 @@ impl Run {
         step: &Step,
         _: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone(*owner)))
+        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone_for_good(*owner)))
     }
 
     /// Whether no Pod is left of the workloads in front of a step that must have none.
@@ -266,7 +266,7 @@ impl Run {
             let going = pod.deletion.as_deref();
             let grace = going.map_or(0, |deletion| deletion.grace);
             let gone = self.progress(workload.id).and_then(|progress| progress.gone);
-            let since = going.map(Deletion::accepted).or(gone).unwrap_or(now);
+            let since = going.map(|held| held.accepted()).or(gone).unwrap_or(now);
             Deadlines::of(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
         };
         let is_orphaned = self.propagation(workload, index) == Propagation::Orphan;

@@ -36,7 +36,8 @@ impl Run {
     /// The steps that a waiting step waits for, in the plan's order: blockers that have not reached their deletion
     /// phase, Pods of workloads that must have none, and owners that would re-create a blocker.
     pub fn waits_for(&self, step: &Step, index: &Index, left: &mut PodsLeft) -> Vec<StepId> {
-        let is_gone = |step: StepId| self.progress(step).is_some_and(Progress::is_gone);
+        let is_gone_for_good =
+            |step: StepId| self.progress(step).is_some_and(Progress::is_gone_for_good);
         let mut found = BTreeSet::new();
         for blocker in &step.after {
             let workload =
@@ -46,11 +47,13 @@ impl Run {
             found.extend(pods.iter().flat_map(|pods| &pods.planned).copied());
             // If the workload is gone, the page names its remaining Pods instead, provided that they are in the plan.
             let are_unplanned = pods.is_some_and(|pods| pods.is_any) && found.len() == before;
-            if !is_gone(blocker.step) || are_unplanned {
+            if !is_gone_for_good(blocker.step) || are_unplanned {
                 found.insert(blocker.step);
             }
         }
-        found.extend(self.recreating_owners(step.id).iter().filter(|step| !is_gone(**step)));
+        found.extend(
+            self.recreating_owners(step.id).iter().filter(|step| !is_gone_for_good(**step)),
+        );
         found.into_iter().collect()
     }
 }

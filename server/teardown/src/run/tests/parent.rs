@@ -279,7 +279,7 @@ fn parent_that_stays_and_that_somebody_replaces_holds_no_run_up() {
     scenario
         .applied("Kustomization.kustomize.toolkit.fluxcd.io shop/web uid=other state=suspended");
     scenario.reconcile();
-    assert!(scenario.progress(KUSTOMIZATION).is_gone());
+    assert!(scenario.progress(KUSTOMIZATION).is_gone_for_good());
 }
 
 /// An ApplicationSet makes its Application active again, so it goes before that is suspended, and orphans it.

@@ -1,0 +1,117 @@
+//! The field manager that wrote a finalizer: a hint to the program that clears it.
+//!
+//! # Decisions
+//! - A field manager calls itself as it likes, and many operators are called `manager`. So it is evidence, decides only where
+//!   neither a project's table nor rights do, and never confirms anything.
+//! - Whoever applies manifests or restores a backup writes finalizers that it does not clear.
+//! - A workload is its program if it has the same name, alone or behind the name of a release, or a label that says so.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{
+    case::{Case, NAMED},
+    cause::{Evidence, Source},
+};
+use crate::object::{FinalizerManager, Object};
+
+/// Names that programs without one of their own have, and those of persons' tools and of the control plane.
+const SAY_NOTHING: [&str; 16] = [
+    "",
+    "manager",
+    "controller",
+    "operator",
+    "controller-manager",
+    "main",
+    "server",
+    "app",
+    "unknown",
+    "helm",
+    "curl",
+    "Go-http-client",
+    "OpenAPI-Generator",
+    "before-first-apply",
+    "kube-apiserver",
+    "kube-controller-manager",
+];
+/// Programs that write what others declare, or what was there before, finalizers included. They clear none of those.
+const APPLY_FOR_OTHERS: [&str; 14] = [
+    "argocd-application-controller",
+    "argocd-controller",
+    "catalog-operator",
+    "fleetagent",
+    "helm-controller",
+    "kapp",
+    "kapp-controller",
+    "kustomize-controller",
+    "olm-operator",
+    "pulumi-kubernetes",
+    "rancher",
+    "terraform",
+    "velero",
+    "velero-server",
+];
+/// The kinds that programs are of.
+const PROGRAMS: [&str; 3] = ["deployments.apps", "statefulsets.apps", "daemonsets.apps"];
+/// The labels that name a program.
+const LABELS: [&str; 3] = ["app.kubernetes.io/name", "app", "k8s-app"];
+
+/// The entry that wrote a finalizer last.
+fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a FinalizerManager> {
+    let managers = object.deletion.iter().flat_map(|held| held.managers.iter());
+    managers.filter(|it| &*it.finalizer == finalizer).max_by_key(|it| it.at)
+}
+
+/// The name by which a finalizer was written, if it distinguishes a program.
+pub(super) fn name<'a>(object: &'a Object, finalizer: &str) -> Option<&'a str> {
+    let name = &*writer(object, finalizer)?.manager;
+    let says_nothing = SAY_NOTHING.contains(&name)
+        || name.starts_with("kubectl")
+        || APPLY_FOR_OTHERS.contains(&name.to_ascii_lowercase().as_str());
+    (!says_nothing).then_some(name)
+}
+
+/// The field manager of a finalizer as evidence.
+pub(super) fn evidence(object: &Object, finalizer: &Arc<str>) -> Option<Evidence> {
+    let writer = writer(object, finalizer)?;
+    let source =
+        Source::WrittenBy { finalizer: finalizer.clone(), manager: writer.manager.clone() };
+    let at = writer.at.map(Timestamp::from);
+    Some(Evidence { of: object.reference(), source, said: String::new(), at })
+}
+
+/// Whether a workload has the name of a field manager.
+pub(super) fn is_called(program: &Object, name: &str) -> bool {
+    let of_release = || program.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'));
+    let is_labelled =
+        || LABELS.iter().any(|it| program.labels.get(it).is_some_and(|it| &**it == name));
+    *program.name == *name || of_release() || is_labelled()
+}
+
+/// The programs that have the name by which a finalizer was written: among those that possibly clear it, or among all
+/// workloads where there is none.
+pub(super) fn programs<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+    possible: &[&'a Arc<Object>],
+) -> Vec<&'a Arc<Object>> {
+    let Some(name) = name(object, finalizer) else { return Vec::new() };
+    if !possible.is_empty() {
+        return possible.iter().copied().filter(|it| is_called(it, name)).collect();
+    }
+    called(case, &[name])
+}
+
+/// The workloads that have one of these names and that nobody deletes, the first few.
+pub(super) fn called<'a>(case: &Case<'a>, names: &[&str]) -> Vec<&'a Arc<Object>> {
+    let index = case.index;
+    let all = PROGRAMS.iter().flat_map(move |resource| index.of_resource(resource));
+    let is_one = |it: &&Arc<Object>| names.iter().any(|name| is_called(it, name));
+    let mut found: Vec<&Arc<Object>> =
+        all.filter(|it| it.deletion.is_none()).filter(is_one).collect();
+    found.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    found.truncate(NAMED);
+    found
+}
