@@ -48,6 +48,10 @@ pub struct Args {
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub keep_runs: u32,
 
+    /// Days after which the journal of a run that has ended is shortened to its outcome
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub compact_runs: u32,
+
     /// Directory of the built page
     #[arg(long, value_name = "DIR", default_value = "target/site")]
     pub site: PathBuf,
@@ -305,6 +309,11 @@ mod tests {
                   Days for which runs and remedies stay in the journal after their end; open runs stay
 
                   [default: 30]
+
+              --compact-runs <DAYS>
+                  Days after which the journal of a run that has ended is shortened to its outcome
+
+                  [default: 7]
 
               --site <DIR>
                   Directory of the built page

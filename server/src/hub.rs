@@ -178,6 +178,13 @@ impl Hub {
         self
     }
 
+    /// Shortens the journals of runs to their outcome this long after their end.
+    #[must_use]
+    pub fn compacting_runs(mut self, after: SignedDuration) -> Self {
+        self.runs.compact_after(after);
+        self
+    }
+
     /// Says through `writable` whether the journal can be written.
     #[must_use]
     pub fn reporting(mut self, writable: watch::Sender<bool>) -> Self {

@@ -458,6 +458,16 @@ impl Journal {
         self.write(vec![Put::Named { shelf: Shelf::Releases, name: run.to_string(), bytes }])
     }
 
+    /// Replaces all events of a run by these, in one write.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written; then the run has its old events or these.
+    pub fn replace<E: Serialize>(&mut self, run: &RunId, events: &[E]) -> Result<(), JournalError> {
+        let mut puts = vec![Put::RemoveRecords { run: run.to_string() }];
+        puts.extend(records(self.epoch()?, run, 0, events)?);
+        self.write(puts)
+    }
+
     /// Removes runs, plans and attempts that nobody needs any more, in one write.
     ///
     /// # Errors

@@ -56,6 +56,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         site,
         name,
         keep_runs,
+        compact_runs,
         read_only,
         allow_remedies,
         kubelet_logs,
@@ -138,7 +139,8 @@ async fn start(args: Args) -> anyhow::Result<()> {
     .asking(asked)
     .wanting(want)
     .reporting(report)
-    .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)));
+    .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)))
+    .compacting_runs(SignedDuration::from_hours(24 * i64::from(compact_runs)));
     let (out, remedies) = mpsc::channel(hub::REMEDIES);
     let cluster = cluster.with_remedies(remedies);
     let hub = match allow_remedies {

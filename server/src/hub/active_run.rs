@@ -8,7 +8,7 @@ use teardown::{
     action::Action,
     index::Index,
     plan::{Plan, PlanId},
-    run::{ReplayError, Run, RunEvent, RunId},
+    run::{ReplayError, Run, RunEvent, RunId, compact},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +59,8 @@ pub(super) struct ActiveRun {
     /// Recalls queued calls when the run is paused or stopped. A new token follows for later calls.
     recall: CancellationToken,
     journaled: u64,
+    /// Whether this process has tried to shorten its journal.
+    pub(super) is_compacted: bool,
 }
 
 impl ActiveRun {
@@ -83,7 +85,7 @@ impl ActiveRun {
         #[expect(clippy::expect_used, reason = "its first event can follow in every new run")]
         run.apply(now, &event).expect("a new run can start");
         let recall = CancellationToken::new();
-        Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1 })
+        Ok(Self { run, is_recovering: false, cluster, recall, journaled: 1, is_compacted: false })
     }
 
     /// Restores the run from the journal.
@@ -98,7 +100,16 @@ impl ActiveRun {
         let is_recovering = !run.state().is_ended();
         let cluster = head.cluster.clone();
         let recall = CancellationToken::new();
-        Ok(Self { run, is_recovering, cluster, recall, journaled: entries.len() as u64 })
+        let journaled = entries.len() as u64;
+        Ok(Self { run, is_recovering, cluster, recall, journaled, is_compacted: false })
+    }
+
+    /// The shorter journal of the run, if it has ended and there is one.
+    pub(super) fn compacted(&self, journal: &Journal) -> Option<Vec<Entry>> {
+        let entries: Vec<Entry> = journal.replay(&self.run.id).ok()?;
+        let recorded: Vec<_> = entries.into_iter().map(|it| (it.at, it.event)).collect();
+        let shorter = compact(&self.run.id, &self.run.plan, &recorded)?;
+        Some(shorter.into_iter().map(|(at, event)| Entry { at, event }).collect())
     }
 
     /// Whether the last record of a run is its end. It can be, although the run cannot be restored.

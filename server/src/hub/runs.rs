@@ -1,5 +1,6 @@
 //! The runs: their start, a person's commands to them, and everything that they decide by themselves.
 
+mod compaction;
 mod put_back;
 mod unplanned;
 
@@ -56,6 +57,8 @@ pub(super) struct Runs {
     refused: Vec<(RunId, String)>,
     /// The time for which runs and attempts are kept after their end; `None` for ever.
     keep: Option<SignedDuration>,
+    /// The time after their end at which the journals of runs are shortened; `None` for never.
+    compact_after: Option<SignedDuration>,
     /// The next time at which those that are older are removed.
     clean_up: Option<Timestamp>,
     changed: bool,
@@ -107,6 +110,7 @@ impl Runs {
             completed: vec![],
             refused: vec![],
             keep: None,
+            compact_after: None,
             clean_up: None,
             changed: false,
         })
@@ -400,6 +404,7 @@ impl Runs {
         let is_due = self.clean_up.is_none_or(|at| at <= now) && cluster.index().is_synced();
         let Some(keep) = self.keep.filter(|_| is_due) else { return };
         self.clean_up = now.checked_add(CLEAN_UP).ok();
+        self.compact(cluster);
         let Ok(before) = now.checked_sub(keep) else { return };
         // A parent that it suspended is named until somebody puts it back. Whether that is still so on another cluster, nobody
         // knows.

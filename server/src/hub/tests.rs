@@ -53,7 +53,7 @@ struct DiskState {
 }
 
 /// The way in which writes fail.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum WriteFailure {
     /// Nothing is written.
     Lost,

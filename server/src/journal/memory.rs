@@ -15,6 +15,9 @@ impl Store for MemoryStore {
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
         let mut kept: BTreeMap<&str, u64> = BTreeMap::new();
         for put in puts {
+            if let Put::RemoveRecords { run } = put {
+                kept.insert(run, 0);
+            }
             if let Put::Record { run, number, .. } = put {
                 let there = self.records.get(run).map_or(0, Vec::len) as u64;
                 let kept = kept.entry(run).or_insert(there);

@@ -35,6 +35,7 @@
 //!   did, a person may take that on.
 
 mod command;
+mod compact;
 mod decide;
 mod event;
 mod event_log;
@@ -64,6 +65,7 @@ pub use crate::run_id::RunId;
 
 pub use self::{
     command::{CommandError, RunCommand},
+    compact::{Recorded, compact},
     decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},

@@ -44,7 +44,8 @@ pub enum StepProblem {
         code: u16,
         /// The reason that the API server gave.
         message: ApiProblem,
-        /// How often, and until when. A run counts them; the events in its journal have none.
+        /// How often, and until when. A run counts them; the events in its journal have none, but for those of a journal that
+        /// was shortened (`run/compact.rs`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refusals: Option<Refusals>,
     },

@@ -13,6 +13,7 @@ mod retry;
 mod skip;
 
 mod came_back;
+mod compact;
 mod confirmed;
 mod kept_data;
 mod parent;
@@ -35,6 +36,8 @@ use crate::{
 };
 
 struct Scenario {
+    /// Every event so far.
+    journal: Vec<Recorded>,
     run: Run,
     index: Index,
     now: Timestamp,
@@ -52,13 +55,15 @@ impl Scenario {
         let units = units(&index, &graph);
         let now = fixture::now();
         let plan = plan(&index, &graph, &units[&UnitId::new("shop")], choices, now).unwrap();
-        let mut scenario = Self { run: Run::new(RunId::new("r"), Arc::new(plan)), index, now };
+        let run = Run::new(RunId::new("r"), Arc::new(plan));
+        let mut scenario = Self { journal: vec![], run, index, now };
         scenario.record(&RunEvent::Started { by: "Li".into() });
         scenario
     }
 
     fn record(&mut self, event: &RunEvent) {
         self.run.apply(self.now, event).unwrap();
+        self.journal.push((self.now, event.clone()));
         let mut steps = self.run.steps();
         assert!(steps.all(|(_, it)| it.call.is_none() || it.is_present()), "a call in vain");
     }

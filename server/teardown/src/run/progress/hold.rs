@@ -75,7 +75,10 @@ impl Hold {
         let is_like = self.problem.as_ref().is_some_and(|before| before.is_like(&problem));
         let before = self.refusals().copied().filter(|_| is_like);
         self.problem = Some(match problem {
-            StepProblem::Refused { code, message, refusals: _ } => {
+            StepProblem::Refused { code, message, refusals: Some(counted) } => {
+                StepProblem::Refused { code, message, refusals: Some(counted) }
+            }
+            StepProblem::Refused { code, message, refusals: None } => {
                 if before.is_none() {
                     self.hasty = 0;
                 }

@@ -63,8 +63,12 @@ fn reconciliation_that_was_under_way_ends_first_or_takes_too_long() {
     assert!(scenario.reconcile().is_empty());
     let wakes = scenario.run.wake(scenario.now);
     assert!(wakes.is_some_and(|at| at <= scenario.now + jiff::SignedDuration::from_mins(2)));
-    let mut other =
-        Scenario { run: scenario.run.clone(), index: scenario.index.clone(), now: scenario.now };
+    let mut other = Scenario {
+        journal: vec![],
+        run: scenario.run.clone(),
+        index: scenario.index.clone(),
+        now: scenario.now,
+    };
     scenario.applied(&parent("suspended"));
     assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
     other.pass(120);
@@ -144,8 +148,12 @@ fn suspension_whose_answer_was_lost_is_seen_by_the_watch_or_sent_again() {
     scenario.reconcile();
     scenario.gone("cm shop/free");
     scenario.steer(&Input::Recover);
-    let mut seen =
-        Scenario { run: scenario.run.clone(), index: scenario.index.clone(), now: scenario.now };
+    let mut seen = Scenario {
+        journal: vec![],
+        run: scenario.run.clone(),
+        index: scenario.index.clone(),
+        now: scenario.now,
+    };
     assert_eq!(scenario.reconcile(), ["PATCH Kustomization shop/web"]);
     seen.applied(&parent("suspended"));
     assert_eq!(seen.reconcile(), ["DELETE ConfigMap shop/a"]);
@@ -153,7 +161,7 @@ fn suspension_whose_answer_was_lost_is_seen_by_the_watch_or_sent_again() {
     assert_eq!(
         undo,
         [
-            r#"[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"add","path":"/spec/suspend","value":false}]"#
+            r#"[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"test","path":"/spec/suspend","value":true},{"op":"add","path":"/spec/suspend","value":false}]"#
         ]
     );
 }
@@ -172,7 +180,7 @@ fn stopped_run_says_what_is_left_suspended() {
     };
     assert_eq!(
         line,
-        r#"kubectl --context=prod --namespace=shop patch kustomizations.kustomize.toolkit.fluxcd.io/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"add","path":"/spec/suspend","value":false}]'"#
+        r#"kubectl --context=prod --namespace=shop patch kustomizations.kustomize.toolkit.fluxcd.io/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Kustomization.kustomize.toolkit.fluxcd.io:shop/web"},{"op":"test","path":"/spec/suspend","value":true},{"op":"add","path":"/spec/suspend","value":false}]'"#
     );
     scenario.applied(&parent("active"));
     assert!(put_backs(&left, &scenario.index, false, "prod").is_empty());

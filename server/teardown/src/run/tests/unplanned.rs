@@ -16,7 +16,7 @@ const SHOP: &str = "
 /// Each object with the step that it holds, and the plan of them: the deletions, the objects that stay with the reasons, the
 /// fates of data, and the objects that a person confirms by name.
 fn unplanned(scenario: &Scenario) -> String {
-    let Scenario { run, index, now } = scenario;
+    let Scenario { run, index, now, .. } = scenario;
     let graph = Graph::of(index);
     let found = run.unplanned(index, &graph, &[run]);
     let mut lines: Vec<String> = found
