@@ -71,7 +71,7 @@ pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
                         <li>
                             {object_name(&card.object)} " "
                             <span class="quiet">
-                                {card.since.map(moment)} {text::DUE} {card.due.map(time_of_day)}
+                                {text::DUE} {card.due.map(time_of_day)}
                             </span>
                         </li>
                     }.into_any())

@@ -144,7 +144,7 @@ fn drawer_says_what_a_workload_must_outlive_how_that_is_known_and_which_order_is
         "Must outlive 4 Topic objects: clears their finalizer queue.example/topic",
         "Inferred from its rights or its project.",
         "May have to outlive 1 Queue: clears their finalizer queue.example/queue",
-        "Inferred from rights that others have too.",
+        "Inferred; a cycle may break it.",
         "A plan gives this order up: it closes a cycle.",
     ] {
         assert!(drawer.contains(said), "{said}");

@@ -32,7 +32,7 @@ pub fn in_time(count: usize) -> String {
 }
 
 /// In front of the time by which a deletion ends.
-pub const DUE: &str = ", expected to end by ";
+pub const DUE: &str = "expected to end by ";
 
 /// The heading of the causes for which objects in these namespaces wait.
 pub fn in_namespaces(names: &[String]) -> String {

@@ -89,11 +89,8 @@ pub fn certainty(edge: &EdgeCard) -> &'static str {
     }
     match (edge.kind, edge.strength) {
         (EdgeKind::Finishes, Strength::Hard) => "Inferred from its rights or its project.",
-        (EdgeKind::Finishes | EdgeKind::Provisions | EdgeKind::Controls, Strength::Yielding) => {
-            "Inferred from rights that others have too."
-        }
-        (_, Strength::Yielding) => "A cycle may break this order.",
-        (_, Strength::Hint) => "A guess that only helps to order.",
+        (_, Strength::Yielding) => "Inferred; a cycle may break it.",
+        (_, Strength::Hint) => "A guess.",
         (_, Strength::Hard) => "",
     }
 }
