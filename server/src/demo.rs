@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use app::text;
 use jiff::Timestamp;
 use sandbox::{
     control_plane::ControlPlane,
@@ -181,8 +182,16 @@ impl DemoCluster {
 
     fn card(&self) -> Card {
         let demo = self.demo();
-        let switch =
-            |what, subject: &str, on| FaultSwitch { what, subject: subject.to_owned(), on };
+        let switch = |what, subject: &str, on| {
+            let story = if what == DemoFault::Incident { text::story(subject) } else { "" };
+            FaultSwitch {
+                what,
+                subject: subject.to_owned(),
+                on,
+                label: text::switch(what, subject),
+                story: story.to_owned(),
+            }
+        };
         let mut switches: Vec<FaultSwitch> = demo
             .incidents()
             .map(|(name, begun)| switch(DemoFault::Incident, name, begun))

@@ -207,11 +207,6 @@ pub const BY_AGE: &str = "age";
 /// The order by the namespaces of the objects that wait.
 pub const BY_NAMESPACE: &str = "namespace";
 
-/// The page with every deletion that waits, in this order; none is the order by harm.
-pub fn trouble_by(order: Option<&str>) -> String {
-    order.map_or_else(|| TROUBLE.to_owned(), |order| format!("{TROUBLE}?by={order}"))
-}
-
 /// The id of a diagnosis' card, and the fragment that leads to it.
 pub fn card_of(diagnosis: &str) -> String {
     format!("why-{}", encoded(diagnosis))

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use teardown::message::Topic;
 
 use crate::{
-    navigation::address::{Address, BY_AGE, BY_NAMESPACE, trouble_by},
-    state::{scene, subscription::Lasting},
+    navigation::address::{Address, BY_AGE, BY_NAMESPACE, TROUBLE},
+    state::subscription::Lasting,
     text,
     view::{
         banner,
@@ -28,18 +28,11 @@ pub fn Trouble() -> impl IntoView {
         Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.in_time)));
     // A memo, so that what a reader opened stays open while the number changes.
     let any_in_time = Memo::new(move |_| count.get() > 0);
-    let waiting = move || {
-        let (objects, causes) = scene.read(|records| {
-            let totals = scene::diagnoses(records).map(|card| card.diagnosis.total);
-            totals.fold((0, 0), |(objects, causes), total| (objects + total, causes + 1))
-        });
-        (causes > 0).then(|| view! { <p>{text::all_waiting(objects, causes)}</p> }.into_any())
-    };
-    let by = move |order: Option<&'static str>, name: &'static str| {
+    let by = move |href: &'static str, order: Option<&'static str>, name: &'static str| {
         view! {
             <a
                 class="shape-link"
-                href=trouble_by(order)
+                href=href
                 aria-current=move || (address.order.get().as_deref() == order).then_some("true")
                 data-noscroll="noscroll"
             >{name}</a>
@@ -66,14 +59,14 @@ pub fn Trouble() -> impl IntoView {
                     <p class="lead">{text::TROUBLE_LEAD}</p>
                 </div>
                 <nav class="shape" aria-label=text::LIST_ORDER>
-                    {by(None, text::BY_HARM)} {by(Some(BY_AGE), text::BY_AGE)}
-                    {by(Some(BY_NAMESPACE), text::BY_NAMESPACE)}
+                    {by(TROUBLE, None, text::BY_HARM)}
+                    {by("?by=age", Some(BY_AGE), text::BY_AGE)}
+                    {by("?by=namespace", Some(BY_NAMESPACE), text::BY_NAMESPACE)}
                 </nav>
             </div>
             {move || cluster.get().map(|card| banner::cluster(&card))}
             {move || banner::hidden_kinds(&hidden.get())}
             <RemedyDialog adviser/>
-            {move || waiting()}
             {move || body()}
             {move || any_in_time.get().then(|| in_time(scene, Lasting::new(count)))}
         </div>

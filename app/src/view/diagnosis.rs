@@ -71,7 +71,7 @@ pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
                         <li>
                             {object_name(&card.object)} " "
                             <span class="quiet">
-                                {card.since.map(moment)} {text::DUE} {card.due.map(time_of_day)}
+                                {text::DUE} {card.due.map(time_of_day)}
                             </span>
                         </li>
                     }.into_any())
@@ -106,7 +106,8 @@ fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser)
             (adviser.load)(known, loaded.clone());
         }
     });
-    let advice = Memo::new(move |_| known.of(&of_card));
+    // Parts of the card are drawn again and again, and read it each time.
+    let advice = Lasting::new(Memo::new(move |_| known.of(&of_card)));
     let opened = StoredValue::new(Vec::new());
     let out = move || {
         advice
@@ -176,7 +177,7 @@ fn body(advice: &Advice) -> AnyView {
 /// The chain and the evidence.
 fn proof(
     card: &DiagnosisCard,
-    advice: Memo<Option<Advice>>,
+    advice: Lasting<Memo<Option<Advice>>>,
     scene: Scene,
     address: Address,
 ) -> AnyView {
@@ -201,7 +202,7 @@ fn proof(
 /// The objects that wait, nearest to the root first, each with what it waits for.
 fn chain(
     diagnosis: &Diagnosis,
-    advice: Memo<Option<Advice>>,
+    advice: Lasting<Memo<Option<Advice>>>,
     scene: Scene,
     address: Address,
 ) -> AnyView {
@@ -262,7 +263,7 @@ fn log_box(log: &LogBox) -> AnyView {
     .into_any()
 }
 
-fn tools(diagnosis: &Diagnosis, advice: Memo<Option<Advice>>) -> AnyView {
+fn tools(diagnosis: &Diagnosis, advice: Lasting<Memo<Option<Advice>>>) -> AnyView {
     let copied = RwSignal::new(false);
     let link = address::lasting("card", &diagnosis.id);
     let target = link.clone();

@@ -155,7 +155,7 @@ pub(crate) fn switched_off(page: &PageSeed, right: Right) -> PageSeed {
 pub(crate) const NODE: &str = "node.worker-7";
 
 /// The page of the unit with the node of its Pods, whose readiness changed four minutes ago and which was last seen 38 s ago.
-pub(crate) fn with_node(ready: bool, renews: bool) -> PageSeed {
+pub(crate) fn with_node(ready: bool) -> PageSeed {
     let mut page = super::unit();
     let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
     let mut world = World::default();
@@ -164,7 +164,7 @@ pub(crate) fn with_node(ready: bool, renews: bool) -> PageSeed {
     let card = world.object(&uid);
     (card.membership, card.wave) = (Membership::Outside, None);
     let (changed, seen) = (Some(before(240)), Some(before(38)));
-    card.node = Some(NodeHealth { ready, changed, seen, renews });
+    card.node = Some(NodeHealth { ready, changed, seen });
     records.extend(world.objects.into_iter().map(Record::Object));
     page
 }

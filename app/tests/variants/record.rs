@@ -61,8 +61,13 @@ fn details() -> Vec<Detail> {
 }
 
 fn cluster(cause: AwayCause) -> ClusterCard {
-    let switches =
-        demo_faults().into_iter().map(|what| FaultSwitch { what, subject: text("node"), on: true });
+    let switches = demo_faults().into_iter().map(|what| FaultSwitch {
+        what,
+        subject: text("node"),
+        on: true,
+        label: text("label"),
+        story: text("story"),
+    });
     ClusterCard {
         name: text("cluster"),
         version: Some(text("v1.36")),
@@ -154,7 +159,7 @@ fn card(state: State, membership: Membership, phase: DeletionPhase) -> ObjectCar
         due: Some(at()),
         finalizers: vec![text("a/b")],
         labels: [("app".into(), "web".into())].into(),
-        node: Some(NodeHealth { ready: true, changed: Some(at()), seen: Some(at()), renews: true }),
+        node: Some(NodeHealth { ready: true, changed: Some(at()), seen: Some(at()) }),
         details: details(),
         phase,
         final_phase: DeletionPhase::PodsGone,

@@ -21,6 +21,10 @@ pub struct FaultSwitch {
     pub subject: String,
     /// Whether the fault is on.
     pub on: bool,
+    /// Its label. The server makes it: only a simulated cluster has any, and every page would carry all of them.
+    pub label: String,
+    /// The course of an incident, in two lines; empty for any other fault, and for an incident of somebody's own.
+    pub story: String,
 }
 
 /// The kinds of faults.

@@ -311,12 +311,10 @@ pub struct NodeHealth {
     /// The time at which that changed last.
     #[serde(with = "crate::millis::optional")]
     pub changed: Option<Timestamp>,
-    /// The time at which we saw its lease change, by our clock; if it has not changed since we look, the time of the first look.
-    /// None while nobody looks, after a single look, and where the lease cannot be read.
+    /// The time at which we saw its lease change, by our clock. Of a node that is not ready and whose lease has not changed since we
+    /// look, the time of the first look: it was not seen since then. None while nobody looks, and where the lease cannot be read.
     #[serde(with = "crate::millis::optional")]
     pub seen: Option<Timestamp>,
-    /// Whether the lease has changed since we look.
-    pub renews: bool,
 }
 
 /// One named value of an object card.

@@ -507,13 +507,9 @@ impl Shown<'_> {
 fn node_health(object: &Object, index: &Index) -> Option<NodeHealth> {
     let Facts::Node(node) = &object.facts else { return None };
     let changed = node.ready.as_ref().and_then(|ready| ready.since).map(Timestamp::from);
-    let seen = index.node_last_seen(&object.name);
-    Some(NodeHealth {
-        ready: node.is_ready(),
-        changed,
-        seen: seen.map(|(at, _)| at),
-        renews: seen.is_some_and(|(_, renews)| renews),
-    })
+    let ready = node.is_ready();
+    let seen = index.node_last_seen(&object.name).filter(|(_, has_moved)| *has_moved || !ready);
+    Some(NodeHealth { ready, changed, seen: seen.map(|(at, _)| at) })
 }
 
 /// The most important fields of a kind.

@@ -41,6 +41,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/journal_page.rs",
             "server/src/http/incident.rs",
             "server/src/http/switched_off.rs",
+            "server/src/demo.rs",
         ],
     ),
     ("prometheus_client", &["server/src/metrics"]),

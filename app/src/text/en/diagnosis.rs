@@ -17,17 +17,11 @@ use super::{
 };
 
 pub const TROUBLE: &str = "Trouble";
-pub const TROUBLE_LEAD: &str =
-    "Everything that is being deleted, in a run or not. One card has all that waits for one cause.";
+pub const TROUBLE_LEAD: &str = "Everything that is being deleted, in a run or not.";
 pub const LIST_ORDER: &str = "Order";
 pub const BY_HARM: &str = "By cause, harm first";
 pub const BY_AGE: &str = "By age";
 pub const BY_NAMESPACE: &str = "By namespace";
-
-/// How many objects wait, and for how many causes.
-pub fn all_waiting(objects: usize, causes: usize) -> String {
-    format!("{} for {}.", objects_wait(objects), many(causes, "cause", "causes"))
-}
 
 /// How many objects are being deleted and are not late.
 pub fn in_time(count: usize) -> String {
@@ -38,7 +32,7 @@ pub fn in_time(count: usize) -> String {
 }
 
 /// In front of the time by which a deletion ends.
-pub const DUE: &str = ", expected to end by ";
+pub const DUE: &str = "expected to end by ";
 
 /// The heading of the causes for which objects in these namespaces wait.
 pub fn in_namespaces(names: &[String]) -> String {

@@ -102,14 +102,9 @@ pub fn ready(ready: bool) -> &'static str {
 /// Between that and the time at which it changed.
 pub const READY_CHANGED: &str = ", changed ";
 
-/// In front of the time at which a node's lease was seen to change, or at which nobody had seen it change yet.
-pub fn last_seen(renews: bool) -> &'static str {
-    if renews { "last seen" } else { "not seen since" }
-}
-
-/// The same in a drawing.
-pub fn last_seen_short(renews: bool) -> &'static str {
-    if renews { ", seen " } else { ", silent: " }
+/// In front of the time at which a node gave its last sign of life.
+pub fn last_seen(ready: bool) -> &'static str {
+    if ready { "; last seen " } else { "; not seen since " }
 }
 
 /// A phase of a deletion.

@@ -85,20 +85,12 @@ pub fn reason(reason: &Reason) -> String {
 /// How sure an edge is, and what becomes of its order; nothing for one that a field of the object states.
 pub fn certainty(edge: &EdgeCard) -> &'static str {
     if edge.given_up {
-        return "A plan gives this order up: it would close a cycle of harder ones.";
+        return "A plan gives this order up: it closes a cycle.";
     }
     match (edge.kind, edge.strength) {
-        (EdgeKind::Finishes, Strength::Hard) => {
-            "Inferred: the only one whose rights allow it, or its project ships the finalizer."
-        }
-        (EdgeKind::Finishes | EdgeKind::Provisions | EdgeKind::Controls, Strength::Yielding) => {
-            "Inferred: its rights allow it, as do those of others. A cycle may break this order."
-        }
-        (EdgeKind::Finishes, Strength::Hint) => {
-            "A guess: nobody is known to have the rights, and it runs beside it."
-        }
-        (_, Strength::Yielding) => "A cycle may break this order.",
-        (_, Strength::Hint) => "A mere hint for the order.",
+        (EdgeKind::Finishes, Strength::Hard) => "Inferred from its rights or its project.",
+        (_, Strength::Yielding) => "Inferred; a cycle may break it.",
+        (_, Strength::Hint) => "A guess.",
         (_, Strength::Hard) => "",
     }
 }

@@ -7,7 +7,6 @@ use teardown::{
 
 use crate::{
     navigation::address::{BY_AGE, BY_NAMESPACE},
-    sort::sort,
     state::scene::{self, Records},
     text,
 };
@@ -49,7 +48,10 @@ pub(super) const HEADING: char = '#';
 
 /// The objects of the page of trouble that are being deleted and are within their expected time, those that become late first.
 pub(super) fn in_time(records: &Records) -> Vec<Uid> {
-    let mut cards: Vec<&ObjectCard> = scene::objects(records).collect();
-    sort(&mut cards, |a, b| a.due.cmp(&b.due));
+    let mut cards: Vec<&ObjectCard> = Vec::new();
+    for card in scene::objects(records) {
+        let place = cards.partition_point(|other| other.due <= card.due);
+        cards.insert(place, card);
+    }
     cards.into_iter().map(|card| card.uid.clone()).collect()
 }

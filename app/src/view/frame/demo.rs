@@ -34,11 +34,11 @@ pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView 
                     <div class="demo-switches">
                         {rows(
                             Memo::new(move |_| switches(state)),
-                            |(what, subject)| text::switch(*what, subject),
-                            move |(what, subject)| Some(switch(state, run_command, what, subject)),
+                            |fault| fault.label.clone(),
+                            move |fault| Some(switch(state, run_command, fault)),
                         )}
-                        {button(text::SPEED.to_owned(), "", fast, false, speed, run_command)}
-                        {button(text::REPAIR_ALL.to_owned(), "", Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), run_command)}
+                        {button(text::SPEED.to_owned(), String::new(), fast, false, speed, run_command)}
+                        {button(text::REPAIR_ALL.to_owned(), String::new(), Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), run_command)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
                 </details>
@@ -52,34 +52,29 @@ pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView 
     view! { {move || banner()} }.into_any()
 }
 
-/// The switches without their position: the button of a switch stays the same while it is flipped.
-fn switches(state: Memo<Option<Demo>>) -> Vec<(DemoFault, String)> {
-    let switches =
+/// The switches as they are when they are on: the button of a switch stays the same while it is flipped.
+fn switches(state: Memo<Option<Demo>>) -> Vec<FaultSwitch> {
+    let mut switches =
         state.with(|demo| demo.as_ref().map(|demo| demo.switches.clone()).unwrap_or_default());
-    switches.into_iter().map(|FaultSwitch { what, subject, .. }| (what, subject)).collect()
+    switches.iter_mut().for_each(|fault| fault.on = true);
+    switches
 }
 
-fn switch(
-    state: Memo<Option<Demo>>,
-    run_command: fn(DemoCommand),
-    what: DemoFault,
-    subject: String,
-) -> AnyView {
-    let label = text::switch(what, &subject);
-    let story = if what == DemoFault::Incident { text::story(&subject) } else { "" };
-    let body = Box::new(command::switch(what, &subject));
+fn switch(state: Memo<Option<Demo>>, run_command: fn(DemoCommand), fault: FaultSwitch) -> AnyView {
+    let (label, story) = (fault.label.clone(), fault.story.clone());
+    let once = fault.what == DemoFault::Incident;
+    let body = Box::new(command::switch(fault.what, &fault.subject));
     let is_on = Box::new(move || {
-        let switch = FaultSwitch { what, subject: subject.clone(), on: true };
-        state.with(|demo| demo.as_ref().is_some_and(|demo| demo.switches.contains(&switch)))
+        state.with(|demo| demo.as_ref().is_some_and(|demo| demo.switches.contains(&fault)))
     });
-    button(label, story, is_on, what == DemoFault::Incident, body, run_command)
+    button(label, story, is_on, once, body, run_command)
 }
 
 /// A button that stays down while what it stands for is so, for good if it can happen only once; `body` says what is
 /// asked of the server then.
 fn button(
     label: String,
-    story: &'static str,
+    story: String,
     is_down: Box<dyn Fn() -> bool + Send + Sync>,
     once: bool,
     body: Box<dyn Fn(bool) -> DemoCommand + Send>,

@@ -269,9 +269,9 @@ fn outlived(edges: &[Seen]) -> AnyView {
         }
     }
     let line = |(seen, count): (&Seen, usize)| {
-        let edge = &seen.edge;
-        let said = text::must_outlive(count, &seen.other.kind, &edge.reason.value, edge.strength);
-        view! { <p>{said} ". " {text::certainty(edge)}</p> }.into_any()
+        let (edge, kind) = (&seen.edge, &seen.other.kind);
+        let said = text::must_outlive(count, kind, &edge.reason.value, edge.strength);
+        view! { <p>{said}</p> }.into_any()
     };
     groups.into_iter().map(line).collect_view().into_any()
 }
