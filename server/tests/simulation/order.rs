@@ -147,20 +147,12 @@ fn claim(case: &Case<'_>) -> Option<String> {
         })
     };
     let user = specs(case.state, namespace(case.object)).find(|(owner, spec)| {
-        // A Pod that was created after the last list is a race that no client can win. Of a planned workload that is there,
-        // nobody could be surprised.
-        let is_expected = case.state.is_known_to_plan(owner) && !is_orphan(owner, case.state);
-        let excused = !is_expected
+        // A Pod that was created after the last list is a race that no client can win.
+        let excused = !case.state.is_known_to_plan(owner)
             && (kind(owner) != "Pod" || case.read.is_some_and(|read| !read.contains(uid(owner))));
         mounts(owner, spec) && !excused
     })?;
     Some(format!("{} uses it", title(user.0)))
-}
-
-/// Whether an object was made for owners that are all gone.
-fn is_orphan(object: &Value, state: &State) -> bool {
-    let mut owners = owners(object).peekable();
-    owners.peek().is_some() && owners.all(|owner| state.by_uid(text(owner, "/uid")).is_none())
 }
 
 /// A node may write to a volume that is attached to it.

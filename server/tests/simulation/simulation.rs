@@ -2,7 +2,6 @@
 
 mod actions;
 mod edge_forms;
-mod lagging_controller;
 mod leak_check;
 mod other_actors;
 mod run_ends;
@@ -186,9 +185,6 @@ struct Simulation {
     late_objects: usize,
     /// The driver of the unit has no Pod, so that no volume is made or removed.
     is_driver_away: bool,
-    has_lagging_controller: bool,
-    /// The events that the lagging controller has seen.
-    lagging_since: usize,
     violations: Vec<Violation>,
     began: Instant,
 }
@@ -268,8 +264,6 @@ impl Simulation {
             run_ends: BTreeMap::new(),
             late_objects: 0,
             is_driver_away: false,
-            has_lagging_controller: FeatureSet::of(seed).has_lagging_controller,
-            lagging_since: 0,
             violations: vec![],
             began: Instant::now(),
         };
@@ -428,7 +422,6 @@ impl Simulation {
                 self.run_operators();
                 self.run_driver();
                 self.pull_events();
-                self.run_lagging_controller();
                 if now >= heal_time {
                     if self.healed.is_none() {
                         self.heal();
@@ -508,7 +501,6 @@ impl Simulation {
         let artifacts = Artifacts {
             events: &self.events,
             entries: &evidence.entries,
-            arrivals: &evidence.arrivals,
             journal: &evidence.journal,
             logs: &logs,
         };
