@@ -85,7 +85,7 @@ fn change(mutant: Mutant, object: &mut Object) {
         Mutant::IgnoredGrace => {
             let deletion = object.deletion.as_mut().filter(|_| object.kind.is("", "Pod"));
             if let Some(deletion) = deletion {
-                **deletion = Deletion { at: deletion.accepted(), grace: 0 };
+                deletion.deletion = Deletion { at: deletion.accepted(), grace: 0 };
             }
         }
         Mutant::PossibleAsFinisher if object.labels.get(OPERATOR).is_some() => {
