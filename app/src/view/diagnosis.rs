@@ -98,7 +98,7 @@ fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser)
             _ => None,
         })
     });
-    let head = move || card.with(|card| card.as_ref().map(|card| summary(&card.diagnosis)));
+    let head = move || card.with(|card| card.as_ref().map(|card| summary(card)));
     // The preconditions of a remedy change with the cluster.
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
@@ -138,17 +138,18 @@ fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser)
     .into_any()
 }
 
-fn summary(diagnosis: &Diagnosis) -> AnyView {
+fn summary(card: &DiagnosisCard) -> AnyView {
+    let diagnosis = &card.diagnosis;
     let (symbol, class) =
         if diagnosis.stuck { ("state-stuck", "state-stuck") } else { ("state-slow", "state-slow") };
-    let (explains, does_harm, ..) = diagnosis.harm();
+    let (explains, does_harm, ..) = card.harm();
     let mark = if explains { text::SOLVE_FIRST } else { text::HARM };
     let harm = (explains || does_harm)
         .then(|| view! { <span class="diagnosis-harm">{mark}</span> }.into_any());
     view! {
         <span class=format!("diagnosis-head {class}")>
             {icon(symbol)}
-            <span class="diagnosis-cause">{text::cause(diagnosis)}</span>
+            <span class="diagnosis-cause">{card.said.clone()}</span>
             <span class="diagnosis-facts">
                 {harm} <span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
             </span>
@@ -291,7 +292,7 @@ pub fn cause_of(scene: Scene, uid: Uid) -> AnyView {
         Memo::new(move |_| scene.read(|records| scene::diagnosis_of(records, &uid).cloned()));
     view! {
         {move || card.with(|card| card.as_ref().map(|card| {
-            let (cause, link) = (text::cause(&card.diagnosis), address::diagnosis(&card.diagnosis.id));
+            let (cause, link) = (card.said.clone(), address::diagnosis(&card.diagnosis.id));
             view! {
                 <p class="diagnosis-of">
                     {icon("icon-warning")} <span>{cause} " " <a href=link rel="external">{text::WHY}</a></span>

@@ -59,6 +59,9 @@ pub(crate) fn trouble() -> PageSeed {
     let contact = vec![("team".to_owned(), "ledger-sre".to_owned())];
     let Record::Cluster(card) = cluster() else { unreachable!() };
     let shown = DiagnosisCard {
+        said: app::text::cause(&diagnosis),
+        explains: false,
+        harms: true,
         diagnosis: diagnosis.into(),
         namespaces: vec!["consortium".to_owned()],
         incident: std::sync::Arc::new(Incident { contact, ..Incident::default() }),

@@ -362,6 +362,9 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
     };
     DiagnosisCard {
         diagnosis: Arc::new(diagnosis),
+        said: text("said"),
+        explains: true,
+        harms: true,
         namespaces: vec![text("shop")],
         incident: Arc::default(),
         stamp: 7,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use app::text;
 use teardown::{
     message::{Message, Record, Revision, Topic},
     world::edges_of_plan,
@@ -150,7 +151,17 @@ fn lasting_records(topic: &Topic, cluster: &ClusterState, runs: &Runs) -> Vec<Re
 fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
     let mut records = records_of_cluster(topic, cluster, runs)?;
     add_journal(&mut records, cluster, runs);
+    add_sentences(&mut records);
     Ok(records)
+}
+
+/// Says the cause of each diagnosis.
+fn add_sentences(records: &mut [Record]) {
+    for record in records {
+        if let Record::Diagnosis(card) = record {
+            card.said = text::cause(&card.diagnosis);
+        }
+    }
 }
 
 /// Adds to the card of the cluster that the journal needs a person.

@@ -96,6 +96,9 @@ fn card(node: &str, stuck: bool) -> DiagnosisCard {
     };
     DiagnosisCard {
         diagnosis: Arc::new(diagnosis),
+        said: String::new(),
+        explains: false,
+        harms: false,
         namespaces: vec![],
         incident: Arc::default(),
         stamp: 0,

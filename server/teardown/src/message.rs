@@ -469,6 +469,15 @@ pub struct StepCard {
 pub struct DiagnosisCard {
     /// The diagnosis; shared, so that a page needs no code to copy one.
     pub diagnosis: Arc<Diagnosis>,
+    /// The cause in one sentence. The hub adds it, because it has the words.
+    #[serde(default)]
+    pub said: String,
+    /// Whether the cause explains others.
+    #[serde(default)]
+    pub explains: bool,
+    /// Whether harm is done while it waits.
+    #[serde(default)]
+    pub harms: bool,
     /// The namespaces of the objects that wait, sorted; at most [`DiagnosisCard::NAMESPACES`].
     #[serde(default)]
     pub namespaces: Vec<String>,
@@ -484,6 +493,7 @@ pub struct DiagnosisCard {
 impl PartialEq for DiagnosisCard {
     fn eq(&self, other: &Self) -> bool {
         self.diagnosis == other.diagnosis
+            && self.said == other.said
             && self.stamp == other.stamp
             && self.namespaces == other.namespaces
     }
@@ -493,12 +503,19 @@ impl DiagnosisCard {
     /// The most namespaces that a card has: one more than a heading names.
     pub const NAMESPACES: usize = 4;
 
+    /// The order in which a person looks at several ([`Diagnosis::harm`]).
+    pub fn harm(&self) -> (bool, bool, bool, usize) {
+        (self.explains, self.harms, self.diagnosis.stuck, self.diagnosis.total)
+    }
+
     /// The same without the words of the cluster and of persons: codes, names and counts stay.
     pub fn without_words(&self) -> Self {
         let before = self.incident.before.iter().filter_map(Evidence::without_words).collect();
         let incident = Arc::new(Incident { before, ..(*self.incident).clone() });
         let diagnosis = Arc::new(self.diagnosis.without_words());
-        Self { diagnosis, incident, namespaces: self.namespaces.clone(), stamp: self.stamp }
+        let namespaces = self.namespaces.clone();
+        let Self { explains, harms, stamp, .. } = *self;
+        Self { diagnosis, said: String::new(), explains, harms, incident, namespaces, stamp }
     }
 }
 

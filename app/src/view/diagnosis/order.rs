@@ -20,13 +20,12 @@ pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
     let mut cards: Vec<&DiagnosisCard> = Vec::new();
     for card in scene::diagnoses(records) {
         let place = cards.partition_point(|other| {
-            let (one, two) = (&other.diagnosis, &card.diagnosis);
             if by_namespace && other.namespaces != card.namespaces {
                 other.namespaces < card.namespaces
             } else if by_age {
-                one.since <= two.since
+                other.diagnosis.since <= card.diagnosis.since
             } else {
-                one.harm() >= two.harm()
+                other.harm() >= card.harm()
             }
         });
         cards.insert(place, card);

@@ -61,8 +61,12 @@ pub fn diagnosis_card<'a>(
     }
     // Half of it is enough to distinguish two states of one card.
     let stamp = hasher.finish() as u32;
+    let (explains, harms, ..) = diagnosis.harm();
     DiagnosisCard {
         diagnosis: Arc::new(diagnosis.clone()),
+        said: String::new(),
+        explains,
+        harms,
         namespaces: namespaces(index, diagnosis),
         incident: Arc::new(incident),
         stamp,
