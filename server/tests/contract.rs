@@ -423,7 +423,7 @@ async fn fields_keep_their_names() {
     problem refused: code message refusals
     problem refused.message: quoted
     problem refused.refusals: count next since
-    record cluster: diagnoses journal kinds name objects switchedOff synced unreachable version
+    record cluster: diagnoses inTime journal kinds name objects switchedOff synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
     record edge: from kind reason strength to
@@ -431,7 +431,7 @@ async fn fields_keep_their_names() {
     record event: at event number
     record hiddenKind: cause message resource since
     record hiddenKind.message: quoted
-    record object: created deletion details final_phase finalizers labels membership object phase since state step uid version wave
+    record object: created deletion details due final_phase finalizers labels membership node object phase since state step uid version wave
     record object.deletion: at grace
     record object.details: name value
     record object.membership: kept
@@ -439,6 +439,7 @@ async fn fields_keep_their_names() {
     record object.membership.kept.usedBy: edge reason user
     record object.membership.kept.usedBy.reason: field value
     record object.membership.kept.usedBy.user: group kind name namespace
+    record object.node: changed ready seen
     record object.object: group kind name namespace
     record run: by counts ended id kept left_to_cluster plan recovered started state total unit
     record step: gone id object problem proof requested state taken uid waits_for wave

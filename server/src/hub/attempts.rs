@@ -194,6 +194,9 @@ impl Attempts {
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
         let (id, now) = (new_id(chance)?, cluster.now());
         let attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
+        if let Some(namespace) = attempt.forces_namespace() {
+            cluster.note_forcing(namespace.clone());
+        }
         Ok(self.send(attempt, premises, is_dry_run_safe, cluster, writer))
     }
 

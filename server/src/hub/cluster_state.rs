@@ -111,6 +111,11 @@ impl ClusterState {
         }
     }
 
+    /// Notes a namespace that is about to be finished by force.
+    pub(super) fn note_forcing(&mut self, namespace: Uid) {
+        self.index.note_forcing(namespace);
+    }
+
     /// Notes that the API server refused an update of an object with this answer.
     pub(super) fn note_refused_update(&mut self, uid: Uid, said: &str) {
         self.index.note_refused_update(uid, said, self.clock.now());
@@ -184,12 +189,12 @@ impl ClusterState {
                 rights.push(question);
             }
         }
-        self.wanted.questions.extend(rights.iter().cloned());
         self.opened.retain(|(id, _)| *id != diagnosis);
         self.opened.push_back((diagnosis, rights));
         if self.opened.len() > OPENED {
             self.opened.pop_front();
         }
+        self.ask(self.clock.now());
     }
 
     /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.

@@ -89,6 +89,8 @@ pub struct Index {
     former_by_age: VecDeque<Arc<str>>,
     /// Names of namespaces that went although nobody had found them empty.
     forced: BTreeSet<Arc<str>>,
+    /// Namespaces that this process was told to finish by force: a few, each by a person.
+    forcing: BTreeSet<Uid>,
     /// Names of namespaces that went while nobody watched, and of whose content something is left.
     unseen_ends: BTreeSet<Arc<str>>,
     durations: Durations,

@@ -347,7 +347,7 @@ pub fn plan(
     for step in steps.iter_mut().filter(|step| step.kind.is("", "Namespace")) {
         step.unproven = choices.unproven_in(&step.object.name);
     }
-    let unlistable = unproven::unlistable(&steps, index);
+    let unlistable = unproven::unlistable(&steps, choices, index);
     let data = data::fates(index, graph, unit, &kept);
     let named = |is_one: &dyn Fn(&Object) -> bool| {
         let objects = going.iter().filter_map(|uid| index.get(uid));

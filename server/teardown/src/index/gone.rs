@@ -127,7 +127,7 @@ impl Index {
         self.unseen_ends.remove(&name);
         if was_empty(namespace) {
             self.forced.remove(&name);
-        } else if proof == Proof::DeletedEvent {
+        } else if proof == Proof::DeletedEvent || self.forcing.contains(&namespace.uid) {
             self.forced.insert(name.clone());
         } else {
             self.unseen_ends.insert(name.clone());
@@ -167,7 +167,13 @@ impl Index {
     /// Whether the last namespace of this name ended in order, and was another one than this.
     pub fn has_ended_in_order_since(&self, name: &str, uid: &Uid) -> bool {
         let is_other = self.former.get(name).is_some_and(|former| former.uid != *uid);
-        is_other && !self.forced.contains(name) && !self.unseen_ends.contains(name)
+        let is_there = self.get(uid).is_some();
+        is_other && !is_there && !self.forced.contains(name) && !self.unseen_ends.contains(name)
+    }
+
+    /// Notes a namespace that is about to be finished by force: its end is none in order, however it becomes known.
+    pub fn note_forcing(&mut self, namespace: Uid) {
+        self.forcing.insert(namespace);
     }
 
     /// Notes a namespace that somebody had finished by force before this process began.

@@ -433,6 +433,20 @@ fn namespace_that_was_forced_once_and_then_ended_in_order_is_known_to_have() {
     assert!(!index.has_ended_in_order_since("shop", &forced), "it is there");
     apply(&mut index, Observation::Deleted { kind: kind("ns"), uid: uid("again") });
     assert!(index.has_ended_in_order_since("shop", &forced));
+    let third = object("ns shop uid=third deleted=10");
+    apply(&mut index, Observation::Applied(Box::new(third)));
+    assert!(!index.has_ended_in_order_since("shop", &uid("third")), "one before it has");
+}
+
+#[test]
+fn namespace_that_unwind_finishes_by_force_is_no_proof_if_a_list_shows_its_end() {
+    let mut index = fixture::index("ns shop deleted=60\n ns other\n secret shop/a");
+    apply(&mut index, watched_in(&["shop"]));
+    apply(&mut index, listed_in("shop", "secret shop/a"));
+    index.note_forcing(uid("ns:shop"));
+    apply(&mut index, namespaces("ns other"));
+    apply(&mut index, watched_in(&[]));
+    assert_eq!(presence(&index, "secret", "secret:shop/a"), "unknown");
 }
 
 #[test]

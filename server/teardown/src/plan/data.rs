@@ -159,13 +159,18 @@ fn name_deleters<'a>(
                 continue;
             }
             let Facts::Claim(facts) = &claim.facts else { continue };
-            let volume = facts.volume.as_ref();
-            let volume = volume.and_then(|name| index.find("", "PersistentVolume", None, name));
-            let Some(Facts::Volume(of_it)) = volume.map(|it| &it.facts) else { continue };
-            let fate = after_its_claim(of_it.reclaim);
-            let (Some(volume), deleted_by) = (volume, Some(deleter)) else { continue };
+            let Some(name) = facts.volume.as_ref() else { continue };
+            let volume = index.find("", "PersistentVolume", None, name);
+            let fate = match volume.map(|it| (it, &it.facts)) {
+                Some((volume, Facts::Volume(of_it))) => {
+                    let fate = after_its_claim(of_it.reclaim);
+                    Some(data_fate(volume, of_it, Some(claim), fate))
+                }
+                _ => fate_of_hidden_volume(claim, facts, name, index),
+            };
+            let Some(fate) = fate else { continue };
             data.retain(|it| it.claim.as_ref() != Some(&claim_ref));
-            data.push(DataFate { deleted_by, ..data_fate(volume, of_it, Some(claim), fate) });
+            data.push(DataFate { deleted_by: Some(deleter), ..fate });
         }
     }
 }
@@ -251,7 +256,15 @@ pub(super) fn claim_deleter(
         });
     let by_field = going.iter().filter_map(|uid| index.get(uid)).filter_map(|object| {
         let mut deleted = deleted_claims(object, index);
-        let (_, field) = deleted.find(|(claim, _)| stays(&claim.uid))?;
+        let seen = deleted.find(|(claim, _)| stays(&claim.uid)).map(|(_, field)| field);
+        let unseen = || {
+            let namespace = object.namespace.as_deref().filter(|it| claims_stay_in(it))?;
+            let is_hidden = index.check_claims_visible(Some(namespace)).is_err();
+            let policy = data_policy(object).filter(|_| is_hidden)?;
+            let deletes = matches!(policy.effect, DataEffect::DeletesClaims { .. });
+            deletes.then_some(&policy.field)
+        };
+        let field = seen.or_else(unseen)?;
         Some(ClaimDeleter { object: object.reference(), mark: field.to_string() })
     });
     found.chain(by_field).min()

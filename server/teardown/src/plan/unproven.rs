@@ -14,6 +14,9 @@ use super::{
 };
 use crate::{index::Index, unknown_reason::UnknownReason};
 
+/// The resource of claims.
+const CLAIMS: &str = "persistentvolumeclaims";
+
 impl Unlistable {
     /// The choice that deletes the namespace all the same.
     pub fn choice(&self) -> Choice {
@@ -22,13 +25,13 @@ impl Unlistable {
 }
 
 impl Choices {
-    /// The kinds of which a namespace need not be proven empty.
+    /// The kinds of which a namespace need not be proven empty. Claims are none of them where their data is to be kept.
     pub(super) fn unproven_in(&self, namespace: &str) -> Vec<String> {
         let chosen = self.iter().filter_map(|choice| match choice {
             Choice::Unproven(it) if *it.namespace == *namespace => Some(it.resource.to_string()),
             _ => None,
         });
-        chosen.collect()
+        chosen.filter(|resource| !self.keeps_data() || resource != CLAIMS).collect()
     }
 }
 
@@ -45,14 +48,16 @@ impl Plan {
 }
 
 /// The kinds that may not be listed in the namespaces of these steps.
-pub(super) fn unlistable(steps: &[Step], index: &Index) -> Vec<Unlistable> {
+pub(super) fn unlistable(steps: &[Step], choices: &Choices, index: &Index) -> Vec<Unlistable> {
     let namespaces = steps.iter().filter(|step| step.kind.is("", "Namespace"));
     let mut found: Vec<Unlistable> = namespaces
         .flat_map(|step| {
             let namespace = &step.object.name;
             index.unseen_in_namespace(namespace).filter_map(|why| match why {
                 UnknownReason::Hidden { resource, .. }
-                    if resource != PODS && index.may_not_list(&resource) =>
+                    if resource != PODS
+                        && (!choices.keeps_data() || resource != CLAIMS)
+                        && index.may_not_list(&resource) =>
                 {
                     Some(Unlistable { namespace: namespace.clone(), resource: resource.into() })
                 }

@@ -25,7 +25,7 @@ use crate::{
     diagnosis::{Diagnosis, root_of},
     fetched::Permission,
     index::Index,
-    object::{Facts, Object, ObjectRef, Reclaim},
+    object::{Facts, Object, ObjectRef, Reclaim, Uid},
     plan::{Step, digest},
     suspension::{resume, suspend},
 };
@@ -346,15 +346,24 @@ impl Attempt {
 
     /// The namespace that it finished, or may have finished, without its controller, unless that has ended in order since.
     pub fn forced_namespace(&self) -> Option<&Arc<str>> {
-        let is_last = match &self.act {
+        let is_last = self.takes_last_spec_finalizer();
+        (is_last && self.may_have_effect() && !self.settled).then_some(&self.request.object.name)
+    }
+
+    /// The namespace that goes without its controller if the request is accepted.
+    pub fn forces_namespace(&self) -> Option<&Uid> {
+        self.request.uid.as_ref().filter(|_| self.takes_last_spec_finalizer())
+    }
+
+    fn takes_last_spec_finalizer(&self) -> bool {
+        match &self.act {
             RemedyAct::FinalizeNamespace => true,
             RemedyAct::RemoveSpecFinalizer { .. } => {
                 let left = self.request.body.pointer("/spec/finalizers").and_then(Value::as_array);
                 left.is_none_or(Vec::is_empty)
             }
             _ => false,
-        };
-        (is_last && self.may_have_effect() && !self.settled).then_some(&self.request.object.name)
+        }
     }
 
     /// Whether it was one for the root of this diagnosis: the cause there may have changed since.

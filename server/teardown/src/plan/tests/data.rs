@@ -148,3 +148,52 @@ fn custom_resource_that_stands_for_data_elsewhere_is_named() {
         assert_eq!(found, if is_named { vec!["Destroyed a"] } else { vec![] }, "{object}");
     }
 }
+
+/// The plan of `shop` while kinds may not be listed.
+fn plan_hiding(fixture: &str, hidden: &[&str], choices: &[&str]) -> Result<Plan, PlanError> {
+    let mut index = fixture::index(fixture);
+    for resource in hidden {
+        let (cause, message) = (HiddenCause::Forbidden, "no".into());
+        let resource = (*resource).to_owned();
+        index.apply([Observation::Hidden { resource, cause, message }], fixture::now());
+    }
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    let choices = choices.iter().map(|choice| {
+        let (name, value) = choice.split_once('=').unwrap();
+        Choice::read(name, value).unwrap()
+    });
+    plan(&index, &graph, unit, &choices.collect(), fixture::now())
+}
+
+#[test]
+fn data_cannot_be_kept_where_an_operator_deletes_claims_that_nobody_sees() {
+    let fixture = "ns shop\n cm shop/a of=shop\n \
+                   Kafka.kafka.strimzi.io shop/main of=shop data=deletes-claims:strimzi.io/cluster";
+    let claims = ["persistentvolumeclaims"];
+    let refused = plan_hiding(fixture, &claims, &["keep=data"]);
+    assert!(matches!(refused, Err(PlanError::DeletesClaims { .. })), "{refused:?}");
+    assert!(plan_hiding(fixture, &[], &["keep=data"]).is_ok(), "it has none");
+    assert!(plan_hiding(fixture, &claims, &[]).is_ok(), "nobody asked to keep any");
+}
+
+#[test]
+fn claim_of_others_that_an_operator_deletes_is_named_although_its_volume_is_hidden() {
+    let plan = plan_hiding(KAFKA, &["persistentvolumes"], &[]).unwrap();
+    let theirs = plan.data.iter().find(|it| &*it.volume.name == "pv-2").unwrap();
+    assert_eq!(theirs.fate, Fate::Unknown);
+    assert!(theirs.deleted_by.is_some(), "{theirs:?}");
+}
+
+#[test]
+fn namespace_whose_data_is_kept_does_not_go_over_claims_that_nobody_sees() {
+    let fixture = "ns shop of=shop\n cm shop/a of=shop\n secret shop/s of=shop";
+    let hidden = ["persistentvolumeclaims", "secrets"];
+    let chosen = ["unproven=shop/persistentvolumeclaims", "unproven=shop/secrets"];
+    let unproven = |choices: &[&str]| -> Vec<String> {
+        let plan = plan_hiding(fixture, &hidden, choices).unwrap();
+        plan.unproven().map(|it| it.resource.to_string()).collect()
+    };
+    assert_eq!(unproven(&chosen), ["persistentvolumeclaims", "secrets"]);
+    assert_eq!(unproven(&[chosen.as_slice(), &["keep=data"]].concat()), ["secrets"]);
+}
