@@ -121,9 +121,7 @@ impl<'a> Replay<'a> {
     fn reach(&mut self, at: u64) {
         let reached = self.left().take_while(|(when, _)| *when <= at);
         for (_, event) in reached {
-            if self.evidence.may_be_read(&event.object) {
-                self.state.apply(event);
-            }
+            self.state.apply(event);
             self.taken += 1;
         }
     }

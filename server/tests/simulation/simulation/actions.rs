@@ -11,13 +11,9 @@ use teardown::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{ANSWER_TIMEOUT, FeatureSet, Simulation};
+use super::{ANSWER_TIMEOUT, FeatureSet, Simulation, start_run::matters_although_hidden};
 use crate::{
-    application::{
-        UNIT,
-        late_object::{self, UNPLANNED},
-        object,
-    },
+    application::{UNIT, object},
     fault_schedule::{NODES, ScheduledAction},
     http_client::HttpClient,
     mutant::Mutant,
@@ -105,21 +101,12 @@ impl Simulation {
                 });
             }
             ScheduledAction::LateObject(namespace) => {
-                let config = object("v1", "ConfigMap", &namespace, UNPLANNED);
-                self.create_object(&namespace, config);
-            }
-            ScheduledAction::NewKind => self.create_object("", late_object::new_definition()),
-            ScheduledAction::UnseenObject(namespace, plural) => {
-                let object = match plural {
-                    late_object::NEW_PLURAL => late_object::new_object(&namespace),
-                    "widgets" => object("example.com/v1", "Widget", &namespace, UNPLANNED),
-                    _ => late_object::limit_range(&namespace),
-                };
-                self.create_object(&namespace, object);
+                let config = object("v1", "ConfigMap", &namespace, "unplanned");
+                self.create_object(&namespace, "configmaps", config);
             }
             ScheduledAction::UnplannedPod(pod) => {
                 let within = namespace(&pod).to_owned();
-                self.create_object(&within, pod);
+                self.create_object(&within, "pods", pod);
             }
             // After the repair nothing would undo these.
             ScheduledAction::BackendLost(..)
@@ -195,7 +182,7 @@ impl Simulation {
         let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone(), choices)).await;
         self.check_plan_for_leak(&made);
         let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
-        if self.matters_although_hidden(&plan) {
+        if matters_although_hidden(&plan) {
             return self.log(format!("  cannot be seen: {:?}", plan.hidden));
         }
         let start = Start {
