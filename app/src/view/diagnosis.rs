@@ -98,7 +98,7 @@ fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser)
             _ => None,
         })
     });
-    let head = move || card.with(|card| card.as_ref().map(|card| summary(card)));
+    let head = move || card.with(|card| card.as_ref().map(summary));
     // The preconditions of a remedy change with the cluster.
     Effect::new(move |before: Option<()>| {
         let is_there = card.with(Option::is_some);
