@@ -7,7 +7,8 @@ use leptos::nonce::Nonce;
 
 const FIXED: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // With `no-referrer` a browser says of a form on our own page that it comes from nowhere (`Origin: null`).
+    (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     // This is for browsers that do not support frame-ancestors.

@@ -36,7 +36,7 @@ async fn answers_carry_the_headers() {
     for (what, Answer { headers, .. }) in &answers {
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
             ("x-frame-options", "DENY"),

@@ -149,7 +149,7 @@ async fn refusal_by_the_parser_has_the_security_headers() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
         for header in [
             "x-content-type-options: nosniff\r\n",
-            "referrer-policy: no-referrer\r\n",
+            "referrer-policy: same-origin\r\n",
             "cross-origin-opener-policy: same-origin\r\n",
             "cross-origin-resource-policy: same-origin\r\n",
             "x-frame-options: DENY\r\n",

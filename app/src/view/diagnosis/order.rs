@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects; or
-/// in another order of [`address`]. In that by namespace a [`HEADING`] with its names comes before the first of each group.
+/// in another order ([`BY_AGE`], [`BY_NAMESPACE`]). In that by namespace a [`HEADING`] with its names comes before the first of each group.
 pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
     let by_age = order == Some(BY_AGE);
     let by_namespace = order == Some(BY_NAMESPACE);
