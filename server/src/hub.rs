@@ -17,6 +17,7 @@ mod cluster_state;
 mod confirmation;
 mod clock;
 mod completed_call;
+mod frame;
 mod handle;
 mod topic_channel;
 mod active_run;
@@ -53,9 +54,10 @@ use crate::{
 
 pub use self::{
     confirmation::{Start, TakenOn},
+    frame::{Frame, FrameKind, Subscription},
     handle::{
-        CallRequest, Frame, FrameKind, HubClosed, HubHandle, Incoming, PreflightRequest, Reading,
-        Remedies, RemedyCall, Subscription,
+        CallRequest, HubClosed, HubHandle, Incoming, PreflightRequest, Reading, Remedies,
+        RemedyCall,
     },
     journal_status::{Blocks, Failing, JournalStatus, SetAside},
     refusal::Refusal,

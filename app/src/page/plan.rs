@@ -1,7 +1,7 @@
 //! `/u/{unit}/plan/{plan}`: what would happen, in which order, and why; and the button that makes it happen.
 //! `/u/{unit}/plan` makes a plan of the unit as it is now, with the choices in its query.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use leptos::prelude::*;
 use leptos_router::{
@@ -41,7 +41,7 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts the checks of the plan, or looks at the last ones, until they are done.
-fn check(plan: RwSignal<Option<Plan>>, known: KnownAdvice, start: bool) {
+fn check(plan: RwSignal<Option<Arc<Plan>>>, known: KnownAdvice, start: bool) {
     // The page may be gone by now, or make another plan.
     let id = plan.try_with_untracked(|plan| plan.as_ref().map(|it| it.id.clone()));
     let Some(id) = id.flatten() else { return };
@@ -65,7 +65,7 @@ pub fn PlanPage() -> impl IntoView {
     let query = use_query_map();
     let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
     let initial = expect_context::<InitialData>();
-    let plan = RwSignal::new(initial.take_plan());
+    let plan = RwSignal::new(initial.take_plan().map(Arc::new));
     let missing = RwSignal::new(initial.take_refusal().is_some());
     let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
     let cluster = super::cluster(scene);
@@ -75,7 +75,7 @@ pub fn PlanPage() -> impl IntoView {
             Some(id) => plan.id == *id,
             None => plan.unit == of && plan.choices == chosen,
         };
-        if plan.with_untracked(|plan| plan.as_ref().is_some_and(is_wanted)) {
+        if plan.with_untracked(|plan| plan.as_deref().is_some_and(is_wanted)) {
             return;
         }
         plan.set(None);
@@ -91,7 +91,7 @@ pub fn PlanPage() -> impl IntoView {
                 && choices.try_get_untracked().as_ref() == Some(&chosen);
             match read {
                 _ if !is_current => {}
-                Ok(read) => plan.set(Some(read)),
+                Ok(read) => plan.set(Some(read.into())),
                 Err(_) => missing.set(true),
             }
         });
@@ -199,7 +199,7 @@ pub fn PlanPage() -> impl IntoView {
             <div class="page-head">
                 <div class="grow">
                     <h1>{move || text::plan_title(&text::isolated(unit.get().as_str()))}</h1>
-                    {move || plan.with(|plan| plan.as_ref().map(lead))}
+                    {move || plan.with(|plan| plan.as_deref().map(lead))}
                 </div>
                 <div class="tools">
                     <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
@@ -222,7 +222,7 @@ pub fn PlanPage() -> impl IntoView {
             </div>
             {move || refusal.get().map(|error| banner::refusal(&error))}
             {move || cluster.get().map(|card| banner::cluster(&card))}
-            {move || plan.with(|plan| plan.as_ref().map(choices_form))}
+            {move || plan.with(|plan| plan.as_deref().map(choices_form))}
             {move || checks.with(|checks| checks.as_ref().map(|found| preflight(found, busy, check_again, opened)))}
             {move || body()}
             {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy checks start/> }.into_any())}

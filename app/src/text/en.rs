@@ -15,6 +15,7 @@ mod step_problem;
 mod cluster;
 mod course;
 mod diagnosis;
+mod trouble;
 mod incident;
 mod incident_note;
 mod data;
@@ -47,6 +48,7 @@ pub use self::{
     remedy::*,
     run::*,
     step_problem::{evidence, problem_advice, step_problem, unknown_reason},
+    trouble::*,
     unit::*,
     units::*,
 };

@@ -19,12 +19,12 @@ use teardown::{
     unit::UnitId,
 };
 use tokio::{
-    sync::{broadcast, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{JournalStatus, Refusal, Start, TakenOn};
+use super::{JournalStatus, Refusal, Start, TakenOn, frame::Subscription};
 
 /// The messages to the hub.
 #[derive(Debug)]
@@ -330,36 +330,6 @@ pub struct PreflightRequest {
     pub attempt: u64,
     /// The questions, in the order in which they are asked.
     pub questions: Vec<Question>,
-}
-
-/// A message as it is sent: serialised once, shared by all readers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The revision of a reader after it.
-    pub revision: Revision,
-    /// The kind of the message.
-    pub kind: FrameKind,
-    /// The message as JSON.
-    pub json: Arc<str>,
-}
-
-/// The kinds of messages; also the name of the server-sent event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameKind {
-    /// `snapshot`
-    Snapshot,
-    /// `delta`
-    Delta,
-}
-
-/// The messages for a reader: the first ones bring the reader up to date, and the channel continues exactly there. A
-/// receiver that lags too far behind must subscribe again.
-#[derive(Debug)]
-pub struct Subscription {
-    /// A snapshot, or the deltas since the revision that the reader has; empty if there are none.
-    pub first: Vec<Frame>,
-    /// The deltas after those.
-    pub rest: broadcast::Receiver<Frame>,
 }
 
 /// A handle to the hub.

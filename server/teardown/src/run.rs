@@ -41,6 +41,7 @@ mod event;
 mod event_log;
 mod left_suspended;
 mod progress;
+mod suspensions;
 mod transition;
 
 use std::{
@@ -57,7 +58,6 @@ use crate::{
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     refusal::RefusalCause,
     relation::{DeletionPhase, EdgeKind},
-    remedy::{Attempt, AttemptOutcome},
     state::State,
 };
 
@@ -253,33 +253,6 @@ impl Run {
     /// it is not known what their Pods use.
     pub(super) fn recreating_owners(&self, step: StepId) -> &[StepId] {
         self.recreating_owners.get(step.0 as usize).map_or(&[], Vec::as_slice)
-    }
-
-    /// The suspensions of parents that are not gone, as attempts, so that they are shown and put back as what remedies
-    /// switched off.
-    pub fn suspensions(&self) -> impl Iterator<Item = Attempt> {
-        let steps = self.steps().filter(|(_, progress)| !progress.has_left());
-        steps.filter_map(|(step, progress)| {
-            let Suspension { was, asked, since } = progress.suspension.as_ref()?;
-            let outcome = match since {
-                Some(_) => AttemptOutcome::Accepted { meanwhile: None },
-                None => AttemptOutcome::Unknown { message: None },
-            };
-            let id = self.suspension_id(step.id);
-            let attempt = Attempt::suspending(id, step, was, self.by.clone(), *asked)?;
-            Some(Attempt { outcome, ended: *since, ..attempt })
-        })
-    }
-
-    fn suspension_id(&self, step: StepId) -> String {
-        format!("{}-{step}", self.id)
-    }
-
-    /// Whether an attempt of this id is one of [`Run::suspensions`], or was at some time.
-    pub fn is_suspension(&self, id: &str) -> bool {
-        let step = id.strip_prefix(self.id.as_str()).and_then(|rest| rest.strip_prefix('-'));
-        let step = step.and_then(|number| number.parse().ok()).map(StepId);
-        step.and_then(|step| self.plan.step(step)).is_some_and(Step::is_parent)
     }
 
     /// The steps whose objects go without a call of their own: with an owner or a claim whose deletion was requested.

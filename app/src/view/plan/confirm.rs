@@ -1,7 +1,7 @@
 //! The confirmation: tick each volume whose data is destroyed, type the unit's name, then wait ten seconds in which nothing
 //! is sent and Cancel has the focus. A deletion cannot be undone, so the undo comes before it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use leptos::{html, leptos_dom::helpers::IntervalHandle, prelude::*};
 use teardown::{
@@ -45,7 +45,7 @@ fn user_of<'a>(plan: &'a Plan, data: &DataFate) -> Option<&'a ObjectRef> {
 #[component]
 pub fn Confirm(
     /// The plan that would be started.
-    plan: StoredValue<Plan>,
+    plan: StoredValue<Arc<Plan>>,
     /// Whether it is open.
     open: RwSignal<bool>,
     /// Whether the request is on its way.

@@ -19,22 +19,32 @@ const SHOPS: &str = "
     pod shop/report of=audit uses=config:prices,claim:photos
 ";
 
+/// A world without runs.
+fn world<'a>(
+    index: &'a Index,
+    graph: &'a Graph,
+    units: &'a BTreeMap<UnitId, Unit>,
+    diagnoses: &'a [Diagnosis],
+) -> World<'a> {
+    World {
+        cluster: "test",
+        demo: None,
+        index,
+        graph,
+        units,
+        runs: &[],
+        diagnoses,
+        attempts: &[],
+        now: fixture::now(),
+    }
+}
+
 #[test]
 fn unit_card_is_the_same_in_overview_and_unit_page() {
     let index = fixture::index(SHOPS);
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
-    let world = World {
-        cluster: "test",
-        demo: None,
-        index: &index,
-        graph: &graph,
-        units: &units,
-        runs: &[],
-        diagnoses: &[],
-        attempts: &[],
-        now: fixture::now(),
-    };
+    let world = world(&index, &graph, &units, &[]);
     let cards = |records: Vec<Record>| -> Vec<UnitCard> {
         let units = records.into_iter().filter_map(|record| match record {
             Record::Unit(card) => Some(card),
@@ -361,17 +371,7 @@ fn page_of_trouble_has_every_object_that_is_being_deleted_and_its_numbers_add_up
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
     let diagnoses = crate::diagnosis::diagnose(&index, &graph, fixture::now());
-    let world = World {
-        cluster: "test",
-        demo: None,
-        index: &index,
-        graph: &graph,
-        units: &units,
-        runs: &[],
-        diagnoses: &diagnoses,
-        attempts: &[],
-        now: fixture::now(),
-    };
+    let world = world(&index, &graph, &units, &diagnoses);
     let (mut waiting, mut in_time, mut card) = (Vec::new(), Vec::new(), None);
     for record in world.trouble() {
         match record {
@@ -410,17 +410,7 @@ fn edge_whose_order_a_plan_gives_up_says_so() {
     );
     let graph = Graph::of(&index);
     let units = units(&index, &graph);
-    let world = World {
-        cluster: "test",
-        demo: None,
-        index: &index,
-        graph: &graph,
-        units: &units,
-        runs: &[],
-        diagnoses: &[],
-        attempts: &[],
-        now: fixture::now(),
-    };
+    let world = world(&index, &graph, &units, &[]);
     let given_up =
         world.unit(&UnitId::new("shop")).unwrap().into_iter().filter_map(|it| match it {
             Record::Edge(card) if card.given_up => Some(format!("{:?}", card.kind)),
