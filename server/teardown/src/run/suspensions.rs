@@ -1,4 +1,4 @@
-//! What a run suspended, in the form in which every page shows what is switched off.
+//! The objects that a run suspended, in the form in which every page shows things that are switched off.
 
 use super::{Run, Suspension};
 use crate::{
