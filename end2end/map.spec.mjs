@@ -91,7 +91,7 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	// Fit shows the whole map: the last card of this unit, which was far outside, and the first.
 	await page.goto(`${unwind.origin}/u/bystander?view=map&z=200`);
 	await expect(page.getByText('Live', { exact: true })).toBeVisible();
-	const cards = frame.getByRole('button', { name: / after it$/ });
+	const cards = frame.getByRole('button', { name: / after it(, (Ready|Not ready))?$/ });
 	/** The distance by which the drawing and its outermost cards exceed the frame. */
 	const outside = () =>
 		frame.evaluate((frame) => {

@@ -195,7 +195,7 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 	});
 });
 
-test('load balancer: the words of the cloud are on the card, and its namespace goes once the cloud gives in', async ({ visit }) => {
+test('load balancer: the words of the cloud are on the card, and the Service goes once the cloud gives in', async ({ visit }) => {
 	await story(visit, 'load-balancer', async ({ page, bar }) => {
 		await start(bar, /^Load balancer:/);
 		const card = await cardOf(page, /load balancer/);

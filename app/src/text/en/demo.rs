@@ -36,7 +36,7 @@ pub fn story(incident: &str) -> &'static str {
             "node-b loses its network. Its Pod writes on, and the cluster sees the same as in S5."
         }
         "load-balancer" => {
-            "The cloud refuses to remove a load balancer. Its Service is deleted, then the namespace."
+            "The cloud refuses to remove a load balancer. Then its Service is deleted, and stays."
         }
         "manager" => {
             "The kube-controller-manager stops. Then a namespace is deleted, and nobody empties it."
