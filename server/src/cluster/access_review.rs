@@ -41,7 +41,7 @@ pub(super) async fn ask(
         "apiVersion": "authorization.k8s.io/v1",
         "spec": { "resourceAttributes": attributes },
     });
-    let sent = request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body)))?;
+    let sent = request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body)));
     request::ask(client, sent, deadline).await
 }
 

@@ -123,7 +123,7 @@ pub(super) async fn discover(client: &ApiClient) -> Result<Found, DiscoveryError
 }
 
 async fn document(client: &ApiClient, path: &str, accept: &str) -> Result<Answer, DiscoveryError> {
-    let answer = request::ask(client, request::get(path, accept)?, DOCUMENT).await?;
+    let answer = request::ask(client, request::get(path, accept), DOCUMENT).await?;
     if answer.is_success() {
         Ok(answer)
     } else {

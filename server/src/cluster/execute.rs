@@ -184,10 +184,7 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
             let (version, propagation) = (version.as_deref(), *propagation);
             let options = DeleteOptions { uid, version, propagation, dry_run: false };
             let Some(request) = delete(kind, object, &options) else { return no_path() };
-            let answer = match request {
-                Ok(request) => request::ask(client, request, CALL).await,
-                Err(failure) => Err(failure),
-            };
+            let answer = request::ask(client, request, CALL).await;
             match answer {
                 Ok(answer) if answer.is_success() => Outcome::Accepted,
                 Ok(answer) => of_answer(&answer, Some((kind, object))),
@@ -212,10 +209,7 @@ async fn suspend(client: &ApiClient, target: &ActionTarget, patch: &serde_json::
     let ActionTarget { kind, object, .. } = target;
     let Some(path) = request::object_path(kind, object) else { return no_path() };
     let body = Some((request::JSON_PATCH, patch));
-    let answer = match request::with_body(Method::PATCH, &path, body) {
-        Ok(request) => request::ask(client, request, CALL).await,
-        Err(failure) => Err(failure),
-    };
+    let answer = request::ask(client, request::with_body(Method::PATCH, &path, body), CALL).await;
     match answer {
         Ok(answer) if answer.is_success() => Outcome::Suspended,
         // A `test` of the patch failed, or somebody wrote at the same time: the next look decides anew
@@ -231,10 +225,8 @@ async fn suspend(client: &ApiClient, target: &ActionTarget, patch: &serde_json::
 async fn read(client: &ApiClient, target: &ActionTarget) -> Outcome {
     let ActionTarget { kind, object, uid, .. } = target;
     let Some(path) = request::object_path(kind, object) else { return no_path() };
-    let answer = match request::get(&path, convert::metadata_media_type(kind)) {
-        Ok(request) => request::ask(client, request, CALL).await,
-        Err(failure) => Err(failure),
-    };
+    let answer =
+        request::ask(client, request::get(&path, convert::metadata_media_type(kind)), CALL).await;
     match answer {
         Ok(answer) if answer.is_success() => match convert::metadata(kind, &answer.body) {
             Ok(metadata) => match metadata.uid {
@@ -268,10 +260,8 @@ async fn read_pods(client: &ApiClient, names: &Interner, namespace: &str) -> Out
     let mut next = String::new();
     loop {
         let path = request::page(&path, PAGE, &next);
-        let answer = match request::get(&path, convert::list_media_type(&kind)) {
-            Ok(request) => request::ask(client, request, LIST).await,
-            Err(failure) => Err(failure),
-        };
+        let answer =
+            request::ask(client, request::get(&path, convert::list_media_type(&kind)), LIST).await;
         let answer = match answer {
             Ok(answer) if answer.is_success() => answer,
             Ok(answer) => return of_answer(&answer, None),

@@ -141,7 +141,7 @@ async fn ask(client: &ApiClient, question: &Question) -> Result<Answer, Unanswer
 
 /// The answer of a GET as this type; `None` for 404.
 async fn get<T: DeserializeOwned>(client: &ApiClient, path: &str) -> Result<Option<T>, Unanswered> {
-    let request = request::get(path, request::JSON)?;
+    let request = request::get(path, request::JSON);
     read(&request::ask(client, request, DEADLINE).await?)
 }
 
@@ -182,7 +182,7 @@ struct UserInfo {
 async fn identity(client: &ApiClient) -> Result<Answer, Unanswered> {
     const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let body = json!({ "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1" });
-    let request = request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body)))?;
+    let request = request::with_body(Method::POST, REVIEWS, Some((request::JSON, &body)));
     match read::<SelfReview>(&request::ask(client, request, DEADLINE).await?)? {
         Some(review) => Ok(Answer::Identity(bounded(&review.status.user_info.username).into())),
         None => Err(ProblemCode::NotAnApiServer.into()),

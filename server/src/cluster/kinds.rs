@@ -206,11 +206,7 @@ impl KindWatches {
     /// Whether the API server answers a list of this kind with 404.
     async fn is_unserved(&self, kind: &Kind) -> bool {
         let Some(path) = request::path(kind, None) else { return false };
-        let Ok(request) =
-            request::get(&request::page(&path, 1, ""), convert::list_media_type(kind))
-        else {
-            return false;
-        };
+        let request = request::get(&request::page(&path, 1, ""), convert::list_media_type(kind));
         request::ask(&self.shared.client, request, CONFIRM)
             .await
             .is_ok_and(|answer| answer.code == 404)

@@ -128,10 +128,7 @@ async fn dry_run(client: &ApiClient, question: &Question, propagation: Propagati
     let Some(request) = delete(kind, object, &options) else {
         return Reply::Answer(Answer::Unknown { said: ProblemCode::NoPath.into() });
     };
-    let answered = match request {
-        Ok(request) => request::ask(client, request, QUESTION).await,
-        Err(failure) => Err(failure),
-    };
+    let answered = request::ask(client, request, QUESTION).await;
     match answered {
         Ok(answer) if answer.is_success() => Reply::Answer(Answer::Accepted),
         Ok(answer) => read_refusal(&answer, question),

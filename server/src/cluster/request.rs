@@ -139,13 +139,13 @@ fn build(method: Method, path: &str, accept: &str, body: Body) -> Result<Request
         .map_err(|error| Failure::Connection(chain(&error)))
 }
 
-/// Sends the request and reads the whole answer within `deadline`.
+/// Sends the request, if it could be made, and reads the whole answer within `deadline`.
 pub(super) async fn ask(
     client: &ApiClient,
-    request: Request<Body>,
+    request: Result<Request<Body>, Failure>,
     deadline: Duration,
 ) -> Result<Answer, Failure> {
-    ask_at_most(client, request, deadline, LARGEST).await
+    ask_at_most(client, request?, deadline, LARGEST).await
 }
 
 /// The same with a limit on the body in bytes.

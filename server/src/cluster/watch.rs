@@ -279,7 +279,7 @@ impl Watch {
     async fn is_permitted(&self) -> bool {
         let position = async {
             let page = request::page(&self.path()?, 1, "");
-            let request = request::get(&page, convert::list_media_type(&self.kind))?;
+            let request = request::get(&page, convert::list_media_type(&self.kind));
             let answer = request::ask(&self.shared.client, request, CALL).await?;
             if !answer.is_success() {
                 return Err(answer.into());
@@ -358,7 +358,7 @@ impl Watch {
         let mut next = String::new();
         loop {
             let page = request::page(&path, self.page, &next);
-            let request = request::get(&page, convert::list_media_type(&self.kind))?;
+            let request = request::get(&page, convert::list_media_type(&self.kind));
             let answer = request::ask(&self.shared.client, request, CALL).await;
             if let Err(Failure::Silence(_) | Failure::TooLarge) = answer {
                 self.page = (self.page / 5).max(SMALLEST_PAGE);

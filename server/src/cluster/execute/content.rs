@@ -158,10 +158,12 @@ async fn all_pages(
     let mut next = String::new();
     loop {
         let path = request::page(&path, PAGE, &next);
-        let answer = match request::get(&path, convert::metadata_list_media_type(kind)) {
-            Ok(request) => request::ask(client, request, LIST).await,
-            Err(failure) => Err(failure),
-        };
+        let answer = request::ask(
+            client,
+            request::get(&path, convert::metadata_list_media_type(kind)),
+            LIST,
+        )
+        .await;
         let answer = answer.map_err(|failure| unlisted(kind, &failure))?;
         if answer.code == 404 {
             return Ok(Listed::NotServed(answer.message()));

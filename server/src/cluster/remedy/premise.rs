@@ -176,10 +176,7 @@ async fn only(
 }
 
 async fn get(client: &ApiClient, path: &str, accept: &str) -> Result<Answer, ApiProblem> {
-    let sent = match request::get(path, accept) {
-        Ok(request) => request::ask(client, request, FRESH).await,
-        Err(failure) => Err(failure),
-    };
+    let sent = request::ask(client, request::get(path, accept), FRESH).await;
     sent.map_err(|failure| ApiProblem::from(&failure))
 }
 
