@@ -510,7 +510,11 @@ fn pod_does_not_go_before_its_node() {
             to: Uid::new("node-a"),
             kind: EdgeKind::RunsOn,
             strength: Strength::Hard,
-            reason: Reason { field: "spec.nodeName".into(), value: "node-a".into() },
+            reason: Reason {
+                field: "spec.nodeName".into(),
+                value: "node-a".into(),
+                attribution: None,
+            },
             given_up: false,
         }));
     });

@@ -21,7 +21,7 @@ use teardown::{
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::Harm,
     right::Right,
-    run::{FeedEvent, Refusals, RunId, RunState, StepProblem},
+    run::{Creator, FeedEvent, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::UnknownReason,
 };
@@ -123,7 +123,7 @@ impl World {
     }
 
     fn edge(&mut self, from: &Uid, kind: EdgeKind, to: &Uid, field: &str, value: &str) {
-        let reason = Reason { field: field.into(), value: value.into() };
+        let reason = Reason { field: field.into(), value: value.into(), attribution: None };
         let strength = Strength::Hard;
         self.edges.push(EdgeCard {
             from: from.clone(),
@@ -192,6 +192,7 @@ fn world() -> World {
     let reason = Reason {
         field: "spec.template.spec.volumes[1].secret.secretName".into(),
         value: "shared-ca".into(),
+        attribution: None,
     };
     world.object(&shared).membership = Membership::Kept(KeptReason::UsedBy {
         user,
@@ -486,7 +487,10 @@ pub(crate) fn run() -> PageSeed {
         ),
         (
             State::CameBack,
-            StepProblem::CameBack { uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f") },
+            StepProblem::CameBack {
+                uid: Uid::new("0b51c9d1-77aa-4c1e-9f8a-1f2f3f4f5f6f"),
+                by: Some(Creator::Manager("helm".to_owned())),
+            },
         ),
         (
             State::Unknown,

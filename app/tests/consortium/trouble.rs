@@ -7,7 +7,7 @@ use teardown::{
     incident::Incident,
     message::{ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State},
     object::{ObjectRef, Uid},
-    relation::{EdgeKind, Strength},
+    relation::{Attribution, EdgeKind, Strength},
     remedy::Harm,
     right::Right,
 };
@@ -199,6 +199,11 @@ pub(crate) fn with_operator() -> PageSeed {
     let settings = world.add(Some("consortium"), "ConfigMap", "operator-settings", 6);
     world.edge(&operator, EdgeKind::Refers, &settings, "spec.settings", "operator-settings");
     for edge in &mut world.edges {
+        if edge.kind == EdgeKind::Finishes {
+            let known =
+                if edge.from == queue { Attribution::Wildcard } else { Attribution::Rights };
+            edge.reason.attribution = Some(known);
+        }
         if edge.from == queue || edge.from == operator {
             edge.strength = Strength::Yielding;
         }

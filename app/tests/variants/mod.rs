@@ -68,7 +68,7 @@ fn node() -> ObjectRef {
 }
 
 fn reason() -> Reason {
-    Reason { field: "spec.volumes[0]".into(), value: shared("data") }
+    Reason { field: "spec.volumes[0]".into(), value: shared("data"), attribution: None }
 }
 
 fn problems() -> Vec<ApiProblem> {

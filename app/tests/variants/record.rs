@@ -14,7 +14,7 @@ use teardown::{
     plan::{KeptReason, PlanId, StepId},
     proof::Proof,
     relation::{DeletionPhase, EdgeKind, Strength},
-    run::{FeedEvent, LeftSuspended, Refusals, RunId, RunState, StepProblem},
+    run::{Creator, FeedEvent, LeftSuspended, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
@@ -242,13 +242,19 @@ fn step_problems() -> Vec<StepProblem> {
     let problems = every! { StepProblem:
         StepProblem::Late { .. } => StepProblem::Late { since: at(), finalizers: vec![text("a/b")] },
         StepProblem::Refused { .. } => StepProblem::Refused { code: 403, message: "denied".into(), refusals },
-        StepProblem::CameBack { .. } => StepProblem::CameBack { uid: Uid::new("other") },
+        StepProblem::CameBack { .. } => StepProblem::CameBack { uid: Uid::new("other"), by: None },
         StepProblem::Unknown { .. } => StepProblem::Unknown { reason: UnknownReason::GivenAway { to: None } },
         StepProblem::InUse { .. } => StepProblem::InUse { pods: vec![object("pod")] },
         StepProblem::Retrying { .. } => StepProblem::Retrying { attempts: 3, message: "eof".into() },
     };
     let unknown = unknown_reasons().into_iter().map(|reason| StepProblem::Unknown { reason });
-    problems.into_iter().chain(unknown).collect()
+    let creators = every! { Creator:
+        Creator::Owner(_) => Creator::Owner(object("owner")),
+        Creator::Manager(_) => Creator::Manager(text("helm")),
+    };
+    let again = creators.into_iter();
+    let again = again.map(|it| StepProblem::CameBack { uid: Uid::new("other"), by: Some(it) });
+    problems.into_iter().chain(unknown).chain(again).collect()
 }
 
 fn step(state: State, proof: Option<Proof>, problem: Option<StepProblem>) -> StepCard {
@@ -298,7 +304,7 @@ fn steps() -> Vec<StepCard> {
 
 fn events() -> Vec<FeedEntry> {
     let (id, by) = (StepId(4), text("lena"));
-    let problem = StepProblem::CameBack { uid: Uid::new("other") };
+    let problem = StepProblem::CameBack { uid: Uid::new("other"), by: None };
     let events = every! { FeedEvent:
         FeedEvent::Started { .. } => FeedEvent::Started { by: by.clone() },
         FeedEvent::Recovered => FeedEvent::Recovered,

@@ -18,6 +18,7 @@ mod path;
 mod pod;
 mod reference;
 mod storage;
+mod subscription;
 mod workload;
 
 use std::sync::Arc;
@@ -28,13 +29,14 @@ use serde_json::value::RawValue;
 use teardown::{
     action::{ContentSight, PodSight},
     object::{
-        Condition, ConditionStatus, Deletion, Facts, FinalizerManager, Held, Kind, Object,
-        OwnerRef, PodReferenceKind, Seconds, Uid,
+        Condition, ConditionStatus, Deletion, Facts, Held, Kind, Object, OwnerRef,
+        PodReferenceKind, Seconds, Uid,
     },
     selector::{Labels, Operator, Requirement, Selector},
     unit::{UnitId, named_unit},
 };
 
+use self::managed::Managed;
 use super::{interner::Interner, text::bounded};
 
 /// The reason why an object cannot be read. It names the position, never the content.
@@ -142,12 +144,13 @@ pub(super) fn pod_sight(
     }))
 }
 
-/// Reads an object of a consistent list of a namespace. Returns `None` for an object without a UID, as [`object`] does.
+/// Reads an object of a consistent list of a namespace. Returns `None` for an object without a UID, as [`object`] does, and for
+/// one that the cluster made by itself, which goes with the namespace.
 pub(super) fn content_sight(
     kind: &Arc<Kind>,
     json: &str,
 ) -> Result<Option<ContentSight>, Unreadable> {
-    let object = meta(json)?.object(kind, Facts::None);
+    let object = meta(json)?.object(kind, Facts::None).filter(|it| !it.is_made_by_cluster());
     Ok(object.map(|object| ContentSight { object: object.reference(), uid: object.uid }))
 }
 
@@ -228,11 +231,14 @@ fn reader(kind: &Kind) -> Option<Reader> {
         ("kustomize.toolkit.fluxcd.io", "Kustomization") => parent::read_kustomization,
         ("helm.toolkit.fluxcd.io", "HelmRelease") => parent::read_helm_release,
         ("argoproj.io", "Application") => parent::read_application,
+        ("operators.coreos.com", "Subscription") => subscription::read,
+        ("kappctrl.k14s.io", "App") => parent::read_app,
+        ("packaging.carvel.dev", "PackageInstall") => parent::read_package_install,
         _ => return None,
     })
 }
 
-/// `metadata`, with the annotations that matter and the managed fields of finalizers.
+/// `metadata`, with the annotations that matter, the creator and the managed fields of finalizers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
@@ -258,8 +264,8 @@ struct Meta {
     deletion_timestamp: Option<Timestamp>,
     #[serde(default)]
     deletion_grace_period_seconds: Option<i64>,
-    #[serde(default, deserialize_with = "managed::finalizers")]
-    managed_fields: Vec<FinalizerManager>,
+    #[serde(default, deserialize_with = "managed::managed")]
+    managed_fields: Managed,
 }
 
 #[derive(Debug, Deserialize)]
@@ -280,6 +286,12 @@ struct OwnerReference {
 
 impl Meta {
     fn object(self, kind: &Arc<Kind>, facts: Facts) -> Option<Object> {
+        let is_owned = !self.owner_references.is_empty();
+        let creator = self.managed_fields.creator(self.creation_timestamp).filter(|_| !is_owned);
+        let mut annotations = self.annotations.0;
+        if creator.is_some() {
+            Arc::make_mut(annotations.get_or_insert_default()).creator = creator;
+        }
         let owners = self.owner_references.into_iter().map(|owner| OwnerRef {
             uid: Uid::new(owner.uid),
             group: owner.api_version.split_once('/').map_or("", |(group, _)| group).into(),
@@ -294,13 +306,13 @@ impl Meta {
             namespace: self.namespace.filter(|name| !name.is_empty()),
             name: self.name,
             labels: self.labels,
-            annotations: self.annotations.0,
+            annotations,
             owners: owners.collect(),
             finalizers: self.finalizers,
             created: self.creation_timestamp.map(Seconds::from),
             deletion: self.deletion_timestamp.map(|at| {
                 let grace = self.deletion_grace_period_seconds.unwrap_or_default();
-                let managers = self.managed_fields.into();
+                let managers = self.managed_fields.finalizers.into();
                 Box::new(Held { deletion: Deletion { at, grace }, managers })
             }),
             facts,

@@ -4,6 +4,8 @@
 //! - Argo CD before 3.0 tracks its objects by the label `app.kubernetes.io/instance`, which most charts set for themselves. So
 //!   the label counts only where an Application of that name says that it manages the object
 //!   (<https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/>).
+//! - kapp marks its objects with a number that it draws, whoever runs it. So its label counts only where an App of kapp-controller
+//!   has that number in its status (`pkg/apis/kappctrl/v1alpha1/types.go`).
 
 use std::sync::Arc;
 
@@ -12,6 +14,10 @@ use crate::object::{Facts, Kind, Object};
 const ARGO_CD: &str = "argocd.argoproj.io/instance";
 /// The resource of Argo CD's Applications.
 pub(crate) const APPLICATIONS: &str = "applications.argoproj.io";
+/// The resource of the Apps of kapp-controller.
+pub(crate) const APPS: &str = "apps.kappctrl.k14s.io";
+/// The label of what kapp applied.
+const KAPP: &str = "kapp.k14s.io/app";
 /// The label of a release, of Helm or of Argo CD.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
@@ -39,7 +45,8 @@ const FLUX_KINDS: [(&str, &str); 2] = [
     ("HelmRelease", "helmreleases.helm.toolkit.fluxcd.io"),
 ];
 
-/// An object that declares others, as the others name it, and makes them again while it exists: of Argo CD or of Flux.
+/// An object that declares others, as the others name it, and makes them again while it exists: of Argo CD, of Flux or of
+/// kapp-controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeclaringParent {
     /// Its group.
@@ -50,7 +57,7 @@ pub(crate) struct DeclaringParent {
     pub(crate) resource: &'static str,
     /// Its namespace, if the mark says it.
     pub(crate) namespace: Option<Arc<str>>,
-    /// Its name.
+    /// Its name; of an App its mark.
     pub(crate) name: Arc<str>,
     /// The field of the object that names it.
     pub(crate) field: &'static str,
@@ -61,13 +68,15 @@ pub(crate) struct DeclaringParent {
 impl DeclaringParent {
     /// Whether this is the parent that the marks of `object` mean.
     pub(crate) fn is_meant(&self, parent: &Object, object: &Object) -> bool {
-        let manages = || match &parent.facts {
-            Facts::Parent(facts) => facts.manages.contains(&object.reference()),
-            _ => false,
+        let facts = match &parent.facts {
+            Facts::Parent(facts) if parent.kind.is(self.group, self.kind) => facts,
+            _ => return false,
         };
-        parent.kind.is(self.group, self.kind)
-            && self.is(parent.namespace.as_deref(), &parent.name)
-            && (!self.is_guess || manages())
+        if self.field == KAPP {
+            return facts.mark.as_ref() == Some(&self.name);
+        }
+        self.is(parent.namespace.as_deref(), &parent.name)
+            && (!self.is_guess || facts.manages.contains(&object.reference()))
     }
 
     /// Whether an object of its kind with this name is meant. Argo CD names an application of another namespace than its own
@@ -84,7 +93,7 @@ impl DeclaringParent {
     }
 }
 
-/// The objects by which Argo CD or Flux declares an object, according to its marks.
+/// The objects by which Argo CD, Flux or kapp-controller declares an object, according to its marks.
 pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = DeclaringParent> {
     let application = |name, field, is_guess| DeclaringParent {
         group: "argoproj.io",
@@ -106,7 +115,16 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         let namespace = Some(namespace);
         Some(DeclaringParent { group, kind, resource, namespace, name, field, is_guess: false })
     });
-    application.into_iter().chain(of_flux)
+    let of_kapp = label(object, KAPP).map(|name| DeclaringParent {
+        group: "kappctrl.k14s.io",
+        kind: "App",
+        resource: APPS,
+        namespace: None,
+        name,
+        field: KAPP,
+        is_guess: true,
+    });
+    application.into_iter().chain(of_flux).chain(of_kapp)
 }
 
 /// Whether objects of this kind declare others.
@@ -114,6 +132,12 @@ pub(crate) fn is_parent(kind: &Kind) -> bool {
     kind.is("argoproj.io", "Application")
         || kind.is("kustomize.toolkit.fluxcd.io", "Kustomization")
         || kind.is("helm.toolkit.fluxcd.io", "HelmRelease")
+        || is_of_kapp(kind)
+}
+
+/// Whether kapp-controller looks after objects of this kind: Apps, and the PackageInstalls that own an App of their name.
+pub(crate) fn is_of_kapp(kind: &Kind) -> bool {
+    kind.is("kappctrl.k14s.io", "App") || kind.is("packaging.carvel.dev", "PackageInstall")
 }
 
 /// The value of a label, unless it is empty.

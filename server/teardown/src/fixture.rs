@@ -258,6 +258,7 @@ impl<'a> Fields<'a> {
             release: release.map(|(namespace, name)| (namespace.into(), name.into())),
             application: self.text("argocd"),
             keep: self.text("keep"),
+            creator: self.text("creator"),
         };
         (read != Annotations::default()).then(|| Arc::new(read))
     }
@@ -548,12 +549,15 @@ impl<'a> Fields<'a> {
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
                 drivers: self.list("drivers").map(Arc::from).collect(),
             })),
-            "Application" | "Kustomization" | "HelmRelease" => Facts::Parent(Box::new(Parent {
-                active: self.list("state").all(|it| it != "suspended").then(|| "false".into()),
-                applying: self.list("state").any(|it| it == "applying"),
-                names: self.names(),
-                manages: self.list("manages").map(Self::managed).collect(),
-            })),
+            "Application" | "Kustomization" | "HelmRelease" | "App" | "PackageInstall" => {
+                Facts::Parent(Box::new(Parent {
+                    active: self.list("state").all(|it| it != "suspended").then(|| "false".into()),
+                    applying: self.list("state").any(|it| it == "applying"),
+                    names: self.names(),
+                    manages: self.list("manages").map(Self::managed).collect(),
+                    mark: self.text("mark"),
+                }))
+            }
             _ => self.references(),
         }
     }

@@ -135,7 +135,7 @@ impl Interner {
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),
             Facts::Parent(parent) => {
-                self.share_texts(&mut parent.active);
+                self.share_texts(parent.active.iter_mut().chain(&mut parent.mark));
                 self.share_references(&mut parent.names);
                 for object in &mut parent.manages {
                     self.share_texts([&mut object.group, &mut object.kind]);

@@ -21,7 +21,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use self::made_by_cluster::is_made_by_cluster;
+use self::made_by_cluster::{is_copy_of_olm, is_made_by_cluster};
 pub use self::{
     annotations::{Annotations, asks_to_keep},
     data_policy::{DataEffect, DataPolicy},
@@ -147,8 +147,8 @@ impl From<Seconds> for Timestamp {
     }
 }
 
-/// The stored fields of one object. Of its managed fields only those of finalizers are stored, while it is being deleted; the
-/// data of Secrets and ConfigMaps, and all other annotations, never are.
+/// The stored fields of one object. Of its managed fields only the creator is stored, and those of finalizers while it is being
+/// deleted; the data of Secrets and ConfigMaps, and all other annotations, never are.
 ///
 /// There is one value per object of the cluster, so rare fields are behind a pointer, and objects can share equal
 /// values.
@@ -164,7 +164,7 @@ pub struct Object {
     pub name: Box<str>,
     /// `metadata.labels`.
     pub labels: Labels,
-    /// The annotations that matter; none if it has none of them.
+    /// The annotations that matter, and the creator; none if it has none of them.
     pub annotations: Option<Arc<Annotations>>,
     /// `metadata.ownerReferences`.
     pub owners: Arc<[OwnerRef]>,
@@ -213,9 +213,10 @@ impl Object {
 
     /// Whether the cluster creates this object by itself and removes it with its namespace or its owner, so that it is
     /// never a step of its own: the default ServiceAccount, the root certificates, endpoints, Events, Leases and the
-    /// attachments of volumes. Istio and OpenShift put a root certificate into every namespace as well.
+    /// attachments of volumes. Istio and OpenShift put a root certificate into every namespace as well, and OLM copies of the
+    /// operators that serve it.
     pub fn is_made_by_cluster(&self) -> bool {
-        is_made_by_cluster(&self.kind.group, &self.kind.kind, &self.name)
+        is_made_by_cluster(&self.kind.group, &self.kind.kind, &self.name) || is_copy_of_olm(self)
     }
 }
 

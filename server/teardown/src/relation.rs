@@ -126,6 +126,25 @@ pub struct Reason {
     pub field: Arc<str>,
     /// Its value.
     pub value: Arc<str>,
+    /// How it is known which workload clears a finalizer. A field states every other edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<Attribution>,
+}
+
+/// How it is known which workload clears the finalizer of an object, the surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Attribution {
+    /// The project that ships the finalizer ships the workload.
+    Project,
+    /// It may change such objects, and is of the unit or release of their definition.
+    Release,
+    /// It may change such objects, by a rule that names them.
+    Rights,
+    /// It may change such objects, by a rule for everything.
+    Wildcard,
+    /// Nobody is known to have the right. It is of the unit of the definition or of the object.
+    Unit,
 }
 
 /// The order of two objects: the one that goes first, and the deletion phase it must reach before the other may start.
@@ -198,10 +217,21 @@ impl EdgeCollector<'_> {
         field: impl Into<Arc<str>>,
         value: impl Into<Arc<str>>,
     ) {
+        let reason = Reason { field: field.into(), value: value.into(), attribution: None };
+        self.push_because(strength, to, kind, order, reason);
+    }
+
+    fn push_because(
+        &mut self,
+        strength: Strength,
+        to: &Object,
+        kind: EdgeKind,
+        order: Precedence,
+        reason: Reason,
+    ) {
         if to.uid == self.from.uid {
             return;
         }
-        let reason = Reason { field: field.into(), value: value.into() };
         self.edges.push(FoundEdge {
             from: self.from.uid.clone(),
             to: to.uid.clone(),

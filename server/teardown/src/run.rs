@@ -36,6 +36,7 @@
 
 mod command;
 mod compact;
+mod creator;
 mod decide;
 mod event;
 mod event_log;
@@ -66,6 +67,7 @@ pub use crate::run_id::RunId;
 pub use self::{
     command::{CommandError, RunCommand},
     compact::{Recorded, compact},
+    creator::Creator,
     decide::{Decision, Input, PodsLeft, Unplanned},
     event::{Call, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
@@ -508,8 +510,8 @@ impl Run {
                 object,
                 by: by.clone(),
             }),
-            RunEvent::CameBack { step, uid } => {
-                problem(step, StepProblem::CameBack { uid: uid.clone() })
+            RunEvent::CameBack { step, uid, by } => {
+                problem(step, StepProblem::CameBack { uid: uid.clone(), by: by.clone() })
             }
             RunEvent::Skipped { step, by } => object(step).map(|object| FeedEvent::Skipped {
                 step: *step,

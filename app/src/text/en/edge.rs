@@ -3,7 +3,7 @@
 use teardown::{
     message::EdgeCard,
     object::ObjectRef,
-    relation::{EdgeKind, Reason, Strength},
+    relation::{Attribution, EdgeKind, Reason, Strength},
 };
 
 use super::{
@@ -87,11 +87,19 @@ pub fn certainty(edge: &EdgeCard) -> &'static str {
     if edge.given_up {
         return "A plan gives this order up: it closes a cycle.";
     }
-    match (edge.kind, edge.strength) {
-        (EdgeKind::Finishes, Strength::Hard) => "Inferred from its rights or its project.",
-        (_, Strength::Yielding) => "Inferred; a cycle may break it.",
-        (_, Strength::Hint) => "A guess.",
-        (_, Strength::Hard) => "",
+    if let Some(attribution) = edge.reason.attribution {
+        return match attribution {
+            Attribution::Project => "Known from the finalizer’s project.",
+            Attribution::Release => "Inferred: it is of the release that defines the kind.",
+            Attribution::Rights => "Inferred from its rights.",
+            Attribution::Wildcard => "A guess: it has rights to everything.",
+            Attribution::Unit => "A guess: it is of the same unit.",
+        };
+    }
+    match edge.strength {
+        Strength::Yielding => "Inferred; a cycle may break it.",
+        Strength::Hint => "A guess.",
+        Strength::Hard => "",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a step does not get on, what to do about it, and the cluster’s own words.
 
 use teardown::{
-    run::{Refusals, StepProblem},
+    run::{Creator, Refusals, StepProblem},
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
 
@@ -28,12 +28,22 @@ pub fn step_problem(problem: &StepProblem) -> String {
             }
             said
         }
-        StepProblem::CameBack { .. } => {
-            "Something created it again under the same name. This run does not touch the new object.".to_owned()
+        StepProblem::CameBack { by, .. } => {
+            let by = match by {
+                Some(Creator::Owner(owner)) => named(owner),
+                Some(Creator::Manager(manager)) => isolated(manager),
+                None => "Something".to_owned(),
+            };
+            format!(
+                "{by} created it again under the same name. This run does not touch the new object."
+            )
         }
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::PodsLeft { of, .. } => {
-                format!("A Pod of {} is left that is not in the plan, so this object waits.", named(of))
+                format!(
+                    "A Pod of {} is left that is not in the plan, so this object waits.",
+                    named(of)
+                )
             }
             UnknownReason::PodsUnconfirmed { pods } => format!(
                 "{} that used it went without a report that their containers ended, so it waits.",
@@ -51,9 +61,12 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::ParentActive { .. } => {
                 "Its parent is active and would make it again, so it waits.".to_owned()
             }
-            UnknownReason::InUse { .. } => "An object that is not in the plan uses it, so it waits.".to_owned(),
+            UnknownReason::InUse { .. } => {
+                "An object that is not in the plan uses it, so it waits.".to_owned()
+            }
             UnknownReason::WouldCollect { .. } => {
-                "Deleting it also deletes an object that is not in the plan, so it waits.".to_owned()
+                "Deleting it also deletes an object that is not in the plan, so it waits."
+                    .to_owned()
             }
             UnknownReason::WouldDestroyData { .. } => {
                 "Deleting it destroys data that the plan does not list, so it waits.".to_owned()
@@ -61,10 +74,14 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::NamespaceNotEmpty { .. } => {
                 "It contains an object that is not in the plan, so it waits.".to_owned()
             }
-            _ => "Unwind cannot tell whether it may go, or whether it is gone, so it waits.".to_owned(),
+            _ => "Unwind cannot tell whether it may go, or whether it is gone, so it waits."
+                .to_owned(),
         },
         StepProblem::InUse { pods } => {
-            format!("Still used by {}, as a consistent read shows.", many(pods.len(), "Pod", "Pods"))
+            format!(
+                "Still used by {}, as a consistent read shows.",
+                many(pods.len(), "Pod", "Pods")
+            )
         }
         StepProblem::Retrying { attempts, .. } => {
             format!(
@@ -157,7 +174,7 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
         StepProblem::Refused { code, message, .. } => {
             vec![format!("HTTP {code}: {}", api_problem(message))]
         }
-        StepProblem::CameBack { uid } => vec![format!("metadata.uid is now {uid}")],
+        StepProblem::CameBack { uid, .. } => vec![format!("metadata.uid is now {uid}")],
         StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
             pods.iter().map(unconfirmed).collect()
         }

@@ -1,7 +1,7 @@
-//! The field managers of finalizers, from `metadata.managedFields`. Everything else in them, most of the JSON of many objects, is
-//! skipped while it is read.
+//! The creator of an object and the field managers of its finalizers, from `metadata.managedFields`. Everything else in them, most
+//! of the JSON of many objects, is skipped while it is read.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{
@@ -15,32 +15,54 @@ use crate::cluster::text::bounded;
 /// The most entries that are kept of one object.
 const MOST: usize = 8;
 
-/// Reads the entries that have finalizers.
-pub(super) fn finalizers<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<FinalizerManager>, D::Error> {
+/// The fields that are read of the managed fields of an object.
+#[derive(Debug, Default)]
+pub(super) struct Managed {
+    /// The entries that have finalizers.
+    pub(super) finalizers: Vec<FinalizerManager>,
+    /// The manager whose entry is the oldest, with the time of the entry.
+    oldest: Option<(Arc<str>, Timestamp)>,
+}
+
+impl Managed {
+    /// The manager that created the object. Each of its later changes makes its entry newer, so that an entry older or newer
+    /// than the object is no proof.
+    pub(super) fn creator(&self, created: Option<Timestamp>) -> Option<Arc<str>> {
+        let (manager, at) = self.oldest.as_ref()?;
+        (created == Some(*at)).then(|| manager.clone())
+    }
+}
+
+/// Reads the oldest entry, and those that have finalizers.
+pub(super) fn managed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Managed, D::Error> {
     deserializer.deserialize_any(Entries)
 }
 
 struct Entries;
 
 impl<'de> Visitor<'de> for Entries {
-    type Value = Vec<FinalizerManager>;
+    type Value = Managed;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("managed fields")
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
+        Ok(Managed::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some(Entry { manager, time, fields }) = entries.next_element()? {
+        let mut found = Managed::default();
+        while let Some(Entry { manager, time, subresource, fields }) = entries.next_element()? {
+            let is_older = |at: &Timestamp| found.oldest.as_ref().is_none_or(|(_, it)| at < it);
+            // A creation has no subresource, and an entry without a manager names nobody.
+            let is_candidate = subresource.is_none() && !manager.is_empty();
+            if let Some(at) = time.filter(is_older).filter(|_| is_candidate) {
+                found.oldest = Some((bounded(&manager).into(), at));
+            }
             for finalizer in fields.metadata.finalizers.0 {
-                if found.len() < MOST {
-                    found.push(FinalizerManager {
+                if found.finalizers.len() < MOST {
+                    found.finalizers.push(FinalizerManager {
                         finalizer: bounded(&finalizer).into(),
                         manager: bounded(&manager).into(),
                         at: time.map(Seconds::from),
@@ -60,6 +82,8 @@ struct Entry<'a> {
     manager: Cow<'a, str>,
     #[serde(default)]
     time: Option<Timestamp>,
+    #[serde(default)]
+    subresource: Option<IgnoredAny>,
     #[serde(default, rename = "fieldsV1")]
     fields: Fields,
 }
@@ -111,7 +135,7 @@ mod tests {
 
     fn read(fields: &str) -> Vec<(String, String, bool)> {
         let mut json = serde_json::Deserializer::from_str(fields);
-        let found = finalizers(&mut json).unwrap().into_iter();
+        let found = managed(&mut json).unwrap().finalizers.into_iter();
         let named = |it: FinalizerManager| {
             (it.finalizer.to_string(), it.manager.to_string(), it.at.is_some())
         };
@@ -140,6 +164,25 @@ mod tests {
             ]
         );
         assert_eq!(read("null"), []);
+    }
+
+    #[test]
+    fn creator_is_the_manager_whose_entry_is_as_old_as_the_object() {
+        let creator = |entries: &str| {
+            let mut json = serde_json::Deserializer::from_str(entries);
+            let created = "2026-01-01T00:00:00Z".parse().ok();
+            managed(&mut json).unwrap().creator(created).map(|it| it.to_string())
+        };
+        let entry = |manager: &str, time: &str, more: &str| {
+            format!(r#"{{"manager": "{manager}", "time": "2026-01-{time}T00:00:00Z"{more}}}"#)
+        };
+        let (helm, later) = (entry("helm", "01", ""), entry("kubectl", "02", ""));
+        assert_eq!(creator(&format!("[{later}, {helm}]")).as_deref(), Some("helm"));
+        assert_eq!(creator(&format!("[{later}]")), None);
+        let status = entry("kubelet", "01", r#", "subresource": "status""#);
+        assert_eq!(creator(&format!("[{status}]")), None);
+        assert_eq!(creator(&format!("[{}]", entry("", "01", ""))), None);
+        assert_eq!(creator(r#"[{"manager": "helm"}]"#), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use teardown::object::{Facts, ObjectRef, Parent};
 
 use super::{
+    super::text::bounded,
     Meta, RawCondition, Unreadable, Whole, or_default,
     reference::{Field, Form, listed},
 };
@@ -40,6 +41,28 @@ const HELM_RELEASE: &[Field] = &[
     ("valuesFrom[]", Form::Object, "", "ConfigMap"),
     ("serviceAccountName", Form::Name, "", "ServiceAccount"),
 ];
+/// <https://carvel.dev/kapp-controller/docs/latest/app-spec/>
+const APP: &[Field] = &[
+    ("serviceAccountName", Form::Name, "", "ServiceAccount"),
+    ("cluster.kubeconfigSecretRef", Form::Object, "", "Secret"),
+    ("fetch[].inline.pathsFrom[].secretRef", Form::Object, "", "Secret"),
+    ("fetch[].inline.pathsFrom[].configMapRef", Form::Object, "", "ConfigMap"),
+    ("fetch[].image.secretRef", Form::Object, "", "Secret"),
+    ("fetch[].imgpkgBundle.secretRef", Form::Object, "", "Secret"),
+    ("fetch[].http.secretRef", Form::Object, "", "Secret"),
+    ("fetch[].git.secretRef", Form::Object, "", "Secret"),
+    ("fetch[].helmChart.repository.secretRef", Form::Object, "", "Secret"),
+    ("template[].ytt.valuesFrom[].secretRef", Form::Object, "", "Secret"),
+    ("template[].ytt.valuesFrom[].configMapRef", Form::Object, "", "ConfigMap"),
+    ("template[].helmTemplate.valuesFrom[].secretRef", Form::Object, "", "Secret"),
+    ("template[].helmTemplate.valuesFrom[].configMapRef", Form::Object, "", "ConfigMap"),
+];
+/// <https://carvel.dev/kapp-controller/docs/latest/packaging/#packageinstall>
+const PACKAGE_INSTALL: &[Field] = &[
+    ("serviceAccountName", Form::Name, "", "ServiceAccount"),
+    ("cluster.kubeconfigSecretRef", Form::Object, "", "Secret"),
+    ("values[].secretRef", Form::Object, "", "Secret"),
+];
 /// <https://argo-cd.readthedocs.io/en/stable/user-guide/application-specification/>
 const APPLICATION: &[Field] = &[("project", Form::Name, ARGO, "AppProject")];
 
@@ -60,8 +83,35 @@ fn read_flux(json: &str, fields: &[Field]) -> Result<(Meta, Facts), Unreadable> 
     let active = (spec["suspend"] != true).then(|| "false".into());
     let applying = status.conditions.iter().any(|it| it.is_true("Reconciling"));
     let names = listed(fields, &spec).into_list();
+    let parent = Parent { active, applying, names, ..Parent::default() };
+    Ok((metadata, Facts::Parent(Box::new(parent))))
+}
+
+/// Reads an App of kapp-controller.
+pub(super) fn read_app(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    read_kapp(json, APP)
+}
+
+/// Reads a PackageInstall of kapp-controller, which gives its App its own `paused` and `noopDelete`.
+pub(super) fn read_package_install(json: &str) -> Result<(Meta, Facts), Unreadable> {
+    read_kapp(json, PACKAGE_INSTALL)
+}
+
+/// Reads a parent of kapp-controller (`pkg/apis/kappctrl/v1alpha1` and `pkg/apis/packaging/v1alpha1`). It is suspended once it is
+/// paused and its deletion deletes nothing else.
+fn read_kapp(json: &str, fields: &[Field]) -> Result<(Meta, Facts), Unreadable> {
+    let Whole::<Value, KappStatus> { metadata, spec, status } = serde_json::from_str(json)?;
+    let (is_paused, prunes_nothing) = (spec["paused"] == true, spec["noopDelete"] == true);
+    let active = (!is_paused || !prunes_nothing).then(|| {
+        let was = serde_json::json!({"paused": is_paused, "noopDelete": prunes_nothing});
+        was.to_string().into()
+    });
+    let applying = status.conditions.iter().any(|it| it.is_true("Reconciling"));
+    let label = &status.deploy.kapp.associated_resources.label;
+    let mark = label.strip_prefix("kapp.k14s.io/app=").map(|it| bounded(it).into());
+    let names = listed(fields, &spec).into_list();
     let manages = Box::default();
-    Ok((metadata, Facts::Parent(Box::new(Parent { active, applying, names, manages }))))
+    Ok((metadata, Facts::Parent(Box::new(Parent { active, applying, names, manages, mark }))))
 }
 
 /// Reads an Application of Argo CD (<https://argo-cd.readthedocs.io/en/stable/user-guide/auto_sync/>). An operation is asked for
@@ -74,7 +124,39 @@ pub(super) fn read_application(json: &str) -> Result<(Meta, Facts), Unreadable> 
     let applying = operation.is_object() || &*status.operation_state.phase == "Running";
     let names = listed(APPLICATION, &spec).into_list();
     let manages = status.resources.into_iter().take(MOST).map(ObjectRef::from).collect();
-    Ok((metadata, Facts::Parent(Box::new(Parent { active, applying, names, manages }))))
+    let parent = Parent { active, applying, names, manages, mark: None };
+    Ok((metadata, Facts::Parent(Box::new(parent))))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct KappStatus {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<RawCondition>,
+    #[serde(deserialize_with = "or_default")]
+    deploy: KappDeploy,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct KappDeploy {
+    #[serde(deserialize_with = "or_default")]
+    kapp: KappResult,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct KappResult {
+    #[serde(deserialize_with = "or_default")]
+    associated_resources: AssociatedResources,
+}
+
+/// The label of the objects that an App applied, as `KEY=VALUE`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AssociatedResources {
+    #[serde(deserialize_with = "or_default")]
+    label: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

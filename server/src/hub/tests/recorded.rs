@@ -92,7 +92,7 @@ fn problems(version: u32) -> Vec<StepProblem> {
     let mut problems = vec![
         StepProblem::Late { since: at(1), finalizers: vec!["example.com/hold".into()] },
         refused,
-        StepProblem::CameBack { uid: Uid::new("u-7") },
+        StepProblem::CameBack { uid: Uid::new("u-7"), by: None },
         StepProblem::InUse { pods: vec![pod()] },
         StepProblem::Retrying { attempts: 2, message },
     ];
@@ -136,7 +136,7 @@ fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
         RunEvent::Terminating { step, since: at(2), grace: 30 },
         RunEvent::Overdue { step, since: at(2), stuck: true, finalizers: vec!["a/b".into()] },
         RunEvent::TakenOn { pods: vec![Uid::new("u-9")], step, by: by() },
-        RunEvent::CameBack { step: came_back, uid: Uid::new("u-8") },
+        RunEvent::CameBack { step: came_back, uid: Uid::new("u-8"), by: None },
         RunEvent::Skipped { step: skipped, by: by() },
     ]);
     let proofs = [

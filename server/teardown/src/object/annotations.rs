@@ -1,8 +1,10 @@
-//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept.
+//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept; and the creator of an
+//! object.
 
 use std::sync::Arc;
 
-/// The stored annotations of an object. Few objects have any of them.
+/// The stored annotations of an object, and its creator. Few objects have an annotation of these, and there are few creators, so that
+/// equal values are stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Annotations {
     /// `meta.helm.sh/release-namespace` and `meta.helm.sh/release-name`.
@@ -11,6 +13,8 @@ pub struct Annotations {
     pub application: Option<Arc<str>>,
     /// The annotation that asks the tool which installed the object not to delete it, as `key: value`.
     pub keep: Option<Arc<str>>,
+    /// The field manager that created it, of an object without owners: an owner says more.
+    pub creator: Option<Arc<str>>,
 }
 
 /// Whether an annotation asks a tool not to delete the object: Helm, Argo CD, Flux and kapp have one each.

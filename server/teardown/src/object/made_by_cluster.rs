@@ -1,5 +1,7 @@
 //! The objects that the cluster creates by itself.
 
+use super::Object;
+
 /// The ConfigMaps that a controller creates in every namespace, and creates again: of Kubernetes
 /// (`pkg/controller/certificates/rootcacertpublisher`), of Istio (`security/pkg/k8s/configutil.go` and
 /// `pilot/pkg/serviceregistry/kube/controller/namespacecontroller.go`) and of OpenShift's service CA operator.
@@ -26,6 +28,17 @@ fn is_accounts_secret(name: &str) -> bool {
     })
 }
 
+/// Whether OLM copied this ClusterServiceVersion from another namespace. It puts a copy into every namespace that an operator
+/// serves, makes it again as long as the original exists, and removes it afterwards
+/// (`pkg/controller/operators/olm/operatorgroup.go`, `removeDanglingChildCSVs` in `operator.go`).
+pub(super) fn is_copy_of_olm(object: &Object) -> bool {
+    object.kind.is("operators.coreos.com", "ClusterServiceVersion")
+        && object
+            .labels
+            .get("olm.copiedFrom")
+            .is_some_and(|from| object.namespace.as_ref() != Some(from))
+}
+
 /// Whether the cluster creates an object of this group, kind and name by itself, and removes it again.
 pub(super) fn is_made_by_cluster(group: &str, kind: &str, name: &str) -> bool {
     match (group, kind) {
@@ -43,6 +56,7 @@ pub(super) fn is_made_by_cluster(group: &str, kind: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn accounts_of_every_namespace_and_their_secrets_are_the_clusters_and_namesakes_are_not() {
@@ -62,5 +76,17 @@ mod tests {
             assert_eq!(is_made_by_cluster("", kind, name), is_its, "{kind} {name}");
         }
         assert!(!is_made_by_cluster("example.com", "ServiceAccount", "builder"));
+    }
+
+    #[test]
+    fn copy_that_olm_made_in_another_namespace_is_the_clusters() {
+        let csv = |labels: &str| {
+            fixture::object(&format!(
+                "ClusterServiceVersion.operators.coreos.com shop/queue.v1 {labels}"
+            ))
+        };
+        assert!(csv("labels=olm.copiedFrom:operators").is_made_by_cluster());
+        assert!(!csv("labels=olm.copiedFrom:shop").is_made_by_cluster());
+        assert!(!csv("").is_made_by_cluster());
     }
 }

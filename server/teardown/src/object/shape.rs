@@ -130,8 +130,8 @@ impl Facts {
                 *group == b.group && *kind == b.kind && *converter == b.converter
             }
             (Self::Parent(a), Self::Parent(b)) => {
-                let Parent { active, applying: _, names, manages } = &**a;
-                *active == b.active && *names == b.names && *manages == b.manages
+                let Parent { active, applying: _, names, manages, mark } = &**a;
+                *active == b.active && *names == b.names && *manages == b.manages && *mark == b.mark
             }
             (Self::Node(_), Self::Node(_)) | (Self::Namespace(_), Self::Namespace(_)) => true,
             (a, b) => a == b,

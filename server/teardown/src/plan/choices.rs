@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     index::Index,
-    object::{Facts, ObjectRef},
+    object::{Facts, Object, ObjectRef},
     run_id::RunId,
     unit::Unit,
 };
@@ -263,24 +263,20 @@ impl Choices {
         let is_member = |object: &ObjectRef| {
             index.named(object).is_some_and(|object| unit.members.contains(&object.uid))
         };
-        let is_met = |choice: &Choice| {
-            match choice {
+        let has_namespace = |name: &str| {
+            members().any(|it| matches!(it.facts, Facts::Namespace(_)) && *it.name == *name)
+        };
+        let runs_on = |pod: &Object, name: &Arc<str>| matches!(&pod.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(name));
+        let is_met = |choice: &Choice| match choice {
             Choice::IncludeAll | Choice::KeepData => true,
             Choice::Include(object) | Choice::Without(object) | Choice::Delete(object) => {
                 is_member(object)
             }
             Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
             Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
-            Choice::Unproven(it) => {
-                members().any(|member| {
-                    matches!(member.facts, Facts::Namespace(_)) && *member.name == *it.namespace
-                }) && it.is_met(index)
-            }
-            Choice::Unreported(node) => members().any(|member| {
-                matches!(&member.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(node))
-            }),
+            Choice::Unproven(it) => has_namespace(&it.namespace) && it.is_met(index),
+            Choice::Unreported(node) => members().any(|it| runs_on(it, node)),
             Choice::Unplanned(run) => self.unplanned() == Some(run),
-        }
         };
         self.0.iter().find(|choice| !is_met(choice)).map_or(Ok(()), |choice| Err(choice.clone()))
     }

@@ -309,7 +309,7 @@ fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Opt
         return None;
     }
     let value = format!("{}/{}", claim.namespace.as_deref().unwrap_or_default(), claim.name);
-    let reason = Reason { field: "spec.claimRef".into(), value: value.into() };
+    let reason = Reason { field: "spec.claimRef".into(), value: value.into(), attribution: None };
     Some(KeptReason::UsedBy { user: claim.reference(), edge: EdgeKind::Binds, reason })
 }
 

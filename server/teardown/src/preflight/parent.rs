@@ -3,15 +3,16 @@
 //!
 //! # Decisions
 //! - An ApplicationSet of Argo CD writes the specs of its Applications again at once
-//!   (<https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/>). Of another
-//!   owner it is not known whether it does, so it is a warning.
+//!   (<https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/>), and so does a
+//!   PackageInstall that of its App (`pkg/packageinstall/app.go` of kapp-controller). Of another owner it is not known whether it
+//!   does, so it is a warning.
 
 use super::{
     note::{NoteCode, Notes, Severity},
     subject::Subject,
 };
 use crate::{
-    declaration::{DeclaringParent, declaring_parents},
+    declaration::{DeclaringParent, declaring_parents, is_of_kapp},
     index::Index,
     object::{Facts, Object},
     relation::parent_of,
@@ -53,7 +54,7 @@ fn reverted(parent: &Object, subject: &Subject<'_>, notes: &mut Notes) {
     let Some(owner) = owner.filter(|it| is_to_be_suspended && is_outside(it, subject)) else {
         return;
     };
-    let is_known = owner.kind.is("argoproj.io", "ApplicationSet");
+    let is_known = owner.kind.is("argoproj.io", "ApplicationSet") || is_of_kapp(&owner.kind);
     let severity = if is_known { Severity::Refusal } else { Severity::Warning };
     notes.add(severity, NoteCode::Reverted { by: owner.reference() }, parent.reference());
 }

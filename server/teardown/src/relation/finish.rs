@@ -14,7 +14,8 @@
 use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
+    Attribution, DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence,
+    Reason, Strength,
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
@@ -105,13 +106,13 @@ pub(super) fn of_class<'a>(
     Programs { strength: Strength::Hard, programs: own }
 }
 
-/// The programs that clear a finalizer of an object, and how certain that is.
+/// The programs that clear a finalizer of an object, how certain that is, and how it is known.
 fn of_finalizer<'a>(
     object: &Object,
     finalizer: &str,
     lookup: &EdgeLookup<'_>,
     index: &'a Index,
-) -> (Strength, Vec<&'a Arc<Object>>) {
+) -> (Strength, Attribution, Vec<&'a Arc<Object>>) {
     let programs = |accounts: Vec<&Account>| {
         let mut found = programs_of(accounts.into_iter(), index);
         found.retain(|program| can_finish(program, object, index));
@@ -127,20 +128,25 @@ fn of_finalizer<'a>(
     let shipped: Vec<&Arc<Object>> =
         candidates.iter().copied().filter(|program| is_shipped_with(finalizer, program)).collect();
     if !shipped.is_empty() {
-        return (Strength::Hard, shipped);
+        return (Strength::Hard, Attribution::Project, shipped);
     }
     if candidates.is_empty() && object.kind.is_an_operators() {
-        return (Strength::Hint, neighbours(object, definition, index));
+        return (Strength::Hint, Attribution::Unit, neighbours(object, definition, index));
     }
     let released: Vec<&Arc<Object>> = candidates
         .iter()
         .copied()
         .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
         .collect();
-    let chosen = if released.is_empty() { candidates } else { released };
+    let is_only = is_by_name && candidates.len() == 1;
+    let (attribution, chosen) = match (released.is_empty() || is_only, is_by_name) {
+        (false, _) => (Attribution::Release, released),
+        (true, true) => (Attribution::Rights, candidates),
+        (true, false) => (Attribution::Wildcard, candidates),
+    };
     let strength =
         if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
-    (strength, chosen)
+    (strength, attribution, chosen)
 }
 
 /// The programs of a namespace that may clear finalizers: workloads that no workload owns, and such Pods. What runs to
@@ -181,24 +187,23 @@ pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Ed
         if is_built_in(finalizer) || is_a_volume && is_a_drivers(finalizer) {
             continue;
         }
-        let (strength, programs) = of_finalizer(object, finalizer, lookup, index);
+        let (strength, attribution, programs) = of_finalizer(object, finalizer, lookup, index);
+        let field: Arc<str> = format!("metadata.finalizers[{i}]").into();
+        let reason = |value: Arc<str>| Reason {
+            field: field.clone(),
+            value,
+            attribution: Some(attribution),
+        };
         for program in programs {
-            let field = format!("metadata.finalizers[{i}]");
-            found.push_with(
-                strength,
-                program,
-                EdgeKind::Finishes,
-                order,
-                &*field,
-                finalizer.clone(),
-            );
+            let direct = reason(finalizer.clone());
+            found.push_because(strength, program, EdgeKind::Finishes, order, direct);
             for owner in owners(program, index) {
                 // An owner of both goes first anyway.
                 if owner.uid == object.uid || index.descends(&object.uid, &owner.uid) {
                     continue;
                 }
-                let value = format!("{finalizer} → {}", program.name);
-                found.push_with(strength, owner, EdgeKind::Finishes, order, &*field, value);
+                let through = reason(format!("{finalizer} → {}", program.name).into());
+                found.push_because(strength, owner, EdgeKind::Finishes, order, through);
             }
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn guarding_rule(
     let guard = webhooks.guards.iter().find(|guard| is_guarded_by(object, guard, index))?;
     let operation = if guard.deletes { "DELETE" } else { "UPDATE" };
     let value = format!("{operation} {}", object.kind.resource());
-    Some(Reason { field: guard.field.clone(), value: value.into() })
+    Some(Reason { field: guard.field.clone(), value: value.into(), attribution: None })
 }
 
 /// Whether a rule of a webhook is asked when an object is deleted, or when its finalizers are cleared.

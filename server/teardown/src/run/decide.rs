@@ -26,11 +26,13 @@ use self::{
     refusal::{BackendsChanged, earliest_try},
 };
 pub use self::{unplanned::Unplanned, waiting::PodsLeft};
-use super::{Call, CommandError, Progress, Run, RunCommand, RunEvent, RunState, StepProblem};
+use super::{
+    Call, CommandError, Creator, Progress, Run, RunCommand, RunEvent, RunState, StepProblem,
+};
 use crate::{
     action::{Action, ActionTarget, Outcome},
     deadlines::{Deadlines, Overdue},
-    declaration::APPLICATIONS,
+    declaration::{APPLICATIONS, APPS},
     index::{Index, Presence},
     object::{Deletion, Facts, Object, Uid},
     plan::{Propagation, Step, StepAction, StepId},
@@ -114,8 +116,9 @@ struct ReconcileContext<'a> {
     users: HashMap<Arc<str>, Vec<&'a Object>>,
     late_objects: Option<LateObjects<'a>>,
     backends_changed: BackendsChanged,
-    /// Whether there are Applications of Argo CD, which may declare objects under the label of any release.
-    has_applications: bool,
+    /// Whether there are parents that may declare objects by marks which others set too: Applications of Argo CD, Apps of
+    /// kapp-controller.
+    has_guessed_parents: bool,
     decision: Decision,
 }
 
@@ -352,8 +355,8 @@ impl Run {
                 return;
             }
             Some(object) => {
-                let uid = object.uid.clone();
-                return context.decision.events.push(RunEvent::CameBack { step: step.id, uid });
+                let (uid, by) = (object.uid.clone(), Creator::of(object, context.index));
+                return context.decision.events.push(RunEvent::CameBack { step: step.id, uid, by });
             }
             None if progress.has_come_back() => {
                 let event = gone(step, Proof::OtherUid, context.index);
@@ -475,7 +478,9 @@ impl<'a> ReconcileContext<'a> {
             users: HashMap::new(),
             late_objects: None,
             backends_changed: HashMap::new(),
-            has_applications: index.of_resource(APPLICATIONS).next().is_some(),
+            has_guessed_parents: [APPLICATIONS, APPS]
+                .iter()
+                .any(|resource| index.of_resource(resource).next().is_some()),
             decision: Decision::default(),
         }
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::StepProblem;
+use super::{Creator, StepProblem};
 use crate::{
     action::Action,
     api_problem::ApiProblem,
@@ -166,6 +166,9 @@ pub enum RunEvent {
         step: StepId,
         /// The new object's UID.
         uid: Uid,
+        /// The creator, if the object says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Creator>,
     },
     /// A person skipped the step.
     Skipped {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatEvent;
+use super::Creator;
 use crate::{
     api_problem::ApiProblem,
     object::{ObjectRef, Uid},
@@ -53,6 +54,9 @@ pub enum StepProblem {
     CameBack {
         /// The new object's UID.
         uid: Uid,
+        /// The creator, if the object says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Creator>,
     },
     /// It is unknown whether the object may be deleted, or whether it is gone.
     Unknown {

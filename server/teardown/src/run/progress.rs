@@ -266,10 +266,11 @@ impl Progress {
                 self.end = Some(StepEnd::Suspended);
                 self.calm();
             }
-            RunEvent::CameBack { uid, .. } => {
+            RunEvent::CameBack { uid, by, .. } => {
                 self.phase = DeletionPhase::Gone;
                 self.call = None;
-                self.hold.problem = Some(StepProblem::CameBack { uid: uid.clone() });
+                self.hold.problem =
+                    Some(StepProblem::CameBack { uid: uid.clone(), by: by.clone() });
             }
             RunEvent::Skipped { by, .. } => {
                 self.end = Some(StepEnd::Skipped { by: by.clone() });

@@ -412,3 +412,56 @@ fn application_of_argo_cd_is_applying_and_manages_its_objects() {
     let managed: Vec<String> = managing.manages.iter().map(ToString::to_string).collect();
     assert_eq!(managed, ["Deployment shop/web", "Namespace shop"]);
 }
+
+#[test]
+fn app_of_kapp_controller_is_suspended_once_it_is_paused_and_its_deletion_deletes_nothing_else() {
+    let parent = |rest: &str| match read("kappctrl.k14s.io/v1alpha1 App", rest).facts {
+        Facts::Parent(parent) => *parent,
+        _ => panic!("no parent"),
+    };
+    let active =
+        |spec: &str| parent(&format!(r#""spec": {spec}"#)).active.as_deref().map(str::to_owned);
+    assert_eq!(active("{}").as_deref(), Some(r#"{"noopDelete":false,"paused":false}"#));
+    let paused = active(r#"{"paused": true}"#);
+    assert_eq!(paused.as_deref(), Some(r#"{"noopDelete":false,"paused":true}"#));
+    assert_eq!(active(r#"{"paused": true, "noopDelete": true}"#), None);
+    assert!(active(r#"{"paused": "true", "noopDelete": true}"#).is_some(), "of another type");
+    let deployed = parent(
+        r#""status": {"conditions": [{"type": "Reconciling", "status": "True"}],
+            "deploy": {"kapp": {"associatedResources": {"label": "kapp.k14s.io/app=1701", "namespaces": ["shop"]}}}}"#,
+    );
+    assert!(deployed.applying && deployed.mark.as_deref() == Some("1701"), "{deployed:?}");
+    let odd = r#""status": {"deploy": {"kapp": {"associatedResources": {"label": "app=web"}}}}"#;
+    assert_eq!(parent(odd).mark, None);
+    assert_eq!(
+        names(
+            "packaging.carvel.dev/v1alpha1 PackageInstall",
+            r#"{"serviceAccountName": "installer", "values": [{"secretRef": {"name": "values"}}]}"#
+        ),
+        [
+            "ServiceAccount installer by spec.serviceAccountName",
+            "Secret values by spec.values[0].secretRef",
+        ]
+    );
+}
+
+#[test]
+fn subscription_of_olm_names_what_it_installed() {
+    let subscription = "operators.coreos.com/v1alpha1 Subscription";
+    let references = references(
+        subscription,
+        r#""spec": {"name": "queue", "source": "community", "sourceNamespace": "olm"},
+           "status": {"installedCSV": "queue.v1.2.0", "currentCSV": "queue.v1.3.0"}"#,
+    );
+    let named: Vec<_> =
+        references.names.iter().map(|it| (&*it.kind, &*it.name, &*it.field)).collect();
+    assert_eq!(
+        named,
+        [
+            ("ClusterServiceVersion", "queue.v1.2.0", "status.installedCSV"),
+            ("ClusterServiceVersion", "queue.v1.3.0", "status.currentCSV"),
+            ("CatalogSource", "community", "spec.source"),
+        ]
+    );
+    assert_eq!(names(subscription, "{}"), Vec::<String>::new());
+}

@@ -155,3 +155,26 @@ fn records_of_a_release_of_two_units_are_of_neither() {
     ");
     assert_eq!(plan_of(&fixture, "release:shop/web"), Err(PlanError::Empty));
 }
+
+/// An operator that OLM installed: its custom resources go first, then what would install it again.
+#[test]
+fn operator_of_olm_goes_after_its_subscription_and_its_custom_resources() {
+    let fixture = "
+        Subscription.operators.coreos.com shop/queue of=shop refs=status.installedCSV:ClusterServiceVersion.operators.coreos.com/queue.v1
+        ClusterServiceVersion.operators.coreos.com shop/queue.v1 of=shop
+        deploy shop/queue owner=ClusterServiceVersion.operators.coreos.com/queue.v1 uses=account:queue
+        sa shop/queue owner=ClusterServiceVersion.operators.coreos.com/queue.v1
+        clusterrole queue of=shop updates=topics.queue.example
+        crb queue of=shop accounts=shop/queue role=clusterrole/queue
+        Topic.queue.example shop/orders of=shop finalizers=queue.example/topic
+    ";
+    insta::assert_snapshot!(text(&plan_with(fixture, "shop", &[]).unwrap()), @r"
+    1 Subscription.operators.coreos.com:shop/queue
+    1 Topic.queue.example:shop/orders
+    2 ClusterServiceVersion.operators.coreos.com:shop/queue.v1 orphan < Subscription.operators.coreos.com:shop/queue Topic.queue.example:shop/orders
+    3 deploy:shop/queue < ClusterServiceVersion.operators.coreos.com:shop/queue.v1 Topic.queue.example:shop/orders
+    4 sa:shop/queue < ClusterServiceVersion.operators.coreos.com:shop/queue.v1 deploy:shop/queue+pods
+    4 crb:queue < deploy:shop/queue+pods
+    5 clusterrole:queue < crb:queue
+    ");
+}

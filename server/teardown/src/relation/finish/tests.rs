@@ -1,4 +1,7 @@
-use crate::{fixture, relation::EdgeKind};
+use crate::{
+    fixture,
+    relation::{Attribution, EdgeKind},
+};
 
 /// An operator with rights by name, its definition, and one object with its finalizer.
 const OPERATOR: &str = "
@@ -21,6 +24,33 @@ fn finishers(text: &str) -> Vec<String> {
         .collect();
     found.sort();
     found
+}
+
+/// How the finishers of a fixture are known.
+fn attributions(text: &str) -> Vec<Attribution> {
+    let graph = fixture::graph(text);
+    let edges = graph.edges().filter(|edge| edge.kind == EdgeKind::Finishes);
+    edges.filter_map(|edge| edge.reason.attribution).collect()
+}
+
+#[test]
+fn edge_says_how_its_finisher_is_known() {
+    use Attribution::{Project, Release, Rights, Unit, Wildcard};
+    let two = format!("{OPERATOR} deploy queue/spare of=other uses=account:operator");
+    for (fixture, known) in [
+        (OPERATOR.to_owned(), Rights),
+        (two, Release),
+        (
+            OPERATOR
+                .replace("queue/operator of=queue uses", "queue/cert-manager uses")
+                .replace("finalizers=queue.example/topic", "finalizers=acme.cert-manager.io/x"),
+            Project,
+        ),
+        (OPERATOR.replace("=topics.queue.example", "=*.*").replace(" of=queue", ""), Wildcard),
+        (OPERATOR.replace("crb topics", "cm shop/topics"), Unit),
+    ] {
+        assert_eq!(attributions(&fixture), [known], "{fixture}");
+    }
 }
 
 #[test]

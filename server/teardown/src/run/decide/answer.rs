@@ -9,7 +9,7 @@ use crate::{
     index::Index,
     plan::Step,
     proof::Proof,
-    run::{Call, Run, RunEvent, StepProblem},
+    run::{Call, Creator, Run, RunEvent, StepProblem},
     unknown_reason::UnknownReason,
 };
 
@@ -57,7 +57,9 @@ impl Run {
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),
             Outcome::Recalled => Decision::event(RunEvent::Recalled { step: id }),
             Outcome::OtherUid { uid: Some(uid) } if *uid != step.uid => {
-                Decision::event(RunEvent::CameBack { step: id, uid: uid.clone() })
+                let seen = index.get(uid);
+                let by = seen.and_then(|it| Creator::of(it, index));
+                Decision::event(RunEvent::CameBack { step: id, uid: uid.clone(), by })
             }
             // The name belongs to another object, so this UID is gone; the watch will deliver the new object.
             Outcome::OtherUid { uid: None } => Decision::event(gone(step, Proof::OtherUid, index)),

@@ -76,9 +76,9 @@ impl Run {
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        let ReconcileContext { index, now, has_applications, .. } = *context;
+        let ReconcileContext { index, now, has_guessed_parents, .. } = *context;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
-        for named in declaring_parents(object).filter(|it| !it.is_guess || has_applications) {
+        for named in declaring_parents(object).filter(|it| !it.is_guess || has_guessed_parents) {
             let Some(parent) = parent_of(&named, object, index) else {
                 if !named.is_guess {
                     self.check_would_be_seen(&named, index)?;
@@ -108,7 +108,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Whether the deletion of a parent prunes nothing any more. A suspended Kustomization or HelmRelease prunes nothing, but an
+    /// Whether the deletion of a parent prunes nothing any more. What is suspended of Flux or kapp-controller prunes nothing, but an
     /// Application with Argo CD's finalizer deletes whatever it declares, suspended or not
     /// (<https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/>).
     ///

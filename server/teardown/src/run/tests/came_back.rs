@@ -47,6 +47,26 @@ fn config_map_that_came_back_goes_with_its_namespace() {
     ");
 }
 
+/// The sentence about a Service that came back.
+fn said_of(fields: &str) -> String {
+    let transcript = with(&format!("svc shop/web {fields}"));
+    let said = transcript.lines().find(|line| line.contains("came back"));
+    said.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn creator_is_named_by_the_owner_or_the_field_manager() {
+    insta::assert_snapshot!(
+        said_of("owner=deploy/web creator=kube-controller-manager"),
+        @"Service shop/web came back as again, made by Deployment shop/web"
+    );
+    insta::assert_snapshot!(
+        said_of("creator=helm"),
+        @"Service shop/web came back as again, made by helm"
+    );
+    insta::assert_snapshot!(said_of(""), @"Service shop/web came back as again");
+}
+
 #[test]
 fn what_is_somebodys_holds_the_namespace() {
     insta::assert_snapshot!(with("svc shop/web"), @"

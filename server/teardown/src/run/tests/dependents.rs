@@ -45,7 +45,7 @@ fn recreated_object_of_a_skipped_owner_is_skipped() {
     StatefulSet shop/db is skipped
     Namespace shop is skipped
     > gone pod shop/db-0 owner=sts/db & applied pod shop/db-0 uid=again owner=sts/db labels=app:db
-    Pod shop/db-0 came back as again
+    Pod shop/db-0 came back as again, made by StatefulSet shop/db
     Pod shop/db-0 is skipped
     the run has finished
     ");
@@ -71,8 +71,8 @@ fn dependents_of_a_recreated_object_are_skipped_with_it() {
     let after: Vec<&str> = lines.lines().skip_while(|line| !line.starts_with("> gone")).collect();
     insta::assert_snapshot!(after[1..].join("\n"), @"
     StatefulSet shop/db came back as again
-    Pod shop/db-0 came back as db-0-again
-    Pod shop/db-1 came back as db-1-again
+    Pod shop/db-0 came back as db-0-again, made by StatefulSet shop/db
+    Pod shop/db-1 came back as db-1-again, made by StatefulSet shop/db
     > skip sts:shop/db
     StatefulSet shop/db is skipped
     Namespace shop is skipped

@@ -174,7 +174,7 @@ fn stopped_run_says_what_is_left_suspended() {
     scenario.reconcile();
     let left: Vec<_> = scenario.run.suspensions().collect();
     let off = put_backs(&left, &scenario.index, false, "prod");
-    let [PutBack { what: SwitchedOff::Parent, by_unwind: false, line: Some(line), .. }] = &off[..]
+    let [PutBack { what: SwitchedOff::Parent, by_unwind: true, line: Some(line), .. }] = &off[..]
     else {
         panic!("{off:?}")
     };
@@ -323,4 +323,56 @@ fn suspension_that_had_no_effect_is_not_shown_as_ours() {
         }
         assert_eq!(scenario.run.suspensions().count(), shown, "{answers:?}");
     }
+}
+
+/// An App of kapp-controller with what it applied, and the PackageInstall that made it.
+const PACKAGE: &str = "
+    PackageInstall.packaging.carvel.dev shop/web of=shop
+    App.kappctrl.k14s.io shop/web of=shop mark=1701 owner=PackageInstall.packaging.carvel.dev/web
+    cm shop/a of=shop labels=kapp.k14s.io/app:1701
+    cm shop/namesake of=shop labels=kapp.k14s.io/app:1702
+";
+
+#[test]
+fn package_install_is_suspended_first_and_goes_last_before_its_app() {
+    let mut scenario = Scenario::of(PACKAGE);
+    assert_eq!(
+        scenario.reconcile(),
+        ["DELETE ConfigMap shop/namesake", "PATCH PackageInstall shop/web"],
+        "kapp alone applied the namesake, and the App follows its owner"
+    );
+    scenario.answer("PackageInstall.packaging.carvel.dev:shop/web", Outcome::Suspended);
+    let state = |line: &str| format!("{} state=suspended", line.trim());
+    let lines: Vec<&str> = PACKAGE.trim().lines().collect();
+    scenario.applied(&state(lines[0]));
+    assert!(scenario.reconcile().is_empty(), "the controller has not paused the App yet");
+    scenario.applied(&state(lines[1]));
+    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    scenario.gone("cm shop/namesake");
+    scenario.gone("cm shop/a");
+    assert_eq!(scenario.reconcile(), ["DELETE PackageInstall shop/web"]);
+}
+
+#[test]
+fn app_is_paused_so_that_its_deletion_deletes_nothing_else_and_can_be_put_back() {
+    let alone = "App.kappctrl.k14s.io shop/web of=shop mark=1701
+                 cm shop/a of=shop labels=kapp.k14s.io/app:1701";
+    let mut scenario = Scenario::of(alone);
+    let decision = scenario.decide();
+    let patch = decision.actions.iter().find_map(|action| match action {
+        Action::Suspend { patch, .. } => Some(patch.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        patch.as_deref(),
+        Some(
+            r#"[{"op":"test","path":"/metadata/uid","value":"App.kappctrl.k14s.io:shop/web"},{"op":"add","path":"/spec/paused","value":true},{"op":"add","path":"/spec/noopDelete","value":true}]"#
+        )
+    );
+    let object = fixture::object("App.kappctrl.k14s.io shop/web");
+    let was = r#"{"paused":true,"noopDelete":false}"#;
+    assert_eq!(
+        crate::suspension::resume(&object.kind, &object.uid, was).to_string(),
+        r#"[{"op":"test","path":"/metadata/uid","value":"App.kappctrl.k14s.io:shop/web"},{"op":"test","path":"/spec/paused","value":true},{"op":"test","path":"/spec/noopDelete","value":true},{"op":"add","path":"/spec/paused","value":true},{"op":"add","path":"/spec/noopDelete","value":false}]"#
+    );
 }

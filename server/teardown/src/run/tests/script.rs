@@ -101,7 +101,11 @@ fn held(problem: &StepProblem) -> String {
     match problem {
         StepProblem::Late { .. } => "is late".to_owned(),
         StepProblem::Refused { code, .. } => format!("was refused: {code}"),
-        StepProblem::CameBack { uid } => format!("came back as {uid}"),
+        StepProblem::CameBack { uid, by } => match by {
+            Some(Creator::Owner(owner)) => format!("came back as {uid}, made by {owner}"),
+            Some(Creator::Manager(manager)) => format!("came back as {uid}, made by {manager}"),
+            None => format!("came back as {uid}"),
+        },
         StepProblem::Unknown { reason: UnknownReason::InUse { by } } => format!("is used by {by}"),
         StepProblem::Unknown { reason: UnknownReason::WouldCollect { it } } => {
             format!("would take {it} along")
