@@ -23,7 +23,7 @@
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
-//! | act | `POST /api/runs/{run}/put-back`, because it takes back what the run did |
+//! | act | `POST /api/runs/{run}/put-back`, `POST /switched-off/resume`, because they take back what a run did |
 //! | act | `POST /api/runs/{run}/release`, `POST /journal/release` |
 //! | act | `POST /trouble/kubelet-log`, because it changes what everybody reads about a cause |
 //! | force | `POST /api/remedies`, `POST /switched-off/put-back` |

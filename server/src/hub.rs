@@ -319,6 +319,12 @@ impl Hub {
                 let begun = attempts.begin(&given, by, &mut self.cluster, writer, &self.chance)?;
                 send_reply(reply, begun);
             }
+            Incoming::ResumeParent { attempt, confirm, by, reply } => {
+                let (attempts, writer) = self.runs.attempts_mut();
+                let begun =
+                    attempts.resume(&attempt, &confirm, by, &self.cluster, writer, &self.chance)?;
+                send_reply(reply, begun);
+            }
             Incoming::UndoRemedy { attempt, confirm, by, reply } => {
                 let (attempts, writer) = self.runs.attempts_mut();
                 let begun =

@@ -167,24 +167,24 @@ pub fn PlanPage() -> impl IntoView {
         plan.with(|plan| plan.as_ref().is_some_and(|plan| plan.choices.unplanned().is_some()))
     };
     let to_unit = move || address::unit(&unit.get());
-    let body = move || {
-        match plan.get() {
+    let to_new_plan = move || {
+        may_plan.then(|| {
+            let href = move || address::new_plan(&unit.get(), &choices.get());
+            view! { <a class="button" href=href rel="external">{text::PLAN_AGAIN}</a> }.into_any()
+        })
+    };
+    let no_plan = move || {
+        let ways = view! {
+            {to_new_plan()}
+            <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
+        };
+        let (title, means) = (text::NO_PLAN, text::NO_PLAN_MEANS);
+        empty::empty("state-unknown", title, means, ways.into_any()).into_any()
+    };
+    let body = move || match plan.get() {
         Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)).into_any(),
-        None if missing.get() => empty::empty(
-            "state-unknown",
-            text::NO_PLAN,
-            text::NO_PLAN_MEANS,
-            view! {
-                {may_plan.then(|| view! {
-                    <a class="button" href=move || address::new_plan(&unit.get(), &choices.get()) rel="external">{text::PLAN_AGAIN}</a>
-                }.into_any())}
-                <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
-            }
-            .into_any(),
-        )
-        .into_any(),
+        None if missing.get() => no_plan(),
         None => empty::loading(),
-    }
     };
     let lead = move |plan: &Plan| {
         view! {

@@ -71,6 +71,7 @@ pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
                         <li>
                             {object_name(&card.object)} " "
                             <span class="quiet">
+                                {card.deletion.map(|deletion| moment(deletion.accepted()))}
                                 {text::DUE} {card.due.map(time_of_day)}
                             </span>
                         </li>

@@ -127,7 +127,7 @@ pub fn Frame(
     });
     let off = move || {
         let count = off.get();
-        (count > 0).then(|| switched_off(count, known.of(SWITCHED_OFF), connection))
+        (count > 0).then(|| switched_off(count, known.of(SWITCHED_OFF)))
     };
     let journal = move || {
         let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.journal));
@@ -199,17 +199,16 @@ pub fn Frame(
     }
 }
 
-/// The things that are switched off, each with its age, and the way to put them back or who may.
-fn switched_off(count: usize, known: Option<Advice>, connection: Connection) -> AnyView {
+/// The things that are switched off, each with its age, and the page that puts them back or says who may.
+fn switched_off(count: usize, known: Option<Advice>) -> AnyView {
     let facts = known.map(|known| facts(&known));
-    let who = connection.right_hindrance(Right::Force);
     view! {
         <div class="banner warn">
             {icon("icon-warning")}
             <div>
                 <strong>{text::switched_off(count)}</strong>
                 {facts}
-                <p>{who} " " <a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
+                <p><a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
             </div>
         </div>
     }

@@ -121,6 +121,7 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         post("/journal/release", Act, journal_page::release),
         get("/switched-off", Look, switched_off::read),
         post("/switched-off/put-back", Force, switched_off::put_back),
+        post("/switched-off/resume", Act, switched_off::resume),
     ]
 }
 

@@ -5,6 +5,7 @@
 //!   off, so the app needs no second form for it.
 //! - To put a thing back is the plan of one step that `POST /api/remedies` takes for the advice `switchedOff`: the same
 //!   confirmation by the object's name, the same journal, the same guards.
+//! - Whoever may act may make a parent active again, because a run suspended it; so that form has a route of its own.
 
 use app::{navigation::address, text};
 use axum::{
@@ -14,8 +15,8 @@ use axum::{
 };
 use serde::Deserialize;
 use teardown::{
-    advice::{Advice, Way},
-    remedy::Attempt,
+    advice::Way,
+    remedy::{Attempt, PutBack},
     right::Right,
 };
 
@@ -33,9 +34,9 @@ pub(super) async fn read(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
 ) -> Result<impl IntoResponse, Failure> {
-    let off = text::switched_off_advice(&state.hub.switched_off().await?);
+    let off = state.hub.switched_off().await?;
     let attempts = state.hub.attempts().await?;
-    let content = content(&off, &attempts, person.guest.right >= Right::Force);
+    let content = content(&off, &attempts, person.guest.right);
     Ok(page(text::LANGUAGE, text::SWITCHED_OFF, &content))
 }
 
@@ -51,39 +52,58 @@ pub(super) async fn put_back(
     Extension(person): Extension<Person>,
     form: Result<Form<Confirmed>, FormRejection>,
 ) -> Result<Redirect, Failure> {
+    let Confirmed { attempt, confirm } = confirmed(form, &person)?;
+    state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
+    Ok(Redirect::to(address::SWITCHED_OFF))
+}
+
+/// Makes a parent active again that a run suspended, from the form on the page.
+pub(super) async fn resume(
+    State(state): State<AppState>,
+    Extension(person): Extension<Person>,
+    form: Result<Form<Confirmed>, FormRejection>,
+) -> Result<Redirect, Failure> {
+    let Confirmed { attempt, confirm } = confirmed(form, &person)?;
+    state.hub.resume_parent(attempt, confirm, person.guest.recorded()).await??;
+    Ok(Redirect::to(address::SWITCHED_OFF))
+}
+
+fn confirmed(
+    form: Result<Form<Confirmed>, FormRejection>,
+    person: &Person,
+) -> Result<Confirmed, Failure> {
     let Form(Confirmed { attempt, confirm }) =
         form.map_err(|rejection| Failure::Malformed(rejection.body_text()))?;
     // The session may have been taken back while the body arrived.
     if person.ended.is_cancelled() {
         return Err(Failure::NotSignedIn);
     }
-    let confirm = confirm.trim().to_owned();
-    state.hub.undo_remedy(attempt, confirm, person.guest.recorded()).await??;
-    Ok(Redirect::to(address::SWITCHED_OFF))
+    Ok(Confirmed { attempt, confirm: confirm.trim().to_owned() })
 }
 
-fn content(off: &Advice, attempts: &[Attempt], may_force: bool) -> String {
+fn content(off: &[PutBack], attempts: &[Attempt], right: Right) -> String {
     let mut html = String::new();
-    if off.ways.is_empty() {
+    if off.is_empty() {
         html += &paragraph(text::NOTHING_SWITCHED_OFF);
     }
-    for way in &off.ways {
-        html += &one(way, may_force);
+    for (way, off) in text::switched_off_advice(off).ways.iter().zip(off) {
+        html += &one(way, off.right(), right);
     }
     let undone = attempts.iter().filter(|attempt| attempt.undoes.is_some()).take(ATTEMPTS);
     undone.for_each(|attempt| html += &paragraph(&text::attempt(attempt)));
     html
 }
 
-fn one(way: &Way, may_force: bool) -> String {
+fn one(way: &Way, needed: Right, right: Right) -> String {
     let mut html = heading(&way.title) + &paragraph(&way.does);
     for command in &way.commands {
         html += &format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(&command.line));
     }
     match &way.offer {
-        Some(offer) if may_force => {
+        Some(offer) if right >= needed => {
+            let action = if needed == Right::Force { "put-back" } else { "resume" };
             html += &format!(
-                r#"<form method="post" action="{}/put-back"><input type="hidden" name="attempt" value="{}">
+                r#"<form method="post" action="{}/{action}"><input type="hidden" name="attempt" value="{}">
 <p><label>{} <input name="confirm" required autocomplete="off"></label></p>
 <p><button class="button danger">{}</button></p></form>
 "#,
@@ -93,7 +113,8 @@ fn one(way: &Way, may_force: bool) -> String {
                 escape(&way.title),
             );
         }
-        Some(_) => html += &paragraph(text::NO_FORCE),
+        Some(_) if needed == Right::Force => html += &paragraph(text::NO_FORCE),
+        Some(_) => html += &paragraph(text::NOT_ALLOWED),
         None => {}
     }
     html
@@ -105,8 +126,8 @@ mod tests {
 
     use super::*;
 
-    fn off() -> Advice {
-        let way = Way {
+    fn off() -> Way {
+        Way {
             title: "Put back: Node <n1> is marked out of service".to_owned(),
             harm: Harm::Reversible,
             harms: String::new(),
@@ -123,21 +144,28 @@ mod tests {
                 name: "<n1>".to_owned(),
                 statement: false,
             }),
-        };
-        Advice { ways: vec![way], ..Advice::default() }
+        }
     }
 
     #[test]
-    fn form_is_for_a_session_that_may_force_and_others_read_who_may() {
-        let of = |may_force| content(&off(), &[], may_force);
-        for html in [of(true), of(false)] {
+    fn form_is_for_a_session_that_may_do_it_and_others_read_who_may() {
+        let of = |needed, right| one(&off(), needed, right);
+        for right in [Right::Look, Right::Act, Right::Force] {
+            let html = of(Right::Force, right);
             assert!(html.contains("Put back: Node &lt;n1&gt; is marked"), "{html}");
             assert!(html.contains("Since 2026-11-21 12:03:41 UTC, Li."), "{html}");
         }
-        let form =
-            r#"action="/switched-off/put-back"><input type="hidden" name="attempt" value="0f">"#;
-        assert!(of(true).contains(form), "{}", of(true));
-        assert!(!of(false).contains("<form") && of(false).contains(text::NO_FORCE));
-        assert!(content(&Advice::default(), &[], true).contains(text::NOTHING_SWITCHED_OFF));
+        let form = |route: &str| {
+            format!(
+                r#"action="/switched-off/{route}"><input type="hidden" name="attempt" value="0f">"#
+            )
+        };
+        assert!(of(Right::Force, Right::Force).contains(&form("put-back")));
+        assert!(of(Right::Act, Right::Act).contains(&form("resume")));
+        let other = of(Right::Force, Right::Act);
+        assert!(!other.contains("<form") && other.contains(text::NO_FORCE), "{other}");
+        let guest = of(Right::Act, Right::Look);
+        assert!(!guest.contains("<form") && guest.contains(text::NOT_ALLOWED), "{guest}");
+        assert!(content(&[], &[], Right::Force).contains(text::NOTHING_SWITCHED_OFF));
     }
 }

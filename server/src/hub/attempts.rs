@@ -8,7 +8,9 @@ use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
     diagnosis::is_rewritten,
-    remedy::{Attempt, AttemptOutcome, Confirmation, Premise, RemedyRefusal, switched_off},
+    remedy::{
+        Attempt, AttemptOutcome, Confirmation, Premise, RemedyAct, RemedyRefusal, switched_off,
+    },
     run::Run,
 };
 use tokio::sync::mpsc;
@@ -210,7 +212,7 @@ impl Attempts {
         writer: &mut Writer,
         chance: &Chance,
     ) -> Result<Result<String, Refusal>, HubError> {
-        if !self.are_allowed {
+        if !self.are_allowed && !self.is_suspension(attempt) {
             return Ok(Err(Refusal::RemediesOff));
         }
         let id = cluster.id();
@@ -219,6 +221,27 @@ impl Attempts {
             return Ok(Err(Refusal::Remedy(RemedyRefusal::WrongName)));
         }
         self.put_back(attempt, by, cluster, writer, chance)
+    }
+
+    /// The same for a parent that a run suspended, and for nothing else.
+    pub(super) fn resume(
+        &mut self,
+        attempt: &str,
+        confirm: &str,
+        by: String,
+        cluster: &ClusterState,
+        writer: &mut Writer,
+        chance: &Chance,
+    ) -> Result<Result<String, Refusal>, HubError> {
+        if !self.is_suspension(attempt) {
+            return Ok(Err(Refusal::UnknownAttempt(attempt.to_owned())));
+        }
+        self.undo(attempt, confirm, by, cluster, writer, chance)
+    }
+
+    fn is_suspension(&self, attempt: &str) -> bool {
+        let known = self.by_id.get(attempt);
+        known.is_some_and(|it| matches!(it.attempt.act, RemedyAct::SuspendParent))
     }
 
     /// Begins to take back what an attempt switched off.

@@ -183,7 +183,8 @@ impl ClusterState {
     /// Has the cluster asked for the rights that the ways out of a diagnosis need, for as long as somebody reads anything.
     fn ask_for_rights(&mut self, diagnosis: String, remedies: &[Remedy]) {
         let mut rights: Vec<Question> = Vec::new();
-        for permission in remedies.iter().flat_map(Remedy::permissions) {
+        let needed = remedies.iter().flat_map(Remedy::permissions);
+        for permission in needed.chain(remedies.iter().filter_map(Remedy::undo_permission)) {
             let question = Question::Permission(permission);
             if rights.len() < RIGHTS && !rights.contains(&question) {
                 rights.push(question);

@@ -160,6 +160,17 @@ pub enum Incoming {
         /// The channel for the reply: the ids of the attempts.
         reply: oneshot::Sender<Result<Vec<String>, Refusal>>,
     },
+    /// A person makes a parent active again that a run suspended.
+    ResumeParent {
+        /// The id of the run's request as an attempt.
+        attempt: String,
+        /// The name of the parent, as the person typed it.
+        confirm: String,
+        /// The person's name.
+        by: String,
+        /// The channel for the reply: the id of the new attempt.
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
     /// A person takes back what a remedy switched off.
     UndoRemedy {
         /// The id of the attempt.
@@ -470,6 +481,19 @@ impl HubHandle {
         by: String,
     ) -> Result<Result<String, Refusal>, HubClosed> {
         self.request(|reply| Incoming::UndoRemedy { attempt, confirm, by, reply }).await
+    }
+
+    /// Makes a parent active again that a run suspended.
+    ///
+    /// # Errors
+    /// [`Refusal`] if this is no such parent, or it is active again already; [`HubClosed`] if the process is ending.
+    pub async fn resume_parent(
+        &self,
+        attempt: String,
+        confirm: String,
+        by: String,
+    ) -> Result<Result<String, Refusal>, HubClosed> {
+        self.request(|reply| Incoming::ResumeParent { attempt, confirm, by, reply }).await
     }
 
     /// The things that remedies or runs switched off and nobody has put back.

@@ -190,6 +190,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     receive(format!("put back {run} by {by}"));
                     let _ = reply.send(Ok(vec!["a1".to_owned()]));
                 }
+                Incoming::ResumeParent { attempt, confirm, by, reply } => {
+                    receive(format!("resume parent {attempt} for {confirm} by {by}"));
+                    let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));
+                }
                 Incoming::UndoRemedy { attempt, confirm, by, reply } => {
                     receive(format!("undo remedy {attempt} for {confirm} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownAttempt(attempt)));

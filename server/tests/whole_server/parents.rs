@@ -9,7 +9,7 @@ use server::hub::Refusal;
 use teardown::{
     message::Record,
     plan::{Choice, Choices},
-    remedy::{AttemptOutcome, PutBack, SwitchedOff},
+    remedy::{AttemptOutcome, PutBack, RemedyRefusal, SwitchedOff},
     run::{LeftSuspended, RunCommand, RunId, RunState},
     unknown_reason::UnknownReason,
 };
@@ -155,8 +155,13 @@ async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_
     else {
         panic!("{off:?}")
     };
-    let undone = server.hub.undo_remedy(attempt.id.clone(), "web".into(), "Li".into()).await;
-    undone.unwrap().unwrap();
+    let resume = async |attempt: &str, name: &str| {
+        server.hub.resume_parent(attempt.to_owned(), name.into(), "Li".into()).await.unwrap()
+    };
+    assert_eq!(resume("0f", "web").await, Err(Refusal::UnknownAttempt("0f".into())));
+    let wrong = Err(Refusal::Remedy(RemedyRefusal::WrongName));
+    assert_eq!(resume(&attempt.id, "other").await, wrong);
+    resume(&attempt.id, "web").await.unwrap();
     server.until("it is active", |world| !is_suspended(world, "shop")).await;
     server.until("its objects are back", |world| has_map(world, "settings")).await;
     assert_eq!(server.hub.switched_off().await.unwrap(), []);

@@ -10,6 +10,7 @@ use super::{super::isolated, api_problem::api_problem};
 /// Whether Unwind has a right, as one of the preconditions of a remedy.
 pub(super) fn permit(permit: &Permit) -> WayNeed {
     let right = isolated(&permit.permission.to_string());
+    let right = if permit.is_for_undo { format!("{right} to take it back") } else { right };
     let (what, holds) = match &permit.answer {
         PermitAnswer::Allowed => (format!("Unwind may {right}."), Holds::Yes),
         PermitAnswer::Denied(why) => {
@@ -51,7 +52,7 @@ mod tests {
         };
         let said = |answer| {
             let WayNeed { what, holds } =
-                permit(&Permit { permission: permission.clone(), answer });
+                permit(&Permit { permission: permission.clone(), is_for_undo: false, answer });
             (what.replace(['\u{2068}', '\u{2069}'], ""), holds)
         };
         let no = |why: &str| ApiProblem::Quoted(why.into());
@@ -86,5 +87,8 @@ mod tests {
         for (answer, sentence, holds) in cases {
             assert_eq!(said(answer), (sentence, holds));
         }
+        let answer = PermitAnswer::Allowed;
+        let undo = permit(&Permit { permission, is_for_undo: true, answer });
+        assert_eq!(undo.what, format!("Unwind may {right} to take it back."));
     }
 }

@@ -21,8 +21,8 @@ pub fn in_time(count: usize) -> String {
     )
 }
 
-/// In front of the time by which a deletion ends.
-pub const DUE: &str = "expected to end by ";
+/// Between the age of a deletion and the time by which it ends.
+pub const DUE: &str = ", expected to end by ";
 
 /// The heading of the causes for which objects in these namespaces wait.
 pub fn in_namespaces(names: &[String]) -> String {

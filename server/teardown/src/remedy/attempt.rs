@@ -510,7 +510,7 @@ pub fn switched_off<'a>(
     found
 }
 
-/// A thing that a remedy switched off.
+/// A thing that a remedy, or a run, switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchedOff {
     /// A node has the taint that says that it is out of service.

@@ -2,12 +2,13 @@
 //!
 //! # Decisions
 //! - Every remedy that Unwind could do names the rights of all its calls: the change, the read of its target before it, and the
-//!   DELETE of an object that it creates only to delete it.
+//!   DELETE of an object that it creates only to delete it. To take it back takes the same rights, except where the object is
+//!   created again; that one disables nothing, for a person may create it from the copy.
 //! - A right that is missing disables the remedy here and leaves its command, because a person may have more rights.
 //! - An answer is not in the hash of a remedy: it says whether the request will be allowed, not what it does.
 
 use super::{
-    act::{Remedy, RemedyAct},
+    act::{Remedy, RemedyAct, Undo},
     permit::{Permit, PermitAnswer},
     request::{Request, Verb},
 };
@@ -30,9 +31,15 @@ impl Remedy {
         found
     }
 
+    /// The further right of the call that takes this remedy back.
+    pub fn undo_permission(&self) -> Option<Permission> {
+        let is_created = self.undo == Some(Undo::CreateAgain);
+        permission(self.request().filter(|_| is_created)?, "create")
+    }
+
     /// The same with the answers that are known.
     pub(super) fn permitted(mut self, index: &Index) -> Self {
-        let permit = |permission: Permission| {
+        let permit = |permission: Permission, is_for_undo: bool| {
             let answer = match index.review(&permission) {
                 None => PermitAnswer::Asked,
                 Some(Err(problem)) => PermitAnswer::Unknown(problem.clone()),
@@ -41,15 +48,18 @@ impl Remedy {
                     PermitAnswer::Denied(ApiProblem::Quoted(said.to_string()))
                 }
             };
-            Permit { permission, answer }
+            Permit { permission, is_for_undo, answer }
         };
-        self.permits = self.permissions().into_iter().map(permit).collect();
+        let needed = self.permissions().into_iter().map(|it| permit(it, false));
+        self.permits = needed.chain(self.undo_permission().map(|it| permit(it, true))).collect();
         self
     }
 
     /// The first right that Unwind is known not to have.
     pub fn missing_permission(&self) -> Option<&Permission> {
-        let is_missing = |permit: &&Permit| matches!(permit.answer, PermitAnswer::Denied(_));
+        let is_missing = |permit: &&Permit| {
+            !permit.is_for_undo && matches!(permit.answer, PermitAnswer::Denied(_))
+        };
         self.permits.iter().find(is_missing).map(|permit| &permit.permission)
     }
 }
@@ -151,6 +161,38 @@ mod tests {
             needed(&left),
             ["create namespaces", "delete namespaces gone", "get namespaces gone",]
         );
+    }
+
+    #[test]
+    fn right_to_create_a_deleted_configuration_again_is_asked_for_and_disables_nothing() {
+        let mut index = fixture::index(
+            "
+            deploy shop/web deleted=400 finalizers=foregroundDeletion
+            rs shop/web-1 owner=deploy/web
+            webhook gate service=ops/gate guards=replicasets.apps
+        ",
+        );
+        let removal = |index: &Index| {
+            let mut all = found(index).into_iter().flat_map(|(_, remedies)| remedies);
+            all.find(|it| matches!(it.act, RemedyAct::DeleteWebhookConfiguration))
+        };
+        let Some(asked) = removal(&index) else { panic!("{:?}", found(&index)) };
+        let create = asked.undo_permission().unwrap();
+        assert_eq!(
+            create.to_string(),
+            "create validatingwebhookconfigurations.admissionregistration.k8s.io"
+        );
+        let question = Question::Permission(create.clone());
+        let answer = Ok(Answer::Review(Review { allowed: false, said: "".into() }));
+        index.apply([Observation::Fetched { question, answer }], fixture::now());
+        let denied = removal(&index).unwrap();
+        let is_said = |it: &Permit| {
+            it.is_for_undo
+                && it.permission == create
+                && matches!(it.answer, PermitAnswer::Denied(_))
+        };
+        assert!(denied.permits.iter().any(is_said), "{:?}", denied.permits);
+        assert_eq!(denied.missing_permission(), None);
     }
 
     #[test]

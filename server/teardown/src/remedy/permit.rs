@@ -7,6 +7,8 @@ use crate::{api_problem::ApiProblem, fetched::Permission};
 pub struct Permit {
     /// The right.
     pub permission: Permission,
+    /// Only to take the remedy back is it needed.
+    pub is_for_undo: bool,
     /// The answer of the API server.
     pub answer: PermitAnswer,
 }

@@ -7,7 +7,7 @@ use super::{
     command::{self, Purpose},
     request::Verb,
 };
-use crate::index::Index;
+use crate::{index::Index, right::Right};
 
 /// A thing that is switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,15 @@ pub struct PutBack {
     pub line: Option<String>,
 }
 
-/// The things that are still switched off, each once. `is_allowed` says whether Unwind sends such requests at all; `context` is
-/// the cluster's name in the kubeconfig.
+impl PutBack {
+    /// The right to put it back. Whoever may run a teardown may take back what a run did.
+    pub fn right(&self) -> Right {
+        if self.what == SwitchedOff::Parent { Right::Act } else { Right::Force }
+    }
+}
+
+/// The things that are still switched off, each once. `is_allowed` says whether Unwind does remedies at all, which what a run
+/// suspended does not need; `context` is the cluster's name in the kubeconfig.
 pub fn put_backs<'a>(
     latest_first: impl IntoIterator<Item = &'a Attempt>,
     index: &Index,
@@ -43,7 +50,7 @@ pub fn put_backs<'a>(
             };
             command::about(Purpose::Undo, object, "patch", &[kind, "-p", &body])?.line(context)
         });
-        let by_unwind = is_allowed && undo.is_some();
+        let by_unwind = (is_allowed || what == SwitchedOff::Parent) && undo.is_some();
         PutBack { attempt: attempt.clone(), what, by_unwind, line }
     })
     .collect()
