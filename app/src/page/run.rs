@@ -96,12 +96,6 @@ pub fn Run() -> impl IntoView {
             done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
         });
     });
-    let put_back = Callback::new(move |()| {
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            done(command::put_back(&id.get_untracked()).await);
-        });
-    });
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
     // The steps above name the objects.
@@ -145,7 +139,7 @@ pub fn Run() -> impl IntoView {
                             {diagnoses(scene, address, true, adviser)}
                         </section>
                     }.into_any())}
-                    <LeftSuspendedList scene busy put_back/>
+                    <LeftSuspendedList scene/>
                     <Attention scene address steps=attention_ids busy send take_on/>
                     {beside}
                     <section aria-labelledby="steps-title">

@@ -127,11 +127,6 @@ pub async fn command_run(run: &RunId, command: RunCommand) -> Result<(), Refusal
     send(&format!("/api/runs/{}/{command}", encoded(run.as_str())), &Nothing {}).await
 }
 
-/// Makes the parents active again that a stopped run left suspended.
-pub async fn put_back(run: &RunId) -> Result<(), Refusal> {
-    send(&format!("/api/runs/{}/put-back", encoded(run.as_str())), &Nothing {}).await
-}
-
 /// Takes it on that no Pod writes to the storage of a step any more.
 pub async fn take_on(
     run: &RunId,

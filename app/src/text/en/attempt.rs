@@ -104,6 +104,9 @@ pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> 
         _ if *what == SwitchedOff::Namespace => format!(
             "{since} Its deletion did not follow, so what was left in it runs again. Delete it, and its content goes with it."
         ),
+        (true, _) if *what == SwitchedOff::Parent => format!(
+            "{since} It then makes again what it declares, also what the run deleted; the data of a claim does not come back."
+        ),
         (true, _) => format!("{since} Put it back once the reason for it is over."),
         (false, Some(_)) => {
             format!("{since} Once the reason for it is over, put it back with this command.")

@@ -45,10 +45,6 @@ pub const NO_RUN: &str = "This run is not known";
 pub const NO_RUN_MEANS: &str = "It was started on another server, or its journal was removed.";
 
 pub const LEFT_SUSPENDED: &str = "This run suspended these before it was stopped";
-pub const MAKE_ACTIVE: &str = "Make them active again…";
-pub const MAKE_ACTIVE_NOW: &str = "Make them active again";
-pub const MAKE_ACTIVE_TITLE: &str = "Make active again what this run suspended?";
-pub const MAKE_ACTIVE_LEAD: &str = "Each gets back the value that it had before. It then makes again what it declares, also what this run deleted; the data of a claim does not come back.";
 
 /// A parent that a stopped run suspended, as it is now.
 pub fn left_suspended(it: LeftSuspended) -> &'static str {
