@@ -40,6 +40,7 @@ const web = make('Deployment', 'web', { spec: { template: template('web', webSpe
 const set = make('StatefulSet', 'db', {
 	spec: { template: template('db'), volumeClaimTemplates: [{ metadata: { name: 'data' } }] },
 });
+const folder = { name: 'plugin', hostPath: { path: '/var/lib/kubelet/plugins/disk.example' } };
 const operator = make('Deployment', 'operator', { spec: { template: template('operator') } });
 
 const parent = make('Kustomization', 'app', { spec: {} });
@@ -93,8 +94,13 @@ const world = {
 	}),
 	volume: make('PersistentVolume', 'v', {
 		...global,
-		spec: { persistentVolumeReclaimPolicy: 'Delete', claimRef: { namespace: 'ns', name: 'data-db-0' } },
+		spec: {
+			persistentVolumeReclaimPolicy: 'Delete',
+			claimRef: { namespace: 'ns', name: 'data-db-0' },
+			csi: { driver: 'disk.example' },
+		},
 	}),
+	plugin: make('DaemonSet', 'plugin', { spec: { template: template('plugin', { volumes: [folder] }) } }),
 	retained: make('PersistentVolume', 'archive', {
 		...global,
 		...nobodys,
@@ -155,6 +161,7 @@ const honest = [
 	gone('budget'),
 	gone('claim'),
 	gone('volume', { user: 'system:provisioner' }),
+	gone('plugin'),
 	gone('database'),
 	gone('definition'),
 	gone('guard'),
@@ -229,6 +236,7 @@ const mutants = {
 	'ingress-class': () => [before('class', 'ingress')],
 	definition: () => [before('definition', 'database')],
 	finisher: () => [before('operator', 'database'), ['pods-behind-service']],
+	driver: () => [before('plugin', 'volume')],
 	guarded: () => [before('guard', 'database')],
 	'webhook-backend': () => [before('operatorService', 'guard'), ['selector']],
 	'pods-behind-service': () => [before('operator', 'guard')],
@@ -266,12 +274,12 @@ const kept = {
 
 test('data-not-kept detects a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
-	assert.deepEqual(broken(without('claim', 'volume'), keeps, kept), []);
-	assert.deepEqual(broken(without('volume'), keeps, { mayRemain: () => true }), ['data-not-kept']);
+	assert.deepEqual(broken(without('claim', 'volume', 'plugin'), keeps, kept), []);
+	assert.deepEqual(broken(without('volume', 'plugin'), keeps, { mayRemain: () => true }), ['data-not-kept']);
 });
 
 test('not-kept detects a teardown that deletes what somebody else needs', () => {
-	assert.deepEqual(broken(without('claim', 'volume'), {}, kept), []);
+	assert.deepEqual(broken(without('claim', 'volume', 'plugin'), {}, kept), []);
 	assert.deepEqual(broken(honest, {}, kept), ['not-kept']);
 });
 
@@ -282,7 +290,7 @@ test('data-destroyed-unsaid detects a teardown that did not name the volume', ()
 
 test('collateral detects a DELETE that lets the garbage collector take what stays', () => {
 	const owned = make('PersistentVolumeClaim', 'data-db-0', { owner: set, spec: { volumeName: 'v' } });
-	const steps = without('claim', 'volume', 'set');
+	const steps = without('claim', 'volume', 'plugin', 'set');
 	const at = steps.findIndex(is('setPod'));
 	const withSet = (/** @type {string} */ propagationPolicy) => [
 		...steps.slice(0, at),
@@ -315,7 +323,7 @@ test('every order rule of the simulation is a rule of the judge', async () => {
 		?.split(',')
 		.map((name) => name.trim().replaceAll('_', '-'))
 		.filter(Boolean);
-	assert.ok(names && names.length >= 25, `${names}`);
+	assert.ok(names && names.length >= 26, `${names}`);
 	assert.deepEqual(
 		names.filter((name) => !orderRules[name]),
 		[],

@@ -23,7 +23,7 @@ import {
 	serviceBehindIngress,
 	webhookBackend,
 } from './rules/requests.mjs';
-import { attached, claim, dataNotKept, endedByForce, madeFromTemplate, retained, volume } from './rules/storage.mjs';
+import { attached, claim, dataNotKept, driver, endedByForce, madeFromTemplate, retained, volume } from './rules/storage.mjs';
 
 /**
  * @typedef {Record<string, any>} KubeObject
@@ -52,6 +52,7 @@ export const orderRules = {
 	'ingress-class': ingressClass,
 	definition,
 	finisher,
+	driver,
 	guarded,
 	'webhook-backend': webhookBackend,
 	'pods-behind-service': podsBehindService,

@@ -55,6 +55,20 @@ export const retained = whereActorDeletes(({ object }, { declared }) => {
 		return 'it is retained, and nobody declared it part of the unit';
 });
 
+/** A driver removes its volumes, so that its plugin, which mounts the driver's folder from the node, outlives those. */
+export const driver = whereTeardownDeletes(({ object: { kind, spec }, state }) => {
+	const { volumes = [] } = (kind === 'Pod' ? spec : spec?.template?.spec) ?? {};
+	const drivers = volumes.flatMap((/** @type {any} */ { hostPath }) => {
+		const folder = /\/plugins\/([^/]+)/.exec(hostPath?.path ?? '');
+		return folder ? [folder[1]] : [];
+	});
+	if (drivers.length === 0) return;
+	const volume = state
+		.all('PersistentVolume')
+		.find(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Delete' && drivers.includes(spec.csi?.driver));
+	return there(volume, 'is removed by it');
+});
+
 /** A claim from a template belongs to its StatefulSet until the set is gone. */
 export const madeFromTemplate = whereTeardownDeletes(({ object: { kind, metadata }, state }) => {
 	if (kind !== 'PersistentVolumeClaim') return;
