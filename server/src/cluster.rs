@@ -122,10 +122,22 @@ impl Cluster {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        Self::served_in(service, name, "default")
+    }
+
+    /// The same with a namespace in place of `default`: the one where rights are most likely.
+    pub fn served_in<S, B>(service: S, name: impl Into<String>, namespace: &str) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let service = service.map_request(|request: Request<kube::client::Body>| {
             request.map(|body| body.map_err(Into::into).boxed_unsync())
         });
-        let client = ApiClient::new(Client::new(service, "default"), ApiMetrics::default());
+        let client = ApiClient::new(Client::new(service, namespace), ApiMetrics::default());
         Self::of(client, name.into(), None)
     }
 

@@ -1,6 +1,8 @@
 //! Random applications: the unit that is torn down, and a bystander that shares some of its objects. The same seed
 //! gives the same objects.
 
+pub(crate) mod driver;
+pub(crate) mod late_object;
 pub(crate) mod neighbour;
 mod parent;
 mod project;
@@ -8,6 +10,8 @@ mod rare_components;
 mod settings_references;
 mod storage;
 mod workload;
+
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -46,6 +50,8 @@ pub(crate) struct Application {
     pub(crate) recreated: Vec<(&'static str, String, String)>,
     /// The API extensions of other teams that reach into the namespaces of the unit.
     pub(crate) neighbours: Neighbours,
+    /// The unit has the CSI driver of its volumes.
+    pub(crate) has_driver: bool,
 }
 
 /// An application that is being generated.
@@ -87,6 +93,70 @@ impl Application {
                 claim["metadata"]["labels"] = json!({});
             }
         }
+    }
+
+    /// Lets the Pods of the unit's Deployments take longer than most, within a longer grace period.
+    pub(crate) fn lengthen_grace(&mut self) {
+        let is_one = |it: &&mut Value| it["kind"] == "Deployment" && unit(it) == UNIT;
+        for deployment in self.objects.iter_mut().filter(is_one) {
+            let template = &mut deployment["spec"]["template"];
+            template["metadata"]["annotations"] =
+                json!({"pod-delete.stage.kwok.x-k8s.io/delay": "45s"});
+            template["spec"]["terminationGracePeriodSeconds"] = json!(90);
+        }
+    }
+
+    /// Adds a custom resource of the unit with its definition and operator, if it has none.
+    pub(crate) fn add_custom_resource(&mut self, rng: &mut Rng) {
+        let is_custom = |it: &Value| it["kind"] == "Widget" && unit(it) == UNIT;
+        if self.objects.iter().any(is_custom) {
+            return;
+        }
+        let namespaces = self.objects.iter().filter(|it| it["kind"] == "Namespace");
+        let ours = namespaces.map(crate::state::name).filter(|name| name.starts_with(UNIT));
+        let namespaces = ours.map(str::to_owned).collect();
+        let application = std::mem::take(self);
+        // No object has this number or a higher one in its name.
+        let number = application.objects.len();
+        let mut generate = Generator { rng, application, namespaces, number, definition: false };
+        let namespace = generate.namespace();
+        generate.custom(&namespace);
+        *self = generate.application;
+    }
+
+    /// Gives the bystander a custom resource with a finalizer.
+    pub(crate) fn add_outsiders_finalizer(&mut self) {
+        self.objects.retain(|it| it["kind"] != "Widget" || unit(it) != BYSTANDER);
+        let mut widget = object("example.com/v1", "Widget", BYSTANDER, "theirs");
+        widget["metadata"]["finalizers"] = json!([FINALIZER]);
+        belongs(&mut widget, BYSTANDER);
+        self.objects.push(widget);
+    }
+
+    /// Gives a user all rights in the namespace that has most of the unit. Returns its name.
+    pub(crate) fn add_rights_in_one_namespace(&mut self, user: &str) -> String {
+        let of_unit = self.objects.iter().filter(|it| unit(it) == UNIT);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for namespace in of_unit.map(crate::state::namespace).filter(|it| !it.is_empty()) {
+            *counts.entry(namespace).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let namespace = most.map_or(format!("{UNIT}-1"), |(name, _)| name.to_owned());
+        let mut role = object(RBAC, "Role", &namespace, user);
+        role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+        let mut binding = object(RBAC, "RoleBinding", &namespace, user);
+        binding["roleRef"] =
+            json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user});
+        binding["subjects"] =
+            json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]);
+        self.objects.extend([role, binding]);
+        namespace
+    }
+
+    /// The namespaces of the unit that it may delete.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        let namespaces = self.objects.iter().filter(|it| it["kind"] == "Namespace");
+        namespaces.filter(|it| unit(it) == UNIT).map(crate::state::name)
     }
 
     /// The unit of a namespace that holds no object of the bystander, so that it can be torn down as a whole.

@@ -1,10 +1,12 @@
 //! Crashes at every write and every DELETE: small applications without any other fault; the server is killed at each
 //! write of its journal, before it, after it and after its acknowledgement, and at each DELETE, before its effect and
-//! after it.
+//! after it. The server that recovers from some of these is killed once more: before it has read anything, while it reads
+//! the cluster, at its first writes, and at its first DELETE.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::Duration,
 };
 
 use crate::{
@@ -26,29 +28,68 @@ fn crashes(clean: &Outcome) -> Vec<Crash> {
     writes.chain(deletes).collect()
 }
 
-#[test]
-fn server_killed_at_any_write_or_delete_violates_nothing() {
+/// One of so many crashes is followed by crashes of its recovery. It is coprime to the number of crashes at one place.
+const FOLLOWED: usize = 61;
+
+/// Crashes of a server that recovers: before its first call, and at or after it.
+fn crashes_in_recovery() -> Vec<Crash> {
+    let times = [0, 300].map(|millis| Crash::After(Duration::from_millis(millis)));
+    let crash_points = [CrashPoint::Before, CrashPoint::Written, CrashPoint::Acknowledged];
+    let writes = crash_points.map(|crash_point| Crash::AtWrite(0, crash_point));
+    let deletes = [false, true].map(|with_effect| Crash::AtDelete(0, with_effect));
+    times.into_iter().chain(writes).chain(deletes).collect()
+}
+
+/// The crashes of each application that a clean run shows to be possible.
+fn all_crashes() -> Vec<(u64, Crash)> {
     let mut runs = vec![];
     for seed in SEEDS {
-        let clean = simulate_without_faults(seed, None);
+        let clean = simulate_without_faults(seed, [None, None]);
         assert!(clean.ran && clean.violations.is_empty(), "{}", report(&clean, false));
         runs.extend(crashes(&clean).into_iter().map(|crash| (seed, crash)));
     }
+    runs
+}
+
+/// Simulates these crashes on two threads. Returns how many servers crashed.
+fn check_all(runs: &[(u64, [Option<Crash>; 2])]) -> usize {
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some((seed, crash)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = simulate_without_faults(*seed, Some(*crash));
-            let has_crashed =
-                outcome.transcript.lines().iter().any(|(_, it)| it.starts_with("CRASH"));
-            let is_clean = outcome.ran && has_crashed && outcome.violations.is_empty();
-            assert!(is_clean, "{crash:?}\n{}", report(&outcome, false));
+        let mut crashed = 0;
+        while let Some((seed, crashes)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = simulate_without_faults(*seed, *crashes);
+            let lines = outcome.transcript.lines();
+            let happened = lines.iter().filter(|(_, it)| it.starts_with("CRASH")).count();
+            // The end of a simulation is a crash, too.
+            let is_clean = outcome.ran && happened > 1 && outcome.violations.is_empty();
+            assert!(is_clean, "{crashes:?}\n{}", report(&outcome, false));
+            crashed += happened - 1;
         }
+        crashed
     };
     thread::scope(|scope| {
         let threads = [scope.spawn(work), scope.spawn(work)];
-        for thread in threads {
-            thread.join().expect("every run is without violations");
-        }
-    });
-    eprintln!("{} crashes in {} applications", runs.len(), SEEDS.len());
+        threads.map(|it| it.join().expect("every run is without violations")).iter().sum()
+    })
+}
+
+#[test]
+fn server_killed_at_any_write_or_delete_violates_nothing() {
+    let runs: Vec<_> =
+        all_crashes().into_iter().map(|(seed, crash)| (seed, [Some(crash), None])).collect();
+    assert_eq!(check_all(&runs), runs.len());
+}
+
+#[test]
+fn server_killed_again_while_it_recovers_violates_nothing() {
+    let first = all_crashes().into_iter().step_by(FOLLOWED);
+    let runs: Vec<(u64, [Option<Crash>; 2])> = first
+        .flat_map(|(seed, crash)| {
+            crashes_in_recovery().into_iter().map(move |next| (seed, [Some(crash), Some(next)]))
+        })
+        .collect();
+    let crashed = check_all(&runs);
+    // After the last DELETE a recovery has nothing left to do, and crashes at no write and no DELETE.
+    eprintln!("{crashed} crashes in {} runs", runs.len());
+    assert!(crashed * 10 >= runs.len() * 18, "{crashed} crashes in {} runs", runs.len());
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     application::{
         Application, BYSTANDER, NFS, Neighbours, UNIT,
+        late_object::NEW_PLURAL,
         neighbour::{METRICS, POLICY},
     },
     disk::{CrashPoint, WriteFailure},
@@ -39,6 +40,10 @@ pub(crate) enum ScheduledAction {
     UnplannedMount(String, String),
     /// A ConfigMap that is not part of the plan is created in a namespace of the unit.
     LateObject(String),
+    /// The same, of a kind that no watch shows: a LimitRange, a custom resource, or a kind that is younger than the plan.
+    UnseenObject(String, &'static str),
+    /// A kind is defined.
+    NewKind,
     /// A Pod is created that is not part of the plan and needs an object of the unit: its ServiceAccount, its
     /// ConfigMap, or the Service that selects it.
     UnplannedPod(Value),
@@ -63,13 +68,15 @@ pub(crate) enum Churn {
     ScaledUp,
 }
 
-/// The first crash of the server, counted from its first start.
+/// A crash of the server, counted from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
     /// At a write of its journal.
     AtWrite(u64, CrashPoint),
     /// At a DELETE, after its effect or before it.
     AtDelete(usize, bool),
+    /// After this time.
+    After(Duration),
 }
 
 /// Everything that is injected into one run. Times count from the start of the run or, with `is_early`, from the start
@@ -88,7 +95,12 @@ pub(crate) struct FaultSchedule {
     /// The change of the cluster while the operator reads the plan.
     pub(crate) churn: Option<Churn>,
     pub(crate) is_early: bool,
+    /// The crash of the first server instance.
     pub(crate) crash: Option<Crash>,
+    /// The crash of the second one, which recovers from the first crash.
+    pub(crate) crash_in_recovery: Option<Crash>,
+    /// The Service for which an Ingress is created just before the plan is made, by namespace and name.
+    pub(crate) late_ingress: Option<(String, String)>,
 }
 
 /// The message of a webhook that denies. The page shows it to the operator, and the server's log must not repeat it.
@@ -129,8 +141,8 @@ const MORE_CONTROLLERS: [&str; 14] = [
 ];
 
 impl FaultSchedule {
-    /// A schedule without any fault except this crash.
-    pub(crate) fn without_faults(crash: Option<Crash>) -> Self {
+    /// A schedule without any fault except a crash, and perhaps one of the recovery from it.
+    pub(crate) fn without_faults([crash, crash_in_recovery]: [Option<Crash>; 2]) -> Self {
         Self {
             script: String::new(),
             actions: vec![],
@@ -140,6 +152,8 @@ impl FaultSchedule {
             churn: None,
             is_early: false,
             crash,
+            crash_in_recovery,
+            late_ingress: None,
         }
     }
 
@@ -235,6 +249,8 @@ impl FaultSchedule {
             churn,
             is_early: false,
             crash: None,
+            crash_in_recovery: None,
+            late_ingress: None,
         }
     }
 }
@@ -343,6 +359,56 @@ impl FaultSchedule {
             self.actions.push((when, ScheduledAction::Taint(NODES[rng.usize(..2)])));
         }
         self.actions.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Lets objects appear in the namespaces of the unit, of a kind whose watch is dead or of one that is new.
+    pub(crate) fn add_unseen_content(&mut self, rng: &mut Rng, application: &Application) {
+        let is_new = rng.bool();
+        let watch =
+            if is_new { "customresourcedefinitions.apiextensions.k8s.io" } else { "limitranges" };
+        self.script.push_str(&format!("on watch {watch} as=unwind -> stall\n"));
+        if is_new {
+            self.actions.push((Duration::ZERO, ScheduledAction::NewKind));
+        }
+        for namespace in application.namespaces() {
+            let plural = if is_new { NEW_PLURAL } else { "limitranges" };
+            let earliest = if is_new { 1_000 } else { 100 };
+            let when = Duration::from_millis(rng.u64(earliest..2_500));
+            self.actions.push((when, ScheduledAction::UnseenObject(namespace.to_owned(), plural)));
+        }
+        self.actions.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Hides the custom resources from the start of the run to the repair. Meanwhile somebody creates one.
+    pub(crate) fn hide_custom_resources(&mut self, rng: &mut Rng, application: &Application) {
+        let widget = application.objects.iter().find(|it| kind(it) == "Widget" && unit(it) == UNIT);
+        if let Some(within) = widget.map(|it| namespace(it).to_owned()) {
+            let when = Duration::from_millis(rng.u64(..500));
+            self.actions.push((when, ScheduledAction::UnseenObject(within, "widgets")));
+            self.actions.sort_by_key(|(at, _)| *at);
+        }
+        // The watch ends with the first event, which it does not deliver.
+        self.script.push_str("on watch widgets.example.com as=unwind 1x -> reset\n");
+        self.script.push_str("on list,watch widgets.example.com as=unwind -> 403\n");
+        self.is_early = false;
+        self.heal_after = self.heal_after.max(Duration::from_secs(20));
+    }
+
+    /// Lets an Ingress appear just before the plan while its watch is dead. The operator reads the plan until the server has
+    /// noticed that.
+    pub(crate) fn add_late_ingress(&mut self, rng: &mut Rng, application: &Application) {
+        let services =
+            application.objects.iter().filter(|it| kind(it) == "Service" && unit(it) == UNIT);
+        let services: Vec<&Value> = services.collect();
+        if services.is_empty() {
+            return;
+        }
+        let service = services[rng.usize(..services.len())];
+        self.late_ingress = Some((namespace(service).to_owned(), name(service).to_owned()));
+        self.script.push_str("on watch ingresses.networking.k8s.io as=unwind from=5s -> stall\n");
+        self.is_early = true;
+        self.heal_after = self.heal_after.max(Duration::from_secs(100));
+        self.review_time = Duration::from_secs(65);
     }
 
     /// Adds requests of unauthenticated clients while the run is young.

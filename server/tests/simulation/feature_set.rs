@@ -22,12 +22,30 @@ pub(crate) struct FeatureSet {
     pub(crate) keeps_data: bool,
     /// The journal's disk fails until the repair.
     pub(crate) has_failing_disk: bool,
+    /// Objects appear in the namespaces whose kinds no watch shows.
+    pub(crate) has_unseen_content: bool,
+    /// The custom resources may not be listed from the start of the run to the repair.
+    pub(crate) has_hidden_kind: bool,
+    /// An Ingress appears just before the plan, and no watch shows it in time.
+    pub(crate) has_late_ingress: bool,
+    /// The bystander has a custom resource with a finalizer.
+    pub(crate) has_outsiders_finalizer: bool,
+    /// DELETEs are answered with 408 after they had their effect.
+    pub(crate) has_late_answers: bool,
+    /// The Pods of the Deployments have a long grace period, and use half of it.
+    pub(crate) has_long_grace: bool,
+    /// The server has rights in one namespace of the unit, and no others.
+    pub(crate) has_rights_in_one_namespace: bool,
+    /// The CSI driver of the volumes is part of the unit.
+    pub(crate) has_driver: bool,
 }
 
 impl FeatureSet {
     /// The choices of the operator who makes the plan.
     pub(crate) fn choices(self) -> Choices {
-        let include = (!self.leaves_unclaimed).then_some(Choice::IncludeAll);
+        // A person with rights in one namespace cannot tell whose the rest of it is.
+        let includes = !self.leaves_unclaimed && !self.has_rights_in_one_namespace;
+        let include = includes.then_some(Choice::IncludeAll);
         include.into_iter().chain(self.keeps_data.then_some(Choice::KeepData)).collect()
     }
 
@@ -44,6 +62,14 @@ impl FeatureSet {
             has_forced_deletions: matches!(seed % 32, 9 | 12 | 22 | 25),
             keeps_data: matches!(seed % 32, 2 | 11 | 23 | 29),
             has_failing_disk: matches!(seed % 32, 0 | 16 | 17 | 27),
+            has_unseen_content: matches!(seed % 32, 3 | 15 | 21 | 28),
+            has_hidden_kind: matches!(seed % 32, 13 | 23),
+            has_late_ingress: matches!(seed % 32, 9 | 22 | 25),
+            has_outsiders_finalizer: matches!(seed % 32, 1 | 7 | 12 | 26),
+            has_late_answers: matches!(seed % 32, 11 | 18),
+            has_long_grace: matches!(seed % 32, 6 | 29),
+            has_rights_in_one_namespace: matches!(seed % 32, 17 | 26),
+            has_driver: matches!(seed % 32, 2 | 12 | 27),
         }
     }
 }
@@ -78,6 +104,14 @@ mod tests {
             has_forced_deletions: false,
             keeps_data: false,
             has_failing_disk: false,
+            has_unseen_content: false,
+            has_hidden_kind: false,
+            has_late_ingress: false,
+            has_outsiders_finalizer: false,
+            has_late_answers: false,
+            has_long_grace: false,
+            has_rights_in_one_namespace: false,
+            has_driver: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -86,6 +120,10 @@ mod tests {
             let features = FeatureSet::of(seed);
             assert!(!features.has_neighbours && !features.leaves_unclaimed, "{seed}");
             assert!(!features.keeps_data && !features.has_forced_deletions, "{seed}");
+            assert!(!features.has_unseen_content && !features.has_hidden_kind, "{seed}");
+            assert!(!features.has_late_ingress && !features.has_outsiders_finalizer, "{seed}");
+            assert!(!features.has_rights_in_one_namespace && !features.has_driver, "{seed}");
+            assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
         }
     }
 

@@ -1,7 +1,12 @@
 //! Mutants of the server, made at its interfaces, so that the server holds no code for them. Each breaks an invariant,
-//! and the oracle must notice.
+//! and the oracle must notice. README.md lists the defects that a change of the code could bring, and the mutant of each.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod forgery;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use server::hub::{CallRequest, Incoming};
 use teardown::{
@@ -10,9 +15,16 @@ use teardown::{
     observation::{HiddenCause, Observation},
     plan::{Plan, Propagation, StepAction, StepId},
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
 
+pub(crate) use self::forgery::{forge, forges_observations};
 use crate::application::{CANARY, ENCODED};
+
+/// The time for which a DELETE waits with [`Mutant::OldRead`]: twice as long as it may, by the server's rule.
+const READ_AGE: Duration = Duration::from_secs(4);
 
 /// The defect of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +71,24 @@ pub(crate) enum Mutant {
     DroppedNamespaceDeletion,
     /// The reason for which Pods are hidden contains a secret, and so does the name of another hidden kind.
     LeakInHiddenKind,
+    /// A DELETE that orphans the dependents has them collected.
+    OrphanAsBackground,
+    /// The same, where only a skipped dependent is the reason to orphan.
+    CollectsSkipped,
+    /// A DELETE without an answer in time, 408, counts as refused.
+    TimeoutAsRefusal,
+    /// A kind that may not be listed counts as empty.
+    HiddenAsEmpty,
+    /// Of the objects that no watch delivered in time for the plan, none counts as late.
+    NoLateWindow,
+    /// The grace period of a Pod is ignored.
+    IgnoredGrace,
+    /// The DELETE of a claim leaves twice as long after its read as it may.
+    OldRead,
+    /// A workload that may be the finisher of an outsider's object counts as its finisher.
+    PossibleAsFinisher,
+    /// The content of another namespace is read.
+    OtherContent,
 }
 
 /// The plan that was confirmed last.
@@ -74,11 +104,7 @@ pub(crate) async fn relay(
 ) {
     let mut is_next = false;
     while let Some(mut order) = from.recv().await {
-        if mutant == Some(Mutant::NoVersion)
-            && let Action::Delete { target, .. } = &mut order.action
-        {
-            target.version = None;
-        }
+        change(mutant, &mut order.action, &confirmed);
         let is_first = !std::mem::replace(&mut is_next, true);
         if !is_first && mutant == Some(Mutant::NoFurtherStep) {
             continue;
@@ -121,10 +147,41 @@ pub(crate) async fn relay(
             }
             continue;
         }
+        if mutant == Some(Mutant::OldRead) && is_delete_of_claim(&order.action) {
+            let to = to.clone();
+            tokio::spawn(async move {
+                sleep(READ_AGE).await;
+                // A cluster that was killed takes no calls.
+                _ = to.send(order).await;
+            });
+            continue;
+        }
         if to.send(order).await.is_err() {
             return;
         }
     }
+}
+
+/// Changes a DELETE.
+fn change(mutant: Option<Mutant>, action: &mut Action, confirmed: &Confirmed) {
+    let Action::Delete { target, propagation, .. } = action else { return };
+    match mutant {
+        Some(Mutant::NoVersion) => target.version = None,
+        Some(Mutant::OrphanAsBackground) => *propagation = Propagation::Background,
+        Some(Mutant::CollectsSkipped) => {
+            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+            let step = plan.iter().flat_map(|plan| &plan.steps).find(|it| it.uid == target.uid);
+            if let Some(StepAction::Delete { propagation: planned }) = step.map(|it| it.action) {
+                *propagation = planned;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_delete_of_claim(action: &Action) -> bool {
+    let Action::Delete { target, .. } = action else { return false };
+    target.kind.is("", "PersistentVolumeClaim")
 }
 
 fn kept_claims(plan: &Plan) -> Vec<Action> {

@@ -6,7 +6,7 @@ use http::Response;
 use http_body_util::BodyExt;
 use sandbox::{service::Body, store::Key};
 
-use crate::transcript::Transcript;
+use crate::{transcript::Transcript, transport::Arrival};
 
 /// The text in front of a version in the API server's JSON.
 const VERSION: &str = r#""resourceVersion":""#;
@@ -53,6 +53,16 @@ impl ObservedVersions {
     pub(crate) fn record(&self, instance: u64, at: u64, collection: &Arc<str>, revision: u64) {
         let observation = Observation { instance, at, collection: collection.clone(), revision };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
+    }
+
+    /// The time of the last answer of a list in a namespace that the sender of a DELETE had got by then.
+    pub(crate) fn last_read(&self, delete: &Arrival, namespace: &str) -> Option<u64> {
+        let inside = format!("/namespaces/{namespace}/");
+        let observations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = observations.iter().filter(|it| {
+            it.instance == delete.instance && it.at <= delete.at && it.collection.contains(&inside)
+        });
+        reads.map(|it| it.at).max()
     }
 
     /// Whether an instance had observed an object by a time, if the object exists since a revision.

@@ -1,6 +1,8 @@
 //! The oracle: judges a run by the requests that the sandbox saw, the history of its store and the content of the disk.
 //! It does not use the planner.
 
+mod answers;
+mod collateral;
 mod commands;
 mod data_loss;
 mod liveness;
@@ -40,6 +42,9 @@ pub(crate) const USER: &str = "unwind";
 /// How old a list may be when its DELETE leaves: the longest time that a call is held back, and some time in
 /// transit.
 const MAX_READ_AGE: SignedDuration = SignedDuration::from_secs(45);
+/// For how long a DELETE may wait after the answer to the lists that it follows, in milliseconds: the server's limit, and the
+/// time of its own decision.
+const MAX_LIST_AGE: u64 = 2_500;
 /// A process lists a kind with one watch, and goes on with a second one.
 const WATCHES_OF_A_KIND: usize = 2;
 /// Kinds whose objects the server reads just before it deletes them, because much goes with each of them.
@@ -81,6 +86,10 @@ pub(crate) struct Evidence {
     pub(crate) observed: ObservedVersions,
     /// The longest time between the decision for a DELETE and its departure, in milliseconds.
     pub(crate) max_hold_back: u64,
+    /// The only namespace that the server can see; `None` if it can see everything.
+    pub(crate) visible: Option<String>,
+    /// Whether the cluster's clock was set.
+    pub(crate) is_clock_set: bool,
     pub(crate) journal: JournalRecords,
     /// The wall clock of the server at the start of the run.
     pub(crate) start: Timestamp,
@@ -99,6 +108,11 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// Whether the server may read an object, so that it can be asked to respect it.
+    fn may_be_read(&self, object: &Value) -> bool {
+        self.visible.as_deref().is_none_or(|visible| visible == namespace(object))
+    }
+
     /// Milliseconds from the start to a time of the server's clock.
     fn since_start(&self, time: Timestamp) -> u64 {
         u64::try_from(time.duration_since(self.start).as_millis()).unwrap_or_default()
@@ -133,6 +147,8 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
         }
     }
     run_end::violations(evidence, &mut violations);
+    answers::violations(evidence, &mut violations);
+    membership::keeps(evidence, &mut violations);
     leftovers(evidence, &mut violations);
     if contains_secret(&String::from_utf8_lossy(&evidence.journal.bytes)) {
         violations.push(Violation::new("I10", "a secret is in the journal".to_owned()));
@@ -170,7 +186,9 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
             entry.revision
         };
         while let Some(event) = events.next_if(|event| event.revision <= until) {
-            state.apply(event);
+            if evidence.may_be_read(&event.object) {
+                state.apply(event);
+            }
         }
         if entry.verb == "list" && entry.code == 200 && !key.namespace.is_empty() {
             lists.insert(key.clone(), (entry.time, entry.revision));
@@ -239,6 +257,11 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 {
                     report("I2", format!("DELETE of {}: {reason}", title(object)));
                 }
+                let taken =
+                    arrival.and_then(|it| collateral::of_delete(evidence, &state, object, it));
+                if let Some(reason) = taken.filter(|_| entry.effect) {
+                    report("I1", format!("DELETE of {}: {reason}", title(object)));
+                }
                 if let Some(volume) = data_loss::of_delete(evidence, &state, object, arrival) {
                     let (claim, volume) = (title(object), title(volume));
                     report("I1", format!("DELETE of {claim}: {volume} goes, and no plan says so"));
@@ -289,10 +312,27 @@ fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
             let text = format!("DELETE {path} does not carry the version that was read");
             violations.push(Violation::new("I2", text));
         }
+        let read = namespace_to_read(path).map(|it| evidence.observed.last_read(arrival, it));
+        if let Some(read) = read.filter(|_| !asked.is_empty())
+            && read.is_none_or(|at| arrival.at.saturating_sub(at) > MAX_LIST_AGE)
+        {
+            let text =
+                format!("DELETE {path} left at {}, and its last list came at {read:?}", arrival.at);
+            violations.push(Violation::new("I1", text));
+        }
         if !arrival.body["gracePeriodSeconds"].is_null() {
             let text = format!("DELETE {path} sets a grace period");
             violations.push(Violation::new("I8", text));
         }
+    }
+}
+
+/// The namespace of which a list must come just before a DELETE, of its Pods or of everything in it.
+fn namespace_to_read(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix("/api/v1/namespaces/")?;
+    match inside.split_once('/') {
+        None => Some(inside),
+        Some((namespace, rest)) => rest.starts_with("persistentvolumeclaims/").then_some(namespace),
     }
 }
 
@@ -362,6 +402,7 @@ fn leftovers(evidence: &Evidence, violations: &mut Vec<Violation>) {
             violations.push(Violation::new("I3", text));
         } else if (unit(object) == UNIT || ours.contains(uid(object)))
             && state.is_known_to_plan(object)
+            && evidence.may_be_read(object)
             && list(object, "/metadata/ownerReferences").is_empty()
             // Endpoints carry the labels of their Service and belong to their controller. Once the Service is gone, the
             // controller deletes them when it works again, which may be after the run.

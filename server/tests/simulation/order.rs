@@ -1,6 +1,7 @@
 //! The order rules, over plain objects, at the moment of one DELETE. They follow from the behaviour of Kubernetes, and
 //! do not use the planner.
 
+mod extensions;
 #[cfg(test)]
 mod tests;
 
@@ -8,8 +9,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+pub(crate) use self::extensions::guarded_objects;
+use self::extensions::{caller_of, definition, driver, finisher, guarded, webhook_backend};
 use crate::{
-    application::{BYSTANDER, FINALIZER, OPERATOR, UNIT},
+    application::{BYSTANDER, UNIT},
     state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
 };
 
@@ -31,7 +34,7 @@ pub(crate) struct Case<'a> {
 
 type Rule = fn(&Case<'_>) -> Option<String>;
 
-const RULES: [Rule; 25] = [
+const RULES: [Rule; 26] = [
     owner,
     claim,
     attached,
@@ -50,6 +53,7 @@ const RULES: [Rule; 25] = [
     ingress_class,
     definition,
     finisher,
+    driver,
     guarded,
     webhook_backend,
     pods_behind_service,
@@ -405,7 +409,9 @@ fn service_behind_ingress(case: &Case<'_>) -> Option<String> {
 /// The Ingress in front of a Service.
 fn ingress_of<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     let to_it = |path: &Value| text(path, "/backend/service/name") == name(service);
-    let mut ingresses = case.state.within("Ingress", namespace(service));
+    // No watch may have shown one that is new.
+    let is_known = |it: &&Value| case.state.creation(it).is_none() || (case.seen)(it);
+    let mut ingresses = case.state.within("Ingress", namespace(service)).filter(is_known);
     ingresses.find(|ingress| {
         let rules = list(ingress, "/spec/rules").iter();
         let mut paths = rules.flat_map(|rule| list(rule, "/http/paths"));
@@ -421,114 +427,6 @@ fn ingress_class(case: &Case<'_>) -> Option<String> {
     let mut ingresses = case.state.of_kind("Ingress");
     let served = ingresses.find(|it| text(it, "/spec/ingressClassName") == name(case.object))?;
     Some(format!("{} is served by it", title(served)))
-}
-
-/// A webhook decides whether objects may be deleted, so that it has to outlive them, except for those that its own Pods
-/// may use.
-fn guarded(case: &Case<'_>) -> Option<String> {
-    let guarded = guarded_objects(case).into_iter().find(|it| !is_used(case, it))?;
-    Some(format!("it guards {}", title(guarded)))
-}
-
-/// The objects whose DELETE a webhook configuration decides; none for any other object.
-pub(crate) fn guarded_objects<'a>(case: &Case<'a>) -> Vec<&'a Value> {
-    if !kind(case.object).ends_with("WebhookConfiguration") {
-        return Vec::new();
-    }
-    let kinds = |resource: &Value| match resource.as_str() {
-        Some("configmaps") => Some("ConfigMap"),
-        Some("secrets") => Some("Secret"),
-        _ => None,
-    };
-    let mut found = Vec::new();
-    for webhook in list(case.object, "/webhooks") {
-        let selected = &webhook["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"];
-        let Some(within) = selected.as_str() else { continue };
-        for rule in list(webhook, "/rules") {
-            if !list(rule, "/operations").iter().any(|it| it == "DELETE") {
-                continue;
-            }
-            let kinds = list(rule, "/resources").iter().filter_map(kinds);
-            let objects = kinds.flat_map(|kind| case.state.within(kind, within));
-            found
-                .extend(objects.filter(|it| {
-                    case.state.is_known_to_plan(it) && name(it) != "kube-root-ca.crt"
-                }));
-        }
-    }
-    found
-}
-
-/// Whether another object of its namespace names an object, so that it may have to go after the webhook's own Pods.
-fn is_used(case: &Case<'_>, used: &Value) -> bool {
-    fn names(value: &Value, wanted: &str) -> bool {
-        match value {
-            Value::String(text) => text == wanted,
-            Value::Array(list) => list.iter().any(|it| names(it, wanted)),
-            Value::Object(fields) => fields.values().any(|it| names(it, wanted)),
-            _ => false,
-        }
-    }
-    let mut others = case.state.all().filter(|it| {
-        namespace(it) == namespace(used) && uid(it) != uid(used) && kind(it) != "Event"
-    });
-    others.any(|it| names(it, name(used)))
-}
-
-/// An operator clears the finalizers of its objects, so that it has to outlive those that go with it.
-fn finisher(case: &Case<'_>) -> Option<String> {
-    if kind(case.object) != "Deployment" || case.object["metadata"]["labels"][OPERATOR].is_null() {
-        return None;
-    }
-    let goes = |widget: &Value| match case.unit.strip_prefix("ns:") {
-        Some(within) => namespace(widget) == within,
-        None => unit(widget) == case.unit,
-    };
-    let widget = case.state.of_kind("Widget").find(|it| {
-        goes(it)
-            && case.state.is_known_to_plan(it)
-            && list(it, "/metadata/finalizers").iter().any(|finalizer| finalizer == FINALIZER)
-    })?;
-    Some(format!("it clears the finalizer of {}", title(widget)))
-}
-
-/// The deletion of a definition deletes all its objects.
-fn definition(case: &Case<'_>) -> Option<String> {
-    if kind(case.object) != "CustomResourceDefinition" {
-        return None;
-    }
-    let group = text(case.object, "/spec/group");
-    let mut objects = case.state.of_kind(text(case.object, "/spec/names/kind"));
-    let left = objects.find(|it| text(it, "/apiVersion").starts_with(&format!("{group}/")))?;
-    Some(format!("{} is of its kind", title(left)))
-}
-
-/// A webhook without a backend refuses every request, and an APIService without one breaks discovery.
-fn webhook_backend(case: &Case<'_>) -> Option<String> {
-    if kind(case.object) != "Service" {
-        return None;
-    }
-    Some(format!("{} is answered by it", title(caller_of(case, case.object)?)))
-}
-
-/// The webhook configuration or APIService that a Service is the backend of.
-fn caller_of<'a>(case: &'a Case<'_>, service: &Value) -> Option<&'a Value> {
-    let is_it = |reference: &Value| {
-        text(reference, "/namespace") == namespace(service)
-            && text(reference, "/name") == name(service)
-    };
-    let configurations = case
-        .state
-        .of_kind("ValidatingWebhookConfiguration")
-        .chain(case.state.of_kind("MutatingWebhookConfiguration"));
-    let asks = |it: &&Value| {
-        list(it, "/webhooks").iter().any(|hook| is_it(&hook["clientConfig"]["service"]))
-    };
-    let mut registrations = case.state.of_kind("APIService");
-    configurations
-        .into_iter()
-        .find(asks)
-        .or_else(|| registrations.find(|it| is_it(&it["spec"]["service"])))
 }
 
 /// The Pods behind a Service give its answers, so they stay as long as it has callers.

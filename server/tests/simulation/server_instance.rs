@@ -1,7 +1,7 @@
 //! One instance of the server: cluster, hub and journal, connected as the process connects them, from its start to its
 //! crash.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use server::{
@@ -13,13 +13,14 @@ use server::{
 use tokio::{
     sync::{Notify, mpsc},
     task::JoinSet,
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     disk::Disk,
     kill_switch::KillSwitch,
-    mutant::{Confirmed, Mutant, relay},
+    mutant::{Confirmed, Mutant, forge, forges_observations, relay},
     observed_versions::ObservedVersions,
     transcript::Transcript,
     transport::{Arrivals, Transport},
@@ -39,6 +40,8 @@ pub(crate) struct Environment {
     /// Notified when an instance stops.
     pub(crate) stopped: Arc<Notify>,
     pub(crate) seed: u64,
+    /// The only namespace in which the server has rights; `None` if it has all rights.
+    pub(crate) visible: Option<String>,
 }
 
 /// A server that runs.
@@ -67,7 +70,9 @@ impl ServerInstance {
             mutant: environment.mutant,
             instance: number,
         };
-        let cluster = Cluster::served_by(transport, "sandbox").repeatable(chance.clone());
+        let namespace = environment.visible.as_deref().unwrap_or("default");
+        let cluster =
+            Cluster::served_in(transport, "sandbox", namespace).repeatable(chance.clone());
         let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
         let (out, ordered) = mpsc::channel(hub::CALLS);
         let (relayed, orders) = mpsc::channel(hub::CALLS);
@@ -86,11 +91,18 @@ impl ServerInstance {
                 kill_switch.trip("the hub ended");
             }
         });
+        let observed = match environment.mutant.filter(|it| forges_observations(*it)) {
+            Some(mutant) => {
+                let (forged, observations) = mpsc::channel(hub::MAILBOX);
+                tasks.spawn(forge(mutant, observations, mailbox.clone()));
+                forged
+            }
+            None => mailbox.clone(),
+        };
         tasks.spawn({
-            let (mailbox, kill_switch, transcript) =
-                (mailbox.clone(), kill_switch.clone(), environment.transcript.clone());
+            let (kill_switch, transcript) = (kill_switch.clone(), environment.transcript.clone());
             async move {
-                let ended = cluster.run(mailbox, orders, CancellationToken::new()).await;
+                let ended = cluster.run(observed, orders, CancellationToken::new()).await;
                 if !kill_switch.is_tripped() {
                     transcript.log(format!("the cluster ended: {ended:?}"));
                     kill_switch.trip("the cluster ended");
@@ -106,6 +118,15 @@ impl ServerInstance {
         ));
         environment.transcript.log(format!("the server starts, instance {number}"));
         Ok(Self { hub: HubHandle::new(mailbox), kill_switch, tasks })
+    }
+
+    /// Crashes the instance after a time.
+    pub(crate) fn crash_after(&mut self, time: Duration) {
+        let kill_switch = self.kill_switch.clone();
+        self.tasks.spawn(async move {
+            sleep(time).await;
+            kill_switch.trip("in its recovery");
+        });
     }
 
     /// Kills the instance without a shutdown.

@@ -69,9 +69,9 @@ pub(crate) fn simulate(seed: u64, mutant: Option<Mutant>) -> Outcome {
     run_to_outcome(async move || Simulation::prepare(seed, mutant).await)
 }
 
-/// Simulates the application of a seed without any fault except this crash.
-pub(crate) fn simulate_without_faults(seed: u64, crash: Option<Crash>) -> Outcome {
-    run_to_outcome(async move || Simulation::prepare_without_faults(seed, crash).await)
+/// Simulates the application of a seed without any fault except crashes of the first and the second server instance.
+pub(crate) fn simulate_without_faults(seed: u64, crashes: [Option<Crash>; 2]) -> Outcome {
+    run_to_outcome(async move || Simulation::prepare_without_faults(seed, crashes).await)
 }
 
 pub(crate) use edge_forms::edge_forms;
@@ -132,6 +132,30 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
         application.add_neighbours(&mut rng.fork());
         schedule.add_neighbour_faults(&mut rng.fork(), application.neighbours);
     }
+    if features.has_outsiders_finalizer || features.has_hidden_kind {
+        application.add_custom_resource(&mut rng.fork());
+    }
+    if features.has_outsiders_finalizer {
+        application.add_outsiders_finalizer();
+    }
+    if features.has_unseen_content {
+        schedule.add_unseen_content(&mut rng.fork(), &application);
+    }
+    if features.has_hidden_kind {
+        schedule.hide_custom_resources(&mut rng.fork(), &application);
+    }
+    if features.has_driver {
+        application.add_driver(&mut rng.fork());
+    }
+    if features.has_long_grace {
+        application.lengthen_grace();
+    }
+    if features.has_late_answers {
+        schedule.script.push_str("on delete * as=unwind until=8s p=0.4 -> 408 after\n");
+    }
+    if features.has_late_ingress {
+        schedule.add_late_ingress(&mut rng.fork(), &application);
+    }
     (sandbox, application, schedule)
 }
 
@@ -159,6 +183,8 @@ struct Simulation {
     /// The first page of each run that said that the run is over, as a new reader gets it.
     run_ends: BTreeMap<String, EndPage>,
     late_objects: usize,
+    /// The driver of the unit has no Pod, so that no volume is made or removed.
+    is_driver_away: bool,
     violations: Vec<Violation>,
     began: Instant,
 }
@@ -169,18 +195,18 @@ impl Simulation {
         Self::prepare_with(seed, sandbox, application, schedule, mutant).await
     }
 
-    async fn prepare_without_faults(seed: u64, crash: Option<Crash>) -> Self {
+    async fn prepare_without_faults(seed: u64, crashes: [Option<Crash>; 2]) -> Self {
         let mut rng = Rng::with_seed(seed);
         let sandbox = rng.u64(..);
         let application = Application::generate(&mut rng.fork());
-        Self::prepare_with(seed, sandbox, application, FaultSchedule::without_faults(crash), None)
-            .await
+        let schedule = FaultSchedule::without_faults(crashes);
+        Self::prepare_with(seed, sandbox, application, schedule, None).await
     }
 
     async fn prepare_with(
         seed: u64,
         sandbox: u64,
-        application: Application,
+        mut application: Application,
         mut schedule: FaultSchedule,
         mutant: Option<Mutant>,
     ) -> Self {
@@ -189,7 +215,11 @@ impl Simulation {
         controllers.node_faults.kubelets = NODES.map(String::from).into();
         let sandbox = Sandbox::start(start, sandbox, controllers);
         let transcript = Transcript::begin();
-        let actor = Actor { name: USER.to_owned(), ..Actor::admin() };
+        let has_all_rights = !FeatureSet::of(seed).has_rights_in_one_namespace;
+        let visible = (!has_all_rights).then(|| application.add_rights_in_one_namespace(USER));
+        let groups = if has_all_rights { "system:masters" } else { "system:basic-user" };
+        let groups = vec![groups.to_owned(), "system:authenticated".to_owned()];
+        let actor = Actor { name: USER.to_owned(), groups, ..Actor::admin() };
         let disk = Disk::default();
         if mutant == Some(Mutant::LateIntent) {
             disk.acknowledge_early();
@@ -211,6 +241,7 @@ impl Simulation {
             confirmed: Confirmed::default(),
             stopped: Arc::new(Notify::new()),
             seed,
+            visible,
         };
         let mut simulation = Self {
             environment,
@@ -232,6 +263,7 @@ impl Simulation {
             run: None,
             run_ends: BTreeMap::new(),
             late_objects: 0,
+            is_driver_away: false,
             violations: vec![],
             began: Instant::now(),
         };
@@ -289,7 +321,22 @@ impl Simulation {
     fn start_server(&mut self) {
         self.lifecycle_times.push(self.environment.transcript.now());
         match ServerInstance::start(&self.environment, self.instances) {
-            Ok(instance) => {
+            Ok(mut instance) => {
+                let crash = match self.instances {
+                    0 => self.schedule.crash,
+                    1 => self.schedule.crash_in_recovery,
+                    _ => None,
+                };
+                match crash {
+                    Some(Crash::AtWrite(after, crash_point)) => {
+                        self.environment.disk.crash_at_write(after, crash_point);
+                    }
+                    Some(Crash::AtDelete(after, with_effect)) => {
+                        self.environment.arrivals.crash_at_delete(after, with_effect);
+                    }
+                    Some(Crash::After(time)) => instance.crash_after(time),
+                    None => {}
+                }
                 self.hubs.send_replace(Some(instance.hub.clone()));
                 self.instance = Some(instance);
                 self.instances += 1;
@@ -316,15 +363,6 @@ impl Simulation {
     }
 
     async fn run_to_the_end(&mut self) {
-        match self.schedule.crash {
-            Some(Crash::AtWrite(after, crash_point)) => {
-                self.environment.disk.crash_at_write(after, crash_point)
-            }
-            Some(Crash::AtDelete(after, with_effect)) => {
-                self.environment.arrivals.crash_at_delete(after, with_effect);
-            }
-            None => {}
-        }
         if self.schedule.is_early {
             self.inject_faults();
         }
@@ -382,6 +420,7 @@ impl Simulation {
             if now >= tick {
                 tick = now + Duration::from_secs(1);
                 self.run_operators();
+                self.run_driver();
                 self.pull_events();
                 if now >= heal_time {
                     if self.healed.is_none() {
@@ -434,7 +473,9 @@ impl Simulation {
             planned: self.planned,
             arrivals: self.environment.arrivals.all(),
             journal,
+            is_clock_set: self.schedule.script.contains(" clock "),
             observed: self.environment.observed.clone(),
+            visible: self.environment.visible.clone(),
             // After a 429 the server holds calls back for up to 45 s, otherwise only for a moment.
             max_hold_back: if self.schedule.script.contains("429") { 45_000 } else { 2_000 },
             start: self.environment.start,

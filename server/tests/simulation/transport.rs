@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response, Uri};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use sandbox::service::{Body, Sandbox};
 use serde_json::Value;
@@ -121,6 +121,9 @@ impl Transport {
         if self.mutant == Some(Mutant::StaleRead) && is_list_of_pods(&parts.uri) {
             parts.uri = from_cache(&parts.uri);
         }
+        if self.mutant == Some(Mutant::OtherContent) && is_list_of_content(&parts.uri) {
+            parts.uri = in_another_namespace(&parts.uri);
+        }
         if parts.method != Method::DELETE {
             return self.forward(Request::from_parts(parts, Full::new(body))).await;
         }
@@ -133,6 +136,9 @@ impl Transport {
             tokio::time::sleep(SEND_DELAY).await;
         }
         let answer = self.delete(Request::from_parts(parts.clone(), Full::new(body.clone()))).await;
+        if self.mutant == Some(Mutant::TimeoutAsRefusal) {
+            return answer.map(as_refusal);
+        }
         if self.mutant == Some(Mutant::RepeatByName) {
             tokio::time::sleep(Duration::from_secs(2)).await;
             let body = Full::new(without_precondition(&body));
@@ -236,6 +242,29 @@ fn is_list_of_pods(uri: &Uri) -> bool {
     let path = uri.path();
     let watches = uri.query().unwrap_or_default().contains("watch=");
     path.starts_with(NAMESPACES) && path.ends_with("/pods") && !watches
+}
+
+/// Whether a request lists one kind in one namespace, except for Pods.
+fn is_list_of_content(uri: &Uri) -> bool {
+    let is_list = uri.query().unwrap_or_default().starts_with("limit=");
+    is_list && uri.path().contains("/namespaces/") && !is_list_of_pods(uri)
+}
+
+/// The same list in a namespace that has no content.
+fn in_another_namespace(uri: &Uri) -> Uri {
+    let (root, inside) = uri.path().split_once("/namespaces/").unwrap_or_default();
+    let plural = inside.rsplit('/').next().unwrap_or_default();
+    let query = uri.query().unwrap_or_default();
+    let elsewhere = format!("{root}/namespaces/kube-public/{plural}?{query}");
+    elsewhere.parse().unwrap_or_else(|_| uri.clone())
+}
+
+/// An answer that came too late, as if the request had been refused.
+fn as_refusal(mut answer: Response<Body>) -> Response<Body> {
+    if answer.status() == StatusCode::REQUEST_TIMEOUT {
+        *answer.status_mut() = StatusCode::BAD_REQUEST;
+    }
+    answer
 }
 
 /// The same list, read from the cache.

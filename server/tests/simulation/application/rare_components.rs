@@ -10,7 +10,7 @@ use crate::state::name;
 /// The finalizer that keeps a Service until its load balancer is gone.
 pub(crate) const LOAD_BALANCER_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 /// The CSI driver of the volumes that are provisioned on demand.
-const DRIVER: &str = "csi.example.com";
+pub(super) const DRIVER: &str = "csi.example.com";
 
 impl Application {
     /// Adds some of these components.

@@ -121,7 +121,9 @@ impl<'a> Replay<'a> {
     fn reach(&mut self, at: u64) {
         let reached = self.left().take_while(|(when, _)| *when <= at);
         for (_, event) in reached {
-            self.state.apply(event);
+            if self.evidence.may_be_read(&event.object) {
+                self.state.apply(event);
+            }
             self.taken += 1;
         }
     }

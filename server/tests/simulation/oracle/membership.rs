@@ -1,9 +1,31 @@
 //! I2: a DELETE takes only what somebody declared part of the unit, or what a person included; and no data that a person chose
-//! to keep.
+//! to keep. Nothing is kept for an object whose finisher it only may be.
 
 use serde_json::Value;
 
-use crate::state::{State, kind, list, name, namespace, owners, text, title, unit};
+use super::{Evidence, Violation};
+use crate::{
+    application::OPERATOR,
+    state::{State, kind, list, name, namespace, owners, text, title, uid, unit},
+};
+
+/// The operators that a plan keeps for the objects of others, although nothing says that they clear their finalizers: they have
+/// no ServiceAccount, so that they have no rights.
+pub(super) fn keeps(evidence: &Evidence, violations: &mut Vec<Violation>) {
+    let plans = evidence.journal.runs.iter().filter_map(|(_, id)| evidence.journal.plans.get(id));
+    for kept in plans.flat_map(|plan| list(plan, "/kept")) {
+        let finishes = &kept["reason"]["usedBy"]["edge"] == "Finishes";
+        let found = evidence.events.iter().find(|it| uid(&it.object) == text(kept, "/uid"));
+        let Some(event) = found.filter(|_| finishes) else { continue };
+        let is_operator = !event.object["metadata"]["labels"][OPERATOR].is_null();
+        let account = text(&event.object, "/spec/template/spec/serviceAccountName");
+        if is_operator && account.is_empty() {
+            let text =
+                format!("{} is kept, and may not be a finisher at all", title(&event.object));
+            violations.push(Violation::new("I2", text));
+        }
+    }
+}
 
 /// The reason why a DELETE takes something that the choices of its plan do not cover.
 pub(super) fn violation(plan: &Value, state: &State, object: &Value) -> Option<String> {

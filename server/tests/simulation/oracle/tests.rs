@@ -1,6 +1,7 @@
 //! Each invariant except the order: one history that violates it and one that does not.
 #![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
+mod answers;
 mod run_end;
 
 use jiff::Timestamp;

@@ -4,7 +4,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::state::PART_OF;
+use crate::{
+    application::{FINALIZER, OPERATOR},
+    state::PART_OF,
+};
 
 fn made(kind: &str, within: &str, called: &str, fields: Value) -> Value {
     let mut object = json!({
@@ -500,6 +503,21 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
         .len()
     };
     assert_eq!((found(UNIT), found("ns:a")), (1, 0));
+}
+
+#[test]
+fn driver_stays_while_it_has_volumes_to_remove() {
+    let mut plugin = made("DaemonSet", "a", "csi", json!({}));
+    plugin["metadata"]["labels"] = json!({crate::application::driver::PLUGIN: "yes"});
+    let volume = |policy: &str, source: &str| {
+        let spec = json!({"persistentVolumeReclaimPolicy": policy, source: {}});
+        made("PersistentVolume", "", "v", json!({"spec": spec}))
+    };
+    let violations_of =
+        |volume: Value| plainly(&State::of([plugin.clone(), volume]), &plugin).len();
+    assert_eq!(violations_of(volume("Delete", "csi")), 1);
+    assert_eq!(violations_of(volume("Retain", "csi")), 0);
+    assert_eq!(violations_of(volume("Delete", "nfs")), 0);
 }
 
 #[test]

@@ -11,9 +11,13 @@ use teardown::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{ANSWER_TIMEOUT, FeatureSet, Simulation, start_run::matters_although_hidden};
+use super::{ANSWER_TIMEOUT, FeatureSet, Simulation};
 use crate::{
-    application::{UNIT, object},
+    application::{
+        UNIT,
+        late_object::{self, UNPLANNED},
+        object,
+    },
     fault_schedule::{NODES, ScheduledAction},
     http_client::HttpClient,
     mutant::Mutant,
@@ -101,12 +105,21 @@ impl Simulation {
                 });
             }
             ScheduledAction::LateObject(namespace) => {
-                let config = object("v1", "ConfigMap", &namespace, "unplanned");
-                self.create_object(&namespace, "configmaps", config);
+                let config = object("v1", "ConfigMap", &namespace, UNPLANNED);
+                self.create_object(&namespace, config);
+            }
+            ScheduledAction::NewKind => self.create_object("", late_object::new_definition()),
+            ScheduledAction::UnseenObject(namespace, plural) => {
+                let object = match plural {
+                    late_object::NEW_PLURAL => late_object::new_object(&namespace),
+                    "widgets" => object("example.com/v1", "Widget", &namespace, UNPLANNED),
+                    _ => late_object::limit_range(&namespace),
+                };
+                self.create_object(&namespace, object);
             }
             ScheduledAction::UnplannedPod(pod) => {
                 let within = namespace(&pod).to_owned();
-                self.create_object(&within, "pods", pod);
+                self.create_object(&within, pod);
             }
             // After the repair nothing would undo these.
             ScheduledAction::BackendLost(..)
@@ -182,7 +195,7 @@ impl Simulation {
         let made = timeout(ANSWER_TIMEOUT, hub.make_plan(unit.clone(), choices)).await;
         self.check_plan_for_leak(&made);
         let Ok(Ok(Ok(plan))) = made else { return self.log(format!("  {made:?}")) };
-        if matters_although_hidden(&plan) {
+        if self.matters_although_hidden(&plan) {
             return self.log(format!("  cannot be seen: {:?}", plan.hidden));
         }
         let start = Start {

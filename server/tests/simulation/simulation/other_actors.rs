@@ -1,23 +1,41 @@
 //! Other actors in the cluster: operators of custom resources, and users who create, scale and delete objects during
 //! the run.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use sandbox::{
     cluster::{Actor, DeleteOptions},
+    fault::OperatingMode,
     object::is_deleting,
     store::Key,
 };
 use serde_json::{Value, json};
 use teardown::object::ObjectRef;
+use tokio::time::sleep;
 
 use super::Simulation;
 use crate::{
-    application::{BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, OPERATOR, UNIT},
+    application::{
+        BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, OPERATOR, UNIT,
+        driver::PLUGIN,
+        late_object::{self, UNPLANNED},
+    },
     fault_schedule::Churn,
     state::{list, owners, text, uid, unit},
 };
 
+/// The resources of the objects that others create while a run goes on.
+const LATE_OBJECTS: [(&str, &str); 5] = [
+    ("", "configmaps"),
+    ("", "limitranges"),
+    ("example.com", "widgets"),
+    (late_object::NEW_GROUP, late_object::NEW_PLURAL),
+    ("networking.k8s.io", "ingresses"),
+];
+/// The controller that makes and removes the volumes of the driver.
+const PROVISIONER: &str = "external-provisioner";
+/// The time from the start of the server to the Ingress that no watch shows.
+const INGRESS_AFTER: Duration = Duration::from_secs(6);
 /// The taint that evicts Pods from a node.
 const EVICTION_TAINT: &str = "example.com/away";
 
@@ -47,6 +65,25 @@ impl Simulation {
         });
     }
 
+    /// The CSI driver of the unit: without a Pod of it, nobody provisions or removes its volumes.
+    pub(super) fn run_driver(&mut self) {
+        if !self.application.has_driver {
+            return;
+        }
+        let was_away = self.is_driver_away;
+        self.is_driver_away = self.environment.sandbox.with(|world| {
+            let is_plugin = |pod: &Value| !pod["metadata"]["labels"][PLUGIN].is_null();
+            let runs =
+                world.cluster.list("", "pods", None).any(|pod| is_plugin(pod) && !is_deleting(pod));
+            if !runs {
+                world.controllers.set_mode(PROVISIONER, OperatingMode::Off);
+            } else if was_away {
+                world.controllers.set_mode(PROVISIONER, OperatingMode::Running);
+            }
+            !runs
+        });
+    }
+
     pub(super) fn mount_claim(&mut self, namespace: &str, claim: &str) {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
@@ -56,16 +93,29 @@ impl Simulation {
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
             },
         });
-        self.create_object(namespace, "pods", pod);
+        self.create_object(namespace, pod);
     }
 
     /// Creates an object as an administrator.
-    pub(super) fn create_object(&self, namespace: &str, plural: &str, object: Value) {
+    pub(super) fn create_object(&self, namespace: &str, object: Value) {
         let made = self.environment.sandbox.with(|world| {
             let cluster = &mut world.cluster;
-            cluster.create(&Actor::admin(), "", plural, namespace, object).map(|_| ())
+            let key = cluster.key_of(&object).ok_or("its kind is not served")?;
+            let made = cluster.create(&Actor::admin(), &key.group, &key.plural, namespace, object);
+            made.map(|_| ()).map_err(|status| status.message)
         });
-        self.log(format!("  {:?}", made.map_err(|status| status.message)));
+        self.log(format!("  {made:?}"));
+    }
+
+    /// Creates the Ingress that no watch delivers in time for the plan.
+    pub(super) async fn create_late_ingress(&mut self) {
+        let Some((namespace, service)) = self.schedule.late_ingress.take() else { return };
+        // Its watch is alive at first, so that the server knows the kind.
+        sleep(INGRESS_AFTER).await;
+        self.log(format!("an Ingress in front of Service {namespace}/{service}"));
+        self.create_object(&namespace, late_object::late_ingress(&namespace, &service));
+        // It would be delivered within this time.
+        sleep(Duration::from_secs(1)).await;
     }
 
     /// Scales a Deployment, if it exists.
@@ -176,10 +226,14 @@ impl Simulation {
                     && object["metadata"]["deletionTimestamp"].is_null();
                 is_new.then_some(key)
             });
-            let late_object = cluster
-                .list("", "configmaps", None)
-                .filter(|it| with_late_objects && text(it, "/metadata/name") == "unplanned");
-            let late_object = late_object.filter_map(|it| cluster.key_of(it)).collect::<Vec<_>>();
+            let late_objects = LATE_OBJECTS.iter().flat_map(|(group, plural)| {
+                let all = cluster.list(group, plural, None);
+                all.filter(|it| with_late_objects && text(it, "/metadata/name") == UNPLANNED)
+            });
+            let late_objects: Vec<Key> = late_objects
+                .filter(|it| !is_deleting(it))
+                .filter_map(|it| cluster.key_of(it))
+                .collect();
             // An object that a StatefulSet created just before it was orphaned has no owner, and the page lists it.
             let planned =
                 |it: &Value| plan.steps.iter().any(|step| step.uid.to_string() == uid(it));
@@ -196,7 +250,7 @@ impl Simulation {
             let left = pods.chain(cluster.list("", "persistentvolumeclaims", None));
             let left: Vec<Key> =
                 left.filter(|it| is_left(it)).filter_map(|it| cluster.key_of(it)).collect();
-            let all = again.chain(unplanned).chain(late_object).chain(left);
+            let all = again.chain(unplanned).chain(late_objects).chain(left);
             for key in all.collect::<BTreeSet<_>>() {
                 transcript.log(format!("a user deletes {key}, which is not part of the plan"));
                 _ = cluster.delete(&Actor::admin(), &key, &DeleteOptions::default());

@@ -39,6 +39,9 @@ impl Simulation {
             self.pass_a_second().await;
             let Some(instance) = &self.instance else { return false };
             let hub = instance.hub.clone();
+            if tries == 1 {
+                self.create_late_ingress().await;
+            }
             let made =
                 timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT), self.choices())).await;
             self.check_plan_for_leak(&made);
@@ -50,7 +53,7 @@ impl Simulation {
                 refused = format!("{made:?}");
                 continue;
             };
-            if self.schedule.is_early && matters_although_hidden(&plan) {
+            if self.schedule.is_early && self.matters_although_hidden(&plan) {
                 refused = format!("cannot be seen: {:?}", plan.hidden);
                 continue;
             }
@@ -61,7 +64,7 @@ impl Simulation {
             if let Some(churn) = self.schedule.churn.take() {
                 self.churn(churn);
             }
-            sleep(std::mem::take(&mut self.schedule.review_time)).await;
+            self.read_plan().await;
             let start = Start {
                 plan: plan.id.clone(),
                 hash: plan.hash.clone(),
@@ -135,6 +138,22 @@ impl Simulation {
         }
     }
 
+    /// Whether a plan was made while a kind was hidden that matters to it. The operator waits in that case, unless the rights
+    /// of the server end there. The application's own API group holds no object that matters.
+    pub(super) fn matters_although_hidden(&self, plan: &Plan) -> bool {
+        let has_all_rights = self.environment.visible.is_none();
+        has_all_rights && plan.hidden.iter().any(|resource| !resource.contains(".example."))
+    }
+
+    /// Lets the operator read the plan.
+    async fn read_plan(&mut self) {
+        let until = Instant::now() + std::mem::take(&mut self.schedule.review_time);
+        while Instant::now() < until {
+            sleep((until - Instant::now()).min(Duration::from_secs(1))).await;
+            self.pull_events();
+        }
+    }
+
     /// The number of objects that controllers created since the plan.
     fn late_objects(&self) -> usize {
         let new = self.events.iter().filter(|event| event.revision > self.planned);
@@ -143,10 +162,4 @@ impl Simulation {
         });
         made.count()
     }
-}
-
-/// Whether a plan was made while a kind was hidden that matters to it. The operator waits in that case. The
-/// application's own API group holds no object that matters.
-pub(super) fn matters_although_hidden(plan: &Plan) -> bool {
-    plan.hidden.iter().any(|resource| !resource.contains(".example."))
 }
