@@ -10,7 +10,8 @@
 //!
 //! Invariants: an [`Observation::Listed`] is complete and no older than its request. The observations after it are all
 //! later changes, in order. A stream that ends, falls silent or breaks is resumed at its last position, so that a lost
-//! connection loses no deletion. If that is not possible, everything is listed again.
+//! connection loses no deletion. If that is not possible, or the resumed stream is silent too, everything is listed
+//! again.
 //!
 //! A namespaced kind that may not be listed in the whole cluster is watched in each namespace; see [`per_namespace`].
 //!
@@ -64,6 +65,9 @@ const CALL: Duration = Duration::from_secs(30);
 /// The duration after which the API server ends a watch. Together with [`MARGIN`] it bounds the time for which a dead
 /// connection can hide a change.
 const WATCH: Duration = Duration::from_secs(45);
+/// The same for a watch that resumes a silent one. If it is silent too, new connections are dead as well, or the API
+/// server's cache of the kind is stuck, and only a list shows what changed.
+const WATCH_AFTER_SILENCE: Duration = Duration::from_secs(5);
 /// The time that the end of a watch may take to arrive.
 const MARGIN: Duration = Duration::from_secs(5);
 /// The longest silence of a streamed list. A server that ignores `sendInitialEvents` never ends its list.
@@ -142,6 +146,8 @@ struct Watch {
     refusals: u32,
     /// Short watches without an event in a row.
     empty_watches: u32,
+    /// Whether the last watch fell silent.
+    fell_silent: bool,
     /// The cause that was reported to the hub, or may have been.
     hidden: Option<HiddenCause>,
     /// The start of the last request.
@@ -173,6 +179,7 @@ impl Watch {
             failures: 0,
             refusals: 0,
             empty_watches: 0,
+            fell_silent: false,
             hidden: None,
             begun: None,
             permit: None,
@@ -273,24 +280,6 @@ impl Watch {
             .try_acquire_owned()
             .map(Some)
             .map_err(|_| WatchError::Failing(None, ProblemCode::TooManyNamespaces.into()))
-    }
-
-    /// Whether the kind may be listed and watched now.
-    async fn is_permitted(&self) -> bool {
-        let position = async {
-            let page = request::page(&self.path()?, 1, "");
-            let request = request::get(&page, convert::list_media_type(&self.kind));
-            let answer = request::ask(&self.shared.client, request, CALL).await?;
-            if !answer.is_success() {
-                return Err(answer.into());
-            }
-            let Page { metadata, .. } = serde_json::from_slice(&answer.body)
-                .map_err(|error| WatchError::unreadable(&error))?;
-            let version = segment(&metadata.resource_version)?;
-            let path = format!("{}&resourceVersion={version}", self.watch_path(PACE)?);
-            Ok::<_, WatchError>(self.open(&path).await?)
-        };
-        position.await.is_ok()
     }
 
     /// Lists by a stream if possible, else by pages.
@@ -398,6 +387,7 @@ impl Watch {
     ) -> Result<(), WatchError> {
         *resume = Some(Position { version: version.clone(), stream: None });
         let mut health = self.shared.health.clone();
+        let lasting = if self.fell_silent { WATCH_AFTER_SILENCE } else { WATCH };
         let mut stream = match stream {
             Some(stream) => stream,
             None => {
@@ -405,7 +395,7 @@ impl Watch {
                 // The jitter keeps all watches from ending and starting in the same second.
                 let path = format!(
                     "{}&resourceVersion={}",
-                    self.watch_path(self.shared.chance.spread(WATCH))?,
+                    self.watch_path(self.shared.chance.spread(lasting))?,
                     segment(&version)?
                 );
                 tokio::select! {
@@ -422,12 +412,19 @@ impl Watch {
                 biased;
                 // An outage passed meanwhile, so this connection may lead to an API server that is gone.
                 () = health.reconnected(connects) => return Ok(()),
-                line = timeout(WATCH.mul_f64(1.25) + MARGIN, stream.next()) => match line {
+                line = timeout(lasting.mul_f64(1.25) + MARGIN, stream.next()) => match line {
                     Ok(line) => line?,
                     // The end of the watch did not arrive in time, so the connection is dead.
-                    Err(_) => return Ok(()),
+                    Err(_) => {
+                        if self.fell_silent {
+                            *resume = None;
+                        }
+                        self.fell_silent = !self.fell_silent;
+                        return Ok(());
+                    }
                 },
             };
+            self.fell_silent = false;
             let Some(line) = line else { return Ok(()) };
             self.shared.client.metrics().watch_line();
             let event =

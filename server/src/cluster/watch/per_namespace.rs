@@ -16,8 +16,12 @@ use futures::{
 use teardown::{api_problem::ApiProblem, observation::Observation};
 use tokio::time::sleep;
 
-use super::{Watch, WholeForbidden};
-use crate::cluster::report::HubGone;
+use super::{CALL, PACE, Watch, WatchError, WholeForbidden, segment};
+use crate::cluster::{
+    convert::{self, Page},
+    report::HubGone,
+    request,
+};
 
 /// The first delay before the list of the whole cluster is tried again; it doubles up to [`MAX_RETRY`]. An API server
 /// that has just started refuses requests that it allows a moment later.
@@ -70,6 +74,26 @@ async fn permitted(whole: &Watch) {
             return;
         }
         wait = (wait * 2).min(MAX_RETRY);
+    }
+}
+
+impl Watch {
+    /// Whether the kind may be listed and watched now.
+    async fn is_permitted(&self) -> bool {
+        let position = async {
+            let page = request::page(&self.path()?, 1, "");
+            let request = request::get(&page, convert::list_media_type(&self.kind));
+            let answer = request::ask(&self.shared.client, request, CALL).await?;
+            if !answer.is_success() {
+                return Err(answer.into());
+            }
+            let Page { metadata, .. } = serde_json::from_slice(&answer.body)
+                .map_err(|error| WatchError::unreadable(&error))?;
+            let version = segment(&metadata.resource_version)?;
+            let path = format!("{}&resourceVersion={version}", self.watch_path(PACE)?);
+            Ok::<_, WatchError>(self.open(&path).await?)
+        };
+        position.await.is_ok()
     }
 }
 

@@ -301,6 +301,21 @@ async fn silent_watch_is_closed_and_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn second_silent_watch_in_a_row_is_followed_by_a_list() {
+    let (_open, one) = stream(&[]);
+    let (_too, two) = stream(&[]);
+    let (_alive, three) = stream(&[line("ADDED", &object("c", 21))]);
+    let lists = vec![list("10", "", &[object("a", 1)]), list("20", "", &[object("b", 11)])];
+    let mut setup = setup(pods(), false, lists, vec![one, two, three]);
+    setup.expect(&["listed [a@1]"]).await;
+    let began = Instant::now();
+    setup.expect(&["listed [b@11]"]).await;
+    assert!(began.elapsed() < Duration::from_secs(75), "{:?}", began.elapsed());
+    setup.expect(&["applied c@21"]).await;
+    assert_eq!(setup.positions(), ["10", "10", "20"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn position_that_is_too_old_is_listed_again() {
     let gone =
         r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}"#;
