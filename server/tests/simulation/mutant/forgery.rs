@@ -15,7 +15,7 @@ use crate::application::OPERATOR;
 /// The resource that is hidden in some runs.
 const HIDDEN: &str = "widgets.example.com";
 /// The time by which the server counts objects older than its plan as late.
-const LATE_WINDOW: SignedDuration = SignedDuration::from_secs(60);
+const LATE_WINDOW: SignedDuration = SignedDuration::from_mins(2);
 /// The ServiceAccount that operators without one seem to have, and its rights.
 const ACCOUNT: &str = "forged";
 const ROLE: &str = "clusterrole forged updates=widgets.example.com";

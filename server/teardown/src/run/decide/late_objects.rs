@@ -11,8 +11,10 @@ use crate::{
     relation::{Edge, EdgeKind, EdgeLookup, FoundEdge, edges_of},
 };
 
-/// An object created this long before the plan still counts as late, because no watch may have delivered it yet.
-const BEHIND: SignedDuration = SignedDuration::from_secs(60);
+/// An object created this long before the plan still counts as late, because no watch may have delivered it yet. A watch
+/// whose connection is dead is noticed after up to 61 s. Where its successor is dead too, the kind is listed again after
+/// another 25 s, or after a minute if a request fails meanwhile; after a second failure the kind is hidden.
+const BEHIND: SignedDuration = SignedDuration::from_mins(2);
 
 /// Objects that are newer than a plan and in none of its steps, with their edges. Pods are checked elsewhere.
 pub(super) struct LateObjects<'a> {

@@ -147,6 +147,24 @@ fn late_objects_other_than_pods_block_the_objects_they_need() {
 }
 
 #[test]
+fn object_that_a_dead_watch_hid_from_the_plan_blocks_what_it_needs() {
+    let cluster = "ns shop of=shop\n svc shop/api of=shop\n svc shop/web of=shop";
+    // The plan was made while the watch of Ingresses was dead, which takes more than a minute to notice.
+    let script = "pause first
+        applied ing shop/api of=bystander routes=api age=100
+        applied ing shop/web of=bystander routes=web age=130
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied ing shop/api of=bystander routes=api age=100
+    > applied ing shop/web of=bystander routes=web age=130
+    > resume
+    Service shop/api is used by Ingress shop/api
+    DELETE Service shop/web
+    ");
+}
+
+#[test]
 fn repeated_problem_has_one_entry_in_the_event_log() {
     let mut scenario = Scenario::of("ns shop of=shop\n pvc shop/data of=shop");
     let pod = fixture::object("pod shop/debug uses=claim:data");
