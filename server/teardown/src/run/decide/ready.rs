@@ -37,7 +37,7 @@ const CHECKS: [Check; 15] = [
     Run::check_volume_unclaimed,
     Run::check_nothing_else_collected,
     Run::check_needed_by_no_pod,
-    Run::check_kind_visible,
+    Run::check_definition_unused,
     Run::check_namespace_empty,
 ];
 
@@ -215,18 +215,23 @@ impl Run {
         users
     }
 
-    /// For a definition: whether the objects of its kind are visible.
+    /// For a definition: whether the objects of its kind are visible, and none is left that is in no step. The age of such an
+    /// object does not matter: an API server whose clock is behind may have dated it before the plan.
     ///
     /// Where `topics.queue.example` cannot be listed, Topics may exist, and would go with their definition.
-    fn check_kind_visible(
+    fn check_definition_unused(
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        if step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-            context.index.check_kind_visible(&step.object.name)?;
+        if !step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+            return Ok(true);
         }
-        Ok(true)
+        context.index.check_kind_visible(&step.object.name)?;
+        let of_kind = context.index.of_resource(&step.object.name);
+        let unplanned = of_kind.filter(|object| !self.is_planned(&object.uid));
+        let first = unplanned.map(|object| object.reference()).min();
+        first.map_or(Ok(true), |by| Err(UnknownReason::InUse { by }))
     }
 
     /// Whether no Pod is left of a workload that is gone.

@@ -165,6 +165,28 @@ fn object_that_a_dead_watch_hid_from_the_plan_blocks_what_it_needs() {
 }
 
 #[test]
+fn unplanned_object_of_any_age_blocks_its_definition() {
+    let cluster = "ns shop of=shop\n ns lab
+         crd widgets.example.com of=shop defines=Widget.example.com\n Widget.example.com shop/w of=shop";
+    // The clock of the API server that created it is ten minutes behind.
+    let script = "applied Widget.example.com lab/x age=600
+        accepted Widget.example.com:shop/w
+        gone Widget.example.com shop/w
+        gone Widget.example.com lab/x";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Widget shop/w
+    > applied Widget.example.com lab/x age=600
+    > accepted Widget.example.com:shop/w
+    > gone Widget.example.com shop/w
+    Widget shop/w is gone
+    CustomResourceDefinition widgets.example.com is used by Widget lab/x
+    DELETE Namespace shop
+    > gone Widget.example.com lab/x
+    DELETE CustomResourceDefinition widgets.example.com
+    ");
+}
+
+#[test]
 fn repeated_problem_has_one_entry_in_the_event_log() {
     let mut scenario = Scenario::of("ns shop of=shop\n pvc shop/data of=shop");
     let pod = fixture::object("pod shop/debug uses=claim:data");
