@@ -58,6 +58,9 @@ const READ_FIRST: [&str; 5] = [
 /// For how long the server may have missed an event, in milliseconds: a watch that died silently is detected after 50
 /// s, and the next attempts may be refused for a while.
 const MAX_WATCH_OUTAGE: u64 = 240_000;
+/// How long the server may take to notice that the watch of a kind is broken and its list refused, in milliseconds: a
+/// watch starts again after a second, and a kind is hidden after two refusals.
+const NOTICE: u64 = 3_000;
 
 /// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,6 +241,12 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                         entry.time.duration_since(*at) <= MAX_READ_AGE && revision < since
                     })
                 };
+                let is_too_new = |object: &Value| {
+                    arrival.zip(state.creation(object)).is_some_and(|(arrival, (_, since))| {
+                        let decided = arrival.at.saturating_sub(evidence.max_hold_back);
+                        evidence.revision_times.of(*since).saturating_add(NOTICE) > decided
+                    })
+                };
                 let unit = unit_of_teardown(&evidence.journal, object);
                 let is_taken_on = may_miss_pods || evidence.journal.has_for("takenOn", uid(object));
                 let case = Case {
@@ -247,6 +256,7 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                     read,
                     seen: &seen,
                     came_after_list: &came_after_list,
+                    is_too_new: &is_too_new,
                     is_taken_on,
                 };
                 for reason in order::violations(&case) {

@@ -28,6 +28,8 @@ pub(crate) struct Case<'a> {
     pub(crate) read: Option<&'a BTreeSet<String>>,
     /// Whether an object was created after the server had last listed its kind in its namespace, just before.
     pub(crate) came_after_list: &'a dyn Fn(&Value) -> bool,
+    /// Whether an object was created so shortly before that the server could not notice that its watch is broken.
+    pub(crate) is_too_new: &'a dyn Fn(&Value) -> bool,
     /// Whether a person took it on that no Pod writes to the claim any more, or the server may have missed how a Pod went.
     pub(crate) is_taken_on: bool,
 }

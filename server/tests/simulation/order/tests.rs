@@ -40,6 +40,7 @@ fn plainly(state: &State, object: &Value) -> Vec<String> {
         read: None,
         seen: &|_| false,
         came_after_list: &|_| true,
+        is_too_new: &|_| false,
         is_taken_on: false,
     })
 }
@@ -105,6 +106,7 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
             read,
             seen: &|_| false,
             came_after_list: &|_| true,
+            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -143,26 +145,31 @@ fn namespace_stays_while_it_has_content() {
     assert_eq!(plainly(&state, &namespace), [""; 0]);
 }
 
+/// The number of rules that the DELETE of an object violates, with a late object in the state.
+fn violated_by_late(late_object: &Value, object: &Value, facts: (bool, bool, bool)) -> usize {
+    let (seen, came_after_list, is_too_new) = facts;
+    let mut state = State::of([object.clone(), late_object.clone()]);
+    state.make_late(late_object);
+    let case = Case {
+        unit: UNIT,
+        state: &state,
+        object,
+        read: None,
+        seen: &|_: &Value| seen,
+        came_after_list: &|_: &Value| came_after_list,
+        is_too_new: &|_: &Value| is_too_new,
+        is_taken_on: false,
+    };
+    violations(&case).len()
+}
+
 #[test]
 fn late_object_holds_its_namespace_once_observed_or_listed() {
     let namespace = made("Namespace", "", "a", json!({}));
-    let late_object = made("ConfigMap", "a", "c", json!({}));
-    let mut state = State::of([namespace.clone(), late_object.clone()]);
-    state.make_late(&late_object);
-    let violations_of = |seen: bool, came_after_list: bool| {
-        violations(&Case {
-            unit: UNIT,
-            state: &state,
-            object: &namespace,
-            read: None,
-            seen: &|_: &Value| seen,
-            came_after_list: &|_: &Value| came_after_list,
-            is_taken_on: false,
-        })
-        .len()
-    };
-    assert_eq!((violations_of(true, true), violations_of(false, true)), (1, 0));
-    assert_eq!(violations_of(false, false), 1, "it was there when its kind was listed");
+    let config = made("ConfigMap", "a", "c", json!({}));
+    let violated = |facts| violated_by_late(&config, &namespace, facts);
+    let cases = [(true, true, false), (false, true, false), (false, false, true)];
+    assert_eq!(cases.map(violated), [1, 0, 1], "the last was there when its kind was listed");
 }
 
 #[test]
@@ -193,6 +200,7 @@ fn late_pod_holds_what_it_needs_once_observed() {
                     read: None,
                     seen: &seen,
                     came_after_list: &|_| true,
+                    is_too_new: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -220,6 +228,7 @@ fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() 
                 read: None,
                 seen: &seen,
                 came_after_list: &|_| true,
+                is_too_new: &|_| false,
                 is_taken_on: false,
             })
         };
@@ -276,6 +285,7 @@ fn retained_volume_stays_unless_declared() {
             read: None,
             seen: &|_| false,
             came_after_list: &|_| true,
+            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -407,6 +417,7 @@ fn pods_stay_while_their_service_has_callers() {
                     read: None,
                     seen: &|_| false,
                     came_after_list: &|_| true,
+                    is_too_new: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -460,6 +471,16 @@ fn definition_stays_while_it_has_objects() {
 }
 
 #[test]
+fn object_that_came_just_before_holds_its_definition_once_observed() {
+    let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
+    let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
+    let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
+    let violated = |facts| violated_by_late(&widget, &definition, facts);
+    let cases = [(false, true, true), (true, true, true), (false, true, false)];
+    assert_eq!(cases.map(violated), [0, 1, 1]);
+}
+
+#[test]
 fn claim_from_a_template_stays_while_its_set_exists() {
     let spec = json!({"spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}});
     let set = || made("StatefulSet", "a", "db", spec.clone());
@@ -498,6 +519,7 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
             read: None,
             seen: &|_| true,
             came_after_list: &|_| true,
+            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()
