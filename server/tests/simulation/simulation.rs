@@ -3,6 +3,7 @@
 mod actions;
 mod edge_forms;
 mod leak_check;
+mod more_rights;
 mod other_actors;
 mod run_ends;
 mod start_run;

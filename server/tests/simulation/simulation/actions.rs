@@ -55,8 +55,8 @@ impl Simulation {
         }
     }
 
-    /// The operator's clean-up: resume paused runs, skip steps that would lose unplanned data, delete objects outside
-    /// of the plan.
+    /// The operator's clean-up: resume paused runs, skip steps that would lose unplanned data, do what a page asks for,
+    /// delete objects outside of the plan.
     pub(super) async fn resume_and_clean_up(&mut self, with_late_objects: bool) {
         for (run, ended) in self.environment.disk.runs() {
             if !ended && let Some(instance) = &self.instance {
@@ -72,6 +72,9 @@ impl Simulation {
                 }
                 for parent in parents_to_suspend(&instance.hub, &run).await {
                     self.suspend(&parent);
+                }
+                if with_late_objects && self.environment.visible.is_some() {
+                    self.help_with_more_rights(&instance.hub, &run).await;
                 }
                 for (step, answer) in storage_to_take_on(&instance.hub, &run).await {
                     let taken = instance.hub.take_on(run.clone(), step, answer, "Li".to_owned());
