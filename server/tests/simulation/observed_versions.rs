@@ -6,7 +6,7 @@ use http::Response;
 use http_body_util::BodyExt;
 use sandbox::{service::Body, store::Key};
 
-use crate::{transcript::Transcript, transport::Arrival};
+use crate::transcript::Transcript;
 
 /// The text in front of a version in the API server's JSON.
 const VERSION: &str = r#""resourceVersion":""#;
@@ -55,13 +55,13 @@ impl ObservedVersions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
     }
 
-    /// The time of the last answer of a list in a namespace that the sender of a DELETE had got by then.
-    pub(crate) fn last_read(&self, delete: &Arrival, namespace: &str) -> Option<u64> {
+    /// The time of the last answer of a list in a namespace that an instance had got by a time.
+    pub(crate) fn last_read(&self, instance: u64, by: u64, namespace: &str) -> Option<u64> {
         let inside = format!("/namespaces/{namespace}/");
         let observations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let reads = observations.iter().filter(|it| {
-            it.instance == delete.instance && it.at <= delete.at && it.collection.contains(&inside)
-        });
+        let reads = observations
+            .iter()
+            .filter(|it| it.instance == instance && it.at <= by && it.collection.contains(&inside));
         reads.map(|it| it.at).max()
     }
 

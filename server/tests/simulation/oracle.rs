@@ -322,7 +322,8 @@ fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
             let text = format!("DELETE {path} does not carry the version that was read");
             violations.push(Violation::new("I2", text));
         }
-        let read = namespace_to_read(path).map(|it| evidence.observed.last_read(arrival, it));
+        let read = namespace_to_read(path)
+            .map(|it| evidence.observed.last_read(arrival.instance, arrival.at, it));
         if let Some(read) = read.filter(|_| !asked.is_empty())
             && read.is_none_or(|at| arrival.at.saturating_sub(at) > MAX_LIST_AGE)
         {

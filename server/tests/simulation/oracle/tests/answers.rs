@@ -1,4 +1,4 @@
-//! What the journal says of answers and of late Pods, what a plan keeps, and how old a list is when its DELETE leaves.
+//! Answers and late Pods in the journal, objects that a plan keeps, and the age of a list when its DELETE leaves.
 
 use super::*;
 
