@@ -61,8 +61,14 @@ fn kinds(served: &[&'static str]) -> Setup {
             "/apis" => now(200, documents(&served.lock().unwrap())),
             _ if seen.is_watch() => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                // The watch stays open.
-                std::mem::forget(sender);
+                // The watch stays open, and is not silent.
+                tokio::spawn(async move {
+                    let bookmark =
+                        r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}"#;
+                    while sender.send(Ok(format!("{bookmark}\n"))).is_ok() {
+                        tokio::time::sleep(Duration::from_secs(30)).await;
+                    }
+                });
                 Box::pin(std::future::ready(fake::Reply::Stream(receiver)))
             }
             path => {
