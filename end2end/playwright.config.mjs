@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test';
 import { launchOptions } from './browser.mjs';
 
-// One worker: each test may start a control plane, and two cores can run only one at a time.
+// One worker: two cores can run only one control plane at a time. `make e2e` gives the tests of the sandbox two.
 export default defineConfig({
 	testDir: '.',
 	testMatch: '*.spec.mjs',

@@ -67,13 +67,11 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
     });
     let title = way.title.clone();
     let is_open = opened.with_value(|opened| opened.contains(&title));
-    let toggled = move |event: leptos::ev::Event| {
-        let is_open = event_target::<web_sys::Element>(&event).has_attribute("open");
-        opened.update_value(|opened| {
-            opened.retain(|it| *it != title);
-            if is_open {
-                opened.push(title.clone());
-            }
+    // The click, because the list may be drawn again before the event `toggle` comes.
+    let clicked = move |_| {
+        opened.update_value(|opened| match opened.iter().position(|it| *it == title) {
+            Some(place) => drop(opened.remove(place)),
+            None => opened.push(title.clone()),
         });
     };
     let offer = question.filter(|_| way.offer.is_some()).map(|question| {
@@ -84,8 +82,8 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
     let commands = way.commands.iter().map(command).collect_view();
     view! {
         <li>
-            <details class="way" open=is_open on:toggle=toggled>
-                <summary>
+            <details class="way" open=is_open>
+                <summary on:click=clicked>
                     <span class="way-title">{way.title.clone()}</span>
                     " " <span class=class>{way.harms.clone()}</span>
                 </summary>
