@@ -38,6 +38,7 @@ pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
         KubeletStep::Detach => format!("{volume} cannot be detached from the node"),
         KubeletStep::RemoveCgroup => "the Pod’s cgroup cannot be removed".to_owned(),
         KubeletStep::RemoveDirectory => "the Pod’s directory cannot be removed".to_owned(),
+        KubeletStep::WriteStatus => "the Pod’s status cannot be written".to_owned(),
     };
     let why = match fact.error {
         KubeletError::Busy => ": something on the node still uses it",
@@ -51,6 +52,9 @@ pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
         KubeletError::VolumeDataMissing => ": the file with the volume’s parameters is missing",
         KubeletError::Network => ": the network plugin fails",
         KubeletError::NoConnection => ": nothing listens on the driver’s socket",
+        KubeletError::Rewritten => {
+            ": a mutating webhook rewrites the Pod with each update, and the API server refuses that"
+        }
         KubeletError::Other => "",
     };
     let at =

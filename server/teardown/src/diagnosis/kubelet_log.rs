@@ -12,7 +12,8 @@
 //! - An unmount that was begun, has no answer, and is waited for in vain is `Waiting`: a mount whose server is dead.
 //!
 //! The words are those of `pkg/volume/util/operationexecutor/operation_generator.go`,
-//! `pkg/volume/util/nestedpendingoperations`, `pkg/kubelet/pod_workers.go` and `pkg/kubelet/kuberuntime`.
+//! `pkg/volume/util/nestedpendingoperations`, `pkg/kubelet/pod_workers.go`, `pkg/kubelet/kuberuntime` and, with the status
+//! that it quotes, `pkg/util/pod/pod.go`.
 
 mod entry;
 mod fact;
@@ -97,6 +98,8 @@ pub enum KubeletStep {
     RemoveCgroup,
     /// The directory of a Pod that the API server does not know any more is removed.
     RemoveDirectory,
+    /// The status of the Pod is written: without it, the API server shows its containers as running for ever.
+    WriteStatus,
 }
 
 /// The kind of an error.
@@ -120,6 +123,8 @@ pub enum KubeletError {
     Network,
     /// Nothing listens on the socket of the driver or the runtime.
     NoConnection,
+    /// The API server finds a change in it that nobody asked for: a mutating webhook rewrites the Pod.
+    Rewritten,
     /// Another one, known only by its words.
     Other,
 }

@@ -1,8 +1,9 @@
 //! Pods whose every update is refused, although the update changes nothing that may not be changed.
 //!
 //! A mutating webhook that rewrites the spec of Pods on UPDATE turns each patch of a finalizer, and each status that a kubelet
-//! writes, into a change that the API server forbids (`ValidatePodUpdate` in `pkg/apis/core/validation/validation.go`). Nobody
-//! else sees the answer, so the one to our own patch is kept (`index/refused.rs`).
+//! writes, into a change that the API server forbids (`ValidatePodUpdate` in `pkg/apis/core/validation/validation.go`). The
+//! answer to our own patch is kept (`index/refused.rs`). A kubelet's log has the answer to the kubelet, as evidence
+//! (`kubelet_log/fact.rs`); the garbage collector and other controllers show theirs to nobody.
 
 use std::sync::Arc;
 

@@ -2,7 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{KubeletError, KubeletFact, KubeletStep, LONGEST_QUOTE, Retry, entry::Entry};
+use super::{
+    super::is_rewritten, KubeletError, KubeletFact, KubeletStep, LONGEST_QUOTE, Retry, entry::Entry,
+};
 
 /// The statement of an entry.
 pub(super) enum Said {
@@ -13,7 +15,9 @@ pub(super) enum Said {
 }
 
 /// The steps by the words of the kubelet, the most specific first.
-const STEPS: [(&str, KubeletStep); 17] = [
+const STEPS: [(&str, KubeletStep); 18] = [
+    // It quotes the status, which may have the words of any other step.
+    ("failed to patch status \"", KubeletStep::WriteStatus),
     ("orphaned pod \"", KubeletStep::RemoveDirectory),
     ("error cleaning subPath mounts", KubeletStep::UnmountSubPath),
     ("UnmountVolume.TearDown failed", KubeletStep::Unmount),
@@ -78,7 +82,13 @@ pub(super) fn said(entry: &Entry) -> Option<Said> {
         None if is_of_node => String::new(),
         None => return None,
     };
-    let error = if is_waited_for { KubeletError::Waiting } else { error_of(text) };
+    let error = match step {
+        // Any other failure is over with the next try, and the kubelet does not say when one works.
+        KubeletStep::WriteStatus if !is_rewritten(tail(text)) => return None,
+        KubeletStep::WriteStatus => KubeletError::Rewritten,
+        _ if is_waited_for => KubeletError::Waiting,
+        _ => error_of(text),
+    };
     let volume = between(text, "for volume \"", "\"")
         .or_else(|| between(text, "mounted volumes=[", "]").filter(|it| !it.contains(' ')))
         .map(|it| volume_name(it, &pod));
@@ -102,7 +112,12 @@ fn error_of(text: &str) -> KubeletError {
 
 /// The UID of the Pod that an entry is about.
 fn pod_of(entry: &Entry, text: &str) -> Option<String> {
-    let named = [("(UID: \"", "\""), ("podName:", " "), ("orphaned pod \"", "\"")];
+    let named = [
+        ("failed to patch status \"{\\\"metadata\\\":{\\\"uid\\\":\\\"", "\\\""),
+        ("(UID: \"", "\""),
+        ("podName:", " "),
+        ("orphaned pod \"", "\""),
+    ];
     let named = named.iter().filter_map(|(before, after)| between(text, before, after));
     let found = [entry.uid.as_str()].into_iter().chain(named).find(|it| is_uid(it))?;
     Some(found.to_owned())
@@ -148,6 +163,10 @@ fn retry_of(text: &str) -> Option<Retry> {
 
 /// The error itself, after the kubelet's introduction of volume and Pod.
 fn tail(text: &str) -> &str {
+    // `failed to patch status "…" for pod "NAMESPACE"/"NAME": …`, where the quotes in the status have backslashes.
+    if let Some((_, rest)) = text.split_once("\" for pod \"") {
+        return rest.split_once("\": ").map_or(rest, |(_, error)| error);
+    }
     let after = |text: &'_ str, mark: &str| text.rfind(mark).map(|at| at + mark.len());
     // `… (UID: "…") : unmount failed`, and for a device without a Pod `… on node "…" : …`.
     let at = ["\") : ", "\" : "].iter().filter_map(|mark| after(text, mark)).max();

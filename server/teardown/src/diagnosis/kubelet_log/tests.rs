@@ -295,3 +295,48 @@ proptest! {
         bounded(&text.into_iter().collect::<String>());
     }
 }
+
+/// A failure to write a status, as `PatchPodStatus` words it. The status quotes the words of another step.
+fn status_not_written(refused: &str) -> String {
+    format!(
+        r#"failed to patch status "{{\"metadata\":{{\"uid\":\"b259da16-9a8c-4579-bf57-036adde1501a\"}},\"status\":{{\"containerStatuses\":[{{\"message\":\"KillContainerError for pod \\\"web\\\": context deadline exceeded\"}}]}}}}" for pod "shop"/"peer-0": {refused}"#
+    )
+}
+
+#[test]
+fn status_that_a_webhook_keeps_from_being_written_is_a_fact_about_the_pod() {
+    let header =
+        "E1125 02:40:29.165594   30004 status_manager.go:1040] \"Failed to update status for pod\"";
+    let refused = "Pod \"peer-0\" is invalid: spec: Forbidden: pod updates may not change fields other than \
+         `spec.containers[*].image`,`spec.tolerations` (only additions to existing tolerations)";
+    let error = status_not_written(refused);
+    let with_diff =
+        status_not_written(&format!("{refused}\n  core.PodSpec{{\n+ \tVolumes: nil,\n  }}\n"));
+    let forms = [
+        format!("{header} err={error:?} pod=\"shop/peer-0\"\n"),
+        format!("{header} err=<\n\t{}\n > pod=\"shop/peer-0\"\n", with_diff.replace('\n', "\n\t")),
+        serde_json::json!({
+            "ts": 1_795_574_558_959.2, "caller": "status/status_manager.go:1040", "msg": "Failed to update status for pod",
+            "err": error, "pod": {"namespace": "shop", "name": "peer-0"},
+        })
+        .to_string(),
+    ];
+    for text in &forms {
+        let facts = read(text).facts;
+        let [fact] = facts.as_slice() else { panic!("{text}: {facts:?}") };
+        assert_eq!(fact.pod, "b259da16-9a8c-4579-bf57-036adde1501a");
+        assert_eq!(fact.name.as_deref(), Some("shop/peer-0"));
+        let (step, error) = (fact.step, fact.error);
+        assert_eq!((step, error), (KubeletStep::WriteStatus, KubeletError::Rewritten), "{text}");
+        assert!(
+            fact.said.starts_with("Pod \"peer-0\" is invalid: spec: Forbidden"),
+            "{}",
+            fact.said
+        );
+    }
+    // The next try may work, and then the kubelet says nothing.
+    for passing in ["etcdserver: request timed out", "pods \"peer-0\" not found"] {
+        let error = status_not_written(passing);
+        assert_eq!(read(&format!("{header} err={error:?} pod=\"shop/peer-0\"\n")).facts, []);
+    }
+}
