@@ -289,8 +289,11 @@ impl Meta {
         let is_owned = !self.owner_references.is_empty();
         let creator = self.managed_fields.creator(self.creation_timestamp).filter(|_| !is_owned);
         let mut annotations = self.annotations.0;
-        if creator.is_some() {
-            Arc::make_mut(annotations.get_or_insert_default()).creator = creator;
+        let writers =
+            if kind.is_an_operators() { self.managed_fields.writers() } else { Box::default() };
+        if creator.is_some() || !writers.is_empty() {
+            let annotations = Arc::make_mut(annotations.get_or_insert_default());
+            (annotations.creator, annotations.writers) = (creator, writers);
         }
         let owners = self.owner_references.into_iter().map(|owner| OwnerRef {
             uid: Uid::new(owner.uid),

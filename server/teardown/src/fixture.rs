@@ -17,7 +17,7 @@
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
-//! The field managers of the finalizers of an object that is being deleted are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
+//! The field managers of the finalizers of an object are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
 //!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
@@ -234,7 +234,7 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// `FINALIZER:MANAGER:AGE`, of an object that is being deleted.
+    /// `FINALIZER:MANAGER:AGE`.
     fn managers(&self) -> Box<[FinalizerManager]> {
         let of = |entry: &str| {
             let mut parts = entry.split(':');
@@ -259,6 +259,11 @@ impl<'a> Fields<'a> {
             application: self.text("argocd"),
             keep: self.text("keep"),
             creator: self.text("creator"),
+            writers: self
+                .managers()
+                .iter()
+                .map(|it| (it.finalizer.clone(), it.manager.clone()))
+                .collect(),
         };
         (read != Annotations::default()).then(|| Arc::new(read))
     }

@@ -12,6 +12,7 @@
 
 mod declare;
 mod edge;
+mod field_manager;
 mod finalizer;
 mod finish;
 mod guard;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
     declare::parent_of,
+    field_manager::{is_called, is_distinct},
     finalizer::{is_built_in, is_external, is_shipped_with, programs_of},
     finish::is_entitled,
     guard::{guarding_rule, is_covered_by, is_guarded_by},
@@ -139,6 +141,10 @@ pub enum Attribution {
     Project,
     /// It may change such objects, and is of the unit or release of their definition.
     Release,
+    /// It may change such objects, by a rule that names them, and is called like the field manager that wrote the finalizer.
+    Writer,
+    /// It may change such objects, by a rule that names them, and of those with this right it alone may write their status.
+    Status,
     /// It may change such objects, by a rule that names them.
     Rights,
     /// It may change such objects, by a rule for everything.

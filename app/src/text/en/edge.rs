@@ -91,6 +91,8 @@ pub fn certainty(edge: &EdgeCard) -> &'static str {
         return match attribution {
             Attribution::Project => "Known from the finalizer’s project.",
             Attribution::Release => "Inferred: it is of the release that defines the kind.",
+            Attribution::Writer => "Inferred: it has rights, and its name wrote the finalizer.",
+            Attribution::Status => "Inferred: it alone may write the status.",
             Attribution::Rights => "Inferred from its rights.",
             Attribution::Wildcard => "A guess: it has rights to everything.",
             Attribution::Unit => "A guess: it is of the same unit.",

@@ -1,7 +1,7 @@
-//! The creator of an object and the field managers of its finalizers, from `metadata.managedFields`. Everything else in them, most
+//! The creator of an object and the writers of its finalizers, from `metadata.managedFields`. Everything else in them, most
 //! of the JSON of many objects, is skipped while it is read.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{
@@ -30,6 +30,18 @@ impl Managed {
     pub(super) fn creator(&self, created: Option<Timestamp>) -> Option<Arc<str>> {
         let (manager, at) = self.oldest.as_ref()?;
         (created == Some(*at)).then(|| manager.clone())
+    }
+
+    /// The finalizers, each with the manager whose entry is the newest.
+    pub(super) fn writers(&self) -> Box<[(Arc<str>, Arc<str>)]> {
+        let mut newest: BTreeMap<&Arc<str>, &FinalizerManager> = BTreeMap::new();
+        for entry in &self.finalizers {
+            let known = newest.entry(&entry.finalizer).or_insert(entry);
+            if entry.at > known.at {
+                *known = entry;
+            }
+        }
+        newest.values().map(|it| (it.finalizer.clone(), it.manager.clone())).collect()
     }
 }
 
@@ -164,6 +176,26 @@ mod tests {
             ]
         );
         assert_eq!(read("null"), []);
+    }
+
+    #[test]
+    fn writer_of_a_finalizer_is_the_manager_whose_entry_is_the_newest() {
+        let entry = |manager: &str, day: &str| {
+            format!(
+                r#"{{"manager": "{manager}", "time": "2026-01-{day}T00:00:00Z",
+                    "fieldsV1": {{"f:metadata": {{"f:finalizers": {{"v:\"a.example/b\"": {{}}}}}}}}}}"#
+            )
+        };
+        let writers = |entries: String| {
+            let mut json = serde_json::Deserializer::from_str(&entries);
+            let found = managed(&mut json).unwrap().writers();
+            found.iter().map(|(finalizer, by)| format!("{finalizer} {by}")).collect::<Vec<_>>()
+        };
+        let (old, new) = (entry("old", "01"), entry("new", "02"));
+        for both in [format!("[{old}, {new}]"), format!("[{new}, {old}]")] {
+            assert_eq!(writers(both), ["a.example/b new"]);
+        }
+        assert_eq!(writers("null".to_owned()), [""; 0]);
     }
 
     #[test]

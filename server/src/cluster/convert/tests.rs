@@ -100,7 +100,7 @@ fn absurd_objects_do_no_harm() {
 }
 
 #[test]
-fn pod() {
+fn pod_is_read_with_its_node_its_phase_and_every_name_that_it_uses() {
     let pod = read(
         "v1 Pod",
         r#""spec": {
@@ -204,7 +204,7 @@ fn pod_sight_names_its_claims() {
 }
 
 #[test]
-fn stateful_set() {
+fn stateful_set_is_read_with_its_selector_its_templates_and_the_fate_of_its_claims() {
     let set = read(
         "apps/v1 StatefulSet",
         r#""spec": {
@@ -229,7 +229,7 @@ fn stateful_set() {
 }
 
 #[test]
-fn other_workloads() {
+fn other_workloads_are_read_with_the_replicas_and_selector_of_their_kind() {
     let check = |of: &str, rest: &str, expected: (Option<i64>, Option<i64>, Option<&str>)| {
         let Facts::Workload(workload) = read(of, rest).facts else { panic!("no Workload") };
         let selector = workload.selector.map(|selector| selector.to_string());
@@ -299,7 +299,7 @@ fn autoscaler_and_disruption_budget() {
 }
 
 #[test]
-fn claim() {
+fn claim_is_read_with_its_volume_unless_the_name_is_empty() {
     let claim = read(
         "v1 PersistentVolumeClaim",
         r#""spec": {"volumeName": "pv-1", "storageClassName": "fast"}, "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}}"#,
@@ -384,7 +384,7 @@ fn volume_says_where_the_bytes_are() {
 }
 
 #[test]
-fn service() {
+fn service_without_selector_or_with_an_external_name_selects_nothing() {
     let check = |spec: &str, selects: bool, load_balancer: bool| {
         let Facts::Service(service) = read("v1 Service", &format!(r#""spec": {spec}"#)).facts
         else {
@@ -403,7 +403,7 @@ fn service() {
 }
 
 #[test]
-fn ingress() {
+fn ingress_is_read_with_its_services_its_secrets_and_its_class() {
     let ingress = read(
         "networking.k8s.io/v1 Ingress",
         r#""spec": {"ingressClassName": "nginx", "defaultBackend": {"service": {"name": "fallback"}},
@@ -424,7 +424,7 @@ fn ingress() {
 }
 
 #[test]
-fn network_policy() {
+fn network_policy_is_read_with_its_selector_of_pods() {
     let policy = |spec: &str| {
         let Facts::NetworkPolicy(selector) = read("networking.k8s.io/v1 NetworkPolicy", spec).facts
         else {
@@ -537,7 +537,7 @@ fn definition_names_its_converter_only_while_it_converts() {
 }
 
 #[test]
-fn extensions() {
+fn extensions_of_the_api_are_read_with_the_services_and_kinds_that_they_name() {
     for of in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
         let hooks = read(
             &format!("admissionregistration.k8s.io/v1 {of}"),

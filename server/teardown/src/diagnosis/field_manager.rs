@@ -1,10 +1,7 @@
 //! The field manager that wrote a finalizer: a hint to the program that clears it.
 //!
 //! # Decisions
-//! - A field manager calls itself as it likes, and many operators are called `manager`. So it is evidence, decides only where
-//!   neither a project's table nor rights do, and never confirms anything.
-//! - Whoever applies manifests or restores a backup writes finalizers that it does not clear.
-//! - A workload is its program if it has the same name, alone or behind the name of a release, or a label that says so.
+//! - It is evidence, decides only where neither a project's table nor rights do, and never confirms anything.
 
 use std::sync::Arc;
 
@@ -14,49 +11,13 @@ use super::{
     case::{Case, NAMED},
     cause::{Evidence, Source},
 };
-use crate::object::{FinalizerManager, Object};
+use crate::{
+    object::{FinalizerManager, Object},
+    relation::{is_called, is_distinct},
+};
 
-/// Names that programs without one of their own have, and those of persons' tools and of the control plane.
-const SAY_NOTHING: [&str; 16] = [
-    "",
-    "manager",
-    "controller",
-    "operator",
-    "controller-manager",
-    "main",
-    "server",
-    "app",
-    "unknown",
-    "helm",
-    "curl",
-    "Go-http-client",
-    "OpenAPI-Generator",
-    "before-first-apply",
-    "kube-apiserver",
-    "kube-controller-manager",
-];
-/// Programs that write what others declare, or what was there before, finalizers included. They clear none of those.
-const APPLY_FOR_OTHERS: [&str; 14] = [
-    "argocd-application-controller",
-    "argocd-controller",
-    "catalog-operator",
-    "fleetagent",
-    "helm-controller",
-    "kapp",
-    "kapp-controller",
-    "kustomize-controller",
-    "olm-operator",
-    "pulumi-kubernetes",
-    "rancher",
-    "terraform",
-    "velero",
-    "velero-server",
-];
 /// The kinds that programs are of.
 const PROGRAMS: [&str; 3] = ["deployments.apps", "statefulsets.apps", "daemonsets.apps"];
-/// The labels that name a program.
-const LABELS: [&str; 3] = ["app.kubernetes.io/name", "app", "k8s-app"];
-
 /// The entry that wrote a finalizer last.
 fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a FinalizerManager> {
     let managers = object.deletion.iter().flat_map(|held| held.managers.iter());
@@ -66,10 +27,7 @@ fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a FinalizerManage
 /// The name by which a finalizer was written, if it distinguishes a program.
 pub(super) fn name<'a>(object: &'a Object, finalizer: &str) -> Option<&'a str> {
     let name = &*writer(object, finalizer)?.manager;
-    let says_nothing = SAY_NOTHING.contains(&name)
-        || name.starts_with("kubectl")
-        || APPLY_FOR_OTHERS.contains(&name.to_ascii_lowercase().as_str());
-    (!says_nothing).then_some(name)
+    is_distinct(name).then_some(name)
 }
 
 /// The field manager of a finalizer as evidence.
@@ -79,14 +37,6 @@ pub(super) fn evidence(object: &Object, finalizer: &Arc<str>) -> Option<Evidence
         Source::WrittenBy { finalizer: finalizer.clone(), manager: writer.manager.clone() };
     let at = writer.at.map(Timestamp::from);
     Some(Evidence { of: object.reference(), source, said: String::new(), at })
-}
-
-/// Whether a workload has the name of a field manager.
-pub(super) fn is_called(program: &Object, name: &str) -> bool {
-    let of_release = || program.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'));
-    let is_labelled =
-        || LABELS.iter().any(|it| program.labels.get(it).is_some_and(|it| &**it == name));
-    *program.name == *name || of_release() || is_labelled()
 }
 
 /// The programs that have the name by which a finalizer was written: among those that possibly clear it, or among all

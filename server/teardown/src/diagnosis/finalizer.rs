@@ -12,7 +12,9 @@ use crate::{
     index::Departure,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Uid},
-    relation::{EdgeKind, Strength, is_built_in, is_entitled, is_shipped_with, programs_of},
+    relation::{
+        EdgeKind, Strength, is_built_in, is_called, is_entitled, is_shipped_with, programs_of,
+    },
 };
 
 /// Set on a Service whose load balancer a cloud controller removes.
@@ -230,7 +232,7 @@ fn departed<'a>(
             Some(Likelihood::Shipped)
         } else if entitled.contains(&&program.uid) {
             Some(Likelihood::Entitled)
-        } else if written.is_some_and(|name| field_manager::is_called(program, name)) {
+        } else if written.is_some_and(|name| is_called(program, name)) {
             Some(Likelihood::Wrote)
         } else {
             (is_near && is_program(program) && is_called_so).then_some(Likelihood::Called)

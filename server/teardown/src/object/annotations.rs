@@ -1,10 +1,10 @@
-//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept; and the creator of an
-//! object.
+//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept; and the programs
+//! that created an object or wrote its finalizers.
 
 use std::sync::Arc;
 
-/// The stored annotations of an object, and its creator. Few objects have an annotation of these, and there are few creators, so that
-/// equal values are stored once.
+/// The stored annotations of an object, and the programs that `metadata.managedFields` names. Few objects have an annotation of
+/// these, and there are few programs, so that equal values are stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Annotations {
     /// `meta.helm.sh/release-namespace` and `meta.helm.sh/release-name`.
@@ -15,6 +15,8 @@ pub struct Annotations {
     pub keep: Option<Arc<str>>,
     /// The field manager that created it, of an object without owners: an owner says more.
     pub creator: Option<Arc<str>>,
+    /// The finalizers of an operator's object, each with the field manager that wrote it last.
+    pub writers: Box<[(Arc<str>, Arc<str>)]>,
 }
 
 /// Whether an annotation asks a tool not to delete the object: Helm, Argo CD, Flux and kapp have one each.

@@ -5,7 +5,11 @@
 //! - Candidates are the workloads whose ServiceAccount may update or patch the object, by a rule that names its resource;
 //!   only where there are none, those that a rule with `*` lets do so, for they may change anything and show nothing.
 //! - Of several candidates the one that the finalizer's project ships is chosen, then the only one in the unit or release of
-//!   the object's definition. A single candidate is the finisher.
+//!   the object's definition, then the only one with the name of the field manager that wrote the finalizer. A single candidate
+//!   is the finisher.
+//! - In place of the holder of a Lease, the only one that may write the object's status is chosen last. A Lease names a project by
+//!   habit alone and takes a request; a tool that changes the objects of an operator has no right to their status, and the rules
+//!   are watched anyway.
 //! - Where no one is chosen, each candidate is a *possible* finisher. It goes later, where that closes no cycle, and that is
 //!   all: it is never kept or shared because of the object.
 //! - Where nobody has such rights, they may be hidden, or given by other means than RBAC. Then the workloads of the
@@ -16,6 +20,7 @@ use std::sync::Arc;
 use super::{
     Attribution, DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence,
     Reason, Strength,
+    field_manager::{is_called, writer},
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
     rights::{Account, Rights},
     selection, uses,
@@ -144,6 +149,23 @@ fn of_finalizer<'a>(
         (true, true) => (Attribution::Rights, candidates),
         (true, false) => (Attribution::Wildcard, candidates),
     };
+    if is_by_name && chosen.len() > 1 {
+        let writer = writer(object, finalizer);
+        let is_writer = |it: &&Arc<Object>| writer.is_some_and(|name| is_called(it, name));
+        let called: Vec<&Arc<Object>> = chosen.iter().copied().filter(is_writer).collect();
+        if called.len() == 1 {
+            return (Strength::Hard, Attribution::Writer, called);
+        }
+        let status = format!("{}/status", object.kind.plural);
+        let (group, namespace) = (&object.kind.group, object.namespace.as_ref());
+        let accounts = rights.of_resource(group, &status, namespace);
+        let of_status = programs(accounts.collect());
+        if let [program] = of_status.as_slice()
+            && chosen.iter().any(|it| it.uid == program.uid)
+        {
+            return (Strength::Hard, Attribution::Status, of_status);
+        }
+    }
     let strength =
         if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
     (strength, attribution, chosen)

@@ -32,7 +32,7 @@ fn check(fixture: &str, expected: &str) {
 }
 
 #[test]
-fn owns() {
+fn owner_goes_first_where_uid_and_namespace_match() {
     check(
         "deploy shop/web
          rs shop/web-1 owner=deploy/web",
@@ -53,7 +53,7 @@ fn owns() {
 }
 
 #[test]
-fn contains() {
+fn content_goes_before_its_namespace_unless_the_cluster_makes_it() {
     check(
         "ns shop
          cm shop/settings
@@ -73,7 +73,7 @@ fn contains() {
 }
 
 #[test]
-fn mounts() {
+fn objects_of_the_namespace_of_a_pod_go_after_it_where_it_mounts_them() {
     check(
         "pvc shop/data
          cm shop/settings
@@ -97,7 +97,7 @@ fn mounts() {
 }
 
 #[test]
-fn claims() {
+fn claims_from_a_template_go_after_the_pods_of_their_statefulset() {
     check(
         "sts shop/db templates=data
          pvc shop/data-db-0
@@ -117,7 +117,7 @@ fn claims() {
 }
 
 #[test]
-fn binds() {
+fn claim_goes_before_its_volume_where_each_names_the_other() {
     check(
         "pvc shop/data volume=pv-1
          pv pv-1 claim=shop/data",
@@ -137,7 +137,7 @@ fn binds() {
 }
 
 #[test]
-fn selects() {
+fn services_and_policies_go_after_the_pods_they_select_and_load_balancers_before() {
     check(
         "svc shop/web selector=app:web
          pod shop/web-a labels=app:web
@@ -169,7 +169,7 @@ fn selects() {
 }
 
 #[test]
-fn routes() {
+fn ingress_goes_before_its_class_its_services_and_what_is_behind_them() {
     check(
         "ing shop/web routes=web class=nginx
          ingclass nginx
@@ -196,7 +196,7 @@ fn routes() {
 }
 
 #[test]
-fn scales() {
+fn autoscaler_goes_before_the_workload_that_it_scales() {
     check(
         "hpa shop/web target=deploy/web
          deploy shop/web",
@@ -213,7 +213,7 @@ fn scales() {
 }
 
 #[test]
-fn runs_on() {
+fn pod_refers_to_its_node_without_an_order() {
     check(
         "node n1
          pod shop/web node=n1",
@@ -225,7 +225,7 @@ fn runs_on() {
 }
 
 #[test]
-fn runs_as() {
+fn accounts_bindings_and_roles_go_after_the_pods_that_need_them() {
     check(
         "sa shop/web
          pod shop/web-a uses=account:web
@@ -269,7 +269,7 @@ fn runs_as_a_role_of_the_whole_cluster() {
 }
 
 #[test]
-fn admits() {
+fn webhook_goes_before_the_service_and_the_workload_that_answer_it() {
     check(
         "webhook guard service=shop/guard
          svc shop/guard selector=app:guard
@@ -282,7 +282,7 @@ fn admits() {
 }
 
 #[test]
-fn serves() {
+fn aggregated_api_goes_before_the_service_that_answers_it() {
     check(
         "apiservice v1beta1.metrics.k8s.io service=kube-system/metrics
          svc kube-system/metrics",
@@ -298,7 +298,7 @@ fn serves() {
 }
 
 #[test]
-fn defines() {
+fn custom_resource_goes_before_the_definition_of_its_kind_and_group() {
     check(
         "crd widgets.example.com defines=Widget.example.com
          Widget.example.com shop/one",
@@ -323,7 +323,7 @@ fn objects_go_before_the_aggregated_api_that_serves_them() {
 }
 
 #[test]
-fn converts() {
+fn definition_goes_before_the_service_that_converts_its_objects() {
     check(
         "crd widgets.example.com defines=Widget.example.com service=ops/convert
          svc ops/convert selector=app:convert
@@ -334,7 +334,7 @@ fn converts() {
 }
 
 #[test]
-fn refers() {
+fn pod_goes_before_the_operators_object_that_owns_what_it_mounts() {
     check(
         "Database.db.example shop/main
          secret shop/password owner=Database.db.example/main

@@ -35,10 +35,22 @@ fn attributions(text: &str) -> Vec<Attribution> {
 
 #[test]
 fn edge_says_how_its_finisher_is_known() {
-    use Attribution::{Project, Release, Rights, Unit, Wildcard};
+    use Attribution::{Project, Release, Rights, Status, Unit, Wildcard, Writer};
     let two = format!("{OPERATOR} deploy queue/spare of=other uses=account:operator");
+    let apart = OPERATOR.replace(" of=queue", "")
+        + "deploy backup/agent uses=account:agent
+           crb backup accounts=backup/agent role=clusterrole/topics";
+    let managers = "finalizers=queue.example/topic managers=queue.example/topic:agent:900";
+    let written = apart.replace("finalizers=queue.example/topic", managers);
+    let status = format!(
+        "{apart}
+         clusterrole status updates=topics/status.queue.example
+         crb status accounts=queue/operator role=clusterrole/status"
+    );
     for (fixture, known) in [
         (OPERATOR.to_owned(), Rights),
+        (written, Writer),
+        (status, Status),
         (two, Release),
         (
             OPERATOR
@@ -119,6 +131,87 @@ fn only_candidate_in_the_definitions_release_is_chosen() {
             "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
         ]
     );
+}
+
+#[test]
+fn only_candidate_that_is_called_like_the_field_manager_is_chosen() {
+    let two = |manager: &str, rights: &str| {
+        finishers(&format!(
+            "crd topics.queue.example defines=Topic.queue.example
+             deploy queue/operator uses=account:operator
+             deploy backup/agent uses=account:agent
+             clusterrole topics updates={rights}
+             crb topics accounts=queue/operator role=clusterrole/topics
+             crb backup accounts=backup/agent role=clusterrole/topics
+             Topic.queue.example shop/orders finalizers=queue.example/topic managers={manager}:900"
+        ))
+    };
+    let by_name = "topics.queue.example";
+    assert_eq!(
+        two("queue.example/topic:agent", by_name),
+        ["Topic.queue.example:shop/orders Hard deploy:backup/agent by queue.example/topic"]
+    );
+    let both = [
+        "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
+        "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+    ];
+    for (manager, rights) in [
+        // Names that many programs have, that of another program, and that of the writer of another finalizer.
+        ("queue.example/topic:manager", by_name),
+        ("queue.example/topic:kubectl-edit", by_name),
+        ("queue.example/topic:other", by_name),
+        ("other.example/topic:agent", by_name),
+        // A rule for everything shows nothing.
+        ("queue.example/topic:agent", "*.*"),
+    ] {
+        assert_eq!(two(manager, rights), both, "{manager} {rights}");
+    }
+}
+
+#[test]
+fn only_candidate_that_may_write_the_status_is_chosen() {
+    let two = |status: &str, in_namespace: &str| {
+        finishers(&format!(
+            "crd topics.queue.example defines=Topic.queue.example
+             deploy queue/operator uses=account:operator
+             deploy backup/agent uses=account:agent
+             clusterrole topics updates=topics.queue.example
+             clusterrole status updates={status}
+             crb topics accounts=queue/operator role=clusterrole/topics
+             crb backup accounts=backup/agent role=clusterrole/topics
+             {in_namespace} accounts=queue/operator role=clusterrole/status
+             Topic.queue.example shop/orders finalizers=queue.example/topic"
+        ))
+    };
+    let one = ["Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic"];
+    let status = "topics/status.queue.example";
+    assert_eq!(two(status, "crb status"), one);
+    assert_eq!(two(status, "rb shop/status"), one);
+    for (status, binding) in [
+        (status, "rb other/status"),
+        ("brokers/status.queue.example", "crb status"),
+        ("topics/status.other.example", "crb status"),
+    ] {
+        assert_eq!(two(status, binding).len(), 2, "{status} {binding}");
+    }
+    // Two that may write it, and one that may do nothing else.
+    let more = |more: &str| {
+        finishers(&format!(
+            "crd topics.queue.example defines=Topic.queue.example
+             deploy queue/operator uses=account:operator
+             deploy backup/agent uses=account:agent
+             deploy queue/reporter uses=account:reporter
+             clusterrole topics updates=topics.queue.example
+             clusterrole status updates=topics/status.queue.example
+             crb topics accounts=queue/operator,backup/agent role=clusterrole/topics
+             {more}
+             Topic.queue.example shop/orders finalizers=queue.example/topic"
+        ))
+    };
+    for accounts in ["queue/operator,backup/agent", "queue/reporter"] {
+        let binding = format!("crb status accounts={accounts} role=clusterrole/status");
+        assert_eq!(more(&binding).len(), 2, "{accounts}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::relation::{EdgeKind, Strength};
 
 #[test]
-fn gateway_api() {
+fn route_goes_before_its_gateway_and_backends_and_a_gateway_before_its_class() {
     check(
         "route shop/web refs=spec.parentRefs[0]:gateway/edge/public,spec.rules[0].backendRefs[0]:svc/web
          gateway edge/public refs=spec.gatewayClassName:gwclass/envoy
@@ -180,6 +180,54 @@ fn autoscalers_of_other_projects() {
         let elsewhere = fixture.replace("deploy shop/web", "deploy other/web");
         assert_eq!(fixture::graph(&elsewhere).edges().count(), 0);
     }
+}
+
+#[test]
+fn routes_of_other_projects_go_before_what_they_name_and_not_before_a_namesake() {
+    for (route, field, target) in [
+        ("VirtualService.networking.istio.io", "spec.gateways[0]", "Gateway.networking.istio.io"),
+        ("VirtualService.networking.istio.io", "spec.http[0].route[0].destination.host", "svc"),
+        ("DestinationRule.networking.istio.io", "spec.host", "svc"),
+        ("HTTPProxy.projectcontour.io", "spec.includes[0]", "HTTPProxy.projectcontour.io"),
+        ("HTTPProxy.projectcontour.io", "spec.routes[0].services[0]", "svc"),
+        ("Route.route.openshift.io", "spec.to", "svc"),
+    ] {
+        for (reference, namespace) in [("back", "shop"), ("edge/back", "edge")] {
+            let named = format!("{target} {namespace}/back");
+            let fixture = format!("{route} shop/web refs={field}:{target}/{reference}\n {named}");
+            let order = format!("{route}:shop/web first, Gone; {field} = back");
+            check(&fixture, &format!("{route}:shop/web Routes {target}:{namespace}/back; {order}"));
+            assert!(fixture::graph(&fixture).edges().all(|edge| edge.strength == Strength::Hard));
+            // The same name in another namespace, and of a kind of the same name in another group.
+            let kind = fixture::kind(target);
+            let of_others = format!("{}.example.com {namespace}/back", kind.kind);
+            check(&fixture.replace(&named, &format!("{target} other/back\n {of_others}")), "");
+        }
+    }
+}
+
+#[test]
+fn secret_that_a_route_of_another_project_names_goes_after_it_by_a_yielding_order() {
+    let fixture = "
+        HTTPProxy.projectcontour.io shop/web refs=spec.virtualhost.tls.secretName:secret/certs/web
+        Gateway.networking.istio.io shop/public refs=spec.servers[0].tls.credentialName:secret/tls
+        secret certs/web
+        secret shop/web
+        secret shop/tls
+    ";
+    let graph = fixture::graph(fixture);
+    let mut found: Vec<String> = graph
+        .edges()
+        .map(|edge| format!("{} {:?} {} {:?}", edge.from, edge.kind, edge.to, edge.strength))
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "Gateway.networking.istio.io:shop/public Refers secret:shop/tls Yielding",
+            "HTTPProxy.projectcontour.io:shop/web Refers secret:certs/web Yielding",
+        ]
+    );
 }
 
 #[test]
