@@ -59,6 +59,14 @@ impl Found {
         watched.filter(|kind| kind.namespaced).chain(unwatched).map(Arc::new).collect()
     }
 
+    /// The kind of this name, `widgets.example.com`, in the version that the API server prefers.
+    pub(super) fn kind(&self, resource: &str) -> Option<&Kind> {
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        let key = (group.to_owned(), plural.to_owned());
+        let watched = self.kinds.get(&key).and_then(|versions| versions.first());
+        watched.or_else(|| self.unwatched.get(&key))
+    }
+
     fn add(&mut self, kind: Kind, can_be_deleted: bool) {
         let resource = kind.resource();
         let versions =

@@ -9,8 +9,8 @@
 //!
 //! The queue accepts every request at once, so that the hub never waits for the cluster, and it is fair between runs and
 //! between resources. Queued calls can be recalled: no call is sent after its run was paused or stopped. The DELETE of a
-//! PersistentVolumeClaim or a Namespace follows lists that have already passed the limits. It goes to the front of the queue and
-//! ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
+//! PersistentVolumeClaim, a Namespace or a definition follows lists that have already passed the limits. It goes to the front of
+//! the queue and ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
 //! nevertheless, because the API server answered with `Retry-After`, it is sent back and the lists are read again. On drain,
 //! queued calls are dropped (their intents are in the journal, and the next process observes the objects) and the calls in
 //! flight are awaited.
@@ -112,7 +112,11 @@ pub(super) async fn execute(
 }
 
 fn follows_lists(action: &Action) -> bool {
-    let is_one = |kind: &Kind| kind.is("", "PersistentVolumeClaim") || kind.is("", "Namespace");
+    let is_one = |kind: &Kind| {
+        kind.is("", "PersistentVolumeClaim")
+            || kind.is("", "Namespace")
+            || kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    };
     matches!(action, Action::Delete { target, .. } if is_one(&target.kind))
 }
 
@@ -200,7 +204,12 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
                 .unwrap_or_else(|_| of_failure(&Failure::Silence(LIST)))
         }
         Action::ReadContent { step: _, target, unproven } => {
-            content.read(client, &target.object.name, unproven).await
+            let name = &*target.object.name;
+            if target.kind.is("", "Namespace") {
+                content.read(client, name, unproven).await
+            } else {
+                content.read_kind(client, name).await
+            }
         }
     }
 }

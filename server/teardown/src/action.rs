@@ -33,11 +33,12 @@ pub enum Action {
         /// The claim, at the version that a read just showed.
         target: ActionTarget,
     },
-    /// Consistent LISTs of everything in a namespace, of every kind that discovery names in that moment.
+    /// Consistent LISTs of everything in a namespace, of every kind that discovery names in that moment; or one of all objects of
+    /// a definition.
     ReadContent {
         /// The step it is for.
         step: StepId,
-        /// The namespace, at the version that a read just showed.
+        /// The namespace or the definition, at the version that a read just showed.
         target: ActionTarget,
         /// Kinds that need not be listed where the API server forbids it.
         unproven: Vec<String>,
@@ -169,14 +170,14 @@ pub enum Outcome {
     },
     /// The Pods of the namespace, all of them.
     Pods(Vec<PodSight>),
-    /// The objects in the namespace, all of them but those of kinds that may not be listed.
+    /// The objects in the namespace, all of them but those of kinds that may not be listed; or those of the definition.
     Content {
         /// The objects.
         objects: Vec<ContentSight>,
         /// The kinds that may not be listed and need not be.
         unlisted: Vec<String>,
     },
-    /// Objects of a kind cannot be listed in the namespace, so that it may hold some.
+    /// Objects of a kind cannot be listed, so that there may be some.
     Unlisted {
         /// The kind as a path names it, or a group version whose kinds are unknown.
         resource: String,
@@ -202,7 +203,7 @@ pub struct PodSight {
     pub claims: Vec<Arc<str>>,
 }
 
-/// An object in a consistent read of a namespace.
+/// An object in a consistent read of a namespace or of a definition's kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentSight {
     /// Its identity.

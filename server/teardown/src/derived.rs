@@ -4,7 +4,9 @@
 //! Over all objects:
 //! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers;
 //! - `LateObjects::of`, once in each look of a run in which a step could start;
-//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card.
+//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card;
+//! - `check_nothing_pruned`, for each Application of Argo CD that could start, and `user_outside`, before each DELETE of what is read
+//!   first: custom resources, claims, volumes, definitions, namespaces.
 //!
 //! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page,
 //! which leaves out the edges of the plan.

@@ -219,7 +219,12 @@ impl Step {
             || ["PersistentVolumeClaim", "PersistentVolume", "Namespace"]
                 .iter()
                 .any(|name| kind.is("", name))
-            || kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+            || self.is_definition()
+    }
+
+    /// Whether the object is a CustomResourceDefinition.
+    pub fn is_definition(&self) -> bool {
+        self.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 }
 

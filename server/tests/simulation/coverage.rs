@@ -10,13 +10,18 @@ use sandbox::{
 use serde_json::Value;
 
 use crate::{
+    application::{
+        driver::PLUGIN,
+        late_object::{LAGGING, NEW_PLURAL, UNPLANNED},
+    },
     disk::{JournalRecords, event_name},
     oracle::USER,
-    state::text,
+    state::{list, text},
+    transport::Arrival,
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 35] = [
+pub(crate) const EFFECTS: [&str; 48] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -30,6 +35,19 @@ pub(crate) const EFFECTS: [&str; 35] = [
     "a journal that cannot be written",
     "a failed write that was kept",
     "a Pod that is gone from the API alone",
+    "a Pod of a controller that lags",
+    "a ConfigMap that is newer than the plan",
+    "a LimitRange that no watch shows",
+    "an object of a kind that is newer than the plan",
+    "a custom resource that nobody may list",
+    "an Ingress that came before the plan and was not in it",
+    "a namespace that is held by what it contains",
+    "a DELETE that orphans",
+    "a DELETE that is answered 408 after its effect",
+    "a watch of one namespace",
+    "a driver that goes after its volumes",
+    "an operator that is kept for others",
+    "a server that crashes before its recovery is recorded",
     "takenOn",
     "started",
     "recovered",
@@ -60,6 +78,8 @@ pub(crate) struct Artifacts<'a> {
     pub(crate) events: &'a [Arc<Event>],
     /// Every request that was answered.
     pub(crate) entries: &'a [Entry],
+    /// Every DELETE of the server.
+    pub(crate) arrivals: &'a [Arrival],
     /// The journals of the runs.
     pub(crate) journal: &'a JournalRecords,
     /// The logs of the kubelets.
@@ -94,8 +114,66 @@ impl Artifacts<'_> {
                 let mut events = self.journal.events.values().flatten();
                 events.any(|event| event["event"]["unconfirmed"] == true)
             }
+            "a Pod of a controller that lags" => {
+                self.any("pods", |pod| text(pod, "/metadata/name").ends_with(LAGGING))
+            }
+            "a ConfigMap that is newer than the plan" => self.any("configmaps", is_unplanned),
+            "a LimitRange that no watch shows" => self.any("limitranges", is_unplanned),
+            "an object of a kind that is newer than the plan" => self.any(NEW_PLURAL, is_unplanned),
+            "a custom resource that nobody may list" => self.any("widgets", is_unplanned),
+            "an Ingress that came before the plan and was not in it" => {
+                self.any("ingresses", is_unplanned) && self.has_reason("inUse", "Ingress")
+            }
+            "a namespace that is held by what it contains" => {
+                self.has_reason("namespaceNotEmpty", "LimitRange")
+                    || self.has_reason("namespaceNotEmpty", "Note")
+            }
+            "a DELETE that orphans" => {
+                self.arrivals.iter().any(|it| it.body["propagationPolicy"] == "Orphan")
+            }
+            "a DELETE that is answered 408 after its effect" => {
+                let mut ours = self.entries.iter().filter(|it| it.actor == USER);
+                ours.any(|it| it.verb == "delete" && it.code == 408 && it.effect)
+            }
+            "a watch of one namespace" => {
+                let mut ours = self.entries.iter().filter(|it| it.actor == USER);
+                let inside =
+                    |it: &Entry| it.key.as_ref().is_some_and(|key| !key.namespace.is_empty());
+                ours.any(|it| it.verb == "watch" && it.code == 200 && inside(it))
+            }
+            "a driver that goes after its volumes" => {
+                let is_plugin = |it: &Value| !it["metadata"]["labels"][PLUGIN].is_null();
+                self.events.iter().any(|event| {
+                    event.change == Change::Deleted
+                        && &*event.key.plural == "daemonsets"
+                        && is_plugin(&event.object)
+                })
+            }
+            "an operator that is kept for others" => {
+                let mut kept = self.journal.plans.values().flat_map(|plan| list(plan, "/kept"));
+                kept.any(|it| it["reason"]["usedBy"]["edge"] == "Finishes")
+            }
+            "a server that crashes before its recovery is recorded" => self.has_silent_instance(),
             name => self.journal.events.values().flatten().any(|event| event_name(event) == name),
         }
+    }
+
+    /// Whether a step waited for this reason, which names an object of a kind.
+    fn has_reason(&self, reason: &str, kind: &str) -> bool {
+        let mut events = self.journal.events.values().flatten();
+        events.any(|event| {
+            let known = &event["event"]["reason"];
+            known["code"] == reason && known["object"]["kind"] == kind
+        })
+    }
+
+    /// Whether an instance of the server between two others wrote nothing.
+    fn has_silent_instance(&self) -> bool {
+        let instances: BTreeSet<u64> =
+            self.journal.commits.values().flatten().map(|commit| commit.instance).collect();
+        let last = instances.last().copied().unwrap_or_default();
+        let first = instances.first().copied().unwrap_or_default();
+        (first..last).any(|it| !instances.contains(&it))
     }
 
     fn any(&self, plural: &str, is_match: impl Fn(&Value) -> bool) -> bool {
@@ -131,6 +209,10 @@ impl Artifacts<'_> {
         let times = made.map(|event| text(&event.object, "/metadata/creationTimestamp"));
         times.clone().zip(times.skip(1)).any(|(one, next)| next < one)
     }
+}
+
+fn is_unplanned(object: &Value) -> bool {
+    text(object, "/metadata/name") == UNPLANNED
 }
 
 fn is(object: &Value, of: &str, status: &str) -> bool {

@@ -38,6 +38,8 @@ pub(crate) struct FeatureSet {
     pub(crate) has_rights_in_one_namespace: bool,
     /// The CSI driver of the volumes is part of the unit.
     pub(crate) has_driver: bool,
+    /// A controller still sees workloads that are gone, and creates Pods for them.
+    pub(crate) has_lagging_controller: bool,
 }
 
 impl FeatureSet {
@@ -70,6 +72,7 @@ impl FeatureSet {
             has_long_grace: matches!(seed % 32, 6 | 29),
             has_rights_in_one_namespace: matches!(seed % 32, 17 | 26),
             has_driver: matches!(seed % 32, 2 | 12 | 27),
+            has_lagging_controller: matches!(seed % 32, 0 | 7 | 16 | 18),
         }
     }
 }
@@ -112,6 +115,7 @@ mod tests {
             has_long_grace: false,
             has_rights_in_one_namespace: false,
             has_driver: false,
+            has_lagging_controller: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -123,6 +127,7 @@ mod tests {
             assert!(!features.has_unseen_content && !features.has_hidden_kind, "{seed}");
             assert!(!features.has_late_ingress && !features.has_outsiders_finalizer, "{seed}");
             assert!(!features.has_rights_in_one_namespace && !features.has_driver, "{seed}");
+            assert!(!features.has_lagging_controller, "{seed}");
             assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
         }
     }

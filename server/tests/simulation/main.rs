@@ -217,7 +217,7 @@ fn all_seeds() {
 }
 
 #[test]
-fn regression_seeds() {
+fn seeds_of_past_bugs_violate_nothing() {
     for (seed, what) in REGRESSION_SEEDS {
         let outcome = simulate(seed, None);
         assert!(outcome.violations.is_empty(), "{what}\n{}", report(&outcome, false));

@@ -21,7 +21,35 @@ struct Observation {
     at: u64,
     /// The path of the collection.
     collection: Arc<str>,
+    is_watch: bool,
     revision: u64,
+}
+
+/// A list that must come just before a DELETE.
+#[derive(Clone, Copy)]
+pub(crate) enum ReadBefore<'a> {
+    /// Of the Pods in a namespace.
+    Pods(&'a str),
+    /// Of everything in a namespace.
+    Namespace(&'a str),
+    /// Of all objects of a kind.
+    Kind { group: &'a str, plural: &'a str },
+}
+
+impl ReadBefore<'_> {
+    fn is_of(self, collection: &str) -> bool {
+        match self {
+            Self::Pods(namespace) => collection == format!("/api/v1/namespaces/{namespace}/pods"),
+            Self::Namespace(name) => collection
+                .split_once(&format!("/namespaces/{name}/"))
+                .is_some_and(|(_, resource)| !resource.contains('/')),
+            Self::Kind { group, plural } => {
+                let version = collection.strip_prefix(&format!("/apis/{group}/"));
+                let resource = version.and_then(|it| it.split_once('/'));
+                resource.is_some_and(|(_, resource)| resource == plural)
+            }
+        }
+    }
 }
 
 impl ObservedVersions {
@@ -30,7 +58,7 @@ impl ObservedVersions {
         &self,
         answer: Response<Body>,
         instance: u64,
-        collection: &str,
+        (collection, is_watch): (&str, bool),
         transcript: &Transcript,
     ) -> Response<Body> {
         let (observed, collection, transcript) =
@@ -41,7 +69,7 @@ impl ObservedVersions {
                 let revision = frame.data_ref().and_then(|bytes| last_version(bytes));
                 if let Some(revision) = revision.filter(|revision| *revision > reached) {
                     reached = revision;
-                    observed.record(instance, transcript.now(), &collection, revision);
+                    observed.record(instance, transcript.now(), (&collection, is_watch), revision);
                 }
                 frame
             });
@@ -50,18 +78,25 @@ impl ObservedVersions {
     }
 
     /// Records the version that a list or a watch of a collection had reached at a time.
-    pub(crate) fn record(&self, instance: u64, at: u64, collection: &Arc<str>, revision: u64) {
-        let observation = Observation { instance, at, collection: collection.clone(), revision };
+    pub(crate) fn record(
+        &self,
+        instance: u64,
+        at: u64,
+        (collection, is_watch): (&Arc<str>, bool),
+        revision: u64,
+    ) {
+        let collection = collection.clone();
+        let observation = Observation { instance, at, collection, is_watch, revision };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
     }
 
-    /// The time of the last answer of a list in a namespace that an instance had got by a time.
-    pub(crate) fn last_read(&self, instance: u64, by: u64, namespace: &str) -> Option<u64> {
-        let inside = format!("/namespaces/{namespace}/");
+    /// The time of the last answer of such a list that an instance had got by a time.
+    pub(crate) fn last_read(&self, instance: u64, by: u64, list: ReadBefore<'_>) -> Option<u64> {
         let observations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let reads = observations
             .iter()
-            .filter(|it| it.instance == instance && it.at <= by && it.collection.contains(&inside));
+            .filter(|it| !it.is_watch && it.instance == instance && it.at <= by)
+            .filter(|it| list.is_of(&it.collection));
         reads.map(|it| it.at).max()
     }
 
@@ -112,7 +147,7 @@ mod tests {
     fn object_is_observed_once_its_collection_has_reached_its_revision() {
         let observed = ObservedVersions::default();
         let observe = |instance, at, collection: &str, revision| {
-            observed.record(instance, at, &collection.into(), revision);
+            observed.record(instance, at, (&collection.into(), true), revision);
         };
         observe(0, 1_000, "/api/v1/configmaps", 10);
         observe(0, 2_000, "/apis/apps/v1/namespaces/a/deployments", 20);

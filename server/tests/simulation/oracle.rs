@@ -28,7 +28,7 @@ use crate::{
     application::{BYSTANDER, UNIT, contains_secret},
     disk::{JournalRecords, event_name},
     end_page::EndPage,
-    observed_versions::ObservedVersions,
+    observed_versions::{ObservedVersions, ReadBefore},
     order::{self, Case},
     revision_times::RevisionTimes,
     state::{State, kind, list, name, namespace, text, title, uid, unit},
@@ -58,9 +58,6 @@ const READ_FIRST: [&str; 5] = [
 /// For how long the server may have missed an event, in milliseconds: a watch that died silently is detected after 50
 /// s, and the next attempts may be refused for a while.
 const MAX_WATCH_OUTAGE: u64 = 240_000;
-/// How long the server may take to notice that the watch of a kind is broken and its list refused, in milliseconds: a
-/// watch starts again after a second, and a kind is hidden after two refusals.
-const NOTICE: u64 = 3_000;
 
 /// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,8 +169,8 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
         || ours.filter(is_watch_of_pods).count() > WATCHES_OF_A_KIND;
     // By namespace: the time of the last list of its Pods, and their UIDs.
     let mut reads: BTreeMap<String, (jiff::Timestamp, BTreeSet<String>)> = BTreeMap::new();
-    // By collection: the time and the revision of its last list in one namespace.
-    let mut lists: BTreeMap<Key, (jiff::Timestamp, u64)> = BTreeMap::new();
+    // By collection: the times and the revisions of its lists.
+    let mut lists: BTreeMap<Key, Vec<(jiff::Timestamp, u64)>> = BTreeMap::new();
     for entry in evidence.entries.iter().filter(|entry| entry.actor == USER) {
         let Some(key) = &entry.key else { continue };
         let of_it = |event: &Event| event.key == *key && event.revision <= entry.revision;
@@ -193,8 +190,8 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 state.apply(event);
             }
         }
-        if entry.verb == "list" && entry.code == 200 && !key.namespace.is_empty() {
-            lists.insert(key.clone(), (entry.time, entry.revision));
+        if entry.verb == "list" && entry.code == 200 {
+            lists.entry(key.clone()).or_default().push((entry.time, entry.revision));
         }
         if entry.verb == "list" && key.is_of("", "pods") && !key.namespace.is_empty() {
             let pods = state.within("Pod", &key.namespace).map(|pod| uid(pod).to_owned());
@@ -236,15 +233,11 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 };
                 let came_after_list = |object: &Value| {
                     let Some((key, since)) = state.creation(object) else { return false };
-                    let collection = Key { name: "".into(), ..key.clone() };
-                    lists.get(&collection).is_some_and(|(at, revision)| {
+                    let inside = Key { name: "".into(), ..key.clone() };
+                    let everywhere = Key { namespace: "".into(), ..inside.clone() };
+                    let lists = [inside, everywhere].map(|it| lists.get(&it));
+                    lists.into_iter().flatten().flatten().any(|(at, revision)| {
                         entry.time.duration_since(*at) <= MAX_READ_AGE && revision < since
-                    })
-                };
-                let is_too_new = |object: &Value| {
-                    arrival.zip(state.creation(object)).is_some_and(|(arrival, (_, since))| {
-                        let decided = arrival.at.saturating_sub(evidence.max_hold_back);
-                        evidence.revision_times.of(*since).saturating_add(NOTICE) > decided
                     })
                 };
                 let unit = unit_of_teardown(&evidence.journal, object);
@@ -256,7 +249,6 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                     read,
                     seen: &seen,
                     came_after_list: &came_after_list,
-                    is_too_new: &is_too_new,
                     is_taken_on,
                 };
                 for reason in order::violations(&case) {
@@ -322,7 +314,7 @@ fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
             let text = format!("DELETE {path} does not carry the version that was read");
             violations.push(Violation::new("I2", text));
         }
-        let read = namespace_to_read(path)
+        let read = read_before(path)
             .map(|it| evidence.observed.last_read(arrival.instance, arrival.at, it));
         if let Some(read) = read.filter(|_| !asked.is_empty())
             && read.is_none_or(|at| arrival.at.saturating_sub(at) > MAX_LIST_AGE)
@@ -338,12 +330,20 @@ fn arrivals(evidence: &Evidence, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The namespace of which a list must come just before a DELETE, of its Pods or of everything in it.
-fn namespace_to_read(path: &str) -> Option<&str> {
+/// The list that must come just before a DELETE.
+fn read_before(path: &str) -> Option<ReadBefore<'_>> {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+    if let Some((plural, group)) =
+        path.strip_prefix(DEFINITIONS).and_then(|name| name.split_once('.'))
+    {
+        return Some(ReadBefore::Kind { group, plural });
+    }
     let inside = path.strip_prefix("/api/v1/namespaces/")?;
     match inside.split_once('/') {
-        None => Some(inside),
-        Some((namespace, rest)) => rest.starts_with("persistentvolumeclaims/").then_some(namespace),
+        None => Some(ReadBefore::Namespace(inside)),
+        Some((namespace, rest)) => {
+            rest.starts_with("persistentvolumeclaims/").then_some(ReadBefore::Pods(namespace))
+        }
     }
 }
 

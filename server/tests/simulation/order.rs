@@ -26,10 +26,8 @@ pub(crate) struct Case<'a> {
     pub(crate) seen: &'a dyn Fn(&Value) -> bool,
     /// The UIDs of the Pods when the server last listed those of the namespace; none without a recent list.
     pub(crate) read: Option<&'a BTreeSet<String>>,
-    /// Whether an object was created after the server had last listed its kind in its namespace, just before.
+    /// Whether an object was created after the server had last listed its kind, in its namespace or everywhere, just before.
     pub(crate) came_after_list: &'a dyn Fn(&Value) -> bool,
-    /// Whether an object was created so shortly before that the server could not notice that its watch is broken.
-    pub(crate) is_too_new: &'a dyn Fn(&Value) -> bool,
     /// Whether a person took it on that no Pod writes to the claim any more, or the server may have missed how a Pod went.
     pub(crate) is_taken_on: bool,
 }
@@ -149,12 +147,20 @@ fn claim(case: &Case<'_>) -> Option<String> {
         })
     };
     let user = specs(case.state, namespace(case.object)).find(|(owner, spec)| {
-        // A Pod that was created after the last list is a race that no client can win.
-        let excused = !case.state.is_known_to_plan(owner)
+        // A Pod that was created after the last list is a race that no client can win. Of a planned workload that is there,
+        // nobody could be surprised.
+        let is_expected = case.state.is_known_to_plan(owner) && !is_orphan(owner, case.state);
+        let excused = !is_expected
             && (kind(owner) != "Pod" || case.read.is_some_and(|read| !read.contains(uid(owner))));
         mounts(owner, spec) && !excused
     })?;
     Some(format!("{} uses it", title(user.0)))
+}
+
+/// Whether an object was made for owners that are all gone.
+fn is_orphan(object: &Value, state: &State) -> bool {
+    let mut owners = owners(object).peekable();
+    owners.peek().is_some() && owners.all(|owner| state.by_uid(text(owner, "/uid")).is_none())
 }
 
 /// A node may write to a volume that is attached to it.

@@ -2,6 +2,7 @@
 
 mod actions;
 mod edge_forms;
+mod lagging_controller;
 mod leak_check;
 mod more_rights;
 mod other_actors;
@@ -186,6 +187,9 @@ struct Simulation {
     late_objects: usize,
     /// The driver of the unit has no Pod, so that no volume is made or removed.
     is_driver_away: bool,
+    has_lagging_controller: bool,
+    /// The events that the lagging controller has seen.
+    lagging_since: usize,
     violations: Vec<Violation>,
     began: Instant,
 }
@@ -265,6 +269,8 @@ impl Simulation {
             run_ends: BTreeMap::new(),
             late_objects: 0,
             is_driver_away: false,
+            has_lagging_controller: FeatureSet::of(seed).has_lagging_controller,
+            lagging_since: 0,
             violations: vec![],
             began: Instant::now(),
         };
@@ -423,6 +429,7 @@ impl Simulation {
                 self.run_operators();
                 self.run_driver();
                 self.pull_events();
+                self.run_lagging_controller();
                 if now >= heal_time {
                     if self.healed.is_none() {
                         self.heal();
@@ -502,6 +509,7 @@ impl Simulation {
         let artifacts = Artifacts {
             events: &self.events,
             entries: &evidence.entries,
+            arrivals: &evidence.arrivals,
             journal: &evidence.journal,
             logs: &logs,
         };

@@ -220,9 +220,12 @@ impl Transport {
             answer = answer.map(with_forged_ends);
         }
         let answer = answer.map(|answer| match (&method, answer.status().as_u16()) {
-            (&Method::GET, 200) => {
-                self.observed.record_answer(answer, self.instance, &path, &self.transcript)
-            }
+            (&Method::GET, 200) => self.observed.record_answer(
+                answer,
+                self.instance,
+                (&path, watches),
+                &self.transcript,
+            ),
             _ => answer,
         });
         let status = match &answer {

@@ -1,5 +1,6 @@
 //! Reads the content of a namespace just before its DELETE, and before it is finished without its controller: every namespaced
-//! kind that discovery names in that moment, each by a consistent list of metadata.
+//! kind that discovery names in that moment, each by a consistent list of metadata. And the objects of a definition just before
+//! its DELETE, which deletes them too.
 //!
 //! # Decisions
 //! - The kinds come from a discovery of its own. That of the watches may be a minute old, and the namespace's deletion takes the
@@ -83,7 +84,7 @@ impl ContentReader {
         let kinds = discovered(client).await?.in_namespaces();
         let lists = kinds.iter().map(|kind| {
             let may_be_forbidden = unproven.contains(&kind.resource());
-            self.list(client, kind, namespace, may_be_forbidden)
+            self.list(client, kind, Some(namespace), may_be_forbidden)
         });
         let (mut objects, mut unlisted) = (Vec::new(), Vec::new());
         let mut missing = Vec::new();
@@ -114,12 +115,41 @@ impl ContentReader {
         Ok(Outcome::Content { objects, unlisted })
     }
 
+    /// All objects of the kind that a definition of this name defines. What discovery does not name has none; another group
+    /// that does not answer does not matter.
+    pub(in crate::cluster) async fn read_kind(
+        &self,
+        client: &ApiClient,
+        definition: &str,
+    ) -> Outcome {
+        self.try_read_kind(client, definition).await.unwrap_or_else(|outcome| outcome)
+    }
+
+    async fn try_read_kind(
+        &self,
+        client: &ApiClient,
+        definition: &str,
+    ) -> Result<Outcome, Outcome> {
+        let content = |objects| Outcome::Content { objects, unlisted: Vec::new() };
+        let Some(kind) = discovered_kind(client, definition).await? else {
+            return Ok(content(Vec::new()));
+        };
+        match self.list(client, &kind, None, false).await? {
+            Listed::Objects(found) => Ok(content(found)),
+            Listed::NotServed(message) => match discovered_kind(client, definition).await? {
+                Some(kind) => Err(unlisted(&kind, message)),
+                None => Ok(content(Vec::new())),
+            },
+            Listed::Unproven => Ok(content(Vec::new())),
+        }
+    }
+
     /// Lists one kind when its turn has come.
     async fn list(
         &self,
         client: &ApiClient,
         kind: &Arc<Kind>,
-        namespace: &str,
+        namespace: Option<&str>,
         may_be_forbidden: bool,
     ) -> Result<Listed, Outcome> {
         let _turn = self.lists.acquire().await;
@@ -131,26 +161,49 @@ impl ContentReader {
 
 /// The kinds as discovery names them now, if it knows all of them.
 async fn discovered(client: &ApiClient) -> Result<Found, Outcome> {
-    let found = discover(client).await.map_err(|error| match error {
-        DiscoveryError::Failure(failure) => of_failure(&failure),
-        DiscoveryError::Refused { message } => Outcome::Unknown { message },
-    })?;
+    let found = discovered_in_part(client).await?;
     match found.hidden.first_key_value() {
-        Some((version, message)) => {
-            let (resource, message) = (version.clone(), message.clone());
-            Err(Outcome::Unlisted { resource, message })
-        }
+        Some((version, message)) => Err(unlisted_version(version, message)),
         None => Ok(found),
     }
+}
+
+/// The kind of a definition as discovery names it now; `None` if the API server serves it in no version.
+async fn discovered_kind(
+    client: &ApiClient,
+    definition: &str,
+) -> Result<Option<Arc<Kind>>, Outcome> {
+    let found = discovered_in_part(client).await?;
+    if let Some(kind) = found.kind(definition) {
+        return Ok(Some(Arc::new(kind.clone())));
+    }
+    let group = definition.split_once('.').map_or("", |(_, group)| group);
+    let is_of_group = |version: &&String| version.split_once('/').is_some_and(|it| it.0 == group);
+    match found.hidden.keys().find(is_of_group).and_then(|it| found.hidden.get_key_value(it)) {
+        Some((version, message)) => Err(unlisted_version(version, message)),
+        None => Ok(None),
+    }
+}
+
+async fn discovered_in_part(client: &ApiClient) -> Result<Found, Outcome> {
+    discover(client).await.map_err(|error| match error {
+        DiscoveryError::Failure(failure) => of_failure(&failure),
+        DiscoveryError::Refused { message } => Outcome::Unknown { message },
+    })
+}
+
+/// The kinds of a group version are unknown.
+fn unlisted_version(version: &str, message: &ApiProblem) -> Outcome {
+    Outcome::Unlisted { resource: version.to_owned(), message: message.clone() }
 }
 
 async fn all_pages(
     client: &ApiClient,
     kind: &Arc<Kind>,
-    namespace: &str,
+    namespace: Option<&str>,
     may_be_forbidden: bool,
 ) -> Result<Listed, Outcome> {
-    let path = request::path(kind, Some(namespace));
+    let path = request::path(kind, namespace);
     let path = path.ok_or_else(|| unlisted(kind, ProblemCode::NoPath))?;
     let unreadable =
         |error: serde_json::Error| unlisted(kind, ProblemCode::Unreadable { why: chain(&error) });

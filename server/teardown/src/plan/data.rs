@@ -215,7 +215,8 @@ fn snapshot_fate(object: &Object, index: &Index) -> Option<DataFate> {
                     Some(namespace) == object.namespace.as_ref() && **name == *object.name
                 })
             };
-            let mut contents = index.objects().filter_map(|it| match &it.facts {
+            let of_kind = index.of_resource(SNAPSHOT_CONTENTS);
+            let mut contents = of_kind.filter_map(|it| match &it.facts {
                 Facts::SnapshotContent(content) => Some(content),
                 _ => None,
             });

@@ -1,3 +1,4 @@
+mod blockers;
 mod choices;
 mod data;
 mod finishers;

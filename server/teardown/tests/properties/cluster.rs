@@ -192,10 +192,12 @@ impl Cluster {
                 Outcome::Pods(pods.filter_map(pod_sight).collect())
             }
             Action::ReadContent { target, .. } => {
-                let inside = self
-                    .objects
-                    .values()
-                    .filter(|object| object.namespace.as_ref() == Some(&target.object.name));
+                let name = &target.object.name;
+                let is_inside = |object: &&Object| match &*target.kind.kind {
+                    "Namespace" => object.namespace.as_ref() == Some(name),
+                    _ => object.kind.resource() == **name,
+                };
+                let inside = self.objects.values().filter(is_inside);
                 let sight = |object: &Object| ContentSight {
                     uid: object.uid.clone(),
                     object: object.reference(),

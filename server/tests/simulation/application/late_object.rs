@@ -6,6 +6,8 @@ use super::{object, workload};
 
 /// The name of every object that others create.
 pub(crate) const UNPLANNED: &str = "unplanned";
+/// The end of the names of the Pods that a controller creates whose cache lags.
+pub(crate) const LAGGING: &str = "-lagging";
 /// The resource of a kind that is defined after the plan.
 pub(crate) const NEW_PLURAL: &str = "notes";
 /// The group of that kind.

@@ -1,8 +1,9 @@
-//! Observations that are not what the cluster shows, for the mutants that conclude something else from it.
+//! Observations and outcomes that are not what the cluster shows, for the mutants that conclude something else from it.
 
 use jiff::SignedDuration;
 use server::hub::Incoming;
 use teardown::{
+    action::Outcome,
     fixture,
     object::{Deletion, Facts, Object, PodReference, PodReferenceKind, Seconds},
     observation::Observation,
@@ -39,11 +40,26 @@ pub(crate) async fn forge(
             Incoming::Observed(seen) => {
                 Incoming::Observed(seen.into_iter().map(|it| forged(mutant, it)).collect())
             }
+            Incoming::CallCompleted { run, action, outcome, answered } => {
+                let outcome = forged_outcome(mutant, outcome);
+                Incoming::CallCompleted { run, action, outcome, answered }
+            }
             other => other,
         };
         if to.send(message).await.is_err() {
             return;
         }
+    }
+}
+
+fn forged_outcome(mutant: Mutant, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Unlisted { resource, .. }
+            if mutant == Mutant::HiddenAsEmpty && resource == HIDDEN =>
+        {
+            Outcome::Content { objects: vec![], unlisted: vec![] }
+        }
+        other => other,
     }
 }
 

@@ -183,7 +183,6 @@ fn free(
                 read: None,
                 seen: &|_| true,
                 came_after_list: &|_| true,
-                is_too_new: &|_| false,
                 is_taken_on: false,
             };
             if is_waiting

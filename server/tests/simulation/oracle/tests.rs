@@ -193,7 +193,7 @@ fn delete_that_loses_unplanned_data_is_a_violation() {
             }),
         );
         for collection in ["/api/v1/persistentvolumes", "/api/v1/persistentvolumeclaims"] {
-            history.evidence.observed.record(0, observed, &collection.into(), 2);
+            history.evidence.observed.record(0, observed, (&collection.into(), true), 2);
         }
         history.send_announced(0, 5);
         history.entry("delete", Some("a"), "a", true);

@@ -91,7 +91,7 @@ pub(super) fn driver(case: &Case<'_>) -> Option<String> {
     Some(format!("it removes {}", title(volume)))
 }
 
-/// The deletion of a definition deletes all its objects. Nobody can win the race with an object that comes just before it.
+/// The deletion of a definition deletes all its objects. Nobody can win the race with an object that comes after the last list.
 pub(super) fn definition(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "CustomResourceDefinition" {
         return None;
@@ -100,7 +100,7 @@ pub(super) fn definition(case: &Case<'_>) -> Option<String> {
     let mut objects = case.state.of_kind(text(case.object, "/spec/names/kind"));
     let left = objects.find(|it| {
         text(it, "/apiVersion").starts_with(&format!("{group}/"))
-            && ((case.seen)(it) || !(case.is_too_new)(it))
+            && ((case.seen)(it) || !(case.came_after_list)(it))
     })?;
     Some(format!("{} is of its kind", title(left)))
 }

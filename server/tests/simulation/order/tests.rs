@@ -40,7 +40,6 @@ fn plainly(state: &State, object: &Value) -> Vec<String> {
         read: None,
         seen: &|_| false,
         came_after_list: &|_| true,
-        is_too_new: &|_| false,
         is_taken_on: false,
     })
 }
@@ -106,7 +105,6 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
             read,
             seen: &|_| false,
             came_after_list: &|_| true,
-            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -146,8 +144,8 @@ fn namespace_stays_while_it_has_content() {
 }
 
 /// The number of rules that the DELETE of an object violates, with a late object in the state.
-fn violated_by_late(late_object: &Value, object: &Value, facts: (bool, bool, bool)) -> usize {
-    let (seen, came_after_list, is_too_new) = facts;
+fn violated_by_late(late_object: &Value, object: &Value, facts: (bool, bool)) -> usize {
+    let (seen, came_after_list) = facts;
     let mut state = State::of([object.clone(), late_object.clone()]);
     state.make_late(late_object);
     let case = Case {
@@ -157,7 +155,6 @@ fn violated_by_late(late_object: &Value, object: &Value, facts: (bool, bool, boo
         read: None,
         seen: &|_: &Value| seen,
         came_after_list: &|_: &Value| came_after_list,
-        is_too_new: &|_: &Value| is_too_new,
         is_taken_on: false,
     };
     violations(&case).len()
@@ -168,7 +165,7 @@ fn late_object_holds_its_namespace_once_observed_or_listed() {
     let namespace = made("Namespace", "", "a", json!({}));
     let config = made("ConfigMap", "a", "c", json!({}));
     let violated = |facts| violated_by_late(&config, &namespace, facts);
-    let cases = [(true, true, false), (false, true, false), (false, false, true)];
+    let cases = [(true, true), (false, true), (false, false)];
     assert_eq!(cases.map(violated), [1, 0, 1], "the last was there when its kind was listed");
 }
 
@@ -200,7 +197,6 @@ fn late_pod_holds_what_it_needs_once_observed() {
                     read: None,
                     seen: &seen,
                     came_after_list: &|_| true,
-                    is_too_new: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -228,7 +224,6 @@ fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() 
                 read: None,
                 seen: &seen,
                 came_after_list: &|_| true,
-                is_too_new: &|_| false,
                 is_taken_on: false,
             })
         };
@@ -285,7 +280,6 @@ fn retained_volume_stays_unless_declared() {
             read: None,
             seen: &|_| false,
             came_after_list: &|_| true,
-            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -417,7 +411,6 @@ fn pods_stay_while_their_service_has_callers() {
                     read: None,
                     seen: &|_| false,
                     came_after_list: &|_| true,
-                    is_too_new: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -464,20 +457,20 @@ fn definition_stays_while_it_has_objects() {
     let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
     let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
     let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
-    check(definition.clone(), widget, "of its kind");
+    assert_eq!(violated_by_late(&widget, &definition, (false, false)), 1);
     let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
     let state = State::of([definition.clone(), other]);
     assert!(plainly(&state, &definition).is_empty());
 }
 
 #[test]
-fn object_that_came_just_before_holds_its_definition_once_observed() {
+fn object_holds_its_definition_once_observed_or_listed() {
     let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
     let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
     let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
     let violated = |facts| violated_by_late(&widget, &definition, facts);
-    let cases = [(false, true, true), (true, true, true), (false, true, false)];
-    assert_eq!(cases.map(violated), [0, 1, 1]);
+    let cases = [(true, true), (false, true), (false, false)];
+    assert_eq!(cases.map(violated), [1, 0, 1], "the last was there when its kind was listed");
 }
 
 #[test]
@@ -519,7 +512,6 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
             read: None,
             seen: &|_| true,
             came_after_list: &|_| true,
-            is_too_new: &|_| false,
             is_taken_on: false,
         })
         .len()

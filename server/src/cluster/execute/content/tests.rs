@@ -248,3 +248,76 @@ async fn eight_lists_at_a_time_are_sent_for_all_namespaces_together() {
     assert_eq!(MOST.load(Ordering::SeqCst), LISTS);
     assert_eq!(began.elapsed(), Duration::from_millis(60) * (3 * KINDS).div_ceil(LISTS) as u32);
 }
+
+/// The outcome of a read of a definition's kind, and the paths of its lists.
+async fn read_kind(
+    answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> (Outcome, Vec<String>) {
+    let (client, log): (ApiClient, Log) =
+        fake::client(move |seen| Box::pin(std::future::ready(answer(&seen))));
+    let outcome = ContentReader::default().read_kind(&client, "notes.example.com").await;
+    let log = log.lock().unwrap();
+    let lists = log.iter().filter(|seen| seen.path.contains("notes"));
+    (outcome, lists.map(|seen| seen.path.clone()).collect())
+}
+
+/// Discovery of the definition's kind, beside a group that is away.
+fn with_a_dead_group(kinds: &[&str]) -> String {
+    let mut found: serde_json::Value = serde_json::from_str(&document(kinds)).unwrap();
+    let dead = serde_json::json!({"metadata": {"name": "metrics.k8s.io"}, "versions": [
+        {"version": "v1beta1", "freshness": "Stale"},
+    ]});
+    found["items"].as_array_mut().unwrap().push(dead);
+    found.to_string()
+}
+
+#[tokio::test]
+async fn objects_of_a_definition_are_listed_in_all_namespaces_while_another_group_is_away() {
+    let (outcome, lists) = read_kind(|seen| match seen.bare() {
+        "/api" => answer(document(&[])),
+        "/apis" => answer(with_a_dead_group(&["example.com/notes delete list watch"])),
+        _ => match seen.query("continue") {
+            None => answer(list(&["a"], "t")),
+            _ => answer(list(&["b"], "")),
+        },
+    })
+    .await;
+    assert_eq!(names(&outcome), ["notes shop/a", "notes shop/b"]);
+    let path = "/apis/example.com/v1/notes?limit=500";
+    assert_eq!(lists, [path.to_owned(), format!("{path}&continue=t")]);
+}
+
+#[tokio::test]
+async fn definition_that_is_not_served_has_no_objects_and_one_that_may_not_be_listed_may_have_some()
+{
+    let (outcome, lists) = read_kind(|seen| match seen.bare() {
+        "/api" => answer(document(&[])),
+        _ => answer(with_a_dead_group(&["example.com/others delete list watch"])),
+    })
+    .await;
+    assert_eq!((names(&outcome), lists.len()), (vec![], 0));
+    let stale = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[
+        {"version":"v1","freshness":"Stale"}]}]}"#;
+    let (outcome, _) = read_kind(|seen| match seen.bare() {
+        "/api" => answer(document(&[])),
+        _ => answer(stale.to_owned()),
+    })
+    .await;
+    assert!(
+        matches!(&outcome, Outcome::Unlisted { resource, .. } if resource == "example.com/v1"),
+        "{outcome:?}"
+    );
+    for code in [403, 404, 503] {
+        let (outcome, _) = read_kind(move |seen| {
+            match discovery(seen, &[], &["example.com/notes delete list watch"]) {
+                Some(found) => answer(found),
+                None => Reply::Answer(code, "no".into()),
+            }
+        })
+        .await;
+        assert!(
+            matches!(&outcome, Outcome::Unlisted { resource, .. } if resource == "notes.example.com"),
+            "{code} {outcome:?}"
+        );
+    }
+}

@@ -89,9 +89,47 @@ fn autoscaler_that_names_its_deployment_as_owner_still_goes_first() {
     1 hpa:shop/web
     2 deploy:shop/web < hpa:shop/web
     ");
-    let given_up: Vec<String> =
-        plan.given_up.iter().map(|it| format!("{} {:?} {}", it.first, it.edge, it.then)).collect();
-    assert_eq!(given_up, ["Deployment shop/web Owns HorizontalPodAutoscaler shop/web"]);
+    assert_eq!(given_up(&plan), ["Deployment shop/web Owns HorizontalPodAutoscaler shop/web"]);
+}
+
+/// The edges that a plan gave up, each from what should have gone first to what should have followed.
+fn given_up(plan: &Plan) -> Vec<String> {
+    plan.given_up.iter().map(|it| format!("{} {:?} {}", it.first, it.edge, it.then)).collect()
+}
+
+#[test]
+fn ingress_that_names_its_service_as_owner_still_goes_first() {
+    let plan = plan_of(
+        "svc shop/web of=shop
+         ing shop/web of=shop owner=svc/web routes=web",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 ing:shop/web
+    2 svc:shop/web < ing:shop/web
+    ");
+    assert_eq!(given_up(&plan), ["Service shop/web Owns Ingress shop/web"]);
+}
+
+/// The namespace goes after its Service, and the Service after the configuration.
+#[test]
+fn webhook_that_names_its_namespace_as_owner_still_goes_before_its_service() {
+    let plan = plan_of(
+        "ns shop of=shop
+         webhook check of=shop owner=ns/shop service=shop/check
+         svc shop/check of=shop selector=app:check
+         deploy shop/check of=shop selector=app:check template=app:check",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 webhook:check
+    2 deploy:shop/check < webhook:check
+    3 svc:shop/check < deploy:shop/check+pods webhook:check
+    4 ns:shop < deploy:shop/check svc:shop/check
+    ");
+    assert_eq!(given_up(&plan), ["Namespace shop Owns ValidatingWebhookConfiguration check"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Checks that a namespace contains only what goes with it: by the index at any time, and by consistent lists just before its
-//! DELETE.
+//! DELETE; and by a consistent list just before its DELETE that a definition has no object.
 //!
 //! # Decisions
 //! - The index alone is not enough. A watch whose connection died is noticed after some 50 s, and a new kind is watched after
@@ -78,6 +78,11 @@ impl Run {
         content: &[ContentSight],
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
+        if step.is_definition() {
+            let left = content.iter().map(|sight| &sight.object).min();
+            let left = left.map(|by| UnknownReason::InUse { by: by.clone() });
+            return left.map_or_else(|| self.check_ready(step, context), Err);
+        }
         let index = context.index;
         let left = content.iter().filter(|sight| {
             !sight.object.is_made_by_cluster()
@@ -92,7 +97,8 @@ impl Run {
         }
     }
 
-    /// Checks that only what goes with a namespace is left in a consistent read of its content.
+    /// Checks that only what goes with a namespace is left in a consistent read of its content, or nothing of a definition's
+    /// kind.
     ///
     /// Somebody created a claim in it a moment ago, and no watch has shown it yet: the content is read again later.
     pub(super) fn check_listed_content(
@@ -107,7 +113,8 @@ impl Run {
         let checked = match outcome {
             Outcome::Content { objects, .. } => self.check_content(step, objects, context),
             Outcome::Unlisted { resource, message } => {
-                let (resource, namespace) = (resource.clone(), Some(step.object.name.to_string()));
+                let namespace = (!step.is_definition()).then(|| step.object.name.to_string());
+                let resource = resource.clone();
                 Err(UnknownReason::Hidden { resource, namespace, message: message.clone() })
             }
             _ => return Err(no_effect()),
@@ -166,7 +173,9 @@ fn read_again(step: &Step, progress: &Progress, reason: UnknownReason, now: Time
     let is_again = matches!(
         &progress.hold.problem,
         Some(StepProblem::Unknown {
-            reason: UnknownReason::NamespaceNotEmpty { .. } | UnknownReason::Hidden { .. }
+            reason: UnknownReason::NamespaceNotEmpty { .. }
+                | UnknownReason::InUse { .. }
+                | UnknownReason::Hidden { .. }
         })
     );
     let tries = if is_again { progress.hold.attempts } else { 0 };

@@ -224,7 +224,7 @@ impl Run {
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        if !step.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        if !step.is_definition() {
             return Ok(true);
         }
         context.index.check_kind_visible(&step.object.name)?;

@@ -4,6 +4,7 @@
 //! ```text
 //!  a claim            GET, check ──► LIST Pods, check ──► DELETE at the version of the GET
 //!  a namespace        GET, check ──► LIST everything, check ► DELETE at the version of the GET
+//!  a definition       GET, check ──► LIST its kind, check ──► DELETE at the version of the GET
 //!  a custom resource  GET, check ───────────────────────► DELETE at the version of the GET
 //!  a ConfigMap        ──────────────────────────────────► DELETE
 //! ```
@@ -57,7 +58,7 @@ const GUARDS: [Guard; 3] = [
     Guard { read: Call::ReadPods, is_needed: |step| step.holds_storage, check: Run::check_pods },
     Guard {
         read: Call::ReadContent,
-        is_needed: |step| step.kind.is("", "Namespace"),
+        is_needed: |step| step.kind.is("", "Namespace") || step.is_definition(),
         check: Run::check_listed_content,
     },
 ];

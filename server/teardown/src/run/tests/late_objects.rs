@@ -186,6 +186,40 @@ fn unplanned_object_of_any_age_blocks_its_definition() {
     ");
 }
 
+/// A watch that is behind shows nothing of it.
+#[test]
+fn object_that_only_a_list_shows_blocks_its_definition_until_it_is_gone() {
+    let mut scenario = Scenario::of(
+        "ns shop of=shop\n cm shop/c of=shop\n ns lab
+         crd widgets.example.com of=shop defines=Widget.example.com\n Widget.example.com shop/w of=shop",
+    );
+    scenario.reconcile();
+    scenario.gone("Widget.example.com shop/w");
+    scenario.apply_input(&Input::Reconcile);
+    let step = "crd:widgets.example.com";
+    let mut read_after = |seconds, listed: &str| {
+        scenario.pass(seconds);
+        let sight = |object: crate::object::Object| crate::action::ContentSight {
+            object: object.reference(),
+            uid: object.uid,
+        };
+        let objects = fixture::objects(listed).into_iter().map(sight).collect();
+        _ = scenario.apply_input(&Input::Reconcile);
+        let Some(Call::Read) = scenario.progress(step).call else { return None };
+        let unchanged = scenario.unchanged(scenario.id(step));
+        scenario.answer(step, unchanged);
+        assert_eq!(scenario.progress(step).call, Some(Call::ReadContent));
+        scenario.answer(step, Outcome::Content { objects, unlisted: vec![] });
+        Some((scenario.progress(step).call, scenario.progress(step).hold.problem.clone()))
+    };
+    let by = fixture::object("Widget.example.com lab/x").reference();
+    let problem = Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } });
+    assert_eq!(read_after(0, "Widget.example.com lab/x"), Some((None, problem.clone())));
+    assert_eq!(read_after(0, ""), None, "not at once");
+    assert_eq!(read_after(1, "Widget.example.com lab/x"), Some((None, problem)));
+    assert_eq!(read_after(2, ""), Some((Some(Call::Delete), None)));
+}
+
 #[test]
 fn repeated_problem_has_one_entry_in_the_event_log() {
     let mut scenario = Scenario::of("ns shop of=shop\n pvc shop/data of=shop");

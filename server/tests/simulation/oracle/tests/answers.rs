@@ -70,14 +70,15 @@ fn operator_without_rights_that_is_kept_as_a_finisher_is_a_violation() {
 }
 
 #[test]
-fn delete_of_a_claim_long_after_the_list_of_its_pods_is_a_violation() {
-    let with = |path: &str, list: &str, read: u64| {
+fn delete_long_after_the_list_that_it_needs_is_a_violation() {
+    let after = |path: &str, list: (&str, bool), read: u64| {
         let mut history = History::new(&["a"]);
         history.send_announced(0, 10_000);
         history.evidence.arrivals[0].path = path.to_owned();
-        history.evidence.observed.record(0, read, &list.into(), 5);
+        history.evidence.observed.record(0, read, (&list.0.into(), list.1), 5);
         has(&history, "its last list came")
     };
+    let with = |path: &str, list: &str, read: u64| after(path, (list, false), read);
     let (claim, pods) =
         ("/api/v1/namespaces/a/persistentvolumeclaims/c", "/api/v1/namespaces/a/pods");
     assert!(!with(claim, pods, 9_000));
@@ -85,7 +86,17 @@ fn delete_of_a_claim_long_after_the_list_of_its_pods_is_a_violation() {
     assert!(with(claim, pods, 10_001), "later");
     assert!(with(claim, "/api/v1/namespaces/b/pods", 9_000), "elsewhere");
     assert!(with(claim, "/api/v1/pods", 9_000), "not a list of its own");
+    assert!(with(claim, claim, 9_000), "the claim itself");
+    assert!(after(claim, (pods, true), 9_000), "a watch");
     assert!(!with("/api/v1/namespaces/a", "/apis/apps/v1/namespaces/a/deployments", 9_000));
+    assert!(with("/api/v1/namespaces/a", claim, 9_000), "an object in it");
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/notes.example.com";
+    assert!(!with(definition, "/apis/example.com/v1/notes", 9_000));
+    for other in
+        ["/apis/example.com/v1/notes/n", "/apis/example.com/v1/others", "/apis/other.com/v1/notes"]
+    {
+        assert!(with(definition, other, 9_000), "{other}");
+    }
     assert!(!with("/api/v1/namespaces/a/configmaps/c", "/api/v1/pods", 9_000));
 }
 
