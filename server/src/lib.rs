@@ -5,6 +5,7 @@
 pub mod args;
 pub mod chance;
 pub mod metrics;
+mod blocking;
 mod private_file;
 pub mod notify;
 pub mod cluster;

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::ledger::{Guest, ListedLink, Mark};
 use self::ledger::{Ledger, LinkId, Session};
 use super::{Failure, hex::random_hex, printable::printable};
-use crate::private_file;
+use crate::{blocking::blocking, private_file};
 
 /// The time for which a link made on the page is valid. The link printed at the start is valid until it is used.
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(1);
@@ -209,10 +209,12 @@ impl LocalAccess {
     fn save(&self, now: Timestamp) {
         let Some(path) = &self.file else { return };
         // The lock is held during the write of a few kilobytes, so that two writes cannot interleave.
-        let kept = self.with(|ledger| {
-            let sessions = ledger.save(now);
-            let kept = Kept { v: VERSION, port: self.address.port(), sessions };
-            private_file::replace(path, &serde_json::to_vec(&kept)?)
+        let kept = blocking(|| {
+            self.with(|ledger| {
+                let sessions = ledger.save(now);
+                let kept = Kept { v: VERSION, port: self.address.port(), sessions };
+                private_file::replace(path, &serde_json::to_vec(&kept)?)
+            })
         });
         if let Err(error) = kept {
             tracing::warn!(error = %error, path = ?path, "cannot save the sessions; after a restart everybody must sign in again");

@@ -13,7 +13,10 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::journal_status::Failing;
-use crate::journal::{Journal, JournalError};
+use crate::{
+    blocking::blocking,
+    journal::{Journal, JournalError},
+};
 
 /// The delay before the first new try; each further one is twice as long.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -70,7 +73,10 @@ impl Writer {
     ) -> Result<T, Failing> {
         match &self.retry {
             Some(retry) => Err(retry.failing.clone()),
-            None => write(&mut self.journal).map_err(|error| self.fail(now, &error)),
+            None => {
+                let written = blocking(|| write(&mut self.journal));
+                written.map_err(|error| self.fail(now, &error))
+            }
         }
     }
 
@@ -79,7 +85,7 @@ impl Writer {
         if self.retry.as_ref().is_none_or(|retry| Instant::now() < retry.at) {
             return false;
         }
-        match self.journal.check() {
+        match blocking(|| self.journal.check()) {
             Ok(()) => {
                 tracing::info!("the journal can be written again");
                 self.retry = None;
