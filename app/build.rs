@@ -1,15 +1,12 @@
 //! Gives the images of `public/` names with a hash of their content, so that a browser can cache them for ever, and removes
 //! the comments from the scripts that every page contains.
 
-use std::{
-    env, fs, io,
-    path::{Path, PathBuf},
-};
+use std::{env, fs, io, path::PathBuf};
 
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or(io::ErrorKind::NotFound)?);
     let public = package.join("../public");
     for (variable, name) in [("UNWIND_ICONS", "icons"), ("UNWIND_FAVICON", "favicon")] {
         let path = public.join(name).with_extension("svg");

@@ -158,7 +158,7 @@ try {
 	}
 	report('change answered by the API server → on the stream', late);
 	report('change answered by the API server → shown by a browser', later);
-	await reportLatency(browser, unwind, (...asked) => cluster.request('admin', ...asked));
+	if (!(await reportLatency(browser, unwind, (...asked) => cluster.request('admin', ...asked)))) process.exitCode = 1;
 	await browser.close();
 	await weigh('the sign-in page', unwind.origin, {});
 	await weigh('the list of units', unwind.origin, { cookie: session.cookie });

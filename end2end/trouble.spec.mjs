@@ -5,6 +5,7 @@
 import AxeBuilder from '@axe-core/playwright';
 import { Unwind } from './unwind.mjs';
 import { expect, signIn, test } from './fixtures.mjs';
+import { illegible } from './legible.mjs';
 import { cardOf, openTrouble, start } from './story.mjs';
 
 /** The sentence of each incident, and a fact from the cluster behind it. */
@@ -70,7 +71,17 @@ test('card is copied as a note for the incident, and its link leads to it', asyn
 		}
 		const link = await card.getByRole('link', { name: 'Link to this card' }).getAttribute('href');
 		await page.goto(unwind.origin + link);
-		await expect(page.locator('details.diagnosis:target')).toContainText('The finalizer queue.example/topic');
+		const linked = page.locator('details.diagnosis:target');
+		await expect(linked).toContainText('The finalizer queue.example/topic');
+		// Whoever is woken at night needs the first lines of it, and does not scroll for them.
+		await page.setViewportSize({ width: 1440, height: 900 });
+		await page.goto(`${unwind.origin}/trouble`);
+		const first = card.locator('.diagnosis-first > *');
+		await expect(first.first()).toBeVisible();
+		const below = await first.evaluateAll((lines) => lines.filter((line) => line.getBoundingClientRect().bottom > window.innerHeight).map((line) => line.textContent));
+		expect(below, 'below the first screen').toEqual([]);
+		await page.setViewportSize({ width: 390, height: 844 });
+		expect(await illegible(page)).toEqual([]);
 	} finally {
 		await unwind.stop();
 	}

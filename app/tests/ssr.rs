@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod consortium;
+mod explained;
 mod trouble;
 mod unplanned;
 

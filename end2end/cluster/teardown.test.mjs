@@ -66,7 +66,7 @@ test('aggregated API goes before its Pods, so that its namespace ends (S3)', asy
 	assert.deepEqual(await judged.left(statistics), []);
 });
 
-test('namespace beside a dead aggregated API waits and says why, and goes once the API is repaired (S3)', async () => {
+test('namespace beside a dead aggregated API waits and says why, and goes once the API is removed (S3)', async () => {
 	await statistics.installBesideDeadApi(cluster);
 	const api = statistics.deadApi;
 	await judged.tearDown(statistics.haunted, {
@@ -83,7 +83,7 @@ test('namespace beside a dead aggregated API waits and says why, and goes once t
 				resource: 'metrics.k8s.io/v1beta1',
 				message: { code: 'stale' },
 			});
-			// Somebody else repairs it, whose requests are not judged.
+			// Somebody else removes it, whose requests are not judged.
 			const { status } = await cluster.request('system:kwok', 'DELETE', (await cluster.kinds()).pathOf(api));
 			assert.equal(status, 200);
 		},

@@ -234,7 +234,7 @@ async fn check(part: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_silent() {
+async fn silent_node_keeps_its_pods_terminating_until_it_is_repaired() {
     check(
         "
         node node-a silent -> so be it
@@ -252,7 +252,7 @@ async fn node_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_off() {
+async fn node_that_was_switched_off_comes_back_without_its_mounts() {
     check(
         "
         node node-a off -> so be it
@@ -270,7 +270,7 @@ async fn node_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nfs_dead() {
+async fn dead_nfs_server_holds_the_pod_that_mounts_it_until_it_is_repaired() {
     check(
         "
         nfs nfs.example dead -> so be it
@@ -284,7 +284,7 @@ async fn nfs_dead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_busy() {
+async fn busy_node_holds_its_pods_with_volumes_and_no_others() {
     check(
         "
         node node-a busy -> so be it
@@ -321,7 +321,7 @@ async fn node_stale_nfs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_slow() {
+async fn slow_node_ends_pods_late_and_stops_reporting_when_it_is_too_slow() {
     check(
         "
         node node-a slow 20s -> so be it
@@ -341,7 +341,7 @@ async fn node_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_failing() {
+async fn failing_node_ends_no_pod_and_does_not_report_until_it_is_repaired() {
     check(
         "
         node node-a failing -> so be it
@@ -360,7 +360,7 @@ async fn node_failing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nfs_stale() {
+async fn stale_nfs_server_holds_the_pods_that_mount_it_until_it_is_repaired() {
     check(
         "
         nfs nfs.example stale -> so be it
@@ -393,7 +393,7 @@ async fn nfs_of_another_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn volume_busy() {
+async fn busy_volume_holds_its_pod_until_it_is_free() {
     check(
         "
         volume disk busy -> so be it
@@ -409,7 +409,7 @@ async fn volume_busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn recreate() {
+async fn object_that_is_recreated_comes_back_with_another_uid() {
     check(
         "
         recreate configmaps shop/settings -> so be it
@@ -438,7 +438,7 @@ async fn controller_off_and_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn controller_slow() {
+async fn slow_controller_replaces_a_deleted_pod_late() {
     check(
         "
         controller replicaset-controller slow 100s -> so be it
@@ -451,7 +451,7 @@ async fn controller_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn controller_failing() {
+async fn failing_controller_replaces_a_deleted_pod_once_it_is_on_again() {
     check(
         "
         controller replicaset-controller failing -> so be it
@@ -465,7 +465,7 @@ async fn controller_failing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clock() {
+async fn moved_clock_changes_timestamps_and_nothing_else() {
     check(
         "
         POST configmaps -> made 2026-11-21T08:00:30Z, Date Sat, 21 Nov 2026 08:00:30 GMT
@@ -484,7 +484,7 @@ async fn clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn compact() {
+async fn compacted_revisions_are_refused_with_410() {
     check(
         "
         DELETE configmaps/settings -> there
@@ -499,7 +499,7 @@ async fn compact() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn webhook() {
+async fn webhook_answers_as_scripted_and_fails_without_a_script() {
     check(
         "
         PATCH secrets/key -> 500 Internal error occurred: failed calling webhook \"gate.example.com\": failed to call webhook: Post \"https://gate.example.com/?timeout=10s\": dial tcp: lookup gate.example.com: no such host
@@ -535,7 +535,7 @@ async fn scheduled_requests_of_other_actors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kept_entries() {
+async fn corrupt_entry_fails_its_reads_until_it_is_erased() {
     check(
         "
         GET widgets/one -> there

@@ -5,6 +5,7 @@
 mod module_graph;
 mod retired_words;
 mod source;
+mod test_names;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,6 +16,7 @@ use std::{
 use module_graph::{Files, ModuleGraph, circles};
 use retired_words::retired_words;
 use source::{Source, classes, code, files, lines_naming, modules_named, root, sources};
+use test_names::short_names;
 
 /// Crates that only some modules may name; a module by the beginning of its path.
 const CRATES: [(&str, &[&str]); 12] = [
@@ -339,6 +341,12 @@ fn comments_begin_with_no_bare_interrogative() {
 #[test]
 fn names_and_prose_have_no_retired_word() {
     check("use the word that others use", &retired_words());
+}
+
+#[test]
+fn names_of_tests_have_at_least_three_words() {
+    let violations: Vec<_> = sources().iter().flat_map(short_names).collect();
+    check("name the test by its subject, the condition and the result", &violations);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::source::{files, root};
 const FOLDERS: [&str; 4] = ["app", "end2end", "server", "style"];
 
 /// The endings of files with names or prose.
-const ENDINGS: [&str; 4] = [".css", ".md", ".mjs", ".rs"];
+const ENDINGS: [&str; 5] = [".css", ".js", ".md", ".mjs", ".rs"];
 
 /// The file that has to name the words.
 const THIS: &str = "server/tests/tidy/retired_words.rs";
