@@ -195,7 +195,7 @@ fn object_that_only_a_list_shows_blocks_its_definition_until_it_is_gone() {
     );
     scenario.reconcile();
     scenario.gone("Widget.example.com shop/w");
-    scenario.apply_input(&Input::Reconcile);
+    _ = scenario.apply_input(&Input::Reconcile);
     let step = "crd:widgets.example.com";
     let mut read_after = |seconds, listed: &str| {
         scenario.pass(seconds);
