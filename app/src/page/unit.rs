@@ -48,6 +48,8 @@ pub fn Unit() -> impl IntoView {
     });
     let open_run =
         Memo::new(move |_| card.with(|card| card.as_ref().and_then(|card| card.run.clone())));
+    // The card changes with each object.
+    let is_listed = Memo::new(move |_| card.with(Option::is_some));
     let planning = RwSignal::new(false);
     let refusal = RwSignal::new(None::<Refusal>);
     let navigate = use_navigate();
@@ -113,7 +115,7 @@ pub fn Unit() -> impl IntoView {
                         <Search label=text::SEARCH_OBJECTS address/>
                         <ShapeSwitch address/>
                     }.into_any())}
-                    {move || match (open_run.get(), card.with(Option::is_some)) {
+                    {move || match (open_run.get(), is_listed.get()) {
                         (Some(run), _) => {
                             view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
                         }

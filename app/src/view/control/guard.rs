@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use teardown::right::Right;
 
-use crate::state::connection::Connection;
+use crate::state::{connection::Connection, subscription::end_with_owner};
 
 /// The button.
 #[component]
@@ -31,11 +31,20 @@ pub fn Guarded(
         <button
             type="button"
             class=format!("button {class}")
-            aria-disabled=move || (hindrance().is_some() || busy.get()).then_some("true")
-            title=move || hindrance().unwrap_or_default()
+            aria-disabled=move || {
+                end_with_owner();
+                (hindrance().is_some() || busy.get()).then_some("true")
+            }
+            title=move || {
+                end_with_owner();
+                hindrance().unwrap_or_default()
+            }
             on:click=move |_| if works() { act.run(()) }
         >
-            {move || label.get()}
+            {move || {
+                end_with_owner();
+                label.get()
+            }}
         </button>
     }
 }
