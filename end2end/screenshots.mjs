@@ -11,7 +11,6 @@ import { launchOptions } from './browser.mjs';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { destroyed } from './session.mjs';
-import { cardOf, choose, confirm, start as play } from './story.mjs';
 import { Unwind } from './unwind.mjs';
 
 const [folder, ...wanted] = process.argv.slice(2);
@@ -25,7 +24,7 @@ const longest = 2_400;
 const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
 
 await mkdir(folder, { recursive: true });
-const unwind = await Unwind.before(['--sandbox', '--allow-remedies']);
+const unwind = await Unwind.before(['--sandbox']);
 const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
 const cluster = new Client({ server, token: tokens.get('sandbox') });
 const browser = await chromium.launch(await launchOptions());
@@ -73,23 +72,11 @@ try {
 		trouble: '/trouble',
 		journal: '/journal',
 		'not-found': '/nowhere',
-		'switched-off': '/switched-off',
 		'signed-out': '/',
-	};
-	// Marks a node out of service, which the banner of every later page says.
-	const switchOff = async () => {
-		await first.goto(`${unwind.origin}/trouble`);
-		const bar = first.getByRole('group').filter({ hasText: 'nothing real is touched' });
-		if (!(await bar.getByRole('button', { name: /^S5:/ }).isVisible())) await bar.getByText('Sandbox.').click();
-		await play(bar, /^S5:/);
-		const dialog = await choose(await cardOf(first, /^Node \S+ stopped reporting/), /out of service/);
-		await confirm(dialog, 'The machine is off, Li saw it in the rack');
-		await first.locator('.banner').filter({ hasText: 'switched off' }).waitFor({ timeout: 60_000 });
 	};
 	const storageState = await first.context().storageState();
 	for (const [name, path] of Object.entries(routes)) {
 		if (wanted.length > 0 && !wanted.includes(name)) continue;
-		if (name === 'switched-off') await switchOff();
 		/** @type {string[]} */
 		const shots = [];
 		for (const colorScheme of schemes) {
