@@ -57,11 +57,12 @@ const rememberModule = (page) =>
 	});
 
 /**
- * The bytes that the module has in use. Every subscriber, effect and row of the page is in them. The module's memory grows by
- * pages of 64 KiB, which would hide hundreds of subscribers, so the smallest blocks are taken until it grows: as much was free.
+ * The pages of the module's memory, and the bytes of it that are in use. Every subscriber, effect and row is in these; a page of
+ * 64 KiB would hide hundreds of them, so the smallest blocks are taken until the memory grows: as much was free. What it grows by for
+ * that is no page of its own.
  * @param {import('@playwright/test').Page} page
  */
-const bytesInUse = (page) =>
+const moduleMemory = (page) =>
 	page.evaluate(() => {
 		// @ts-expect-error: set by `rememberModule`
 		const { memory, __wbindgen_malloc: allocate, __wbindgen_free: free } = window.module;
@@ -72,7 +73,10 @@ const bytesInUse = (page) =>
 		do blocks.push(allocate(size, 1));
 		while (memory.buffer.byteLength === whole);
 		for (const block of blocks) free(block, size, 1);
-		return whole - (blocks.length - 1) * (size + header);
+		// @ts-expect-error: set here
+		const borrowed = window.borrowed ?? 0;
+		Object.assign(window, { borrowed: borrowed + memory.buffer.byteLength - whole });
+		return { wasmPages: (whole - borrowed) / 65_536, wasm: whole - (blocks.length - 1) * (size + header) };
 	});
 
 /** The memory of a page after a collection, and the numbers of its nodes and listeners. @param {import('@playwright/test').Page} page */
@@ -83,9 +87,9 @@ async function measure(page) {
 	const { usedSize: heap } = await session.send('Runtime.getHeapUsage');
 	const { metrics } = await session.send('Performance.getMetrics');
 	const metric = (/** @type {string} */ wanted) => metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN;
-	const wasm = await bytesInUse(page);
+	const memory = await moduleMemory(page);
 	await session.detach();
-	return { wasm, heap, nodes: metric('Nodes'), listeners: metric('JSEventListeners') };
+	return { ...memory, heap, nodes: metric('Nodes'), listeners: metric('JSEventListeners') };
 }
 
 test('page that is open for an hour of changes keeps its size', async ({ cluster, unwind, visit }) => {

@@ -45,7 +45,7 @@ async function storage(client) {
 }
 
 test('every application of the sandbox is torn down to its end and leaves only what the bystander uses', async ({ visit }) => {
-	test.setTimeout(300_000);
+	test.setTimeout(240_000);
 	const unwind = await Unwind.before(['--sandbox']);
 	try {
 		const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));

@@ -3,9 +3,8 @@
 //!
 //! # Decisions
 //! - It is Leptos' `<For>` but for the owners of the rows. An owner of reactive_graph 0.2 keeps about a hundred bytes of each child
-//!   that it ever had, and the rows of `<For>` are children of the list, which may be open for a day. Here a list has eras of
-//!   generations of rows: a generation ends with its last row, and an era with its last generation. The map draws an edge anew
-//!   when it moves, which makes hundreds of rows of one change. From 0.3 an owner forgets children that are gone.
+//!   that it ever had, and the rows of `<For>` are children of the list, which may be open for a day. Here a list has generations
+//!   of rows, and a generation ends with its last row. From 0.3 an owner forgets children that are gone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,39 +48,30 @@ fn list(rows: Box<dyn Fn() -> Vec<Row> + Send + Sync>) -> AnyView {
 /// Makes the owners of the rows of a list.
 struct RowOwners {
     list: Owner,
-    era: Owner,
     generation: Owner,
-    /// The rows that the era has had.
+    /// The rows that the generation has had.
     rows: usize,
 }
 
 impl RowOwners {
-    /// The most rows of one generation, and the most generations of one era.
+    /// The most rows of one generation.
     const MOST: usize = 32;
 
     fn of(list: Owner) -> Self {
-        let era = list.child();
-        Self { generation: child(&era), era, list, rows: 0 }
+        Self { generation: list.child(), list, rows: 0 }
     }
 
-    /// The owner of the next row.
+    /// The owner of the next row. It keeps its generation alive.
     fn next(&mut self) -> Owner {
-        if self.rows == Self::MOST * Self::MOST {
+        if self.rows == Self::MOST {
             *self = Self::of(self.list.clone());
-        } else if self.rows > 0 && self.rows.is_multiple_of(Self::MOST) {
-            self.generation = child(&self.era);
         }
         self.rows += 1;
-        child(&self.generation)
+        let row = self.generation.child();
+        let generation = self.generation.clone();
+        row.with(|| Owner::on_cleanup(move || drop(generation)));
+        row
     }
-}
-
-/// A child that keeps its parent alive.
-fn child(parent: &Owner) -> Owner {
-    let child = parent.child();
-    let parent = parent.clone();
-    child.with(|| Owner::on_cleanup(move || drop(parent)));
-    child
 }
 
 #[cfg(test)]
@@ -132,26 +122,6 @@ mod tests {
         }
         // A signal refers to each of its readers once, and weakly.
         readers.iter().map(Arc::weak_count).sum()
-    }
-
-    /// Ten thousand rows come and go while one stays.
-    #[test]
-    fn list_forgets_rows_that_are_gone() {
-        let list = Owner::new();
-        let mut owners = RowOwners::of(list.clone());
-        let stays = owners.next();
-        let mut eras = vec![owners.era.downgrade()];
-        for _ in 0..10_000 {
-            drop(owners.next());
-            if !eras.iter().any(|era| era.upgrade().as_ref() == Some(&owners.era)) {
-                eras.push(owners.era.downgrade());
-            }
-        }
-        assert_eq!(eras.len(), 10, "the list has as many children, and not one for each row");
-        let alive = eras.iter().filter(|era| era.upgrade().is_some()).count();
-        assert_eq!(alive, 2, "that of the row which stays, and the current one");
-        drop(stays);
-        assert!(eras[0].upgrade().is_none());
     }
 
     /// The count of listeners of a browser does not see these: they are in the memory of the module.

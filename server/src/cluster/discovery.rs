@@ -43,11 +43,11 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether a kind of this group may be missing only because a version of the group is hidden.
-    pub(super) fn has_hidden_version(&self, group: &str) -> bool {
-        self.hidden
-            .keys()
-            .any(|version| version.rsplit_once('/').map_or("", |(group, _)| group) == group)
+    /// A version of this group that is hidden, with the reason: a kind of the group may be missing only because of it.
+    pub(super) fn hidden_version(&self, group: &str) -> Option<(&String, &ApiProblem)> {
+        let is_of_group =
+            |version: &str| version.rsplit_once('/').map_or("", |(group, _)| group) == group;
+        self.hidden.iter().find(|(version, _)| is_of_group(version))
     }
 
     /// The kinds whose objects a namespace may hold, each in the version that the API server prefers.
@@ -459,9 +459,9 @@ mod tests {
             ]
         );
         assert!(
-            found.has_hidden_version("wares.example.com")
-                && !found.has_hidden_version("")
-                && !found.has_hidden_version("example.com")
+            found.hidden_version("wares.example.com").is_some()
+                && found.hidden_version("").is_none()
+                && found.hidden_version("example.com").is_none()
         );
         assert_eq!(log.lock().unwrap().len(), 2);
     }

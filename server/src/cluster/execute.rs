@@ -113,9 +113,7 @@ pub(super) async fn execute(
 
 fn follows_lists(action: &Action) -> bool {
     let is_one = |kind: &Kind| {
-        kind.is("", "PersistentVolumeClaim")
-            || kind.is("", "Namespace")
-            || kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+        kind.is("", "PersistentVolumeClaim") || kind.is("", "Namespace") || kind.is_definition()
     };
     matches!(action, Action::Delete { target, .. } if is_one(&target.kind))
 }

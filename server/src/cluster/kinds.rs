@@ -131,7 +131,7 @@ impl KindWatches {
             .watched
             .iter()
             .filter(|(key, (kind, _))| {
-                !found.kinds.contains_key(*key) && !found.has_hidden_version(&kind.group)
+                !found.kinds.contains_key(*key) && found.hidden_version(&kind.group).is_none()
             })
             .map(|(key, (kind, _))| (key.clone(), kind.clone()))
             .collect();

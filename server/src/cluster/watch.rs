@@ -167,8 +167,7 @@ struct Position {
 
 impl Watch {
     fn new(kind: Arc<Kind>, namespace: Option<Arc<str>>, shared: Shared) -> Self {
-        let defines_kinds = kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
-            || kind.is("apiregistration.k8s.io", "APIService");
+        let defines_kinds = kind.is_definition() || kind.is("apiregistration.k8s.io", "APIService");
         Self {
             kind,
             namespace,

@@ -59,6 +59,11 @@ impl Kind {
         &*self.group == group && &*self.kind == kind
     }
 
+    /// Whether it is CustomResourceDefinition.
+    pub fn is_definition(&self) -> bool {
+        self.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
     /// Whether an operator, and not Kubernetes, defines the kind. The groups of Kubernetes have no dot or end in `.k8s.io`;
     /// those that its community defines elsewhere end in `.x-k8s.io`.
     pub fn is_an_operators(&self) -> bool {

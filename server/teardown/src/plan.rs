@@ -219,12 +219,7 @@ impl Step {
             || ["PersistentVolumeClaim", "PersistentVolume", "Namespace"]
                 .iter()
                 .any(|name| kind.is("", name))
-            || self.is_definition()
-    }
-
-    /// Whether the object is a CustomResourceDefinition.
-    pub fn is_definition(&self) -> bool {
-        self.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+            || kind.is_definition()
     }
 }
 

@@ -169,8 +169,8 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
         || ours.filter(is_watch_of_pods).count() > WATCHES_OF_A_KIND;
     // By namespace: the time of the last list of its Pods, and their UIDs.
     let mut reads: BTreeMap<String, (jiff::Timestamp, BTreeSet<String>)> = BTreeMap::new();
-    // By collection: the times and the revisions of its lists.
-    let mut lists: BTreeMap<Key, Vec<(jiff::Timestamp, u64)>> = BTreeMap::new();
+    // By collection, in one namespace or everywhere: the time and the revision of its last list.
+    let mut lists: BTreeMap<Key, (jiff::Timestamp, u64)> = BTreeMap::new();
     for entry in evidence.entries.iter().filter(|entry| entry.actor == USER) {
         let Some(key) = &entry.key else { continue };
         let of_it = |event: &Event| event.key == *key && event.revision <= entry.revision;
@@ -191,7 +191,7 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
             }
         }
         if entry.verb == "list" && entry.code == 200 {
-            lists.entry(key.clone()).or_default().push((entry.time, entry.revision));
+            lists.insert(key.clone(), (entry.time, entry.revision));
         }
         if entry.verb == "list" && key.is_of("", "pods") && !key.namespace.is_empty() {
             let pods = state.within("Pod", &key.namespace).map(|pod| uid(pod).to_owned());
@@ -231,12 +231,14 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                         || evidence.revision_times.of(*since).saturating_add(MAX_WATCH_OUTAGE)
                             < decided
                 };
+                let is_definition = key.is_of("apiextensions.k8s.io", "customresourcedefinitions");
                 let came_after_list = |object: &Value| {
                     let Some((key, since)) = state.creation(object) else { return false };
-                    let inside = Key { name: "".into(), ..key.clone() };
-                    let everywhere = Key { namespace: "".into(), ..inside.clone() };
-                    let lists = [inside, everywhere].map(|it| lists.get(&it));
-                    lists.into_iter().flatten().flatten().any(|(at, revision)| {
+                    let mut collection = Key { name: "".into(), ..key.clone() };
+                    if is_definition {
+                        collection.namespace = "".into();
+                    }
+                    lists.get(&collection).is_some_and(|(at, revision)| {
                         entry.time.duration_since(*at) <= MAX_READ_AGE && revision < since
                     })
                 };

@@ -147,11 +147,15 @@ fn claim(case: &Case<'_>) -> Option<String> {
         })
     };
     let user = specs(case.state, namespace(case.object)).find(|(owner, spec)| {
+        let is_known = case.state.is_known_to_plan(owner);
         // A Pod that was created after the last list is a race that no client can win. Of a planned workload that is there,
         // nobody could be surprised.
-        let is_expected = case.state.is_known_to_plan(owner) && !is_orphan(owner, case.state);
-        let excused = !is_expected
-            && (kind(owner) != "Pod" || case.read.is_some_and(|read| !read.contains(uid(owner))));
+        let excused = if kind(owner) == "Pod" {
+            (!is_known || is_orphan(owner, case.state))
+                && case.read.is_some_and(|read| !read.contains(uid(owner)))
+        } else {
+            !is_known
+        };
         mounts(owner, spec) && !excused
     })?;
     Some(format!("{} uses it", title(user.0)))

@@ -42,7 +42,7 @@ mod tests {
             #[test]
             fn one_seed() {}
             #[test]
-            #[ignore]
+            #[cfg(unix)]
             fn plan_is_kept() {}
             fn helper() {}
         ";

@@ -91,7 +91,9 @@ pub fn certainty(edge: &EdgeCard) -> &'static str {
         return match attribution {
             Attribution::Project => "Known from the finalizer’s project.",
             Attribution::Release => "Inferred: it is of the release that defines the kind.",
-            Attribution::Writer => "Inferred: it has rights, and its name wrote the finalizer.",
+            Attribution::Writer => {
+                "Inferred: it has rights, and the name of the finalizer’s writer."
+            }
             Attribution::Status => "Inferred: it alone may write the status.",
             Attribution::Rights => "Inferred from its rights.",
             Attribution::Wildcard => "A guess: it has rights to everything.",

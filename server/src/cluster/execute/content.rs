@@ -140,7 +140,9 @@ impl ContentReader {
                 Some(kind) => Err(unlisted(&kind, message)),
                 None => Ok(content(Vec::new())),
             },
-            Listed::Unproven => Ok(content(Vec::new())),
+            Listed::Unproven => {
+                Err(unlisted(&kind, ProblemCode::Status { code: 403, said: String::new() }))
+            }
         }
     }
 
@@ -178,8 +180,7 @@ async fn discovered_kind(
         return Ok(Some(Arc::new(kind.clone())));
     }
     let group = definition.split_once('.').map_or("", |(_, group)| group);
-    let is_of_group = |version: &&String| version.split_once('/').is_some_and(|it| it.0 == group);
-    match found.hidden.keys().find(is_of_group).and_then(|it| found.hidden.get_key_value(it)) {
+    match found.hidden_version(group) {
         Some((version, message)) => Err(unlisted_version(version, message)),
         None => Ok(None),
     }

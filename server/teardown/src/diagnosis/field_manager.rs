@@ -18,6 +18,7 @@ use crate::{
 
 /// The kinds that programs are of.
 const PROGRAMS: [&str; 3] = ["deployments.apps", "statefulsets.apps", "daemonsets.apps"];
+
 /// The entry that wrote a finalizer last.
 fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a FinalizerManager> {
     let managers = object.deletion.iter().flat_map(|held| held.managers.iter());

@@ -12,8 +12,8 @@
 //! - An unmount that was begun, has no answer, and is waited for in vain is `Waiting`: a mount whose server is dead.
 //!
 //! The words are those of `pkg/volume/util/operationexecutor/operation_generator.go`,
-//! `pkg/volume/util/nestedpendingoperations`, `pkg/kubelet/pod_workers.go`, `pkg/kubelet/kuberuntime` and, with the status
-//! that it quotes, `pkg/util/pod/pod.go`.
+//! `pkg/volume/util/nestedpendingoperations`, `pkg/kubelet/pod_workers.go`, `pkg/kubelet/kuberuntime` and
+//! `pkg/util/pod/pod.go`.
 
 mod entry;
 mod fact;

@@ -115,6 +115,32 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
 }
 
 #[test]
+fn pod_of_a_workload_that_is_gone_is_excused_after_the_last_list_and_another_orphan_never() {
+    let claim = made("PersistentVolumeClaim", "a", "c", json!({}));
+    let spec = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]});
+    let orphan = |kind: &str, spec: Value| {
+        let mut object = made(kind, "a", "o", json!({"spec": spec}));
+        object["metadata"]["ownerReferences"] = json!([{"uid": "gone", "kind": "Deployment"}]);
+        object
+    };
+    let violated = |user: Value| {
+        let state = State::of([claim.clone(), user]);
+        violations(&Case {
+            unit: UNIT,
+            state: &state,
+            object: &claim,
+            read: Some(&BTreeSet::new()),
+            seen: &|_| false,
+            came_after_list: &|_| true,
+            is_taken_on: false,
+        })
+        .len()
+    };
+    assert_eq!(violated(orphan("Pod", spec.clone())), 0);
+    assert_eq!(violated(orphan("ReplicaSet", json!({"template": {"spec": spec}}))), 1);
+}
+
+#[test]
 fn namespace_stays_while_it_has_content() {
     let namespace = made("Namespace", "", "a", json!({}));
     check(namespace.clone(), made("ConfigMap", "a", "c", json!({})), "ConfigMap a/c");
@@ -453,17 +479,6 @@ fn ingress_class_stays_while_an_ingress_uses_it() {
 }
 
 #[test]
-fn definition_stays_while_it_has_objects() {
-    let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
-    let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
-    let widget = made("Widget", "a", "w", json!({"apiVersion": "example.com/v1"}));
-    assert_eq!(violated_by_late(&widget, &definition, (false, false)), 1);
-    let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
-    let state = State::of([definition.clone(), other]);
-    assert!(plainly(&state, &definition).is_empty());
-}
-
-#[test]
 fn object_holds_its_definition_once_observed_or_listed() {
     let spec = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
     let definition = made("CustomResourceDefinition", "", "widgets.example.com", spec);
@@ -471,6 +486,8 @@ fn object_holds_its_definition_once_observed_or_listed() {
     let violated = |facts| violated_by_late(&widget, &definition, facts);
     let cases = [(true, true), (false, true), (false, false)];
     assert_eq!(cases.map(violated), [1, 0, 1], "the last was there when its kind was listed");
+    let other = made("Widget", "a", "w", json!({"apiVersion": "example.org/v1"}));
+    assert_eq!(violated_by_late(&other, &definition, (false, false)), 0, "of another group");
 }
 
 #[test]

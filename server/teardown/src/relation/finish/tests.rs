@@ -133,28 +133,34 @@ fn only_candidate_in_the_definitions_release_is_chosen() {
     );
 }
 
+/// The finishers of a topic that an operator and an agent may change, neither of the definition's release.
+fn of_two(topic: &str, rights: &str, more: &str) -> Vec<String> {
+    finishers(&format!(
+        "crd topics.queue.example defines=Topic.queue.example
+         deploy queue/operator uses=account:operator
+         deploy backup/agent uses=account:agent
+         deploy queue/reporter uses=account:reporter
+         clusterrole topics updates={rights}
+         crb topics accounts=queue/operator,backup/agent role=clusterrole/topics
+         {more}
+         Topic.queue.example shop/orders finalizers=queue.example/topic {topic}"
+    ))
+}
+
+const BOTH: [&str; 2] = [
+    "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
+    "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+];
+
 #[test]
 fn only_candidate_that_is_called_like_the_field_manager_is_chosen() {
-    let two = |manager: &str, rights: &str| {
-        finishers(&format!(
-            "crd topics.queue.example defines=Topic.queue.example
-             deploy queue/operator uses=account:operator
-             deploy backup/agent uses=account:agent
-             clusterrole topics updates={rights}
-             crb topics accounts=queue/operator role=clusterrole/topics
-             crb backup accounts=backup/agent role=clusterrole/topics
-             Topic.queue.example shop/orders finalizers=queue.example/topic managers={manager}:900"
-        ))
-    };
     let by_name = "topics.queue.example";
+    let written =
+        |manager: &str, rights: &str| of_two(&format!("managers={manager}:900"), rights, "");
     assert_eq!(
-        two("queue.example/topic:agent", by_name),
+        written("queue.example/topic:agent", by_name),
         ["Topic.queue.example:shop/orders Hard deploy:backup/agent by queue.example/topic"]
     );
-    let both = [
-        "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
-        "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
-    ];
     for (manager, rights) in [
         // Names that many programs have, that of another program, and that of the writer of another finalizer.
         ("queue.example/topic:manager", by_name),
@@ -164,53 +170,35 @@ fn only_candidate_that_is_called_like_the_field_manager_is_chosen() {
         // A rule for everything shows nothing.
         ("queue.example/topic:agent", "*.*"),
     ] {
-        assert_eq!(two(manager, rights), both, "{manager} {rights}");
+        assert_eq!(written(manager, rights), BOTH, "{manager} {rights}");
     }
 }
 
 #[test]
 fn only_candidate_that_may_write_the_status_is_chosen() {
-    let two = |status: &str, in_namespace: &str| {
-        finishers(&format!(
-            "crd topics.queue.example defines=Topic.queue.example
-             deploy queue/operator uses=account:operator
-             deploy backup/agent uses=account:agent
-             clusterrole topics updates=topics.queue.example
-             clusterrole status updates={status}
-             crb topics accounts=queue/operator role=clusterrole/topics
-             crb backup accounts=backup/agent role=clusterrole/topics
-             {in_namespace} accounts=queue/operator role=clusterrole/status
-             Topic.queue.example shop/orders finalizers=queue.example/topic"
-        ))
+    let with = |status: &str, binding: &str, accounts: &str| {
+        let more = format!(
+            "clusterrole status updates={status}
+             {binding} accounts={accounts} role=clusterrole/status"
+        );
+        of_two("", "topics.queue.example", &more)
     };
-    let one = ["Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic"];
-    let status = "topics/status.queue.example";
-    assert_eq!(two(status, "crb status"), one);
-    assert_eq!(two(status, "rb shop/status"), one);
-    for (status, binding) in [
-        (status, "rb other/status"),
-        ("brokers/status.queue.example", "crb status"),
-        ("topics/status.other.example", "crb status"),
-    ] {
-        assert_eq!(two(status, binding).len(), 2, "{status} {binding}");
+    let (status, operator) = ("topics/status.queue.example", "queue/operator");
+    for binding in ["crb status", "rb shop/status"] {
+        assert_eq!(
+            with(status, binding, operator),
+            ["Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic"]
+        );
     }
-    // Two that may write it, and one that may do nothing else.
-    let more = |more: &str| {
-        finishers(&format!(
-            "crd topics.queue.example defines=Topic.queue.example
-             deploy queue/operator uses=account:operator
-             deploy backup/agent uses=account:agent
-             deploy queue/reporter uses=account:reporter
-             clusterrole topics updates=topics.queue.example
-             clusterrole status updates=topics/status.queue.example
-             crb topics accounts=queue/operator,backup/agent role=clusterrole/topics
-             {more}
-             Topic.queue.example shop/orders finalizers=queue.example/topic"
-        ))
-    };
-    for accounts in ["queue/operator,backup/agent", "queue/reporter"] {
-        let binding = format!("crb status accounts={accounts} role=clusterrole/status");
-        assert_eq!(more(&binding).len(), 2, "{accounts}");
+    for (status, binding, accounts) in [
+        (status, "rb other/status", operator),
+        ("brokers/status.queue.example", "crb status", operator),
+        ("topics/status.other.example", "crb status", operator),
+        // Two that may write it, and one that may do nothing else.
+        (status, "crb status", "queue/operator,backup/agent"),
+        (status, "crb status", "queue/reporter"),
+    ] {
+        assert_eq!(with(status, binding, accounts), BOTH, "{status} {binding} {accounts}");
     }
 }
 

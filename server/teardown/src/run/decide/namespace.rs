@@ -78,11 +78,6 @@ impl Run {
         content: &[ContentSight],
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        if step.is_definition() {
-            let left = content.iter().map(|sight| &sight.object).min();
-            let left = left.map(|by| UnknownReason::InUse { by: by.clone() });
-            return left.map_or_else(|| self.check_ready(step, context), Err);
-        }
         let index = context.index;
         let left = content.iter().filter(|sight| {
             !sight.object.is_made_by_cluster()
@@ -93,6 +88,19 @@ impl Run {
         });
         match left.map(|sight| &sight.object).min() {
             Some(by) => Err(UnknownReason::NamespaceNotEmpty { by: by.clone() }),
+            None => self.check_ready(step, context),
+        }
+    }
+
+    /// Checks that a read of a definition's objects shows none: every one that is planned has gone before.
+    fn check_no_objects(
+        &self,
+        step: &Step,
+        objects: &[ContentSight],
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        match objects.iter().map(|sight| &sight.object).min() {
+            Some(by) => Err(UnknownReason::InUse { by: by.clone() }),
             None => self.check_ready(step, context),
         }
     }
@@ -110,10 +118,14 @@ impl Run {
     ) -> Result<ActionTarget, Decision> {
         let no_effect = || Decision::event(RunEvent::NoEffect { step: step.id });
         let progress = self.progress(step.id).ok_or_else(no_effect)?;
+        let is_definition = step.kind.is_definition();
         let checked = match outcome {
+            Outcome::Content { objects, .. } if is_definition => {
+                self.check_no_objects(step, objects, context)
+            }
             Outcome::Content { objects, .. } => self.check_content(step, objects, context),
             Outcome::Unlisted { resource, message } => {
-                let namespace = (!step.is_definition()).then(|| step.object.name.to_string());
+                let namespace = (!is_definition).then(|| step.object.name.to_string());
                 let resource = resource.clone();
                 Err(UnknownReason::Hidden { resource, namespace, message: message.clone() })
             }

@@ -224,7 +224,7 @@ impl Run {
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        if !step.is_definition() {
+        if !step.kind.is_definition() {
             return Ok(true);
         }
         context.index.check_kind_visible(&step.object.name)?;

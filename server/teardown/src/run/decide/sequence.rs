@@ -58,7 +58,7 @@ const GUARDS: [Guard; 3] = [
     Guard { read: Call::ReadPods, is_needed: |step| step.holds_storage, check: Run::check_pods },
     Guard {
         read: Call::ReadContent,
-        is_needed: |step| step.kind.is("", "Namespace") || step.is_definition(),
+        is_needed: |step| step.kind.is("", "Namespace") || step.kind.is_definition(),
         check: Run::check_listed_content,
     },
 ];
