@@ -161,6 +161,8 @@ mod tests {
         assert_eq!(duration(59), "59 s");
         assert_eq!(duration(252), "4 min 12 s");
         assert_eq!(duration(3_725), "1 h 2 min");
+        assert_eq!(deleting_for(41, Some(30)), "Deleting for 41 s; expected under 30 s");
+        assert_eq!(deleting_for(75, None), "Deleting for 1 min 15 s");
         assert_eq!(ago(3), "just now");
         assert_eq!(ago(86_400 * 11 + 5), "11 d ago");
         let at = "2026-11-21T12:03:41.123Z".parse().unwrap();

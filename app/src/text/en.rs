@@ -6,24 +6,10 @@ mod drawer;
 mod edge;
 mod plan;
 mod run;
-mod proof;
 mod remedy;
-mod permit;
-mod remedy_proof;
-mod reach;
-mod step_problem;
 mod cluster;
-mod course;
 mod diagnosis;
 mod trouble;
-mod incident;
-mod incident_note;
-mod data;
-mod journal;
-mod kubelet;
-mod advice;
-mod attempt;
-mod preflight;
 mod api_problem;
 mod demo;
 mod access;
@@ -32,22 +18,15 @@ use teardown::message::State;
 
 pub use self::{
     access::*,
-    advice::{advice, resolved_in, stuck_in},
     api_problem::api_problem,
-    attempt::{attempt, switched_off_advice},
     cluster::*,
     demo::*,
     diagnosis::*,
     drawer::*,
     edge::{certainty, edge, edge_reversed, edge_sentence, must_outlive, reason},
-    incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
-    journal::*,
     plan::*,
-    preflight::preflight,
-    proof::*,
     remedy::*,
     run::*,
-    step_problem::{evidence, problem_advice, step_problem, unknown_reason},
     trouble::*,
     unit::*,
     units::*,
@@ -162,9 +141,13 @@ pub fn ago(seconds: i64) -> String {
     }
 }
 
-/// The time that a late deletion takes so far.
-pub fn deleting_for(seconds: i64) -> String {
-    format!("Deleting for {}", duration(seconds))
+/// The seconds that a late deletion takes so far, and those within which it was expected to end.
+pub fn deleting_for(seconds: i64, expected: Option<i64>) -> String {
+    let so_far = format!("Deleting for {}", duration(seconds));
+    match expected {
+        Some(expected) => format!("{so_far}; expected under {}", duration(expected)),
+        None => so_far,
+    }
 }
 
 // States.

@@ -1,5 +1,12 @@
 //! Why deletions wait: the cause in one sentence, the harm, what happens if nobody acts, and what not to do.
 
+mod course;
+mod data;
+mod incident;
+mod incident_note;
+mod kubelet;
+mod advice;
+
 use teardown::{
     api_problem::ApiProblem,
     diagnosis::{
@@ -8,10 +15,14 @@ use teardown::{
     object::ObjectRef,
 };
 
+use self::kubelet::{failures, kubelet_fact, not_in_log, runtime, unanswered};
+pub use self::{
+    advice::{advice, resolved_in, stuck_in},
+    incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
+};
 use super::{
     super::{absolute, isolated, named, names, visible, words},
     api_problem::api_problem,
-    kubelet::{failures, kubelet_fact, not_in_log, runtime, unanswered},
     many,
 };
 

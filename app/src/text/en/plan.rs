@@ -1,5 +1,7 @@
 //! The texts of a plan and of its confirmation.
 
+mod preflight;
+
 use teardown::{
     object::ObjectRef,
     plan::{
@@ -9,6 +11,7 @@ use teardown::{
     relation::DeletionPhase,
 };
 
+pub use self::preflight::preflight;
 use super::{
     super::{isolated, named, some_of, words},
     many, objects,

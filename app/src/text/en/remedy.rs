@@ -1,5 +1,10 @@
 //! The ways out of a deletion that waits, for somebody who was woken by it.
 
+pub(super) mod attempt;
+mod permit;
+mod proof;
+pub(super) mod reach;
+
 use teardown::{
     advice::{Way, WayCommand, WayNeed, WayOffer},
     object::{ObjectRef, Reclaim},
@@ -9,12 +14,11 @@ use teardown::{
     },
 };
 
+pub use self::attempt::{attempt, switched_off_advice};
+use self::{permit::permit, proof::remedy_proof, reach::remedy_reaches};
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
     many,
-    permit::permit,
-    reach::remedy_reaches,
-    remedy_proof::remedy_proof,
 };
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.

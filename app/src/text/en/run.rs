@@ -1,15 +1,22 @@
 //! The texts of a run's page.
 
+mod journal;
+mod proof;
+mod step_problem;
+
 use teardown::{
     object::ObjectRef,
     run::{FeedEvent, LeftSuspended, RunState},
 };
 
+pub use self::{
+    journal::*,
+    proof::*,
+    step_problem::{evidence, problem_advice, step_problem, unknown_reason},
+};
 use super::{
     super::{isolated, named},
     duration, objects,
-    proof::data_checked,
-    step_problem::step_problem,
 };
 use crate::state::progress::Progress;
 

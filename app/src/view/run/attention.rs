@@ -130,7 +130,13 @@ fn card(
     let since = match (&step.problem, step.requested) {
         (Some(StepProblem::Late { since, .. }), _) => {
             let since = *since;
-            let said = move || clock.since(since).map(text::deleting_for);
+            // The object's card knows what this cluster usually takes, the step does not.
+            let expected = scene
+                .object(&step.uid)
+                .and_then(|card| card.get_untracked().due)
+                .map(|due| due.duration_since(since).as_secs());
+            let said =
+                move || clock.since(since).map(|seconds| text::deleting_for(seconds, expected));
             view! { <span class="quiet">{move || said()}</span> }.into_any()
         }
         (_, Some(at)) => {

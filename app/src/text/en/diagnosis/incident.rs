@@ -8,13 +8,8 @@ use teardown::{
     message::DiagnosisCard,
 };
 
-use super::{
-    super::{NAMED, absolute, isolated, some_of, visible, words},
-    course::if_nobody_acts,
-    data::data,
-    diagnosis::{HARM, do_not, fact, harm},
-    duration, many,
-};
+use super::{HARM, course::if_nobody_acts, data::data, do_not, fact, harm};
+use crate::text::{NAMED, absolute, duration, isolated, many, some_of, visible, words};
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
 const DO_NOT: &str = "Do not";

@@ -7,11 +7,14 @@ use teardown::{
 };
 
 use super::{
-    super::absolute,
-    attempt::{attempt, put_back},
-    diagnosis::{EVIDENCE, WAYS_OUT, and_more, cause, confidence, fact, objects_wait, waiting},
-    incident::first,
-    remedy::way,
+    EVIDENCE, WAYS_OUT, and_more, cause, confidence, fact, incident::first, objects_wait, waiting,
+};
+use crate::text::{
+    absolute,
+    en::remedy::{
+        attempt::{attempt, put_back},
+        way,
+    },
 };
 
 /// The heading where a link to a card leads to another cause at the same root.

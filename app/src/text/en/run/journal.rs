@@ -3,10 +3,7 @@
 use jiff::Timestamp;
 use teardown::object::ObjectRef;
 
-use super::{
-    super::{absolute, isolated, names},
-    many,
-};
+use crate::text::{absolute, isolated, many, names};
 
 /// The notice on every page, which leads to the page about the journal.
 pub const JOURNAL_NOTICE: &str = "The journal needs attention, and holds something up. See";

@@ -5,10 +5,7 @@ use teardown::{
     unknown_reason::{UnconfirmedPod, UnknownReason},
 };
 
-use super::{
-    super::{NAMED, absolute, isolated, named, some_of, visible},
-    api_problem, many,
-};
+use crate::text::{NAMED, absolute, api_problem, isolated, many, named, some_of, visible};
 
 /// The cause that a step does not get on.
 pub fn step_problem(problem: &StepProblem) -> String {

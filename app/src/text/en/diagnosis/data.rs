@@ -5,10 +5,10 @@ use teardown::{
     object::Reclaim,
 };
 
-use super::{
-    super::{NAMED, named, some_of},
-    reach::claim,
-    remedy::reclaim_policy,
+use crate::text::{
+    NAMED,
+    en::remedy::{reach::claim, reclaim_policy},
+    named, some_of,
 };
 
 /// The sentences, and whether data is lost or threatened.

@@ -5,12 +5,8 @@ use teardown::{
     remedy::{Attempt, AttemptOutcome, Harm, PutBack, SwitchedOff},
 };
 
-use super::{
-    super::{absolute, isolated, named},
-    api_problem::api_problem,
-    remedy::remedy_title,
-    remedy_proof::remedy_proof,
-};
+use super::{proof::remedy_proof, remedy_title};
+use crate::text::{absolute, api_problem, isolated, named};
 
 /// An attempt with its outcome.
 pub fn attempt(attempt: &Attempt) -> String {
@@ -95,7 +91,7 @@ fn state_of(what: SwitchedOff) -> &'static str {
     }
 }
 
-pub(super) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
+pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
     let object = &attempt.request.object;
     let is = state_of(*what);
     let verb = if *what == SwitchedOff::Namespace { "Delete" } else { "Put back" };

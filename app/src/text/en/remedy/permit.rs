@@ -5,7 +5,7 @@ use teardown::{
     remedy::{Holds, Permit, PermitAnswer},
 };
 
-use super::{super::isolated, api_problem::api_problem};
+use crate::text::{api_problem, isolated};
 
 /// Whether Unwind has a right, as one of the preconditions of a remedy.
 pub(super) fn permit(permit: &Permit) -> WayNeed {

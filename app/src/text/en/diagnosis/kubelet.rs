@@ -6,10 +6,7 @@ use teardown::diagnosis::{
 };
 use teardown::object::ObjectRef;
 
-use super::{
-    super::{isolated, named, some_of, visible},
-    api_problem::api_problem,
-};
+use crate::text::{api_problem, isolated, named, some_of, visible};
 
 /// The text above the box.
 pub(super) const LOG_LABEL: &str = "The kubelet’s own lines say which mount or container it is. Run one of these commands, and paste the \

@@ -12,12 +12,8 @@ use teardown::{
     remedy::Harm,
 };
 
-use super::{
-    super::{absolute, isolated, named, names},
-    api_problem::api_problem,
-    diagnosis::{and_more, cause},
-    many, objects,
-    step_problem::unknown_reason,
+use crate::text::{
+    absolute, and_more, api_problem, cause, isolated, many, named, names, objects, unknown_reason,
 };
 
 const LOOK_AGAIN: &str = "Repair it, then check again.";

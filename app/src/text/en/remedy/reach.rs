@@ -5,10 +5,7 @@ use teardown::{
     remedy::{Reach, ReachedClaim, ReachedPod},
 };
 
-use super::{
-    super::{NAMED, isolated, more, named, some_of},
-    many, objects,
-};
+use crate::text::{NAMED, isolated, many, more, named, objects, some_of};
 
 /// The other objects that it hits, a line for each Pod that it ends; none if there are none.
 pub(super) fn remedy_reaches(reach: &Reach) -> Vec<String> {
@@ -71,7 +68,9 @@ pub(super) fn claims(claims: &[ReachedClaim]) -> String {
 }
 
 /// A claim with the nodes that can use its volume.
-pub(super) fn claim(ReachedClaim { claim, one_node, node_local }: &ReachedClaim) -> String {
+pub(in crate::text::en) fn claim(
+    ReachedClaim { claim, one_node, node_local }: &ReachedClaim,
+) -> String {
     let which = match (one_node, node_local) {
         (true, true) => " (ReadWriteOnce, on the node’s own disk)",
         (true, false) => " (ReadWriteOnce: one node at a time)",

@@ -2,10 +2,7 @@
 
 use teardown::{object::ObjectRef, proof::Proof};
 
-use super::{
-    super::{named, names, words},
-    many,
-};
+use crate::text::{many, named, names, words};
 
 pub const UNCONFIRMED: &str = "gone from the API only";
 pub const TAKE_ON: &str = "Its Pods have ended…";

@@ -8,13 +8,15 @@ use teardown::{
 };
 
 use super::{
-    super::visible,
-    attempt::attempt,
-    diagnosis::{confidence, fact as said, waits_on},
+    confidence, fact as said,
     incident::first,
     incident_note::{Handling, NoteForm, incident_note},
     kubelet::{LOG_LABEL, PASTE_LOG},
-    remedy::{command_line, way},
+    waits_on,
+};
+use crate::text::{
+    en::remedy::{attempt::attempt, command_line, way},
+    visible,
 };
 
 /// The advice about a diagnosis with its ways out and the attempts at them, seen from this standpoint.

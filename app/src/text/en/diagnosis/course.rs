@@ -3,10 +3,7 @@
 use jiff::SignedDuration;
 use teardown::diagnosis::{Cause, Due, Upcoming};
 
-use super::{
-    super::{absolute, isolated, named, names, words},
-    duration, many,
-};
+use crate::text::{absolute, duration, isolated, many, named, names, words};
 
 /// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
 pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
