@@ -3,16 +3,15 @@
  * user. The audit log says that the prediction deleted nothing.
  */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
 import { start } from './cluster/cluster.mjs';
+import { configMap as configMapOf, findings, inForce, labelsOf, meaningOf, preflight } from './cluster/preflight.mjs';
 import { startWebhookServer } from './conformance/webhook.mjs';
 import { readAudit } from './judge/audit.mjs';
-import { Unwind } from './unwind.mjs';
 
 const namespace = 'shop';
 const maps = `/api/v1/namespaces/${namespace}/configmaps`;
-const labels = { 'app.kubernetes.io/part-of': namespace };
+const labels = labelsOf(namespace);
 
 /** @type {import('./cluster/cluster.mjs').Cluster} */
 let cluster;
@@ -27,12 +26,8 @@ after(async () => {
 	await cluster?.stop();
 });
 
-/** @param {string} name @param {object} [more] labels @param {string[]} [finalizers] */
-const configMap = (name, more = {}, finalizers = []) => ({
-	apiVersion: 'v1',
-	kind: 'ConfigMap',
-	metadata: { name, namespace, labels: { ...labels, ...more }, finalizers },
-});
+/** @param {string} name @param {Record<string, string>} [more] labels @param {string[]} [finalizers] */
+const configMap = (name, more = {}, finalizers = []) => configMapOf(namespace, name, { labels: more, finalizers });
 /** A webhook for DELETEs of the ConfigMaps with a label. @param {string} gate @param {object} clientConfig */
 const webhook = (gate, clientConfig) => ({
 	apiVersion: 'admissionregistration.k8s.io/v1',
@@ -52,52 +47,15 @@ const webhook = (gate, clientConfig) => ({
 	],
 });
 
-/** A session with the program: asks its API, and reads JSON. @param {Unwind} unwind */
-async function signIn(unwind) {
-	const headers = { 'content-type': 'application/json' };
-	const body = JSON.stringify({ token: unwind.link.split('#k=')[1] });
-	const answer = await fetch(`${unwind.origin}/api/session`, { method: 'POST', headers, body });
-	assert.equal(answer.status, 201);
-	const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
-	/** @param {string} path @param {unknown} [data] makes it a POST */
-	return async (path, data) => {
-		const post = data === undefined ? {} : { method: 'POST', body: JSON.stringify(data) };
-		const response = await fetch(`${unwind.origin}${path}`, { headers: { ...headers, cookie }, ...post });
-		return { status: response.status, body: await response.json() };
-	};
-}
+/** Waits until a dry run of the DELETE of a ConfigMap is answered so. @param {string} name @param {number} code */
+const answers = (name, code) =>
+	inForce(
+		`the configuration about ${name}`,
+		() => cluster.request('admin', 'DELETE', `${maps}/${name}`, { dryRun: ['All'] }),
+		({ status }) => status === code,
+	);
 
-/**
- * The preflight of the unit, with the rights of a user, once it is done.
- * @param {string} context
- * @returns {Promise<{checked: number, total: number, notes: {severity: string, title: string, meaning: string, objects: {name: string}[]}[]}>}
- */
-async function preflight(context) {
-	const unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context });
-	try {
-		const ask = await signIn(unwind);
-		const deadline = performance.now() + 60_000;
-		let plan;
-		// Until every kind is listed, no plan is made.
-		while ((plan = await ask('/api/plans', { unit: namespace })).status !== 201) {
-			assert.ok(performance.now() < deadline, JSON.stringify(plan.body));
-			await sleep(200);
-		}
-		const path = `/api/plans/${plan.body.id}/preflight`;
-		let found = await ask(path, {});
-		assert.equal(found.status, 202);
-		while (found.body.state !== 'done') {
-			assert.ok(performance.now() < deadline, JSON.stringify(found.body));
-			await sleep(200);
-			found = await ask(path);
-		}
-		return found.body;
-	} finally {
-		await unwind.stop();
-	}
-}
-
-/** The refusals about one ConfigMap, by their titles. @param {Awaited<ReturnType<typeof preflight>>} found @param {string} name */
+/** The refusals about one ConfigMap, by their titles. @param {import('./cluster/preflight.mjs').Found} found @param {string} name */
 const refusals = ({ notes }, name) =>
 	notes
 		.filter(({ severity, objects }) => severity === 'refusal' && objects.some((object) => object.name === name))
@@ -113,15 +71,11 @@ test('what a preflight predicts comes true when the same user deletes', async ()
 		webhook('deny', webhooks.config('deny.example.com')),
 		webhook('dead', { service: { namespace: 'guards', name: 'gone', path: '/' } }),
 	]);
-	// The API server reads a new configuration a moment later.
-	for (const [name, code] of /** @type {[string, number][]} */ ([['denied', 400], ['dead', 500]])) {
-		const deadline = performance.now() + 20_000;
-		while ((await cluster.request('admin', 'DELETE', `${maps}/${name}`, { dryRun: ['All'] })).status !== code)
-			assert.ok(performance.now() < deadline, `the webhook for ${name} is not in force`);
-	}
+	await answers('denied', 400);
+	await answers('dead', 500);
 
 	const began = new Date().toISOString();
-	const found = await preflight('admin');
+	const found = await preflight(cluster, namespace);
 	const { deletionRequests } = await readAudit(cluster.audit, 0);
 	const asked = deletionRequests.filter(({ user, at }) => user === 'admin' && at > began);
 	assert.ok(asked.length >= 5 && found.checked === found.total, JSON.stringify({ asked, found }));
@@ -135,8 +89,7 @@ test('what a preflight predicts comes true when the same user deletes', async ()
 		dead: ['Webhook dead.example.com cannot answer: Service guards/gone does not exist'],
 		held: ['Nothing in the cluster is known to clear the finalizer example.com/clean-up'],
 	});
-	const words = found.notes.find(({ title }) => title.startsWith('Webhook deny'))?.meaning;
-	assert.match(words ?? '', /not on a Friday/);
+	assert.match(meaningOf(found, 'Webhook deny'), /not on a Friday/);
 
 	/** @type {Record<string, boolean>} */
 	const gone = {};
@@ -153,14 +106,13 @@ test('what a preflight predicts comes true when the same user deletes', async ()
 
 test('what a user may not delete is predicted, and refused', async () => {
 	await cluster.apply([configMap('locked')]);
-	const found = await preflight('developer');
+	const found = await preflight(cluster, namespace, 'developer');
 	assert.deepEqual(refusals(found, 'locked'), ['You may not delete configmaps']);
 	const { status, body } = await cluster.request('developer', 'DELETE', `${maps}/locked`);
 	assert.equal(status, 403);
 	// One note quotes the answer about its first object.
 	const reason = /User "developer" cannot delete resource "configmaps" .* in the namespace "shop"/;
-	const words = found.notes.find(({ title }) => title.startsWith('You may not delete configmaps'))?.meaning;
-	assert.match(words ?? '', reason);
+	assert.match(meaningOf(found, 'You may not delete configmaps'), reason);
 	assert.match(body.message, reason);
 });
 
@@ -196,14 +148,10 @@ test('a policy that refuses, and a dead webhook that would hold a finalizer, are
 		cluster.request('admin', 'PATCH', `${maps}/${name}${query}`, { metadata: { finalizers: [] } }, {
 			'content-type': 'application/merge-patch+json',
 		});
-	// The API server reads a new policy and a new configuration a moment later.
-	const deadline = performance.now() + 20_000;
-	while ((await cluster.request('admin', 'DELETE', `${maps}/frozen`, { dryRun: ['All'] })).status !== 422)
-		assert.ok(performance.now() < deadline, 'the policy is not in force');
-	while ((await release('watched', '?dryRun=All')).status !== 500)
-		assert.ok(performance.now() < deadline, 'the webhook is not in force');
+	await answers('frozen', 422);
+	await inForce('the webhook', () => release('watched', '?dryRun=All'), ({ status }) => status === 500);
 
-	const found = await preflight('admin');
+	const found = await preflight(cluster, namespace);
 	assert.deepEqual(refusals(found, 'frozen'), ['A policy denies the deletion']);
 	assert.deepEqual(refusals(found, 'watched').toSorted(), [
 		'Nothing in the cluster is known to clear the finalizer example.com/clean-up',
@@ -218,4 +166,63 @@ test('a policy that refuses, and a dead webhook that would hold a finalizer, are
 	const { body } = await cluster.request('admin', 'GET', `${maps}/watched`);
 	assert.ok(body.metadata.deletionTimestamp, 'it stays');
 	assert.equal((await release('watched')).status, 500, 'its finalizer cannot be cleared');
+});
+
+test('webhook without a ready Pod is predicted to refuse, or to be left out, as its failurePolicy says', async () => {
+	const service = { namespace, name: 'guards', path: '/' };
+	const lenient = webhook('lenient', { service });
+	lenient.webhooks[0].failurePolicy = 'Ignore';
+	await cluster.apply([
+		{
+			apiVersion: 'v1',
+			kind: 'Service',
+			metadata: { name: 'guards', namespace },
+			spec: { selector: { app: 'nobody' }, ports: [{ port: 443 }] },
+		},
+		webhook('strict', { service }),
+		lenient,
+		configMap('strict', { gate: 'strict' }),
+		configMap('lenient', { gate: 'lenient' }),
+	]);
+	await answers('strict', 500);
+
+	const found = await preflight(cluster, namespace);
+	const why = 'cannot answer: Service guards in shop has no ready Pod';
+	assert.deepEqual(findings(found, 'strict', 'ConfigMap'), [`refusal: Webhook strict.example.com ${why}`]);
+	assert.deepEqual(findings(found, 'lenient', 'ConfigMap'), [`info: Webhook lenient.example.com ${why}`]);
+
+	const refused = await cluster.request('admin', 'DELETE', `${maps}/strict`);
+	assert.equal(refused.status, 500);
+	assert.match(refused.body.message, /failed calling webhook "strict.example.com": .*no endpoints available/);
+	assert.equal((await cluster.request('admin', 'DELETE', `${maps}/lenient`)).status, 200);
+	assert.equal((await cluster.request('admin', 'GET', `${maps}/lenient`)).status, 404);
+});
+
+test('webhook outside the cluster that does not answer is found by the dry run', async () => {
+	await cluster.apply([webhook('away', webhooks.config('hang.example.com')), configMap('awaited', { gate: 'away' })]);
+	await answers('awaited', 500);
+	const found = await preflight(cluster, namespace);
+	const title = 'Webhook away.example.com does not answer, and the deletion is refused';
+	assert.deepEqual(findings(found, 'awaited'), [`refusal: ${title}`]);
+	const { status, body } = await cluster.request('admin', 'DELETE', `${maps}/awaited`);
+	assert.equal(status, 500);
+	const words = /failed calling webhook "away.example.com": .*(deadline exceeded|Timeout)/i;
+	assert.match(body.message, words);
+	assert.match(meaningOf(found, title), words);
+});
+
+test('object that the API server itself protects is predicted to be refused with its words', async () => {
+	const name = 'system-cluster-critical';
+	const path = `/apis/scheduling.k8s.io/v1/priorityclasses/${name}`;
+	const labelled = await cluster.request('admin', 'PATCH', path, { metadata: { labels } }, {
+		'content-type': 'application/merge-patch+json',
+	});
+	assert.equal(labelled.status, 200);
+	const found = await preflight(cluster, namespace);
+	assert.deepEqual(findings(found, name), ['refusal: The API server would refuse the deletion']);
+	const { status, body } = await cluster.request('admin', 'DELETE', path);
+	assert.equal(status, 403);
+	const words = /this is a system priority class and cannot be deleted/;
+	assert.match(body.message, words);
+	assert.match(meaningOf(found, 'The API server would refuse'), words);
 });
