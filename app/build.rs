@@ -3,6 +3,7 @@
 
 use std::{env, fs, io, path::PathBuf};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
@@ -12,7 +13,7 @@ fn main() -> io::Result<()> {
         let path = public.join(name).with_extension("svg");
         println!("cargo::rerun-if-changed={}", path.display());
         let hash = Sha256::digest(fs::read(&path)?);
-        let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let hash = HEXLOWER.encode(&hash[..8]);
         println!("cargo::rustc-env={variable}=/{name}.{hash}.svg");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);

@@ -21,8 +21,6 @@ import {
 import { startWebhookServer } from './conformance/webhook.mjs';
 import { readAudit } from './judge/audit.mjs';
 
-/** @typedef {import('./client.mjs').KubeObject} KubeObject */
-
 /** @type {import('./cluster/cluster.mjs').Cluster} */
 let cluster;
 /** @type {import('./conformance/webhook.mjs').Webhooks} */

@@ -187,7 +187,7 @@ test('webhook without a ready Pod is predicted to refuse, or to be left out, as 
 	await answers('strict', 500);
 
 	const found = await preflight(cluster, namespace);
-	const why = 'cannot answer: Service guards in shop has no ready Pod';
+	const why = 'cannot answer: Service shop/guards has no ready Pod';
 	assert.deepEqual(findings(found, 'strict', 'ConfigMap'), [`refusal: Webhook strict.example.com ${why}`]);
 	assert.deepEqual(findings(found, 'lenient', 'ConfigMap'), [`info: Webhook lenient.example.com ${why}`]);
 

@@ -25,6 +25,7 @@ use std::{
     time::Duration,
 };
 
+use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -99,7 +100,7 @@ impl Notifier {
 
     fn over(hub: HubHandle, cluster: &str, webhook: Webhook, state: &Path, now: Timestamp) -> Self {
         let digest = Sha256::digest(cluster.as_bytes());
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = HEXLOWER.encode(&digest[..8]);
         let file = state.join(format!("notifications-{digest}.json"));
         let outbox = load(&file);
         let metrics = NotifyMetrics::default();

@@ -5,7 +5,10 @@
 
 mod test_server;
 
+use std::fmt::Display;
+
 use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use server::{
     chance::Chance,
@@ -42,12 +45,8 @@ async fn server() -> (TestServer, mpsc::Sender<Incoming>) {
 }
 
 /// A text as a form has it.
-fn encoded(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(byte).collect()
+fn encoded(text: &str) -> impl Display {
+    utf8_percent_encode(text, NON_ALPHANUMERIC)
 }
 
 async fn paste(server: &TestServer, diagnosis: &str, lines: &str) -> (StatusCode, String) {

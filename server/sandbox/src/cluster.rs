@@ -15,6 +15,7 @@ mod readable;
 mod managed;
 mod policy;
 mod quota;
+pub(crate) mod rbac;
 mod rules;
 mod scale;
 mod update;

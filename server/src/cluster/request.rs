@@ -8,6 +8,7 @@ use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::{Timestamp, fmt::rfc2822};
 use kube::client::{Body, Client};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     object::{Kind, ObjectRef},
@@ -252,7 +253,8 @@ async fn read(response: Response<Body>, largest: usize) -> Result<Answer, Failur
     Ok(Answer { code, retry_after, date, media_type, body: body.to_bytes() })
 }
 
-/// The lines of an answer that does not end by itself, which is a watch.
+/// The lines of an answer that does not end by itself, which is a watch. The body is a stream of frames with trailers, not the
+/// `AsyncRead` that the line codecs of tokio-util read.
 #[derive(Debug)]
 pub(super) struct Lines {
     body: Body,
@@ -292,21 +294,17 @@ impl Lines {
     }
 }
 
+/// The characters that are escaped in a segment of a path. Names have a `:` often, as in `system:node`.
+const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
 /// Escapes a name as one segment of a path. Names in RBAC groups may hold nearly any character but `/` and `%`. Returns
 /// `None` for `.` and `..`, which are not valid names and would change the path.
 pub(super) fn segment(name: &str) -> Option<String> {
     if matches!(name, "" | "." | "..") {
         return None;
     }
-    let mut segment = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
-            segment.push(char::from(byte));
-        } else {
-            segment.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    Some(segment)
+    Some(utf8_percent_encode(name, SEGMENT).to_string())
 }
 
 /// The path of one page of a list; `next` is empty for the first page. Without `resourceVersion` the list is consistent.

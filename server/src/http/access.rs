@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::ledger::{Guest, ListedLink, Mark};
 use self::ledger::{Ledger, LinkId, Session};
-use super::{Failure, hex::random_hex, printable::printable};
+use super::{Failure, printable::printable, random::random_hex};
 use crate::{blocking::blocking, private_file};
 
 /// The time for which a link made on the page is valid. The link printed at the start is valid until it is used.

@@ -15,6 +15,7 @@ use axum::{
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
+use data_encoding::HEXLOWER;
 use http::{HeaderValue, header};
 use sha2::{Digest, Sha256};
 use tower::service_fn;
@@ -91,7 +92,7 @@ impl Site {
         let assets = Assets { script: one("js")?, module: one("wasm")?, style: one("css")? };
         // Their names hold the hashes of their contents.
         let sum = Sha256::digest(format!("{assets:?}"));
-        let build: String = sum.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let build = HEXLOWER.encode(&sum[..8]);
         Ok(Self { root: root.to_owned(), build: build.into(), assets })
     }
 

@@ -7,7 +7,7 @@ use axum::{extract::Request, middleware::Next, response::Response};
 use http::{HeaderName, HeaderValue};
 use tracing::Instrument;
 
-use super::{hex::random_hex, printable::printable};
+use super::{printable::printable, random::random_hex};
 
 /// Names a request in the log, in its answer's header and in what a person reads. Always made here: one that came from
 /// outside could be anything.

@@ -1,5 +1,6 @@
 //! Seals a record, so that damage is detected when it is read.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -52,5 +53,5 @@ pub(super) fn unseal<'a>(bytes: &'a [u8], place: &Place<'_>) -> Result<Unsealed<
 fn check_sum(parts: &[&[u8]], place: &Place<'_>) -> String {
     let of_place = Sha256::new().chain_update(place.to_string());
     let whole = parts.iter().fold(of_place, |sum, part| sum.chain_update([0]).chain_update(part));
-    whole.finalize().iter().take(SUM_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&whole.finalize()[..SUM_BYTES])
 }

@@ -32,9 +32,10 @@ mod unproven;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    fmt::{self, Write},
+    fmt,
 };
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -415,11 +416,7 @@ fn hash(plan: &Plan) -> String {
 
 /// The SHA-256 of what a person was shown, in hexadecimal.
 pub(crate) fn digest(shown: &[u8]) -> String {
-    Sha256::digest(shown).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    HEXLOWER.encode(&Sha256::digest(shown))
 }
 
 fn step(

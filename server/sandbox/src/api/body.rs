@@ -1,6 +1,6 @@
 //! Request bodies: from bytes to an object (`apiserver/pkg/endpoints/handlers`, `runtime/serializer/json`).
 
-use std::fmt::Write;
+use data_encoding::HEXLOWER;
 
 use serde_json::{Value, json};
 
@@ -157,14 +157,7 @@ fn summary(body: &[u8]) -> String {
     match head {
         [] => "<empty>".into(),
         [b'{', ..] => format!("{}{rest}", String::from_utf8_lossy(head)),
-        _ => {
-            let mut hex = String::new();
-            for byte in head {
-                // Writing to a String cannot fail.
-                let _ = write!(hex, "{byte:02x}");
-            }
-            hex + rest
-        }
+        _ => HEXLOWER.encode(head) + rest,
     }
 }
 

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::authorize::{self, Attributes, GROUP, allows, is_master};
 use crate::{
-    cluster::{Actor, Cluster},
+    cluster::{
+        Actor, Cluster,
+        rbac::{self, Attributes, GROUP, allows, is_master},
+    },
     object,
     status::Status,
     store::Key,
@@ -144,7 +146,7 @@ fn missing<'a>(
     namespace: &str,
     mut rights: Vec<Right<'a>>,
 ) -> Vec<Right<'a>> {
-    let own: Vec<&Value> = authorize::rules(cluster, actor, namespace).collect();
+    let own: Vec<&Value> = rbac::rules(cluster, actor, namespace).collect();
     rights.retain(|right| !own.iter().any(|rule| covers(rule, right)));
     rights
 }

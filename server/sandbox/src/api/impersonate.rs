@@ -3,11 +3,14 @@
 use percent_encoding::percent_decode_str;
 
 use super::{
-    authorize::{Attributes, allows, of_request, refusal},
+    authorize::of_request,
     request::{Request, Target, Verb},
 };
 use crate::{
-    cluster::{Actor, Cluster},
+    cluster::{
+        Actor, Cluster,
+        rbac::{Attributes, allows, refusal},
+    },
     status::Status,
 };
 

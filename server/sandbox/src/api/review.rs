@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 
 use super::{
     Content, Reply,
-    authorize::{self, Attributes},
     body,
     request::{Request, Verb},
 };
 use crate::{
     clock,
-    cluster::{Actor, Cluster},
+    cluster::{
+        Actor, Cluster,
+        rbac::{self, Attributes},
+    },
     kind::Kind,
     object,
     status::{Cause, Status},
@@ -121,7 +123,7 @@ fn verdict(cluster: &Cluster, actor: &Actor, spec: &Value) -> Value {
         name: text("name"),
         path: text("path"),
     };
-    match authorize::reason(cluster, actor, &attributes) {
+    match rbac::reason(cluster, actor, &attributes) {
         Some(reason) if reason.is_empty() => json!({"allowed": true}),
         Some(reason) => json!({"allowed": true, "reason": reason}),
         None => json!({"allowed": false}),
@@ -134,7 +136,7 @@ fn rules(cluster: &Cluster, actor: &Actor, namespace: &str) -> Value {
         of_resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         of_paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
     }
-    for rule in authorize::rules(cluster, actor, namespace) {
+    for rule in rbac::rules(cluster, actor, namespace) {
         if rule["nonResourceURLs"].is_null() { &mut of_resources } else { &mut of_paths }
             .push(rule.clone());
     }

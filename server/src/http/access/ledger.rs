@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, iter::successors, sync::Arc, time::Duration};
 
+use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -13,10 +14,7 @@ use subtle::ConstantTimeEq;
 use teardown::right::Right;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{
-    error::Failure,
-    hex::{hex, random_hex},
-};
+use crate::http::{error::Failure, random::random_hex};
 
 /// The time after which an unused session expires. An open page uses its session.
 const IDLE: SignedDuration = SignedDuration::from_hours(12);
@@ -45,7 +43,7 @@ pub(in crate::http) struct Mark(Arc<str>);
 
 impl Mark {
     pub(super) fn of(secret: &str) -> Self {
-        Self(hex(&Sha256::digest(secret)).into())
+        Self(HEXLOWER.encode(&Sha256::digest(secret)).into())
     }
 }
 

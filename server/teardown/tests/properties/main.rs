@@ -2,6 +2,7 @@
 
 mod application;
 mod cluster;
+mod growth;
 mod incremental;
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::controller::client::{Client, EventType};
@@ -54,16 +54,7 @@ pub(super) fn completion(pod: &Value) -> Option<Duration> {
 
 /// `2s`, `1500ms`, `1m`.
 fn duration(text: &str) -> Option<Duration> {
-    let at = text.find(|it: char| !it.is_ascii_digit())?;
-    let (number, unit) = text.split_at(at);
-    let number: u64 = number.parse().ok()?;
-    match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
-        "h" => Some(Duration::from_secs(number.checked_mul(3600)?)),
-        _ => None,
-    }
+    text.parse::<SignedDuration>().ok()?.try_into().ok()
 }
 
 /// Reports that a Pod runs, whose containers were started again this many times after their node had lost its power.

@@ -1,6 +1,8 @@
 //! The entries of a log: lines without the journal's prefix, put together where an entry has several, in the text and in
 //! the JSON format of `k8s.io/component-base/logs`.
 
+use std::str::Chars;
+
 use serde_json::Value;
 
 use super::LONGEST_ENTRY;
@@ -216,21 +218,57 @@ fn from_text(written: &str) -> Entry {
     entry
 }
 
-/// A text in double quotes as Go writes it with `%q`, and the rest after it.
+/// A text in double quotes as Go writes it with `%q` (`strconv.Quote`), without its control characters, and the rest after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
-    let inside = text.strip_prefix('"')?;
+    let mut rest = text.strip_prefix('"')?.chars();
     let mut read = String::new();
-    let mut characters = inside.char_indices();
-    while let Some((at, character)) = characters.next() {
-        match character {
-            '"' => return Some((read, inside.get(at + 1..)?)),
-            '\\' => match characters.next()?.1 {
-                'n' => read.push('\n'),
-                't' => read.push('\t'),
-                escaped => read.push(escaped),
-            },
+    loop {
+        match rest.next()? {
+            '"' => return Some((read, rest.as_str())),
+            '\\' => read.extend(Some(unescaped(&mut rest)?).filter(is_text)),
             other => read.push(other),
         }
     }
-    None
+}
+
+fn is_text(character: &char) -> bool {
+    !character.is_control() || matches!(character, '\n' | '\t')
+}
+
+/// The character after a backslash. A byte that is no UTF-8 has become `\xff`.
+fn unescaped(rest: &mut Chars<'_>) -> Option<char> {
+    let digits = match rest.next()? {
+        'a' => return Some('\u{7}'),
+        'b' => return Some('\u{8}'),
+        'f' => return Some('\u{c}'),
+        'n' => return Some('\n'),
+        'r' => return Some('\r'),
+        't' => return Some('\t'),
+        'v' => return Some('\u{b}'),
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        other => return Some(other),
+    };
+    let (code, after) = rest.as_str().split_at_checked(digits)?;
+    *rest = after.chars();
+    let code = u32::from_str_radix(code, 16).ok()?;
+    let is_byte = digits == 2 && code > 0x7f;
+    Some(char::from_u32(code).filter(|_| !is_byte).unwrap_or(char::REPLACEMENT_CHARACTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_go_quoted_is_read_as_it_was() {
+        let read = |text| quoted(text).map(|(read, rest)| (read, rest.to_owned()));
+        let written = r#""a\tb\r\"c\" \x1b[1m \u202e \U0001f4a5 \xff 占用" pod="x""#;
+        let expected = "a\tb\"c\" [1m \u{202e} \u{1f4a5} \u{fffd} 占用";
+        assert_eq!(read(written), Some((expected.to_owned(), " pod=\"x\"".to_owned())));
+        for broken in ["\"a", "\"a\\", "\"\\x1", "\"\\u12", "\"\\xzz\"", "\"\\u12占\""] {
+            assert_eq!(read(broken), None, "{broken}");
+        }
+    }
 }

@@ -1,0 +1,204 @@
+/**
+ * Parents outside a plan that declare its objects, on a real control plane: what the preflight says, and whether the objects come
+ * back. Their controllers are stand-ins that apply what is missing, as those of Argo CD and of Flux do.
+ */
+import assert from 'node:assert/strict';
+import { once, EventEmitter } from 'node:events';
+import { after, before, test } from 'node:test';
+import { start } from './cluster/cluster.mjs';
+import { configMap, findings, labelsOf, makeUnit, meaningOf, preflight, stateOf } from './cluster/preflight.mjs';
+import { definitionOf, pathTo, shapeOf } from './conformance/definitions.mjs';
+
+/** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
+
+/** @type {import('./cluster/cluster.mjs').Cluster} */
+let cluster;
+before(async () => {
+	cluster = await start();
+});
+after(() => cluster?.stop());
+
+const options = { timeout: 240_000 };
+const merge = { 'content-type': 'application/merge-patch+json' };
+/** @param {string} unit @param {string} [name] */
+const maps = (unit, name) => `/api/v1/namespaces/${unit}/configmaps${name ? `/${name}` : ''}`;
+
+/** What a test waits for, for so long at most. @param {EventEmitter} events @param {string} name */
+const signal = (events, name) => once(events, name, { signal: AbortSignal.timeout(60_000) });
+
+/**
+ * A controller that creates an object again as soon as it is gone, unless it is told that this object is left alone. It
+ * emits `applied` or `left` after each time.
+ * @param {KubeObject} declared a ConfigMap @param {() => Promise<boolean>} isActive
+ * @returns {EventEmitter & {stop: () => void}}
+ */
+function declaring(declared, isActive) {
+	const { name, namespace } = declared.metadata;
+	const events = new EventEmitter();
+	const following = cluster.watch('system:kwok', maps(namespace), { fieldSelector: `metadata.name=${name}` }, async ({ type }) => {
+		if (type !== 'DELETED') return;
+		const active = await isActive();
+		if (active) await cluster.request('system:kwok', 'POST', maps(namespace), declared);
+		events.emit(active ? 'applied' : 'left');
+	});
+	return Object.assign(events, { stop: () => following.close() });
+}
+
+/** Deletes a ConfigMap, waits for its controller, and says what is there then. @param {KubeObject} object @param {EventEmitter} controller @param {'applied'|'left'} expected */
+async function remove({ metadata: { name, namespace } }, controller, expected) {
+	const path = maps(namespace, name);
+	const { uid } = (await cluster.request('admin', 'GET', path)).body.metadata;
+	const answered = signal(controller, expected);
+	const { status } = await cluster.request('admin', 'DELETE', path, { preconditions: { uid } });
+	assert.equal(status, 200);
+	await answered;
+	const { status: found, body } = await cluster.request('admin', 'GET', path);
+	return found === 404 ? 'gone' : body.metadata.uid === uid ? 'the same' : 'made again';
+}
+
+test('parent in another cluster is a warning, and its object comes back while its controller runs', options, async () => {
+	const unit = 'remote';
+	const annotations = { 'argocd.argoproj.io/tracking-id': `elsewhere:/ConfigMap:${unit}/web` };
+	const web = configMap(unit, 'web', { annotations });
+	await makeUnit(cluster, unit);
+	await cluster.apply([web, configMap(unit, 'free')]);
+	const found = await preflight(cluster, unit);
+	const title = 'These objects are managed by Application elsewhere, which cannot be seen';
+	assert.deepEqual(findings(found, 'web'), [`warning: ${title}`]);
+	assert.deepEqual(findings(found, 'free'), []);
+	assert.match(meaningOf(found, title), /may be in another cluster/);
+	let runs = true;
+	const controller = declaring(web, async () => runs);
+	try {
+		assert.equal(await remove(web, controller, 'applied'), 'made again');
+		runs = false;
+		assert.equal(await remove(web, controller, 'left'), 'gone', 'the warning leaves that open');
+	} finally {
+		controller.stop();
+	}
+});
+
+test('parent outside the plan is predicted to bring its objects back until it is suspended', options, async () => {
+	const unit = 'declared';
+	const shape = shapeOf('Kustomization');
+	const parent = `${pathTo(shape, 'flux-system')}/apps`;
+	const mark = 'kustomize.toolkit.fluxcd.io';
+	const web = configMap(unit, 'web', { labels: { [`${mark}/name`]: 'apps', [`${mark}/namespace`]: 'flux-system' } });
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		definitionOf(shape),
+		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'flux-system' } },
+		{
+			apiVersion: `${shape.group}/v1`,
+			kind: shape.kind,
+			metadata: { name: 'apps', namespace: 'flux-system' },
+			spec: { interval: '1m', prune: true },
+		},
+		web,
+		configMap(unit, 'free'),
+	]);
+	const controller = declaring(web, async () => !(await cluster.request('system:kwok', 'GET', parent)).body.spec.suspend);
+	try {
+		const found = await preflight(cluster, unit);
+		const [finding, ...others] = findings(found, 'web');
+		assert.match(finding, /^refusal: Kustomization flux-system\/apps declares these objects and is not in the plan$/);
+		assert.deepEqual(others, []);
+		assert.deepEqual(findings(found, 'free'), []);
+		assert.equal(await remove(web, controller, 'applied'), 'made again');
+		assert.equal((await cluster.request('admin', 'PATCH', parent, { spec: { suspend: true } }, merge)).status, 200);
+		assert.deepEqual(findings(await preflight(cluster, unit), 'web'), []);
+		assert.equal(await remove(web, controller, 'left'), 'gone');
+	} finally {
+		controller.stop();
+	}
+});
+
+test('owner of a parent is predicted to make it active again, and does so until it is gone', options, async () => {
+	const unit = 'generated';
+	const application = shapeOf('Application');
+	const set = { ...application, kind: 'ApplicationSet', plural: 'applicationsets', shortNames: ['appset'] };
+	const apiVersion = `${set.group}/v1alpha1`;
+	const namespace = 'argocd';
+	const parent = `${pathTo(application, namespace)}/shop`;
+	const owner = `${pathTo(set, namespace)}/all`;
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		definitionOf(application),
+		definitionOf(set),
+		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+		{ apiVersion, kind: set.kind, metadata: { name: 'all', namespace }, spec: {} },
+	]);
+	const { uid } = (await cluster.request('admin', 'GET', owner)).body.metadata;
+	const ownerReferences = [{ apiVersion, kind: set.kind, name: 'all', uid, controller: true }];
+	const annotations = { 'argocd.argoproj.io/tracking-id': `shop:/ConfigMap:${unit}/web` };
+	const spec = { project: 'default', syncPolicy: { automated: { prune: true } } };
+	await cluster.apply([
+		{ apiVersion, kind: application.kind, metadata: { name: 'shop', namespace, labels: labelsOf(unit), ownerReferences }, spec },
+		configMap(unit, 'web', { annotations }),
+	]);
+	const events = new EventEmitter();
+	const controller = cluster.watch('system:kwok', pathTo(application, namespace), {}, async ({ type, object }) => {
+		if (type !== 'MODIFIED' || object.spec.syncPolicy?.automated) return;
+		const active = (await stateOf(cluster, owner)) === 'present';
+		if (active) await cluster.request('system:kwok', 'PATCH', parent, { spec }, merge);
+		events.emit(active ? 'applied' : 'left');
+	});
+	/** Suspends the Application, as a run does, and says whether it is active afterwards. @param {'applied'|'left'} expected */
+	async function suspend(expected) {
+		const answered = signal(events, expected);
+		const { status } = await cluster.request('admin', 'PATCH', parent, { spec: { syncPolicy: { automated: null } } }, merge);
+		assert.equal(status, 200);
+		await answered;
+		return !!(await cluster.request('admin', 'GET', parent)).body.spec.syncPolicy.automated;
+	}
+	try {
+		await controller.synced;
+		const [finding, ...others] = findings(await preflight(cluster, unit), 'shop', 'Application');
+		assert.match(finding, /^refusal: ApplicationSet argocd\/all makes it active again$/);
+		assert.deepEqual(others, []);
+		assert.equal(await suspend('applied'), true);
+		// With orphaned dependents, as `--cascade=orphan` does.
+		assert.equal((await cluster.request('admin', 'DELETE', owner, { propagationPolicy: 'Orphan' })).status, 200);
+		await cluster.until(pathTo(set, namespace), (found) => found.length === 0, { what: 'the owner to go', within: 60_000 });
+		assert.deepEqual(findings(await preflight(cluster, unit), 'shop', 'Application'), []);
+		assert.equal(await suspend('left'), false);
+	} finally {
+		controller.close();
+	}
+});
+
+test('parent that the user may not patch is predicted to stay active, and the patch is refused', options, async () => {
+	const unit = 'locked';
+	const shape = shapeOf('Kustomization');
+	const parent = `${pathTo(shape, unit)}/apps`;
+	const apiGroup = 'rbac.authorization.k8s.io';
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		definitionOf(shape),
+		{
+			apiVersion: `${shape.group}/v1`,
+			kind: shape.kind,
+			metadata: { name: 'apps', namespace: unit, labels: labelsOf(unit) },
+			spec: { interval: '1m', prune: true },
+		},
+		{
+			apiVersion: `${apiGroup}/v1`,
+			kind: 'ClusterRole',
+			metadata: { name: 'flux-deleter' },
+			rules: [{ apiGroups: [shape.group], resources: ['*'], verbs: ['get', 'list', 'watch', 'delete'] }],
+		},
+		{
+			apiVersion: `${apiGroup}/v1`,
+			kind: 'ClusterRoleBinding',
+			metadata: { name: 'flux-deleter' },
+			roleRef: { apiGroup, kind: 'ClusterRole', name: 'flux-deleter' },
+			subjects: [{ kind: 'User', apiGroup, name: 'developer' }],
+		},
+	]);
+	const found = await preflight(cluster, unit, 'developer');
+	assert.deepEqual(findings(found, 'apps'), ['refusal: You may not suspend kustomizations.kustomize.toolkit.fluxcd.io']);
+	const { status, body } = await cluster.request('developer', 'PATCH', parent, { spec: { suspend: true } }, merge);
+	assert.equal(status, 403);
+	assert.match(body.message, /User "developer" cannot patch resource "kustomizations"/);
+	assert.deepEqual(findings(await preflight(cluster, unit), 'apps'), []);
+});

@@ -1,0 +1,303 @@
+/**
+ * Pods on nodes that do not end them, drivers that are missing, Jobs of another controller and disruption budgets, on a real control
+ * plane: what the preflight says, and how the deletion then goes. What only a kubelet does is done by the kubelet of
+ * `cluster/kubelet`.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { start } from './cluster/cluster.mjs';
+import { cases, objectsOf, podName } from './cluster/kubelet/cases.mjs';
+import { accepted, findings, gone, labelsOf, makeUnit, preflight, stateOf } from './cluster/preflight.mjs';
+import { driver, finalizer as provisionerFinalizer } from './cluster/provisioner.mjs';
+import { claim, claimSpec, csiDriver, disruptionBudget, storageClass } from './cluster/sample/objects.mjs';
+
+/** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
+
+/** @type {import('./cluster/cluster.mjs').Cluster} */
+let cluster;
+/** Starts with the first test that needs it: its Node has the driver registered. @type {import('./cluster/kubelet.mjs').RealKubelet|undefined} */
+let kubelet;
+before(async () => {
+	cluster = await start({ programs: true });
+});
+after(() => cluster?.stop());
+
+const options = { timeout: 400_000 };
+const onLinux = { ...options, skip: process.platform !== 'linux' && 'a kubelet runs on Linux only' };
+const within = 120_000;
+const merge = { 'content-type': 'application/merge-patch+json' };
+/** @param {string} name */
+const only = (name) => ({ within, params: { fieldSelector: `metadata.name=${name}` } });
+/** @param {string} unit @param {string} [name] */
+const pods = (unit, name) => `/api/v1/namespaces/${unit}/pods${name ? `/${name}` : ''}`;
+
+/** A Pod that stays on its node when that is silent: without its toleration it would be evicted after 3 s. @param {string} unit @param {string} name @param {KubeObject} spec @param {KubeObject} [metadata] */
+const pod = (unit, name, spec, { labels, ...metadata } = {}) => ({
+	apiVersion: 'v1',
+	kind: 'Pod',
+	metadata: { name, namespace: unit, labels: { ...labelsOf(unit), ...labels }, ...metadata },
+	spec: {
+		terminationGracePeriodSeconds: 1,
+		tolerations: [{ operator: 'Exists' }],
+		containers: [{ name: 'main', image: 'registry.example/main:1' }],
+		...spec,
+	},
+});
+
+/** @param {string} unit @param {number} count */
+const running = (unit, count) =>
+	cluster.until(pods(unit), (found) => found.filter(({ status }) => status?.phase === 'Running').length === count, {
+		what: `${count} running Pods`,
+		within,
+	});
+
+/** Waits until a node has a status of the condition Ready. @param {string} name @param {string} status */
+const ready = (name, status) =>
+	cluster.until(
+		'/api/v1/nodes',
+		([it]) => it?.status.conditions.some((/** @type {any} */ each) => each.type === 'Ready' && each.status === status),
+		{ what: `${name} to be Ready=${status}`, ...only(name) },
+	);
+
+/** Deletes a Pod that is predicted to stay, then one that is not, which goes: the first one stays. @param {string} unit @param {string} held @param {string} free */
+async function stays(unit, held, free) {
+	await accepted(cluster, pods(unit, held));
+	await accepted(cluster, pods(unit, free));
+	await gone(cluster, pods(unit, free));
+	assert.equal(await stateOf(cluster, pods(unit, held)), 'terminating');
+}
+
+/**
+ * Stands in for the kubelet of a node whose container runtime is down: it ends no Pods, says that the node is not ready, and
+ * renews its lease, until the returned function is called.
+ * @param {string} node @returns {Promise<() => Promise<void>>}
+ */
+async function withoutRuntime(node) {
+	await cluster.stopKubelet(node);
+	const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
+	const end = new AbortController();
+	const beat = async () => {
+		const now = new Date().toISOString();
+		const condition = {
+			type: 'Ready',
+			status: 'False',
+			reason: 'KubeletNotReady',
+			message: 'container runtime is down',
+			lastHeartbeatTime: now,
+			lastTransitionTime: now,
+		};
+		const renewTime = now.replace('Z', '000Z');
+		await cluster.request('system:kwok', 'PATCH', lease, { spec: { renewTime } }, merge);
+		await cluster.request('system:kwok', 'PATCH', `/api/v1/nodes/${node}/status`, { status: { conditions: [condition] } }, {
+			'content-type': 'application/strategic-merge-patch+json',
+		});
+	};
+	const beats = async () => {
+		while (!end.signal.aborted) {
+			await beat();
+			await sleep(1_000, undefined, { signal: end.signal }).catch(() => {});
+		}
+	};
+	const beating = beats();
+	await ready(node, 'False');
+	return async () => {
+		end.abort();
+		await beating;
+		await cluster.startKubelet(node);
+	};
+}
+
+/** The node with a real kubelet. */
+const realKubelet = async () => (kubelet ??= await cluster.startRealKubelet('node-k'));
+
+/** Creates the Pod of a recorded case as a unit. @param {string} name of the case @returns {Promise<KubeObject>} the Pod, running */
+async function run(name) {
+	const recorded = cases.find((it) => it.name === name);
+	assert.ok(recorded);
+	await makeUnit(cluster, name);
+	await cluster.apply(objectsOf(recorded, name, await realKubelet()));
+	const [found] = await running(name, 1);
+	return found;
+}
+
+test('Pod on a silent node is predicted to stay, and goes once the node is back', options, async () => {
+	const unit = 'silent';
+	await makeUnit(cluster, unit);
+	await cluster.apply([pod(unit, 'held', { nodeName: 'node-a' }), pod(unit, 'free', { nodeName: 'node-b' })]);
+	await running(unit, 2);
+	assert.deepEqual(findings(await preflight(cluster, unit), 'held'), []);
+	await cluster.stopKubelet('node-a');
+	await ready('node-a', 'Unknown');
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, 'held'), ['refusal: Node node-a has stopped reporting']);
+	assert.deepEqual(findings(found, 'free'), []);
+	await stays(unit, 'held', 'free');
+	await cluster.startKubelet('node-a');
+	await gone(cluster, pods(unit, 'held'));
+});
+
+test('Pod on a node that says it is not ready may stay, and stays until the node is ready', options, async () => {
+	const unit = 'unready';
+	await makeUnit(cluster, unit);
+	await cluster.apply([pod(unit, 'held', { nodeName: 'node-c' }), pod(unit, 'free', { nodeName: 'node-b' })]);
+	await running(unit, 2);
+	const repair = await withoutRuntime('node-c');
+	try {
+		const found = await preflight(cluster, unit);
+		assert.deepEqual(findings(found, 'held'), ['warning: Node node-c is not ready']);
+		assert.deepEqual(findings(found, 'free'), []);
+		await stays(unit, 'held', 'free');
+	} finally {
+		await repair();
+	}
+	await gone(cluster, pods(unit, 'held'));
+});
+
+test('volume whose driver is not installed may stay, and stays with its attachment until the driver is back', options, async () => {
+	const unit = 'driverless';
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		storageClass({ name: unit }, driver, 'Delete'),
+		csiDriver({ name: driver }),
+		claim({ name: 'data', namespace: unit, labels: labelsOf(unit) }, claimSpec(unit, '1Gi', 'ReadWriteOnce')),
+		pod(unit, 'writer', {
+			nodeName: 'node-b',
+			volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+		}),
+	]);
+	const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
+	const [{ metadata, spec }] = await cluster.until(attachments, ([it]) => it?.status?.attached, { what: 'the attachment', within });
+	const volume = spec.source.persistentVolumeName;
+	await running(unit, 1);
+	assert.deepEqual(findings(await preflight(cluster, unit), volume), []);
+	cluster.provisioner.stop();
+	cluster.attacher.stop();
+	await accepted(cluster, `/apis/storage.k8s.io/v1/csidrivers/${driver}`);
+
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, volume), [`warning: The driver ${driver} is not installed`]);
+	assert.deepEqual(findings(found, 'writer'), []);
+	await accepted(cluster, pods(unit, 'writer'));
+	await gone(cluster, pods(unit, 'writer'));
+	const claims = `/api/v1/namespaces/${unit}/persistentvolumeclaims/data`;
+	await accepted(cluster, claims);
+	await gone(cluster, claims);
+	await cluster.until(attachments, ([it]) => !!it?.metadata.deletionTimestamp, {
+		what: 'the attachment to wait for the driver',
+		...only(metadata.name),
+	});
+	const [released] = await cluster.until('/api/v1/persistentvolumes', ([it]) => it?.status.phase === 'Released', {
+		what: 'the volume to be released',
+		...only(volume),
+	});
+	assert.ok(released.metadata.finalizers.includes(provisionerFinalizer));
+
+	cluster.startAttacher();
+	await gone(cluster, `${attachments}/${metadata.name}`);
+	cluster.startProvisioner();
+	await gone(cluster, `/api/v1/persistentvolumes/${volume}`);
+});
+
+test('disruption budget is information: it refuses the eviction, and not the DELETE', options, async () => {
+	const unit = 'budget';
+	await makeUnit(cluster, unit);
+	const budget = disruptionBudget({ name: 'guard', namespace: unit, labels: { app: unit } });
+	await cluster.apply([
+		pod(unit, 'only', { nodeName: 'node-b' }, { labels: { app: unit } }),
+		{ ...budget, spec: { minAvailable: 1, selector: budget.spec.selector } },
+	]);
+	await running(unit, 1);
+	await cluster.until('/apis/policy/v1/poddisruptionbudgets', ([it]) => it?.status?.currentHealthy === 1, {
+		what: 'the budget to count the Pod',
+		...only('guard'),
+	});
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, 'guard'), ['info: Disruption budgets do not hold a teardown']);
+	assert.deepEqual(findings(found, 'only'), []);
+	const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'only', namespace: unit } };
+	const evicted = await cluster.request('admin', 'POST', `${pods(unit, 'only')}/eviction`, eviction);
+	assert.equal(evicted.status, 429);
+	await accepted(cluster, pods(unit, 'only'));
+	await gone(cluster, pods(unit, 'only'));
+});
+
+test('Pods of a Job that another controller manages stay until the Job is gone, as the preflight says', options, async () => {
+	const unit = 'managed';
+	const manager = 'queue.example/controller';
+	const tracking = 'batch.kubernetes.io/job-tracking';
+	await makeUnit(cluster, unit);
+	const jobs = `/apis/batch/v1/namespaces/${unit}/jobs`;
+	const created = await cluster.request('admin', 'POST', jobs, {
+		apiVersion: 'batch/v1',
+		kind: 'Job',
+		metadata: { name: 'night', namespace: unit, labels: labelsOf(unit) },
+		spec: { managedBy: manager, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'registry.example/night:1' }] } } },
+	});
+	assert.equal(created.status, 201, created.body.message);
+	const { uid } = created.body.metadata;
+	// The other controller made this Pod, and does not run any more.
+	const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'night', uid, controller: true, blockOwnerDeletion: true }];
+	const labels = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': 'night' };
+	await cluster.apply([
+		pod(unit, 'held', { nodeName: 'node-b', restartPolicy: 'Never' }, { ownerReferences, labels, finalizers: [tracking] }),
+		pod(unit, 'free', { nodeName: 'node-b' }),
+	]);
+	await running(unit, 2);
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, 'night'), [`info: Jobs that are left to the controller ${manager}`]);
+	await stays(unit, 'held', 'free');
+	await accepted(cluster, `${jobs}/night`, { propagationPolicy: 'Background' });
+	await gone(cluster, pods(unit, 'held'));
+});
+
+test('Pod whose driver is not registered on its node is predicted to stay, and goes once it is', onLinux, async () => {
+	const unit = 'csi-unregistered';
+	const { spec } = await run(unit);
+	const kubelet = await realKubelet();
+	const registered = (/** @type {boolean} */ wanted) =>
+		cluster.until(
+			'/apis/storage.k8s.io/v1/csinodes',
+			([it]) => it && (it.spec.drivers ?? []).some((/** @type {any} */ { name }) => name === driver) === wanted,
+			{ what: `the driver to be ${wanted ? '' : 'un'}registered`, ...only(spec.nodeName) },
+		);
+	await registered(true);
+	assert.deepEqual(findings(await preflight(cluster, unit), podName), []);
+	await cluster.apply([pod(unit, 'free', { nodeName: spec.nodeName })]);
+	await running(unit, 2);
+	await kubelet.fail('node', 'unregistered');
+	await registered(false);
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, podName), [`refusal: The driver ${driver} is not registered on node ${spec.nodeName}`]);
+	assert.deepEqual(findings(found, 'free'), []);
+	await accepted(cluster, pods(unit, podName));
+	await cluster.until(pods(unit), ([it]) => it?.status.phase === 'Failed', { what: 'its containers to end', ...only(podName) });
+	await stays(unit, podName, 'free');
+	await kubelet.repair('node');
+	await registered(true);
+	await gone(cluster, pods(unit, podName));
+});
+
+test('Pod whose claim is gone may stay, and stays while its mount is stale', onLinux, async () => {
+	const unit = 'stale';
+	const found = await run(unit);
+	const kubelet = await realKubelet();
+	const claims = `/api/v1/namespaces/${unit}/persistentvolumeclaims/data`;
+	await cluster.apply([pod(unit, 'free', { nodeName: found.spec.nodeName })]);
+	await running(unit, 2);
+	// Somebody takes the claim away by force, and with it goes the export.
+	await accepted(cluster, claims);
+	await cluster.request('admin', 'PATCH', claims, { metadata: { finalizers: [] } }, merge);
+	await gone(cluster, claims);
+	await kubelet.fail(found, 'stale');
+	const predicted = await preflight(cluster, unit);
+	const [finding, ...others] = findings(predicted, podName);
+	assert.match(finding, /^warning: PersistentVolumeClaim stale\/data does not exist any more, and Pods mount it$/);
+	assert.deepEqual(others, []);
+	assert.deepEqual(findings(predicted, 'free'), []);
+	await accepted(cluster, pods(unit, podName));
+	await cluster.until(pods(unit), ([it]) => it?.status.phase === 'Failed', { what: 'its containers to end', ...only(podName) });
+	await stays(unit, podName, 'free');
+	await kubelet.repair(found);
+	await gone(cluster, pods(unit, podName));
+});

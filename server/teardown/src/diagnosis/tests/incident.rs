@@ -1,0 +1,74 @@
+//! The facts on the first screen of a card that the diagnosis itself does not have: whom to call, and whether it grows.
+
+use super::*;
+use crate::{incident::Incident, world::diagnosis_card};
+
+/// The facts about the first diagnosis of a fixture.
+fn first(text: &str) -> Incident {
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now());
+    Incident::clone(&diagnosis_card(&index, &graph, &found[0], fixture::now(), []).incident)
+}
+
+/// The names and values that say whom to call.
+fn contact(text: &str) -> Vec<String> {
+    let found = first(text).contact;
+    found.iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+const SILENT: &str = "ready=Ready:Unknown:NodeStatusUnknown:900:stopped";
+
+#[test]
+fn card_of_a_node_has_its_owner_its_zone_and_its_machine() {
+    let pod = "pod shop/a node=n1 labels=team:shop deleted=400 grace=30 containers=web:running";
+    let node = format!("node n1 {SILENT}");
+    assert_eq!(contact(&format!("{node}\n{pod}")), [""; 0], "it is the node's, and that has none");
+    let labels = "labels=team:infra,topology.kubernetes.io/zone:eu-1a,disk:ssd";
+    assert_eq!(
+        contact(&format!("{node} {labels} provider=aws:///eu-1a/i-07\n{pod}")),
+        ["team=infra", "topology.kubernetes.io/zone=eu-1a", "spec.providerID=aws:///eu-1a/i-07"]
+    );
+}
+
+#[test]
+fn card_of_a_pod_has_its_owner_labels_and_the_place_of_its_node() {
+    let pod = |labels: &str| {
+        format!("pod shop/a node=n1 {labels} deleted=400 grace=30 containers=web:running")
+    };
+    let place = "node n1 labels=team:infra,topology.kubernetes.io/zone:eu-1a provider=gce://p/z/vm";
+    assert_eq!(contact(&format!("node n1\n{}", pod("labels=app:web"))), [""; 0]);
+    let labels = "labels=owner:li,team:shop,helm.sh/chart:web-1.2,app.kubernetes.io/managed-by:Helm,app:web of=front";
+    assert_eq!(
+        contact(&format!("{place}\n{}", pod(labels))),
+        [
+            "app.kubernetes.io/part-of=front",
+            "app.kubernetes.io/managed-by=Helm",
+            "helm.sh/chart=web-1.2",
+            "team=shop",
+            "owner=li",
+            "topology.kubernetes.io/zone=eu-1a",
+            "spec.providerID=gce://p/z/vm",
+        ]
+    );
+}
+
+#[test]
+fn card_of_an_object_that_does_not_exist_has_the_owner_of_what_waits_for_it() {
+    let pod = "pod shop/a node=n9 labels=team:shop deleted=400 grace=30 containers=web:running";
+    assert_eq!(contact(&format!("node n1\n{pod}")), ["team=shop"], "node n9 is missing");
+}
+
+#[test]
+fn deletions_that_joined_an_old_one_within_ten_minutes_are_counted() {
+    let joined = |ages: &[u32]| {
+        let pods = ages.iter().enumerate().map(|(number, age)| {
+            format!("pod shop/p{number} node=n1 deleted={age} grace=30 containers=web:running\n")
+        });
+        first(&format!("node n1 {SILENT}\n{}", pods.collect::<String>())).joined
+    };
+    assert_eq!(joined(&[900]), 0, "nothing has joined it");
+    assert_eq!(joined(&[900, 601]), 0, "that was longer ago");
+    assert_eq!(joined(&[900, 601, 599, 300]), 2);
+    assert_eq!(joined(&[500, 300, 60]), 0, "the first one is as young");
+}
