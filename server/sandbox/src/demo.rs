@@ -282,11 +282,46 @@ impl Demo {
 
     fn install(&self, control_plane: &mut ControlPlane, key: &Key) -> Result<(), DemoError> {
         let found = self.operators(control_plane).find(|(known, _)| known == key);
-        let object = found.map(|(_, object)| object.clone()).ok_or(DemoError::FaultSwitch)?;
-        if control_plane.cluster.get(key).is_none() {
-            world::create_all(control_plane, vec![object]).map_err(DemoError::Install)?;
+        let operator = found.map(|(_, object)| object.clone()).ok_or(DemoError::FaultSwitch)?;
+        let cluster = &control_plane.cluster;
+        if cluster.get(key).is_some() {
+            return Ok(());
         }
-        Ok(())
+        let is_missing =
+            |it: &&Value| cluster.key_of(it).is_some_and(|key| cluster.get(&key).is_none());
+        let rights = self.rights_of(&operator).into_iter().filter(is_missing).cloned();
+        let missing: Vec<Value> = rights.chain([operator.clone()]).collect();
+        world::create_all(control_plane, missing).map_err(DemoError::Install)
+    }
+
+    /// The ServiceAccount of an operator, its bindings and their roles. A teardown without the operator deletes them at once,
+    /// and an operator that is installed again can do nothing without them.
+    fn rights_of(&self, operator: &Value) -> Vec<&Value> {
+        let path = ["spec", "template", "spec", "serviceAccountName"];
+        let (namespace, account) = (object::namespace(operator), object::text(operator, &path));
+        let is_account = |it: &Value| {
+            it["kind"] == "ServiceAccount"
+                && object::name(it) == account
+                && object::namespace(it) == namespace
+        };
+        let binds = |it: &Value| {
+            it["subjects"].as_array().into_iter().flatten().any(|subject| {
+                subject["kind"] == "ServiceAccount"
+                    && subject["name"] == account
+                    && subject["namespace"] == namespace
+            })
+        };
+        let objects = || self.worlds.iter().flat_map(|world| &world.objects);
+        let bindings: Vec<&Value> = objects().filter(|it| binds(it)).collect();
+        let is_role = |it: &Value| {
+            bindings.iter().any(|binding| {
+                let role = &binding["roleRef"];
+                it["kind"] == role["kind"]
+                    && role["name"] == object::name(it)
+                    && ["", object::namespace(binding)].contains(&object::namespace(it))
+            })
+        };
+        objects().filter(|it| is_account(it) || is_role(it) || binds(it)).collect()
     }
 
     /// Sets how many times faster than real time the cluster's clock runs.
@@ -454,6 +489,37 @@ mod tests {
         assert!(matches!(unknown, Err(DemoError::FaultSwitch)));
         assert!(matches!(Demo::set_speed(&mut control_plane, 0), Err(DemoError::Speed(0))));
         Demo::set_speed(&mut control_plane, 10).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn operator_that_is_installed_again_has_its_account_and_its_rights() {
+        let mut control_plane = control_plane();
+        let demo = Demo::named("s4").unwrap().unwrap();
+        demo.set_up(&mut control_plane).unwrap();
+        pass(&mut control_plane, 30);
+        let named = |group: &str, plural: &str, namespace: &str| {
+            Key::new(group, plural, namespace, "queue-operator")
+        };
+        let rbac = "rbac.authorization.k8s.io";
+        let rights = [
+            named("", "serviceaccounts", "s4"),
+            named(rbac, "clusterroles", ""),
+            named(rbac, "clusterrolebindings", ""),
+        ];
+        let operator = named("apps", "deployments", "s4");
+        for key in rights.iter().chain([&operator]) {
+            let options = DeleteOptions::default();
+            control_plane.cluster.delete(&Actor::admin(), key, &options).map(drop).unwrap();
+        }
+        pass(&mut control_plane, 30);
+        demo.set(&mut control_plane, &FaultSwitch::Operator(operator), false).unwrap();
+        assert!(rights.iter().all(|key| control_plane.cluster.get(key).is_some()));
+        pass(&mut control_plane, 30);
+        let topic = Key::new("queue.example", "topics", "s4", "orders");
+        let options = DeleteOptions::default();
+        control_plane.cluster.delete(&Actor::admin(), &topic, &options).map(drop).unwrap();
+        pass(&mut control_plane, 30);
+        assert!(control_plane.cluster.get(&topic).is_none());
     }
 
     #[test]

@@ -6,8 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Content, Reply,
-    body,
+    Content, Reply, body,
     request::{Request, Verb},
 };
 use crate::{

@@ -1,5 +1,6 @@
 //! The client of a controller: the cluster's verbs under the controller's own user, reads that are never refused, and
-//! events.
+//! events. RBAC decides on the writes of a program that runs in Pods. The controllers of the control plane have roles that the
+//! store does not hold, so it does not decide on theirs.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use super::node_faults::NodeFaults;
 use super::read::{is_true, name, namespace, number, set, text, uid, written};
 use super::resource::{API_SERVICES, EVENTS, NAMESPACES, PODS, Resource};
+use crate::cluster::rbac::{Attributes, allows, refusal};
 use crate::cluster::{Actor, Cluster, DeleteOptions, Propagation, split_api_version};
 use crate::fault::NodeFault;
 use crate::kind::Kind;
@@ -67,6 +69,8 @@ pub struct Client<'a> {
     actor: Actor,
     component: &'static str,
     failing: bool,
+    /// The ServiceAccount of a program that runs in Pods.
+    account: Option<Key>,
 }
 
 impl<'a> Client<'a> {
@@ -77,7 +81,8 @@ impl<'a> Client<'a> {
         component: &'static str,
         failing: bool,
     ) -> Self {
-        Self { cluster, node_faults, actor: Actor::controller(user), component, failing }
+        let actor = Actor::controller(user);
+        Self { cluster, node_faults, actor, component, failing, account: None }
     }
 
     /// A client for the same cluster with the user of a node, for its kubelet.
@@ -89,6 +94,21 @@ impl<'a> Client<'a> {
             actor: Actor::node(node),
             component: "kubelet",
             failing,
+            account: None,
+        }
+    }
+
+    /// A client for the same cluster with the token of a ServiceAccount, as the containers of its Pods have it. A write without
+    /// a right is refused with 403. After the account is gone every write is refused with 401
+    /// (`kubernetes/pkg/serviceaccount/claims.go`).
+    pub(crate) fn service_account(&mut self, account: &Key) -> Client<'_> {
+        Client {
+            cluster: self.cluster,
+            node_faults: self.node_faults,
+            actor: Actor::service_account(&account.namespace, &account.name),
+            component: self.component,
+            failing: self.failing,
+            account: Some(account.clone()),
         }
     }
 
@@ -220,7 +240,7 @@ impl<'a> Client<'a> {
     }
 
     /// Refuses every request while the controller's mode is `Failing`.
-    fn allowed(&self) -> Result<(), Status> {
+    fn check_running(&self) -> Result<(), Status> {
         if self.failing {
             Err(Status::internal("the sandbox refuses all requests of this controller"))
         } else {
@@ -228,12 +248,33 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Refuses a request that the controller may not make: any while its mode is `Failing`, and those that RBAC does not allow
+    /// its ServiceAccount.
+    fn check_allowed(&self, verb: &str, key: &Key, subresource: &str) -> Result<(), Status> {
+        self.check_running()?;
+        let Some(account) = &self.account else { return Ok(()) };
+        if self.cluster.get(account).is_none() {
+            return Err(Status::unauthorized());
+        }
+        // Such a request has no name.
+        let is_of_collection =
+            verb == "deletecollection" || verb == "create" && subresource.is_empty();
+        let name = if is_of_collection { "" } else { &key.name };
+        let resource = (&*key.group, &*key.plural, subresource);
+        let attributes = Attributes::of_resource(verb, resource, &key.namespace, name);
+        if allows(self.cluster, &self.actor, &attributes) {
+            Ok(())
+        } else {
+            Err(refusal(&self.actor, &attributes))
+        }
+    }
+
     /// Creates an object; apiVersion and kind are filled in.
     pub fn create(&mut self, resource: Resource, mut object: Value) -> Result<Arc<Value>, Status> {
-        self.allowed()?;
+        let place = namespace(&object).to_owned();
+        self.check_allowed("create", &resource.key(&place, ""), "")?;
         object["apiVersion"] = json!(resource.api_version());
         object["kind"] = json!(resource.kind);
-        let place = namespace(&object).to_owned();
         self.cluster.create(&self.actor, resource.group, resource.plural, &place, object)
     }
 
@@ -253,7 +294,7 @@ impl<'a> Client<'a> {
 
     /// Creates an object of any kind again.
     pub(crate) fn recreate(&mut self, key: &Key, object: Value) -> Result<(), Status> {
-        self.allowed()?;
+        self.check_allowed("create", key, "")?;
         self.cluster
             .create(&self.actor, &key.group, &key.plural, &key.namespace, object)
             .map(|_| ())
@@ -271,27 +312,27 @@ impl<'a> Client<'a> {
         {
             return Ok(stored.clone());
         }
-        self.allowed()?;
+        self.check_allowed("update", &key, "status")?;
         self.cluster.update_status(&self.actor, &key, object.clone())
     }
 
     /// The Scale of an object.
     pub(crate) fn scale(&self, key: &Key) -> Result<Value, Status> {
-        self.allowed()?;
+        self.check_allowed("get", key, "scale")?;
         self.readable(key)?;
         self.cluster.scale(key)
     }
 
     /// Writes another number of replicas into a Scale that was read before.
     pub(crate) fn rescale(&mut self, key: &Key, scale: Value, replicas: i64) -> Result<(), Status> {
-        self.allowed()?;
+        self.check_allowed("update", key, "scale")?;
         self.cluster.set_replicas(&self.actor, key, scale, replicas).map(|_| ())
     }
 
     /// Replaces a namespace's `spec.finalizers`.
     pub(crate) fn finalize(&mut self, namespace: &Value) -> Result<(), Status> {
-        self.allowed()?;
         let key = NAMESPACES.key("", name(namespace));
+        self.check_allowed("update", &key, "finalize")?;
         let finalizers =
             namespace.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
         let change = |it: &mut Value| set(it, &["spec", "finalizers"], finalizers);
@@ -299,13 +340,13 @@ impl<'a> Client<'a> {
     }
 
     pub fn merge(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
-        self.allowed()?;
+        self.check_allowed("patch", key, "")?;
         self.readable(key)?;
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "")
     }
 
     pub(crate) fn merge_status(&mut self, key: &Key, patch: &Value) -> Result<Arc<Value>, Status> {
-        self.allowed()?;
+        self.check_allowed("patch", key, "status")?;
         self.readable(key)?;
         self.cluster.patch(&self.actor, key, &Patch::Merge(patch.clone()), "status")
     }
@@ -316,26 +357,27 @@ impl<'a> Client<'a> {
         key: &Key,
         change: impl FnOnce(&mut Value),
     ) -> Result<Arc<Value>, Status> {
-        self.allowed()?;
+        self.check_allowed("update", key, "")?;
         self.readable(key)?;
         self.cluster.modify(&self.actor, key, "", change)
     }
 
     /// Binds a Pod to a node.
     pub(crate) fn bind(&mut self, pod: &Value, node: &str) -> Result<(), Status> {
-        self.allowed()?;
-        self.cluster.bind(&PODS.key(namespace(pod), name(pod)), node, false)
+        let key = PODS.key(namespace(pod), name(pod));
+        self.check_allowed("create", &key, "binding")?;
+        self.cluster.bind(&key, node, false)
     }
 
     pub fn delete(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
-        self.allowed()?;
+        self.check_allowed("delete", key, "")?;
         self.readable(key)?;
         self.cluster.delete(&self.actor, key, &deletion.0).map(|_| ())
     }
 
     /// Deletes an object as one of a collection.
     pub(crate) fn delete_of_many(&mut self, key: &Key, deletion: &Deletion) -> Result<(), Status> {
-        self.allowed()?;
+        self.check_allowed("deletecollection", key, "")?;
         self.readable(key)?;
         self.cluster.delete_of_many(&self.actor, key, &deletion.0).map(|_| ())
     }
@@ -346,7 +388,7 @@ impl<'a> Client<'a> {
         key: &Key,
         deletion: &Deletion,
     ) -> Result<(), Status> {
-        self.allowed()?;
+        self.check_running()?;
         self.cluster.delete_in_storage(key, &deletion.0).map(|_| ())
     }
 
@@ -398,4 +440,53 @@ pub(crate) fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resource::{CONFIG_MAPS, SERVICE_ACCOUNTS};
+    use super::*;
+
+    const GROUP: &str = "rbac.authorization.k8s.io";
+
+    #[test]
+    fn write_of_a_service_account_needs_a_right_and_the_account() {
+        let mut cluster = Cluster::new("2026-11-21T08:00:00Z".parse().unwrap(), 1);
+        let mut node_faults = NodeFaults::default();
+        let (account, map) =
+            (SERVICE_ACCOUNTS.key("default", "operator"), CONFIG_MAPS.key("default", "settings"));
+        let admin = Actor::admin();
+        for key in [&account, &map] {
+            let object = json!({"metadata": {"name": &*key.name}});
+            cluster.create(&admin, "", &key.plural, "default", object).unwrap();
+        }
+        let mut write = |cluster: &mut Cluster, value: &str| {
+            let mut client = Client::new(cluster, &mut node_faults, "operator", "operators", false);
+            let mut client = client.service_account(&account);
+            client.merge(&map, &json!({"data": {"a": value}})).map(drop)
+        };
+        let refused = write(&mut cluster, "1").unwrap_err();
+        assert_eq!(refused.code, 403);
+        assert_eq!(
+            refused.message,
+            "configmaps \"settings\" is forbidden: User \"system:serviceaccount:default:operator\" cannot patch resource \
+             \"configmaps\" in API group \"\" in the namespace \"default\""
+        );
+
+        let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]});
+        let role = json!({"metadata": {"name": "operator"}, "rules": [rule]});
+        cluster.create(&admin, GROUP, "roles", "default", role).unwrap();
+        let binding = json!({
+            "metadata": {"name": "operator"},
+            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "operator"},
+            "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
+        });
+        cluster.create(&admin, GROUP, "rolebindings", "default", binding).unwrap();
+        write(&mut cluster, "2").unwrap();
+        assert_eq!(cluster.get(&map).unwrap()["data"]["a"], "2");
+
+        cluster.delete(&admin, &account, &DeleteOptions::default()).unwrap();
+        assert_eq!(write(&mut cluster, "3").unwrap_err().code, 401);
+        assert_eq!(cluster.get(&map).unwrap()["data"]["a"], "2");
+    }
 }

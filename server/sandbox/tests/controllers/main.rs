@@ -12,6 +12,7 @@ mod network;
 mod quota;
 mod robustness;
 mod operating_modes;
+mod operator;
 mod readable;
 mod protection;
 mod worlds;

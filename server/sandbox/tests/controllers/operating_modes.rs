@@ -11,7 +11,7 @@ use sandbox::store::Key;
 use serde_json::{Value, json};
 
 use crate::test_cluster::{
-    TestCluster, claim, config_map, csi_class, deployment, stateful_set, template,
+    TestCluster, claim, config_map, csi_class, deployment, rights, stateful_set, template,
 };
 
 /// A situation to which one controller reacts.
@@ -60,24 +60,6 @@ fn program_renews_its_lease_while_it_runs() {
         test.run(3);
         assert_ne!(renewed(&test, &lease), second, "{program}");
     }
-}
-
-#[test]
-fn operator_renews_its_lease_while_its_pod_is_ready() {
-    let mut test = TestCluster::new();
-    test.namespace("shop");
-    let mut operator = pod("operator", &Value::Null);
-    operator["metadata"]["annotations"]["unwind.test/leads"] = json!("topics-leader");
-    test.create([operator]);
-    test.run(10);
-    let first = renewed(&test, "shop/topics-leader");
-    test.run(5);
-    assert_ne!(renewed(&test, "shop/topics-leader"), first);
-    test.delete("pods/shop/operator", Background);
-    test.until(60, "no Pod", |it| !it.has("pods/shop/operator"));
-    let last = renewed(&test, "shop/topics-leader");
-    test.run(60);
-    assert_eq!(renewed(&test, "shop/topics-leader"), last);
 }
 
 fn nothing(_: &mut TestCluster) {}
@@ -515,6 +497,9 @@ fn cases() -> Vec<Case> {
                 let mut operator = pod("operator", &json!({}));
                 operator["metadata"]["annotations"] =
                     json!({"unwind.test/finalizes": "unwind.test/queue"});
+                let rule =
+                    json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["update"]});
+                test.create(rights("default", &rule));
                 test.create([
                     operator,
                     config_map("queue", &json!({"finalizers": ["unwind.test/queue"]})),

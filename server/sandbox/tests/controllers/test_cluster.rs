@@ -336,3 +336,24 @@ pub(crate) fn config_map(name: &str, metadata: &Value) -> Value {
     object["metadata"]["namespace"] = json!("shop");
     object
 }
+
+/// A ClusterRole with one rule, and its binding to a ServiceAccount of the namespace `shop`. Both have the account's name.
+pub(crate) fn rights(account: &str, rule: &Value) -> [Value; 2] {
+    let group = "rbac.authorization.k8s.io";
+    let api_version = format!("{group}/v1");
+    [
+        json!({
+            "apiVersion": api_version,
+            "kind": "ClusterRole",
+            "metadata": {"name": account},
+            "rules": [rule],
+        }),
+        json!({
+            "apiVersion": api_version,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": account},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": account},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": "shop"}],
+        }),
+    ]
+}
