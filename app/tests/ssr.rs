@@ -3,10 +3,14 @@
 #![cfg(feature = "ssr")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod causes;
 mod consortium;
 mod explained;
+mod first_screen;
 mod trouble;
 mod unplanned;
+#[expect(dead_code, reason = "the test of what travels looks for more in it")]
+mod variants;
 
 use std::sync::Arc;
 

@@ -78,8 +78,9 @@
 //! ```sh
 //! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs # 201
 //! ```
-//! A claim waits for Pods that are gone
-//! without a report that they have ended; a person who knows better takes that on, and types the claim's name.
+//! A claim waits for Pods that are gone without a report that they have ended; it, a volume and a namespace wait for what stood
+//! in front of them and lost a finalizer by hand. A person who knows better takes that on, and types the object's name; `pods` has
+//! the UIDs of all that the step waits for.
 //!
 //! A run that a person stops leaves the parents suspended that it suspended. The card of each says in `left_suspended` whether it is
 //! still so. All that are still so are made active again with the value that they had before, each by a guarded PATCH; the list
@@ -187,9 +188,9 @@
 //! | 404 | `unknownUnit`, `unknownPlan`, `unknownRun`, `unknownDiagnosis`, `unknownStep`, `unknownLink`, `unknownPath`, `unknownRemedy` |
 //! | 405, 408 | `wrongMethod`, `tooSlow` |
 //! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `notStopped`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
-//! | 413, 414, 415 | `tooLarge`, `longAddress`, `notJson` |
+//! | 413, 414, 415 | `tooLarge`, `longPaste`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `cutList`, `otherList`, `otherMetrics`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |

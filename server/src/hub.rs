@@ -254,7 +254,9 @@ impl Hub {
     fn tell_forced(&mut self) {
         if !self.has_told_forced && self.cluster.index().is_synced() {
             self.has_told_forced = true;
-            let forced = self.runs.attempts().forced_namespaces(&self.cluster);
+            let attempts = self.runs.attempts();
+            let forced = attempts.forced_namespaces(&self.cluster);
+            attempts.tell_by_hand(&mut self.cluster);
             self.cluster.note_forced(forced);
         }
     }
@@ -366,8 +368,8 @@ impl Hub {
             Incoming::PreflightEnded { plan, attempt, why } => {
                 self.preflights.end(&plan, attempt, why, self.cluster.now());
             }
-            Incoming::KubeletLog { diagnosis, log, by, reply } => {
-                let kept = self.cluster.keep_kubelet_log(&diagnosis, &log, &by);
+            Incoming::KubeletPasted { diagnosis, answer, by, reply } => {
+                let kept = self.cluster.keep_pasted(&diagnosis, &answer, &by);
                 self.topics.mark_stale();
                 send_reply(reply, kept.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
             }

@@ -59,7 +59,7 @@ async fn pages_and_metrics_say_that_the_journal_is_failing() {
         let text = server.get(page).await.text;
         assert!(text.contains(link), "{page}: {text}");
     }
-    assert!(server.get("/journal").await.text.contains("It cannot be written since"));
+    assert!(server.get("/journal").await.text.contains("The journal has not been writable since"));
     let scraped = server.scrape(Method::GET, "/metrics", &[("host", "127.0.0.1:9464")]).await;
     assert!(scraped.text.contains("unwind_journal_failing 1\n"), "{}", scraped.text);
 }
@@ -88,7 +88,7 @@ async fn sound_journal_is_said_to_be_sound() {
     let server = server(JournalStatus::default()).await;
     let answer = server.get("/journal").await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
-    assert!(answer.text.contains("It can be written"), "{}", answer.text);
+    assert!(answer.text.contains("The journal is writable"), "{}", answer.text);
     assert!(!answer.text.contains("<form"), "{}", answer.text);
 }
 
@@ -99,8 +99,8 @@ async fn failing_journal_is_shown_with_its_error_and_the_way_out() {
     let server = server(JournalStatus { failing, failures: 2, ..JournalStatus::default() }).await;
     let text = server.get("/journal").await.text;
     for part in [
-        "It cannot be written since 1970-01-01 00:00:00 UTC",
-        "Make room on the disk",
+        "The journal has not been writable since 1970-01-01 00:00:00 UTC",
+        "Free disk space",
         "No space left on device &lt;b&gt;",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -130,7 +130,7 @@ async fn run_that_cannot_be_read_is_shown_and_released_without_a_script() {
         "record 3 of run r1 is damaged",
         "in the cluster prod",
         "1 object of shop: Pod shop/web-2",
-        "nothing can be planned in its cluster",
+        "no plan can be made in its cluster",
         "Its end is recorded",
         "Bo released it, 1970-01-01",
         "Remedy a1 cannot be read",

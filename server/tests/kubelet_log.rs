@@ -1,5 +1,5 @@
-//! Lines of a kubelet's log that a person pastes on a card, and the addresses of that card, through the whole router and the hub.
-//! The lines are recorded from a real kubelet, see `server/sandbox/recordings/README.md`.
+//! Texts of a kubelet that a person pastes on a card, and the addresses of that card, through the whole router and the hub. They are
+//! recorded from a real kubelet, see `server/sandbox/recordings/README.md`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 const BUSY: &str = include_str!("../sandbox/recordings/kubelet/busy/log.txt");
+const METRICS: &str = include_str!("../sandbox/recordings/kubelet/metrics.txt");
 /// The UID of the Pod in that recording.
 const POD: &str = "113e414d-52b9-4eb7-a1ec-20089ddb2e36";
 const CARD: &str = "volumesMounted//Pod/busy/orderer-0/";
@@ -128,6 +129,10 @@ async fn pasted_lines_confirm_the_cause_and_name_the_mount_and_the_next_try() {
         ),
         "{commands}"
     );
+    for below in ["runningpods/", "metrics"] {
+        let command = format!("kubectl --context=dev get --raw=/api/v1/nodes/n1/proxy/{below}\"");
+        assert!(commands.contains(&command), "{commands}");
+    }
 
     let (status, to) = paste(&server, CARD, BUSY).await;
     assert_eq!(
@@ -172,6 +177,43 @@ async fn lines_that_say_nothing_are_answered_by_what_was_looked_for() {
 }
 
 #[tokio::test]
+async fn pasted_list_and_metrics_are_evidence_with_the_name_of_who_pasted_them() {
+    let (server, _mailbox) = server().await;
+    let running = format!(
+        r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{{"metadata":{{"name":"orderer-0","namespace":"busy","uid":"{POD}"}},"spec":{{"containers":[{{"name":"orderer"}}]}},"status":{{}}}}]}}"#
+    );
+    for text in [METRICS, &running] {
+        assert_eq!(paste(&server, CARD, text).await.0, StatusCode::SEE_OTHER, "{text:.80}");
+    }
+    let advice = advice(&server).await;
+    let said = pasted(&advice);
+    let has = |part: &str| said.iter().any(|it| it.contains(part));
+    assert!(has("still runs container orderer of Pod busy/orderer-0"), "{said:?}");
+    assert!(has("count 40 failed unmounts of volumes of kubernetes.io/nfs"), "{said:?}");
+    let confidence = advice["confidence"].as_str().unwrap();
+    assert!(confidence.contains("says otherwise"), "{confidence}");
+}
+
+#[tokio::test]
+async fn text_that_is_nearly_a_list_or_metrics_is_refused_with_what_to_paste() {
+    let (server, _mailbox) = server().await;
+    for (text, what, advice) in [
+        (r#"{"kind":"PodList","items":[{"#, "The list of Pods is not whole", "Paste all that"),
+        (r#"{"kind":"List","items":[]}"#, "This is not the list of what", "ends with runningpods"),
+        (
+            "# TYPE go_goroutines gauge\ngo_goroutines 8",
+            "not the metrics of a kubelet",
+            "ends with metrics",
+        ),
+    ] {
+        let (status, page) = paste(&server, CARD, text).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
+        assert!(page.contains(what) && page.contains(advice), "{page}");
+    }
+    assert_eq!(pasted(&advice(&server).await), [""; 0], "nothing of them was read");
+}
+
+#[tokio::test]
 async fn lines_are_dropped_with_the_pod() {
     let (server, mailbox) = server().await;
     paste(&server, CARD, BUSY).await;
@@ -188,9 +230,9 @@ async fn bad_forms_are_refused_with_a_reason() {
     let (server, _mailbox) = server().await;
     let (status, text) = paste(&server, "nope", BUSY).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "{text}");
-    let (status, text) = paste(&server, CARD, &"x".repeat(256 * 1024 + 1)).await;
+    let (status, text) = paste(&server, CARD, &"x".repeat(1024 * 1024 + 1)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{text}");
-    let (status, text) = paste(&server, CARD, &"é".repeat(1024 * 1024)).await;
+    let (status, text) = paste(&server, CARD, &"é".repeat(2 * 1024 * 1024)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{text}");
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     let answer = server.ask(Method::POST, "/trouble/kubelet-log", &headers, "lines=x").await;

@@ -5,7 +5,10 @@ use teardown::{
     advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
-    message::{ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State},
+    message::{
+        AwayCause, ClusterCard, DiagnosisCard, Membership, Message, NodeHealth, Record, State,
+        Unreachable,
+    },
     object::{ObjectRef, Uid},
     relation::{Attribution, EdgeKind, Strength},
     remedy::Harm,
@@ -135,6 +138,43 @@ pub(crate) fn in_order() -> PageSeed {
     if let Some(Record::Cluster(card)) = records.first_mut() {
         card.diagnoses = 2;
         card.in_time = 3;
+    }
+    page
+}
+
+/// The page of trouble with a card of each cause, in this order of records; and whether harm is done while it waits.
+pub(crate) fn cards(causes: impl IntoIterator<Item = (Cause, bool)>) -> PageSeed {
+    let mut page = trouble();
+    page.advice.clear();
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    let Some(Record::Diagnosis(first)) = records.pop() else { unreachable!() };
+    for (number, (cause, does_harm)) in causes.into_iter().enumerate() {
+        let mut diagnosis = Diagnosis::clone(&first.diagnosis);
+        diagnosis.id = format!("{}//Node//{number}/", cause.name());
+        diagnosis.cause = cause;
+        if !does_harm {
+            diagnosis.impact = Impact::default();
+        }
+        let (explains, harms, ..) = diagnosis.harm();
+        records.push(Record::Diagnosis(DiagnosisCard {
+            said: app::text::cause(&diagnosis),
+            explains,
+            harms,
+            diagnosis: diagnosis.into(),
+            ..first.clone()
+        }));
+    }
+    page
+}
+
+/// The same page while the API server does not answer.
+pub(crate) fn away(mut page: PageSeed, cause: AwayCause) -> PageSeed {
+    let Some(Message::Snapshot { records, .. }) = &mut page.message else { unreachable!() };
+    for record in records {
+        if let Record::Cluster(card) = record {
+            let message = "dial tcp 10.0.0.1:6443: connection refused".into();
+            card.unreachable = Some(Unreachable { since: before(75), cause, message });
+        }
     }
     page
 }

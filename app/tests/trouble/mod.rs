@@ -1,7 +1,8 @@
 //! The page of trouble as the server renders it; the things that are switched off, on every page; the signs of life of nodes; why the
 //! drawer of a workload says that it must outlive others.
 
-use teardown::right::Right;
+use app::text;
+use teardown::{diagnosis::Cause, message::AwayCause, right::Right};
 
 use super::{check, consortium, render};
 
@@ -10,7 +11,7 @@ fn page_of_trouble_shows_causes_and_ways_out() {
     let html = render("trouble", "/trouble", consortium::trouble::trouble());
     check(&html);
     for said in [
-        "Node worker-7 stopped reporting, so nobody confirms that its Pods ended.",
+        "Node worker-7 stopped reporting, so nobody confirms that its Pod ended.",
         "Service consortium/peer has no ready Pod.",
         "force the deletion while the machine may still run",
         "kubectl --context=staging-eu-1 get nodes/worker-7",
@@ -67,6 +68,76 @@ fn page_of_trouble_is_ordered_by_cause_age_or_namespace_and_says_what_is_in_time
     // An order that there is not is that by cause.
     let (_, [seven, eight, ..]) = page("?by=colour");
     assert!(seven < eight);
+}
+
+/// The cards of a page, in their order; each begins with its id.
+fn cards(html: &str) -> Vec<&str> {
+    html.split("id=\"why-").skip(1).collect()
+}
+
+fn silent(silent: usize) -> Cause {
+    let (provider, control_plane, renews) = (None, false, false);
+    Cause::NodeSilent { node: "worker-7".into(), provider, control_plane, silent, renews }
+}
+
+#[test]
+fn cause_that_explains_others_is_above_every_other_card_and_says_so() {
+    let webhook = Cause::WebhookDown { webhook: "gate".into(), configurations: vec![] };
+    let unreadable = Cause::Unreadable { resource: "secrets".into() };
+    let explaining = [silent(2), webhook, Cause::ManagerSilent, Cause::NamespaceGone, unreadable];
+    for cause in explaining {
+        let (name, said) = (cause.name(), cause.clone());
+        let in_use = Cause::ClaimInUse { pods: vec![] };
+        let all = [(in_use, true), (silent(1), true), (Cause::Unknown, false), (cause, false)];
+        let html = render("explains", "/trouble", consortium::trouble::cards(all));
+        check(&html);
+        let cards = cards(&html);
+        let order: Vec<&str> = cards.iter().filter_map(|card| card.split("%2F").next()).collect();
+        assert_eq!(order[0], name, "{said:?}: {order:?}");
+        assert!(cards[0].starts_with(&format!("{name}%2F%2FNode%2F%2F3%2F")), "{name}");
+        assert_eq!((order.len(), order[3]), (4, "unknown"), "{order:?}");
+        // The mark is a word, so that it is read out and seen without colour.
+        let marks: Vec<(bool, bool)> = cards
+            .iter()
+            .map(|card| (card.contains(text::SOLVE_FIRST), card.contains(text::HARM)))
+            .collect();
+        assert_eq!(marks, [(true, false), (false, true), (false, true), (false, false)], "{name}");
+    }
+}
+
+#[test]
+fn nodes_that_fell_silent_together_are_above_a_node_that_fell_silent_alone() {
+    let all = [(silent(1), true), (silent(3), false), (silent(3), true), (silent(3), false)];
+    let html = render("silent-together", "/trouble", consortium::trouble::cards(all));
+    check(&html);
+    let cards = cards(&html);
+    let number = |card: &&str| card.split("%2F").nth(4).unwrap().to_owned();
+    let order: Vec<String> = cards.iter().map(number).collect();
+    assert_eq!((&*order[0], &*order[3]), ("2", "0"), "harm first, the one alone last: {order:?}");
+    for card in &cards[..3] {
+        assert!(card.contains("3 nodes fell silent together"), "{card}");
+    }
+    assert!(!cards[3].contains("fell silent together") && !cards[3].contains(text::SOLVE_FIRST));
+}
+
+#[test]
+fn api_server_that_does_not_answer_is_said_above_all_cards() {
+    for cause in [AwayCause::Silent, AwayCause::Unauthorized, AwayCause::Failing] {
+        let with_cards = || consortium::trouble::cards([(Cause::ManagerSilent, true)]);
+        let calm = render("answers", "/trouble", with_cards());
+        assert!(!calm.contains(text::away(cause)) && !calm.contains(text::AWAY_MEANS));
+        for (page, first) in
+            [(with_cards(), "id=\"why-"), (consortium::nothing(), text::NO_TROUBLE)]
+        {
+            let page = consortium::trouble::away(page, cause);
+            let html = render("away", "/trouble", page);
+            check(&html);
+            let at = |said: &str| html.find(said).unwrap_or_else(|| panic!("{cause:?}: {said}"));
+            assert!(at(text::away(cause)) < at(first), "{cause:?}: {first}");
+            assert!(at(text::AWAY_MEANS) < at(first), "it says how old the cards are");
+            assert!(html.contains("2026-11-21 12:02:26 UTC"), "and since when");
+        }
+    }
 }
 
 #[test]

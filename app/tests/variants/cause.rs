@@ -5,7 +5,7 @@ use teardown::diagnosis::Cause;
 use super::{at, every, node, object, shared};
 
 /// Every cause.
-pub(super) fn causes() -> Vec<Cause> {
+pub(crate) fn causes() -> Vec<Cause> {
     let on = || shared("node");
     every! { Cause:
         Cause::WithinGrace { .. } => Cause::WithinGrace { until: at(), pre_stop: true },

@@ -1,7 +1,7 @@
 //! A value of every variant that travels to a page, or from it. A list matches its type exhaustively, so a new variant does
 //! not compile until it has a line here.
 
-mod cause;
+pub(crate) mod cause;
 mod record;
 
 use std::sync::Arc;
@@ -165,6 +165,7 @@ fn kept_reasons() -> Vec<KeptReason> {
         KeptReason::KeepAnnotation { .. } => KeptReason::KeepAnnotation { annotation: shared("keep: yes") },
         KeptReason::Access => KeptReason::Access,
         KeptReason::MadeByCluster => KeptReason::MadeByCluster,
+        KeptReason::NoDeleteVerb => KeptReason::NoDeleteVerb,
         KeptReason::HiddenController { .. } => KeptReason::HiddenController { kind: shared("Job"), name: shared("a") },
         KeptReason::HiddenUsers { .. } => KeptReason::HiddenUsers { resource: text("pods"), namespace: Some("a".into()) },
     }

@@ -16,7 +16,7 @@ use teardown::{
     relation::{DeletionPhase, EdgeKind, Strength},
     run::{Creator, FeedEvent, LeftSuspended, Refusals, RunId, RunState, StepProblem},
     unit::{UnitId, UnitOrigin},
-    unknown_reason::{UnconfirmedPod, UnknownReason},
+    unknown_reason::{UnconfirmedObject, UnknownReason},
 };
 
 use super::{
@@ -214,8 +214,8 @@ fn hidden_kinds() -> Vec<HiddenKindCard> {
 }
 
 fn unknown_reasons() -> Vec<UnknownReason> {
-    let pods =
-        vec![UnconfirmedPod { uid: Uid::new("pod"), pod: object("pod"), node: Some(text("node")) }];
+    let (uid, object_of) = (Uid::new("pod"), object("pod"));
+    let objects = vec![UnconfirmedObject { uid, object: object_of, node: Some(text("node")) }];
     every! { UnknownReason:
         UnknownReason::Hidden { .. } => UnknownReason::Hidden {
             resource: text("pods"),
@@ -225,7 +225,7 @@ fn unknown_reasons() -> Vec<UnknownReason> {
         UnknownReason::NotListed { .. } => UnknownReason::NotListed { resource: text("pods") },
         UnknownReason::NotServed { .. } => UnknownReason::NotServed { resource: text("pods") },
         UnknownReason::PodsLeft { .. } => UnknownReason::PodsLeft { pod: object("pod"), of: Box::new(object("set")) },
-        UnknownReason::PodsUnconfirmed { .. } => UnknownReason::PodsUnconfirmed { pods },
+        UnknownReason::Unconfirmed { .. } => UnknownReason::Unconfirmed { objects },
         UnknownReason::StillAttached { .. } => UnknownReason::StillAttached { volume: text("pv"), node: text("node") },
         UnknownReason::GivenAway { .. } => UnknownReason::GivenAway { to: Some(text("unit")) },
         UnknownReason::ParentActive { .. } => UnknownReason::ParentActive { parent: object("web") },
@@ -316,7 +316,8 @@ fn events() -> Vec<FeedEntry> {
         FeedEvent::Terminating { .. } => FeedEvent::Terminating { step: id, object: node() },
         FeedEvent::Gone { .. } => FeedEvent::Gone { step: id, object: object("a"), unconfirmed: true },
         FeedEvent::TakenOn { .. } => FeedEvent::TakenOn { step: id, object: object("a"), by: by.clone() },
-        FeedEvent::Problem { .. } => FeedEvent::Problem { step: id, object: object("a"), problem },
+        FeedEvent::Problem { .. } => FeedEvent::Problem { step: id, object: object("a"), problem: problem.clone() },
+        FeedEvent::ClaimUnread { .. } => FeedEvent::ClaimUnread { object: object("claim"), problem },
         FeedEvent::Skipped { .. } => FeedEvent::Skipped { step: id, object: object("a"), by },
         FeedEvent::DataChecked { .. } => FeedEvent::DataChecked {
             bound: 2,

@@ -37,6 +37,7 @@ use teardown::{
 };
 
 use self::managed::Managed;
+pub(super) use self::storage::claim_sight;
 use super::{interner::Interner, text::bounded};
 
 /// The reason why an object cannot be read. It names the position, never the content.

@@ -28,7 +28,8 @@ const DOCUMENT: Duration = Duration::from_secs(10);
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// The result of discovery. Versions are in the API server's order, the preferred one first.
+/// The result of discovery. Versions are in the API server's order, the preferred one first, but for a version that lets delete
+/// where the preferred one does not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The kinds to watch by group and plural, each with all its served versions.
@@ -50,13 +51,17 @@ impl Found {
         self.hidden.iter().find(|(version, _)| is_of_group(version))
     }
 
-    /// The kinds whose objects a namespace may hold, each in the version that the API server prefers.
+    /// The kinds whose objects a namespace may hold, each in the version that the API server prefers. The namespace controller
+    /// leaves out those that cannot be deleted (`deleteAllContent` in
+    /// `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`).
     pub(super) fn in_namespaces(self) -> Vec<Arc<Kind>> {
-        let Self { kinds, unwatched, .. } = self;
+        let Self { kinds, unwatched, undeletable, .. } = self;
         let unwatched = unwatched.into_iter().filter(|(key, _)| !kinds.contains_key(key));
         let unwatched: Vec<Kind> = unwatched.map(|(_, kind)| kind).collect();
         let watched = kinds.into_values().filter_map(|versions| versions.into_iter().next());
-        watched.filter(|kind| kind.namespaced).chain(unwatched).map(Arc::new).collect()
+        let watched =
+            watched.filter(|kind| kind.namespaced && !undeletable.contains(&kind.resource()));
+        watched.chain(unwatched).map(Arc::new).collect()
     }
 
     /// The kind of this name, `widgets.example.com`, in the version that the API server prefers.
@@ -72,8 +77,12 @@ impl Found {
         let versions =
             self.kinds.entry((kind.group.to_string(), kind.plural.to_string())).or_default();
         if can_be_deleted {
-            self.undeletable.remove(&resource);
-        } else if versions.is_empty() || self.undeletable.contains(&resource) {
+            // A DELETE goes to the version that is watched, which is the first one.
+            let is_first = self.undeletable.remove(&resource);
+            let place = if is_first { 0 } else { versions.len() };
+            return versions.insert(place, kind);
+        }
+        if versions.is_empty() {
             self.undeletable.insert(resource);
         }
         versions.push(kind);
@@ -443,6 +452,8 @@ mod tests {
             {"version":"v1","freshness":"Stale","resources":[{"resource":"wares","responseKind":{"kind":"Ware"},"scope":"Namespaced","verbs":["list","watch"]}]},
             {"version":"v1beta1","freshness":"Stale"}]}]}"#;
 
+    const NOTHING: &str = r#"{"kind":"APIGroupDiscoveryList","items":[]}"#;
+
     #[tokio::test]
     async fn aggregated_discovery_takes_two_requests() {
         let (client, log) =
@@ -477,11 +488,33 @@ mod tests {
                 {"resource":"as","responseKind":{"kind":"A"},"scope":"Cluster","verbs":["list","watch"]},
                 {"resource":"bs","responseKind":{"kind":"B"},"scope":"Cluster","verbs":["delete","list","watch"]},
                 {"resource":"cs","responseKind":{"kind":"C"},"scope":"Cluster","verbs":["list","watch"]}]}]}]}"#;
-        const EMPTY: &str = r#"{"kind":"APIGroupDiscoveryList","items":[]}"#;
         let (client, _) =
-            fake::client(|seen| now(200, if seen.path == "/api" { EMPTY } else { VERBS }));
+            fake::client(|seen| now(200, if seen.path == "/api" { NOTHING } else { VERBS }));
         let found = discover(&client).await.unwrap();
         assert_eq!(found.undeletable, BTreeSet::from(["cs.example.com".to_owned()]));
+        assert_eq!(
+            lines(&found),
+            [
+                "A as.example.com v2 v1 in the cluster",
+                "B bs.example.com v1 v2 in the cluster",
+                "C cs.example.com v2 v1 in the cluster",
+            ],
+            "the version that lets delete is watched"
+        );
+    }
+
+    #[tokio::test]
+    async fn namespace_holds_no_kind_that_cannot_be_deleted() {
+        const KINDS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[
+            {"version":"v1","freshness":"Current","resources":[
+                {"resource":"as","responseKind":{"kind":"A"},"scope":"Namespaced","verbs":["delete","list","watch"]},
+                {"resource":"bs","responseKind":{"kind":"B"},"scope":"Namespaced","verbs":["delete","list"]},
+                {"resource":"cs","responseKind":{"kind":"C"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}"#;
+        let (client, _) =
+            fake::client(|seen| now(200, if seen.path == "/api" { NOTHING } else { KINDS }));
+        let found = discover(&client).await.unwrap();
+        let held: Vec<String> = found.in_namespaces().iter().map(|it| it.resource()).collect();
+        assert_eq!(held, ["as.example.com", "bs.example.com"]);
     }
 
     /// Names become part of paths and of log lines.

@@ -162,7 +162,7 @@ async fn execute_call(
     let outcome = call_api(&context, &action).await;
     let answered = Instant::now();
     let ended = answered.duration_since(start);
-    tracing::debug!(run.id = %run, step = %action.step(), outcome = outcome::name(&outcome), "call completed");
+    tracing::debug!(run.id = %run, step = action.step().map(|step| step.0), outcome = outcome::name(&outcome), "call completed");
     let to_std = |after: &SignedDuration| Duration::try_from(*after).ok();
     let load = match (&outcome, &action) {
         (Outcome::Throttled { after }, _) => Load::Throttled(after.as_ref().and_then(to_std)),
@@ -170,7 +170,13 @@ async fn execute_call(
             after.as_ref().and_then(to_std).map_or(Load::Unanswered, Load::Unavailable)
         }
         (_, Action::ReadPods { .. } | Action::ReadContent { .. }) => Load::Unknown,
-        (_, Action::Delete { .. } | Action::Suspend { .. } | Action::Read { .. }) => Load::Normal,
+        (
+            _,
+            Action::Delete { .. }
+            | Action::Suspend { .. }
+            | Action::Read { .. }
+            | Action::ReadClaim { .. },
+        ) => Load::Normal,
     };
     // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome, answered }).await;
@@ -195,6 +201,7 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
         }
         Action::Suspend { step: _, target, patch } => suspend(client, target, patch).await,
         Action::Read { step: _, target } => read(client, target).await,
+        Action::ReadClaim { target } => read_claim(client, target).await,
         Action::ReadPods { step: _, target } => {
             let Some(namespace) = &target.object.namespace else { return no_path() };
             timeout(LIST, read_pods(client, names, namespace))
@@ -240,6 +247,27 @@ async fn read(client: &ApiClient, target: &ActionTarget) -> Outcome {
                 Some(found) if found == *uid => {
                     let convert::Metadata { uid: _, terminating, version, named } = metadata;
                     Outcome::Present { terminating, version: version.into(), named }
+                }
+                Some(found) => Outcome::OtherUid { uid: Some(found) },
+                None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
+            },
+            Err(error) => outcome::unreadable(&error),
+        },
+        Ok(answer) => of_answer(&answer, Some((kind, object))),
+        Err(failure) => of_failure(&failure),
+    }
+}
+
+/// Reads a claim, to which the phase belongs that its metadata does not show.
+async fn read_claim(client: &ApiClient, target: &ActionTarget) -> Outcome {
+    let ActionTarget { kind, object, uid, .. } = target;
+    let Some(path) = request::object_path(kind, object) else { return no_path() };
+    let answer = request::ask(client, request::get(&path, request::JSON), CALL).await;
+    match answer {
+        Ok(answer) if answer.is_success() => match convert::claim_sight(&answer.body) {
+            Ok(claim) => match claim.uid {
+                Some(found) if found == *uid => {
+                    Outcome::Claim { phase: claim.phase, terminating: claim.terminating }
                 }
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
                 None => Outcome::Unknown { message: ProblemCode::NoUid.into() },

@@ -10,7 +10,7 @@ use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     fetched::{Permission, Review},
     plan::Propagation,
-    preflight::{Answer, Question, QuestionKind, Unasked},
+    preflight::{Answer, Question, QuestionKind, Unasked, is_read_failure},
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -153,6 +153,10 @@ fn read_refusal(answer: &request::Answer, question: &Question) -> Reply {
         if let Some(webhook) = quoted_after(&status.message, "failed calling webhook ") {
             return Reply::Answer(Answer::WebhookFails { webhook, said: said() });
         }
+        // Somebody has to repair that first, so the DELETE is refused as well. Another 500 may pass.
+        if is_read_failure(&status.message) {
+            return Reply::Answer(Answer::Refused { said: said() });
+        }
         if answer.code == 403 && status.message.contains(" cannot delete resource ") {
             return Reply::Answer(Answer::Forbidden { said: Some(said()) });
         }
@@ -171,6 +175,7 @@ fn read_outcome(outcome: Outcome) -> Reply {
         | Outcome::Unknown { message: said } => Answer::Unknown { said },
         // No DELETE has one of these outcomes.
         Outcome::Present { .. }
+        | Outcome::Claim { .. }
         | Outcome::Pods(_)
         | Outcome::Content { .. }
         | Outcome::Unlisted { .. }

@@ -17,7 +17,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
-use teardown::{plan::PlanError, remedy::RemedyRefusal, right::Right};
+use teardown::{diagnosis::PasteProblem, plan::PlanError, remedy::RemedyRefusal, right::Right};
 
 use self::refusal::Words;
 use super::{plain, trace::RequestId};
@@ -68,6 +68,8 @@ pub enum Failure {
     Shape(String),
     /// The body is too large.
     TooLarge,
+    /// A text that a person pasted is not read.
+    Pasted(PasteProblem),
     /// The body did not arrive in time.
     TooSlow,
 
@@ -84,6 +86,12 @@ impl From<Refusal> for Failure {
 impl From<HubClosed> for Failure {
     fn from(HubClosed: HubClosed) -> Self {
         Self::ShuttingDown
+    }
+}
+
+impl From<PasteProblem> for Failure {
+    fn from(problem: PasteProblem) -> Self {
+        Self::Pasted(problem)
     }
 }
 
@@ -137,6 +145,18 @@ impl Failure {
             Self::Shape(problem) => (S::UNPROCESSABLE_ENTITY, "shape", refusal::shape(problem)),
             Self::TooLarge => {
                 (S::PAYLOAD_TOO_LARGE, "tooLarge", refusal::too_large(super::BODY_LIMIT / 1024))
+            }
+            Self::Pasted(PasteProblem::TooLong) => {
+                (S::PAYLOAD_TOO_LARGE, "longPaste", refusal::LONG_PASTE)
+            }
+            Self::Pasted(PasteProblem::CutList) => {
+                (S::UNPROCESSABLE_ENTITY, "cutList", refusal::CUT_LIST)
+            }
+            Self::Pasted(PasteProblem::OtherList) => {
+                (S::UNPROCESSABLE_ENTITY, "otherList", refusal::OTHER_LIST)
+            }
+            Self::Pasted(PasteProblem::OtherMetrics) => {
+                (S::UNPROCESSABLE_ENTITY, "otherMetrics", refusal::OTHER_METRICS)
             }
             Self::TooSlow => (S::REQUEST_TIMEOUT, "tooSlow", refusal::TOO_SLOW),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", refusal::INTERNAL),

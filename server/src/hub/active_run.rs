@@ -152,7 +152,7 @@ impl ActiveRun {
     }
 
     fn call(&self, action: Action) -> CallRequest {
-        let steps_behind = self.run.steps_behind(action.step());
+        let steps_behind = action.step().map_or(0, |step| self.run.steps_behind(step));
         CallRequest { run: self.run.id.clone(), action, steps_behind, recall: self.recall.clone() }
     }
 

@@ -199,7 +199,16 @@ impl Attempts {
         if let Some(namespace) = attempt.forces_namespace() {
             cluster.note_forcing(namespace.clone());
         }
-        Ok(self.send(attempt, premises, is_dry_run_safe, cluster, writer))
+        let sent = self.send(attempt, premises, is_dry_run_safe, cluster, writer);
+        self.tell_by_hand(cluster);
+        Ok(sent)
+    }
+
+    /// Lets the cluster know which objects lost a finalizer through a remedy, or may have.
+    pub(super) fn tell_by_hand(&self, cluster: &mut ClusterState) {
+        let here = self.latest_first(cluster).into_iter();
+        let objects = here.filter_map(Attempt::removed_finalizer_of).cloned().collect();
+        cluster.set_by_hand(objects);
     }
 
     /// Begins to take back what an attempt switched off, if the person typed the name of its object.
@@ -261,8 +270,7 @@ impl Attempts {
         let Some(undo) = attempt.undo_now(cluster.index()) else {
             return Ok(Err(Refusal::NothingToUndo));
         };
-        let target = undo.uid.as_ref().and_then(|uid| cluster.index().get(uid));
-        let premises = target.map(Premise::unchanged_before).into_iter().collect();
+        let premises = attempt.undo_premises(&undo, cluster.index());
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
         Ok(self.send(undoing, premises, false, cluster, writer))
     }
@@ -346,6 +354,7 @@ impl Attempts {
         ended.attempt.end(outcome, cluster.now());
         self.unwritten.push(ended);
         self.write_ended(writer, cluster.now());
+        self.tell_by_hand(cluster);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cluster as the hub knows it: the index, the clock, and the values computed from the index.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -11,8 +11,7 @@ use teardown::{
     demo::Demo,
     derived::Derived,
     diagnosis::{
-        Diagnosis, KubeletAnswer, KubeletProblem, KubeletSubject, LogOrigin,
-        kubelet_log::KubeletLog, unanswered,
+        AnswerOrigin, Diagnosis, KubeletAnswer, KubeletProblem, KubeletSubject, unanswered,
     },
     fetched::Question,
     graph::Graph,
@@ -116,6 +115,11 @@ impl ClusterState {
         self.index.note_forcing(namespace);
     }
 
+    /// Takes over which objects lost a finalizer by hand, or may have.
+    pub(super) fn set_by_hand(&mut self, objects: HashSet<Uid>) {
+        self.index.set_by_hand(objects);
+    }
+
     /// Notes that the API server refused an update of an object with this answer.
     pub(super) fn note_refused_update(&mut self, uid: Uid, said: &str) {
         self.index.note_refused_update(uid, said, self.clock.now());
@@ -198,17 +202,17 @@ impl ClusterState {
         self.ask(self.clock.now());
     }
 
-    /// Keeps lines that a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
-    pub(super) fn keep_kubelet_log(
+    /// Keeps what a person pasted about a diagnosis; `None` if there is none of this id that a kubelet works on.
+    pub(super) fn keep_pasted(
         &mut self,
         diagnosis: &str,
-        log: &KubeletLog,
+        answer: &KubeletAnswer,
         by: &str,
     ) -> Option<()> {
         let Current { diagnoses, now, .. } = self.current();
         let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
         let pod = found.pod_of_kubelet()?.0.clone();
-        self.kubelet_answers.keep_log(log, &pod, LogOrigin::Pasted { by: by.into() }, now);
+        self.kubelet_answers.keep(answer, &pod, AnswerOrigin::Pasted { by: by.into() }, now);
         self.derived.diagnose_again();
         Some(())
     }
@@ -223,7 +227,7 @@ impl ClusterState {
         let now = self.clock.now();
         for pod in pods {
             match answer {
-                Ok(answer) => self.kubelet_answers.keep_answer(answer, pod, now),
+                Ok(answer) => self.kubelet_answers.keep(answer, pod, AnswerOrigin::Queried, now),
                 Err(problem) => self.kubelet_answers.keep_problem(problem, subject, pod, now),
             }
         }

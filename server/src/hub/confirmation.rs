@@ -21,12 +21,12 @@ pub struct Start {
     pub by: String,
 }
 
-/// A person's answer for Pods whose end nobody reported.
+/// A person's answer for objects whose end nobody confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakenOn {
     /// The name of the step's object, as the person typed it.
     pub confirm: String,
-    /// The UIDs of the Pods that the person saw.
+    /// The UIDs of the objects that the person saw, Pods or what lost a finalizer by hand.
     pub pods: Vec<Uid>,
 }

@@ -7,7 +7,7 @@ use teardown::{
     action::{Action, Outcome},
     advice::Standpoint,
     demo::Demo,
-    diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject, kubelet_log::KubeletLog},
+    diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
     object::Uid,
     observation::Observation,
@@ -122,12 +122,12 @@ pub enum Incoming {
         /// The channel for the reply.
         reply: oneshot::Sender<Result<Remedies, Refusal>>,
     },
-    /// A person pasted lines of a kubelet's log.
-    KubeletLog {
+    /// A person pasted what a kubelet says.
+    KubeletPasted {
         /// The id of the diagnosis.
         diagnosis: String,
-        /// The facts of the lines.
-        log: KubeletLog,
+        /// The facts of the text.
+        answer: KubeletAnswer,
         /// The person's name.
         by: String,
         /// The channel for the reply.
@@ -444,18 +444,18 @@ impl HubHandle {
         self.request(|reply| Incoming::ReadRemedies { diagnosis, reply }).await
     }
 
-    /// Keeps a kubelet's log as evidence about a diagnosis, as long as its Pod waits.
+    /// Keeps what a person pasted of a kubelet as evidence about a diagnosis, as long as its Pod waits.
     ///
     /// # Errors
     /// [`Refusal::UnknownDiagnosis`] where there is none, or none about which a kubelet says anything; [`HubClosed`] if the
     /// process is ending.
-    pub async fn kubelet_log(
+    pub async fn paste_kubelet(
         &self,
         diagnosis: String,
-        log: KubeletLog,
+        answer: KubeletAnswer,
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
-        self.request(|reply| Incoming::KubeletLog { diagnosis, log, by, reply }).await
+        self.request(|reply| Incoming::KubeletPasted { diagnosis, answer, by, reply }).await
     }
 
     /// Has Unwind do a remedy that a person has confirmed. The reply is the id of the attempt; its outcome follows.

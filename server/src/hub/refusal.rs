@@ -58,7 +58,7 @@ pub enum Refusal {
     TooLate(StepId),
     /// The step does not wait for the end of a Pod that nobody reported.
     NothingToTakeOn(StepId),
-    /// The step waits for other Pods than those that the person answered for.
+    /// The step waits for other objects than those that the person answered for.
     OtherPods(StepId),
     /// The typed name is not that of the step's object.
     WrongObjectName,

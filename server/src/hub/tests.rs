@@ -9,6 +9,7 @@ mod remedies;
 mod recovery;
 mod recorded;
 mod set_aside;
+mod standpoint;
 mod topics;
 mod unplanned;
 
@@ -178,7 +179,9 @@ impl Process {
         let text = match &call.action {
             Action::Delete { target, .. } => format!("DELETE {}", target.object),
             Action::Suspend { target, .. } => format!("PATCH {}", target.object),
-            Action::Read { target, .. } => format!("GET {}", target.object),
+            Action::Read { target, .. } | Action::ReadClaim { target } => {
+                format!("GET {}", target.object)
+            }
             Action::ReadPods { target, .. } => {
                 format!("LIST pods in {}", target.object.namespace.as_deref().unwrap_or_default())
             }
@@ -219,7 +222,7 @@ impl Process {
             _ => None,
         });
         let plan = self.hub.plan(plan.unwrap()).await.unwrap().unwrap();
-        let named = plan.step(call.action.step()).unwrap().named.clone();
+        let named = plan.step(call.action.step().unwrap()).unwrap().named.clone();
         Outcome::Present { terminating: false, version: "1".into(), named }
     }
 

@@ -17,13 +17,15 @@ pub(super) const OLDEST: u32 = 4;
 type Upcast = fn(&Place<'_>, Value) -> Value;
 
 /// The step from each version to the next; the first is from [`OLDEST`].
-const UPCASTS: [Upcast; 3] = [
+const UPCASTS: [Upcast; 4] = [
     // Version 5 has an epoch in front of each value. The values are the same.
     |_, value| value,
     // Version 6 also has the call `readContent`.
     |_, value| value,
     // Version 7 also has the event `unproven`, the choices `unproven` and `unreported`, and whether an attempt is settled. Without
     // it none is.
+    |_, value| value,
+    // Version 8 also has the event `keptClaim`, and the reason `noDeleteVerb` to keep an object.
     |_, value| value,
 ];
 

@@ -12,8 +12,8 @@ use serde_json::Value;
 use teardown::{
     api_problem::ProblemCode,
     diagnosis::{
-        Cause, Confidence, Diagnosis, Evidence, Impact, KubeletProblem, KubeletSubject, LogOrigin,
-        RestOfLog, Source,
+        AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, Impact, KubeletProblem,
+        KubeletSubject, NodeFailure, RestOfLog, RuntimeState, Source,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
     message::{ClusterCard, DiagnosisCard, Revision},
@@ -131,7 +131,7 @@ fn card_with_words() -> DiagnosisCard {
         said: secret.into(),
         retry: None,
     };
-    let by = || LogOrigin::Pasted { by: secret.into() };
+    let by = || AnswerOrigin::Pasted { by: secret.into() };
     let rest = RestOfLog { entries: 3, others: vec![secret.into()], is_cut: false };
     let sources = [
         (Source::Condition("Ready".into()), format!("Unknown NodeStatusUnknown: {secret}")),
@@ -149,6 +149,19 @@ fn card_with_words() -> DiagnosisCard {
         (Source::Unlistable(secret.into()), String::new()),
         (Source::Kubelet(by(), Box::new(fact)), secret.to_owned()),
         (Source::NotInLog(by(), Box::new(rest)), String::new()),
+        (
+            Source::Runtime { node: "n1".into(), state: RuntimeState::Nothing, origin: by() },
+            String::new(),
+        ),
+        (
+            Source::Failures {
+                failure: NodeFailure::StopSandbox,
+                count: 3,
+                since: None,
+                origin: by(),
+            },
+            String::new(),
+        ),
         (
             Source::Unanswered(
                 KubeletSubject::Log,

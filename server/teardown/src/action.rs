@@ -14,7 +14,7 @@ use crate::{
     unit::UnitId,
 };
 
-/// One API call, on behalf of one step.
+/// One API call, on behalf of one step, or of a claim whose data is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// DELETE of exactly this UID, and of this version if it has one.
@@ -60,6 +60,11 @@ pub enum Action {
         /// The object.
         target: ActionTarget,
     },
+    /// One consistent GET of a claim whose data is kept, when nothing else is left for the run to do. It is for no step.
+    ReadClaim {
+        /// The claim.
+        target: ActionTarget,
+    },
 }
 
 /// The one object that a call is about.
@@ -91,14 +96,15 @@ impl ActionTarget {
 }
 
 impl Action {
-    /// The step this call is for.
-    pub fn step(&self) -> StepId {
+    /// The step this call is for, if it is for one.
+    pub fn step(&self) -> Option<StepId> {
         match self {
             Self::Delete { step, .. }
             | Self::Suspend { step, .. }
             | Self::ReadPods { step, .. }
             | Self::ReadContent { step, .. }
-            | Self::Read { step, .. } => *step,
+            | Self::Read { step, .. } => Some(*step),
+            Self::ReadClaim { .. } => None,
         }
     }
 
@@ -109,7 +115,8 @@ impl Action {
             | Self::Suspend { target, .. }
             | Self::ReadPods { target, .. }
             | Self::ReadContent { target, .. }
-            | Self::Read { target, .. } => target,
+            | Self::Read { target, .. }
+            | Self::ReadClaim { target } => target,
         }
     }
 }
@@ -136,6 +143,13 @@ pub enum Outcome {
         version: Arc<str>,
         /// The unit that its labels and annotations name.
         named: Option<UnitId>,
+    },
+    /// A read showed the claim, still the planned one.
+    Claim {
+        /// `status.phase`.
+        phase: Option<Arc<str>>,
+        /// Whether its `deletionTimestamp` is set.
+        terminating: bool,
     },
     /// The API server refused, and would refuse again: 400, 403, 405, 409 for another reason than the UID, the version or a
     /// write at the same time, 422, or a webhook that denies or cannot be asked. The call had no effect.

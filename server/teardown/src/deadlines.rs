@@ -32,26 +32,30 @@ pub enum Overdue {
 impl Deadlines {
     /// The limits for an object of this kind that is deleted with this grace period in seconds.
     ///
-    /// A Pod may use its whole grace period; then its volumes are unmounted and the kubelet sends a last DELETE. A
-    /// namespace's controller waits 5 s before its first pass and up to 16 s between two. Claims and volumes wait for
-    /// detach and for a storage driver.
+    /// A Pod may use its whole grace period; then its volumes are unmounted and the kubelet sends a last DELETE, which takes
+    /// seconds. One that fails is tried again at most 2m2s later (`pkg/util/goroutinemap/exponentialbackoff`), and the kubelet
+    /// waits for unmounts for 2m3s at a time (`pkg/kubelet/volumemanager`): a Pod that is left 150 s after its deadline has
+    /// outlived the longest of these. A namespace's controller waits 5 s before its first pass and up to 16 s between two.
+    /// Claims and volumes wait for detach and for a storage driver.
     pub fn of(kind: &Kind, grace: i64) -> Self {
         Self::fitted(kind, grace, None)
     }
 
     /// The same for a cluster in which 95 of 100 deletions of the kind were complete within `usual` after their grace periods.
     /// Slow is what takes longer than those, but at least half and at most twice as long as in every cluster; stuck moves
-    /// along.
+    /// along, but for a Pod never below the kubelet's own retry.
     pub fn fitted(kind: &Kind, grace: i64, usual: Option<SignedDuration>) -> Self {
         let (grace, slow, stuck) = match (&*kind.group, &*kind.kind) {
-            ("", "Pod") => (grace.clamp(0, LONGEST_GRACE), 30, 120),
+            ("", "Pod") => (grace.clamp(0, LONGEST_GRACE), 15, 150),
             ("", "Namespace") => (0, 60, 300),
             ("", "PersistentVolumeClaim" | "PersistentVolume") => (0, 60, 180),
             _ => (0, 30, 120),
         };
-        let usual = usual.map_or(slow, |usual| usual.as_secs().clamp(slow / 2, slow * 2));
+        // Half of an odd number of seconds is rounded up: never less than half.
+        let usual = usual.map_or(slow, |usual| usual.as_secs().clamp((slow + 1) / 2, slow * 2));
+        let least = if kind.is("", "Pod") { stuck } else { 0 };
         let limit = |seconds| SignedDuration::from_secs(grace + seconds);
-        Self { slow: limit(usual), stuck: limit(stuck * usual / slow) }
+        Self { slow: limit(usual), stuck: limit((stuck * usual / slow).max(least)) }
     }
 
     /// Classifies a wait of this length.
@@ -83,9 +87,9 @@ mod tests {
             let Deadlines { slow, stuck } = Deadlines::fitted(&pod(), 10, usual);
             (slow.as_secs(), stuck.as_secs())
         };
-        assert_eq!(limits(None), (40, 130));
-        assert_eq!(limits(Some(1)), (25, 70));
-        assert_eq!(limits(Some(45)), (55, 190));
-        assert_eq!(limits(Some(100_000)), (70, 250));
+        assert_eq!(limits(None), (25, 160));
+        assert_eq!(limits(Some(1)), (18, 160));
+        assert_eq!(limits(Some(20)), (30, 210));
+        assert_eq!(limits(Some(100_000)), (40, 310));
     }
 }

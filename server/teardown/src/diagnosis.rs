@@ -52,20 +52,24 @@ use serde::{Deserialize, Serialize};
 
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
+    admission::says_unconverted,
     before::before,
     case::{Case, Serving},
-    course::course,
+    course::{course, repaired},
     events::subjects,
-    finalizer::finisher,
+    finalizer::{cloud_controller, driver_finisher, finisher},
     job::other_manager,
     pod::missing_driver,
+    unreadable::says_unreadable,
 };
 pub use self::{
     cause::{Cause, Confidence, Evidence, Link, Source},
     course::{Due, Upcoming},
     impact::Impact,
-    kubelet_answer::{KubeletAnswer, KubeletProblem, KubeletSubject},
-    kubelet_log::{LogOrigin, RestOfLog},
+    kubelet_answer::{
+        AnswerOrigin, KubeletAnswer, KubeletProblem, KubeletSubject, LONGEST_PASTE, PasteProblem,
+    },
+    kubelet_log::RestOfLog,
     kubelet_metrics::NodeFailure,
     kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
     kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},

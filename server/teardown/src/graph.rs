@@ -3,18 +3,14 @@
 //!
 //! Only [`Graph::of`] goes through all objects: for the first lists, and after more changes than the index remembers.
 
-use std::{
-    collections::BTreeSet,
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, hash::BuildHasher, sync::Arc};
 
 use hashbrown::HashTable;
 
 use crate::{
     index::{Changes, Index, Question},
     interner::Shared,
-    object::Uid,
+    object::{Uid, UidHasher},
     relation::{Edge, EdgeKind, EdgeLookup, FoundEdge, Precedence, Reason, Strength, edges_of},
 };
 
@@ -26,7 +22,7 @@ type Place = u32;
 pub struct Graph {
     /// The place of each object, by its UID.
     places: HashTable<Place>,
-    hasher: RandomState,
+    hasher: UidHasher,
     sources: Vec<Source>,
     /// Places whose objects are gone.
     free: Vec<Place>,

@@ -48,7 +48,7 @@ pub use self::{
 };
 use crate::{
     api_problem::ApiProblem,
-    object::{Facts, Kind, Object, ObjectRef, Uid},
+    object::{Facts, Kind, Object, ObjectRef, Uid, UidHasher},
     observation::{HiddenCause, Observation, Unreachable},
     proof::Proof,
     unknown_reason::UnknownReason,
@@ -65,7 +65,7 @@ const MAX_TOMBSTONES: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     kinds: BTreeMap<String, Watch>,
-    objects: HashSet<Kept>,
+    objects: HashSet<Kept, UidHasher>,
     names: NameSet<ByName, RandomState>,
     by_use: ByUse,
     /// The changes that nobody has taken yet.
@@ -77,8 +77,10 @@ pub struct Index {
     /// The resources of which discovery lists no verb `delete`.
     undeletable: BTreeSet<String>,
     tombstones: HashMap<Uid, Tombstone>,
-    /// Pods that are gone from the API alone, as they were last.
+    /// Objects that are gone from the API alone, as they were last.
     unconfirmed: HashMap<Uid, UnconfirmedDeparture>,
+    /// Objects that lost a finalizer by hand, or may have: a few, each by a person.
+    by_hand: HashSet<Uid>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,
@@ -123,7 +125,7 @@ struct Watch {
     listed: bool,
     /// The namespaces in which it is watched instead, while it may not be listed in the whole cluster.
     per_namespace: Option<PerNamespace>,
-    objects: HashSet<ByUid>,
+    objects: HashSet<ByUid, UidHasher>,
 }
 
 impl Watch {
@@ -434,8 +436,7 @@ impl Index {
         self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
-            let gone = self.unconfirmed_pod(&object);
-            self.unconfirmed.insert(uid.clone(), gone);
+            self.note_unconfirmed(&object);
         }
         let name = Name::of(&object);
         if self.names.get(&name).is_some_and(|ByName(named)| named.uid == *uid) {

@@ -443,7 +443,7 @@ pub struct StepCard {
     /// The proof that it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
+    /// It is gone from the API alone: nobody reported that the containers of a Pod have ended, or a finalizer was removed by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
     /// It is a namespace whose DELETE was sent without proof that it holds none of these kinds.

@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::made_by_cluster::{is_copy_of_olm, is_made_by_cluster};
+pub(crate) use self::uid::UidHasher;
 pub use self::{
     annotations::{Annotations, asks_to_keep},
     data_policy::{DataEffect, DataPolicy},

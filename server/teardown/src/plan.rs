@@ -14,6 +14,8 @@
 //! - A parent that stays because it declares something that stays is suspended by a step of its own, and is left so: active,
 //!   it would make again what goes. A parent is not touched that stays for another reason: a person left it or its namespace out,
 //!   nobody declared it part of the unit, or it declares objects of others.
+//! - An object of a kind without the verb `delete` is no step, because every DELETE would be refused. It stays, and so does what it
+//!   needs, but for its namespace and the API that serves it: those would stay for ever.
 //! - A plan does not know what a hidden kind would have kept or ordered; it names those kinds. An object that a hidden
 //!   controller owns is kept, and so is one younger than a minute whose controller has not been seen.
 
@@ -33,6 +35,7 @@ mod unproven;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
+    sync::Arc,
 };
 
 use data_encoding::HEXLOWER;
@@ -58,7 +61,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
-    relation::{DeletionPhase, EdgeKind, Reason, Strength},
+    relation::{DeletionPhase, Edge, EdgeKind, Reason, Strength},
     selector::Selector,
     unit::{Unit, UnitId, named_unit},
 };
@@ -526,7 +529,8 @@ fn hides_its_claims(object: &Object, index: &Index) -> bool {
 }
 
 /// Whether the garbage collector, which deletes an object's dependents as soon as the object is gone, would delete an
-/// object that stays, or one that has to wait for more than its owners, as a claim waits for the Pods that mount it.
+/// object that stays, or one that has to wait for more than its owners, as a claim waits for the Pods that mount it. Another
+/// owner counts as such: one that is deleted with Orphan lets go of its dependents while its finalizers still keep it.
 fn collects_too_much(
     object: &Object,
     index: &Index,
@@ -535,27 +539,29 @@ fn collects_too_much(
     numbers: &HashMap<&Uid, StepId>,
 ) -> bool {
     let firsts = |uid: &Uid| {
-        let orders = order.around(uid).filter_map(|edge| Some((edge.kind, edge.ordered()?)));
+        let orders = order.around(uid).filter_map(Edge::ordered);
         orders
-            .filter(|(_, (first, then, _))| {
+            .filter(|(first, then, _)| {
                 *then == uid && numbers.contains_key(first) && order.keeps(first, then)
             })
-            .map(|(kind, (first, _, phase))| (kind, first, phase))
+            .map(|(first, _, phase)| (first, phase))
             .collect::<Vec<_>>()
     };
     // Steps in front of the object itself are finished before the collector starts.
     let awaited = firsts(&object.uid);
-    let is_over = |(kind, first, phase): &(EdgeKind, &Uid, DeletionPhase), line: &[&Uid]| {
-        *kind == EdgeKind::Owns
-            || line.contains(first)
-            || awaited.iter().any(|(_, it, reached)| it == first && reached >= phase)
+    let is_over = |(first, phase): &(&Uid, DeletionPhase), line: &[&Uid]| {
+        line.contains(first) || awaited.iter().any(|(it, reached)| it == first && reached >= phase)
     };
     let mut seen = BTreeSet::from([&object.uid]);
     let mut open = vec![vec![&object.uid]];
     while let Some(line) = open.pop() {
         let owned = line.last().into_iter().flat_map(|owner| graph.to(owner));
         for edge in owned.filter(|edge| edge.kind == EdgeKind::Owns) {
-            let Some(it) = index.get(edge.from).filter(|it| !it.is_made_by_cluster()) else {
+            // The collector does not know kinds that cannot be deleted (`GetDeletableResources` in
+            // `pkg/controller/garbagecollector/garbagecollector.go`).
+            let is_left =
+                |it: &&Arc<Object>| it.is_made_by_cluster() || index.is_undeletable(&it.kind);
+            let Some(it) = index.get(edge.from).filter(|it| !is_left(it)) else {
                 continue;
             };
             if !numbers.contains_key(&it.uid)

@@ -19,6 +19,7 @@ mod note;
 mod parent;
 mod progress;
 mod question;
+mod read_failure;
 mod subject;
 mod unusual;
 mod visibility;
@@ -29,9 +30,10 @@ use jiff::Timestamp;
 pub use self::{
     answer::Answer,
     card::{CheckState, NoteCard, PreflightCard},
-    note::{Note, NoteCode, Severity, Unasked},
+    note::{HiddenBy, Note, NoteCode, Severity, Unasked},
     progress::{Preflight, PreflightView},
     question::{Question, QuestionId, QuestionKind},
+    read_failure::is_read_failure,
 };
 use self::{note::Notes, subject::Subject};
 use crate::{diagnosis::Diagnosis, graph::Graph, index::Index, plan::Plan};

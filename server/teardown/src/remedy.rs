@@ -78,13 +78,17 @@ pub fn remedies(
     found
 }
 
-/// The commands that show what the kubelet says of the Pod of a diagnosis: on its node, and through the API server.
-pub fn kubelet_journal(diagnosis: &Diagnosis) -> Vec<Command> {
+/// The commands that show what the kubelet says of the Pod of a diagnosis: its log on its node and through the API server, what its
+/// container runtime runs, and what it counts.
+pub fn kubelet_commands(diagnosis: &Diagnosis) -> Vec<Command> {
     let Some((pod, node)) = diagnosis.pod_of_kubelet() else { return Vec::new() };
-    [command::journal(node, pod), command::journal_by_proxy(node, pod)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let commands = [
+        command::journal(node, pod),
+        command::journal_by_proxy(node, pod),
+        command::running_pods(node),
+        command::kubelet_metrics(node),
+    ];
+    commands.into_iter().flatten().collect()
 }
 
 /// The remedies of each cause.

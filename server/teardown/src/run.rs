@@ -27,12 +27,14 @@
 //! - Parents that declare planned objects are suspended, and some objects that came back go with their namespace
 //!   (`decide/parent.rs`, `decide/came_back.rs`). Of other objects that hold the run and are not in its plan, a person may make a plan
 //!   of their own, which runs beside it (`decide/unplanned.rs`).
+//! - A run ends only after each claim whose data is kept was read once more (`decide/kept_data.rs`).
 //! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
 //! - Pods, late objects and the unit that the object itself names are checked again before every DELETE. An older object that is
 //!   changed after the start, so that it needs what the plan takes, is found only for claims, volumes, custom resources,
 //!   definitions and namespaces, which are read just before their DELETE.
-//! - A claim waits until its volume is attached to no node and its Pods have ended, as their kubelet reported. Where nobody
-//!   did, a person may take that on.
+//! - A claim waits until its volume is attached to no node and its Pods have ended, as their kubelet reported. It, a volume and
+//!   a namespace also wait for what stood in front of them and lost a finalizer by hand, because nobody reported that the work of
+//!   the finalizer was done. A person may take either on. What stands in front of none of these is said to be gone from the API alone.
 
 mod command;
 mod compact;
@@ -40,6 +42,7 @@ mod creator;
 mod decide;
 mod event;
 mod event_log;
+mod kept_claims;
 mod left_suspended;
 mod progress;
 mod suspensions;
@@ -53,6 +56,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::kept_claims::KeptClaims;
 use crate::{
     deadlines::Overdue,
     object::Uid,
@@ -69,7 +73,7 @@ pub use self::{
     compact::{Recorded, compact},
     creator::Creator,
     decide::{Decision, Input, PodsLeft, Unplanned},
-    event::{Call, RunEvent},
+    event::{Call, ClaimRead, RunEvent},
     event_log::{FeedEntry, FeedEvent, Refusals, StepProblem},
     left_suspended::LeftSuspended,
     progress::{Hold, Progress, StepEnd, Suspension},
@@ -81,9 +85,9 @@ pub use self::{
 pub enum RunState {
     /// It sends a DELETE as soon as every step in front of the object is finished.
     Running,
-    /// It sends nothing until it is resumed; deletions that were requested continue.
+    /// It changes nothing until it is resumed; deletions that were requested continue.
     Paused,
-    /// It sends nothing more and waits for the answers of calls in flight.
+    /// It changes nothing more and waits for the answers of calls in flight.
     Stopping,
     /// Everything in the plan is proven gone, or was skipped by a person.
     Finished,
@@ -108,7 +112,7 @@ pub enum ReplayError {
     /// It names a step that the plan does not have.
     #[error("step {0} is not in the plan")]
     UnknownStep(StepId),
-    /// It cannot follow in the state of the run.
+    /// It cannot follow in the state of the run, or of a claim whose data is kept.
     #[error("{event} cannot follow in a run that is {state:?}")]
     ImpossibleForRun {
         /// The state of the run.
@@ -162,6 +166,7 @@ pub struct Run {
     numbers: Arc<BTreeMap<Uid, StepId>>,
     /// The steps that were skipped at some time.
     skipped: BTreeSet<StepId>,
+    kept_claims: KeptClaims,
 }
 
 impl Run {
@@ -170,6 +175,7 @@ impl Run {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
         let numbers = plan.steps.iter().map(|step| (step.uid.clone(), step.id)).collect();
+        let kept_claims = KeptClaims::of(&plan);
         let steps_behind = plan.steps_behind().into();
         let (by, event_log, recreating_owners) =
             (String::new(), Vec::new(), recreating_owners(&plan).into());
@@ -187,6 +193,7 @@ impl Run {
             steps_behind,
             numbers: Arc::new(numbers),
             skipped: BTreeSet::new(),
+            kept_claims,
         }
     }
 
@@ -335,7 +342,10 @@ impl Run {
     /// the step. The run is then as before.
     pub fn apply(&mut self, at: Timestamp, event: &RunEvent) -> Result<(), ReplayError> {
         self.check_possible(event)?;
-        let known = event.step().and_then(|step| self.progress(step)?.hold.problem.clone());
+        let known = match event {
+            RunEvent::KeptClaim { claim, .. } => self.kept_claims.problem(claim).cloned(),
+            _ => event.step().and_then(|step| self.progress(step)?.hold.problem.clone()),
+        };
         self.take(at, event);
         if let (RunEvent::Accepted { .. }, Some(StepProblem::Refused { message, .. })) =
             (event, &known)
@@ -344,6 +354,8 @@ impl Run {
         }
         match (self.event(event), known) {
             (None, _) => {}
+            (Some(FeedEvent::ClaimUnread { problem, .. }), Some(known))
+                if problem.is_like(&known) => {}
             (Some(FeedEvent::Problem { step, problem, .. }), Some(known))
                 if problem.is_like(&known) =>
             {
@@ -362,7 +374,7 @@ impl Run {
     }
 
     fn check_possible(&self, event: &RunEvent) -> Result<(), ReplayError> {
-        if !self.state.allows(event) {
+        if !self.state.allows(event) || !self.kept_claims.allow(event) {
             let (state, event) = (self.state, event.name());
             return Err(ReplayError::ImpossibleForRun { state, event });
         }
@@ -424,13 +436,16 @@ impl Run {
             RunEvent::Recovered => {
                 self.recovered += 1;
                 self.steps.iter_mut().for_each(Progress::recover);
+                self.kept_claims.recover();
             }
             RunEvent::Paused { .. } => self.state = RunState::Paused,
             RunEvent::Resumed { .. } => {
                 self.state = RunState::Running;
                 // A person who resumes a run wants the next try now, even before `Retry-After` has passed.
                 self.steps.iter_mut().for_each(Progress::retry_at_once);
+                self.kept_claims.retry_at_once();
             }
+            RunEvent::KeptClaim { claim, read } => self.kept_claims.take(claim, read, at),
             RunEvent::Stopping { .. } => self.state = RunState::Stopping,
             RunEvent::DataChecked { .. } => {}
             RunEvent::Finished => {
@@ -518,6 +533,11 @@ impl Run {
                 object,
                 by: by.clone(),
             }),
+            RunEvent::KeptClaim { claim, read: ClaimRead::Failed { problem, .. } } => {
+                let (object, problem) = (self.kept_claims.object(claim)?.clone(), problem.clone());
+                Some(FeedEvent::ClaimUnread { object, problem })
+            }
+            RunEvent::KeptClaim { .. } => None,
             RunEvent::DataChecked { bound, lost, unknown } => Some(FeedEvent::DataChecked {
                 bound: *bound,
                 lost: lost.clone(),

@@ -43,10 +43,11 @@ pub enum UnknownReason {
         /// The workload.
         of: Box<ObjectRef>,
     },
-    /// Pods that mounted the claim are gone from the API alone: their nodes may still run them.
-    PodsUnconfirmed {
-        /// The Pods.
-        pods: Vec<UnconfirmedPod>,
+    /// Objects that stood in front of the object are gone from the API alone: nodes may still run the Pods among them, and what
+    /// a finalizer guarded that was removed by hand may be left.
+    Unconfirmed {
+        /// The objects.
+        objects: Vec<UnconfirmedObject>,
     },
     /// The volume is still attached to a node, although no Pod uses it.
     StillAttached {
@@ -92,22 +93,23 @@ pub enum UnknownReason {
     },
 }
 
-/// A Pod that is gone from the API alone.
+/// An object that is gone from the API alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnconfirmedPod {
+pub struct UnconfirmedObject {
     /// Its identity.
     pub uid: Uid,
-    /// Its kind, namespace and name.
-    pub pod: ObjectRef,
-    /// Its node, if it is known.
+    /// Its kind, namespace and name. Journals have the name of the time when only Pods could be among these.
+    #[serde(rename = "pod")]
+    pub object: ObjectRef,
+    /// The node of a Pod, if it is known.
     pub node: Option<String>,
 }
 
 impl UnknownReason {
-    /// Whether a person who has looked elsewhere may answer for it, so that the storage opens.
+    /// Whether a person who has looked elsewhere may answer for it, so that the storage or the namespace opens.
     pub fn can_be_taken_on(&self) -> bool {
         match self {
-            Self::PodsUnconfirmed { .. } => true,
+            Self::Unconfirmed { .. } => true,
             Self::Hidden { resource, .. } => resource == ATTACHMENTS,
             _ => false,
         }

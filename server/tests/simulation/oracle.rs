@@ -5,6 +5,7 @@ mod answers;
 mod collateral;
 mod commands;
 mod data_loss;
+mod kept_data;
 mod liveness;
 mod membership;
 mod run_end;
@@ -149,6 +150,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     run_end::violations(evidence, &mut violations);
     answers::violations(evidence, &mut violations);
     membership::keeps(evidence, &mut violations);
+    kept_data::violations(evidence, &mut violations);
     leftovers(evidence, &mut violations);
     if contains_secret(&String::from_utf8_lossy(&evidence.journal.bytes)) {
         violations.push(Violation::new("I10", "a secret is in the journal".to_owned()));

@@ -160,8 +160,8 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
                 Incoming::KubeletAnswered { .. } => receive("a kubelet's answer".to_owned()),
-                Incoming::KubeletLog { diagnosis, by, reply, .. } => {
-                    receive(format!("kubelet log for {diagnosis} by {by}"));
+                Incoming::KubeletPasted { diagnosis, by, reply, .. } => {
+                    receive(format!("pasted for {diagnosis} by {by}"));
                     let _ = reply.send(Err(Refusal::UnknownDiagnosis(diagnosis)));
                 }
                 Incoming::Command { run, command, by, reply } => {

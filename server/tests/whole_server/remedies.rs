@@ -3,8 +3,11 @@
 //! is reported.
 
 mod conversion;
+mod in_use;
 mod namespace;
+mod put_back;
 mod rights;
+mod spec_finalizer;
 
 use std::time::Duration;
 
@@ -380,14 +383,13 @@ async fn api_is_not_switched_off_on_a_false_premise() {
     .await;
 }
 
-/// A namespace that waits because the webhook that guards its ConfigMaps has no Service.
-fn dead_webhook(world: &mut ControlPlane) {
-    for name in ["shop", "ops"] {
-        create(world, "", "namespaces", "", json!({"metadata": {"name": name}}));
-    }
-    let map = json!({"metadata": {"name": "settings", "namespace": "shop"}});
-    create(world, "", "configmaps", "shop", map);
-    let configuration = json!({
+fn gate() -> Key {
+    Key::new("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "gate")
+}
+
+/// A webhook that guards ConfigMaps and has no Service.
+fn configuration() -> Value {
+    json!({
         "metadata": {"name": "gate"},
         "webhooks": [{
             "name": "gate.example.com",
@@ -398,16 +400,24 @@ fn dead_webhook(world: &mut ControlPlane) {
             }],
             "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
         }],
-    });
-    create(
-        world,
-        "admissionregistration.k8s.io",
-        "validatingwebhookconfigurations",
-        "",
-        configuration,
-    );
+    })
+}
+
+fn shop() -> Key {
+    Key::new("", "namespaces", "", "shop")
+}
+
+/// A namespace that waits for that webhook.
+fn dead_webhook(world: &mut ControlPlane) {
+    for name in ["shop", "ops"] {
+        create(world, "", "namespaces", "", json!({"metadata": {"name": name}}));
+    }
+    let map = json!({"metadata": {"name": "settings", "namespace": "shop"}});
+    create(world, "", "configmaps", "shop", map);
+    let gate = gate();
+    create(world, &gate.group, &gate.plural, "", configuration());
     world.run_until_idle();
-    delete(world, &Key::new("", "namespaces", "", "shop"));
+    delete(world, &shop());
 }
 
 #[tokio::test(start_paused = true)]
@@ -423,11 +433,7 @@ async fn webhook_is_not_switched_off_on_a_false_premise() {
             &[
                 Case {
                     name: "the configuration has changed",
-                    change: |world| {
-                        let group = "admissionregistration.k8s.io";
-                        let plural = "validatingwebhookconfigurations";
-                        label(world, &Key::new(group, plural, "", "gate"));
-                    },
+                    change: |world| label(world, &gate()),
                     then: InTheLastMoment::Refused,
                 },
                 Case {
@@ -445,4 +451,36 @@ async fn webhook_is_not_switched_off_on_a_false_premise() {
         )
         .await;
     }
+}
+
+/// An annotation harms nobody, so that a change of the same namespace does not keep it from being written.
+#[tokio::test(start_paused = true)]
+async fn annotation_is_not_written_on_a_false_premise() {
+    race(
+        || dead_webhook,
+        |act| matches!(act, RemedyAct::Nudge),
+        &[
+            Case {
+                name: "the namespace has changed",
+                change: |world| label(world, &shop()),
+                then: InTheLastMoment::Unseen,
+            },
+            Case {
+                name: "the configuration of the webhook has changed",
+                change: |world| label(world, &gate()),
+                then: InTheLastMoment::Reported,
+            },
+            Case {
+                name: "another namespace has its name",
+                change: |world| {
+                    let faults = world.parse_faults("at 0s erase namespaces shop").unwrap();
+                    world.cluster.faults.extend(faults);
+                    world.run_until_idle();
+                    create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
+                },
+                then: InTheLastMoment::Refused,
+            },
+        ],
+    )
+    .await;
 }

@@ -45,7 +45,7 @@ pub fn away_do(cause: AwayCause) -> &'static str {
 pub fn hidden_advice(cause: HiddenCause) -> &'static str {
     match cause {
         HiddenCause::Forbidden => {
-            "Forbidden kinds: let the account that Unwind uses `list` and `watch` it; the kind shows up within a minute."
+            "Forbidden kinds: let the account that Unwind uses `list` and `watch` them; they show up within a minute."
         }
         HiddenCause::Discovery => {
             "Kinds missing from discovery: `kubectl get apiservices` shows which API is not available, and why."

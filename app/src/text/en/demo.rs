@@ -24,7 +24,7 @@ pub fn story(incident: &str) -> &'static str {
         "s2" => "A process keeps a mount busy. Its Deployment is deleted, and one Pod stays.",
         "s3" => "The metrics API loses its last Pod. Then a namespace is deleted.",
         "s4" => {
-            "An operator is uninstalled. Then the objects are deleted that only it can finish, and their owner."
+            "An operator is uninstalled. Then their owner and the objects that only it can finish are deleted."
         }
         "s4-forced" => {
             "A namespace waits for an operator, and somebody empties its finalizers. A mailbox stays behind."

@@ -37,7 +37,7 @@ pub const NEEDS: &str = "Before you do it";
 pub const ASK_REMEDY: &str = "Have Unwind do it…";
 pub const DO_REMEDY: &str = "Do it";
 pub const STATEMENT: &str =
-    "Who checked what the cluster does not show, and how? It is kept with your name.";
+    "Who checked what the cluster does not show, and how? Your answer is saved with your name.";
 pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
@@ -55,7 +55,10 @@ pub fn objects_wait(count: usize) -> String {
 
 /// The cause in one sentence.
 pub fn cause(diagnosis: &Diagnosis) -> String {
-    let pods = |one: &str, more: &str| if diagnosis.total == 1 { one } else { more }.to_owned();
+    // A claim or a namespace that waits behind a Pod is none of the Pods.
+    let is_pod = |held: &&Waiting| held.on.is_none() && &*held.object.kind == "Pod";
+    let count = diagnosis.waiting.iter().filter(is_pod).count();
+    let pods = |one, more| if count > 1 { more } else { one };
     match &diagnosis.cause {
         Cause::WithinGrace { until, pre_stop } => {
             let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
@@ -121,9 +124,12 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::ClaimGone { node, claims, .. } => format!(
-            "Node {} has not unmounted the Pod’s volumes, and claim {} was deleted before the Pod.",
+            "Node {} has not unmounted the Pod’s volumes, and {} deleted before the Pod.",
             isolated(node),
-            words(claims)
+            match claims.as_slice() {
+                [one] => format!("claim {} was", isolated(one)),
+                some => format!("claims {} were", words(some)),
+            }
         ),
         Cause::DriverMissing { node, driver } => format!(
             "Node {} cannot unmount the volume: its CSI driver {} is not registered there.",
@@ -137,12 +143,19 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))
         }
-        Cause::Copied { copies } => format!("It is being copied, and these copies are not complete yet: {}.", names(copies)),
+        Cause::Copied { copies } => {
+            let these = if copies.len() == 1 { "this copy is" } else { "these copies are" };
+            format!("It is being copied, and {these} not complete yet: {}.", names(copies))
+        }
         Cause::ClaimHeldByCompletedPods { pods } => {
-            format!("Completed Pods still hold the claim: {}.", names(pods))
+            let hold = match pods.as_slice() {
+                [_] => "A completed Pod still holds",
+                _ => "Completed Pods still hold",
+            };
+            format!("{hold} the claim: {}.", names(pods))
         }
         Cause::VolumeBound { claim: Some(claim) } => {
-            format!("The volume is bound to {}, which nobody deletes.", named(claim))
+            format!("The volume is bound to {}, which nobody is deleting.", named(claim))
         }
         Cause::VolumeBound { claim: None } => {
             "The volume still counts as bound, and its claim does not exist.".to_owned()
@@ -178,12 +191,12 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             format!("The API {} does not answer, so {hides}.{behind}", isolated(group_version))
         }
         Cause::LooksAgain { controller, group_version } => format!(
-            "The API {} is no obstacle any more. The {} has not looked since.",
+            "The API {} no longer blocks this. The {} has not checked since.",
             isolated(group_version),
             isolated(controller)
         ),
         Cause::WebhookDown { webhook, .. } => format!(
-            "Webhook {} does not answer, and the API server refuses what it cannot ask it about.",
+            "Webhook {} does not answer, and the API server refuses the requests that the webhook should check.",
             isolated(webhook)
         ),
         Cause::WebhookDenies { webhook } => {
@@ -205,6 +218,11 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         ),
         Cause::UpdateRejected { webhooks } => match webhooks.as_slice() {
             [] => "Every update of the Pod is refused, because something changes its spec on the way.".to_owned(),
+            [one] => format!(
+                "Every update of {} is refused, because {} changes the spec on the way.",
+                pods("the Pod", "the Pods"),
+                named(one)
+            ),
             some => format!(
                 "Every update of {} is refused, because a webhook changes the spec on the way. These are asked: {}.",
                 pods("the Pod", "the Pods"),
@@ -237,7 +255,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                 isolated(finalizer)
             ),
             some => format!(
-                "The finalizer {} is left, and what probably cleared it was deleted: {}.",
+                "The finalizer {} is left, and the program that probably cleared it was deleted: {}.",
                 isolated(finalizer),
                 names(some)
             ),
@@ -252,11 +270,13 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             named(finisher),
             isolated(finalizer)
         ),
-        Cause::FinisherUnknown { finalizer, possible } => format!(
-            "The finalizer {} is left. One of these may clear it: {}.",
-            isolated(finalizer),
-            names(possible)
-        ),
+        Cause::FinisherUnknown { finalizer, possible } => {
+            let may = match possible.as_slice() {
+                [one] => format!("{} may clear it.", named(one)),
+                some => format!("One of these may clear it: {}.", names(some)),
+            };
+            format!("The finalizer {} is left. {may}", isolated(finalizer))
+        }
         Cause::ManagedElsewhere { manager, .. } => format!(
             "{} Job is left to the controller {}, which has not released {}.",
             pods("The Pod’s", "The Pods’"),
@@ -288,19 +308,19 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
             "force the deletion: the mount stays on the node, and the volume can be deleted or attached elsewhere under it."
         }
         Cause::ClaimInUse { .. } => {
-            "remove the finalizer kubernetes.io/pvc-protection: the volume would go under Pods that run."
+            "remove the finalizer kubernetes.io/pvc-protection: the volume would go while Pods use it."
         }
         Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => {
             "remove the attachment’s finalizer while the volume is attached: two nodes could write to it."
         }
         Cause::Copied { .. } => {
-            "remove the finalizer: the copy would be incomplete, and look like a whole one."
+            "remove the finalizer: the copy would be incomplete but look complete."
         }
         Cause::InUse { .. } => {
             "remove the finalizer: what uses it would refer to an object that does not exist."
         }
         Cause::NamespaceGone => {
-            "force the deletion while the Pod may still run: its node would go on with it, unseen by the cluster."
+            "force the deletion while the Pod may still run: its node would keep running it, unseen by the cluster."
         }
         Cause::BackendLeft { .. } => {
             "remove the volume’s finalizer: its storage would stay, and nothing would say where."
@@ -317,22 +337,22 @@ pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
         | Cause::FinisherBusy { .. }
         | Cause::FinisherUnknown { .. }
         | Cause::ManagedElsewhere { .. } => {
-            "remove the finalizer first: what the program would have cleaned up, outside the cluster too, stays behind."
+            "remove the finalizer first: the program’s clean-up, also outside the cluster, would never happen."
         }
         Cause::LoadBalancerLeft => {
             "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
         }
         Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
-            "remove the finalizer by hand: the controller would not do what it stands for."
+            "remove the finalizer by hand: the controller’s work would be skipped."
         }
         Cause::StaticPod { .. } => {
-            "force the deletion: its containers run on, and the kubelet shows the Pod again."
+            "force the deletion: its containers keep running, and the kubelet creates the Pod again."
         }
         Cause::Unreadable { .. } => {
             "delete the object unread: its finalizers, its dependents and every check would be skipped, and its data is lost."
         }
         Cause::UpdateRejected { .. } => {
-            "force the deletion: what its finalizers and its kubelet wait for would be skipped."
+            "force the deletion: that skips the work that its finalizers and its kubelet wait for."
         }
         Cause::WithinGrace { .. }
         | Cause::NodeMissing { .. }
@@ -434,7 +454,7 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
         (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::Unknown) => {
             "Unknown: everything that Unwind looks at is in order.".to_owned()
         }
-        (Confidence::Unknown, _) => "Unknown: what would tell cannot be seen.".to_owned(),
+        (Confidence::Unknown, _) => "Unknown: Unwind cannot see the deciding objects.".to_owned(),
     }
 }
 
@@ -513,9 +533,9 @@ pub(super) fn fact(fact: &Evidence) -> String {
             format!("{of}: its objects cannot be listed{}", because(problem))
         }
         Source::WrittenBy { finalizer, manager } => format!(
-            "{of}: the finalizer {} was written by the field manager {}, which changed something last",
-            isolated(finalizer),
-            isolated(manager)
+            "{of}: the field manager {}, which wrote the finalizer {}, last changed the object",
+            isolated(manager),
+            isolated(finalizer)
         ),
         Source::Refused => format!("The API server refused an update of {of}: {said}"),
         Source::Hidden(problem) => {
@@ -524,9 +544,9 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
         Source::NotInLog(origin, rest) => not_in_log(origin, rest),
         Source::Unanswered(subject, problem) => unanswered(&fact.of.name, *subject, problem),
-        Source::Runtime { node, state } => runtime(&fact.of, node, state),
-        Source::Failures { failure, count, since } => {
-            failures(&fact.of.name, failure, *count, *since)
+        Source::Runtime { node, state, origin } => runtime(origin, &fact.of, node, state),
+        Source::Failures { failure, count, since, origin } => {
+            failures(origin, &fact.of.name, failure, *count, *since)
         }
     }
 }
@@ -570,23 +590,4 @@ pub fn and_more(count: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_said_to_be_well_where_it_cannot_be_seen() {
-        assert_eq!(harm(&Impact::default()), [NO_HARM]);
-        let unseen = Impact { unseen: Some("services".into()), ..Impact::default() };
-        let said = harm(&unseen).join(" ");
-        assert!(said.contains("cannot see services") && !said.contains(NO_HARM), "{said}");
-        let pod = ObjectRef {
-            group: "".into(),
-            kind: "Pod".into(),
-            namespace: Some("shop".into()),
-            name: "db".into(),
-        };
-        let said = harm(&Impact { losing_claim: vec![pod], ..unseen }).join(" ");
-        assert!(said.contains("runs on a claim that is being deleted"), "{said}");
-        assert!(said.contains("There may be more"), "{said}");
-    }
-}
+mod tests;

@@ -81,6 +81,7 @@ pub fn kept(why: &KeptReason) -> String {
         KeptReason::Access => {
             "It grants people access, perhaps yours: it goes with its namespace".to_owned()
         }
+        KeptReason::NoDeleteVerb => "Its API has no delete: nobody can delete it".to_owned(),
         KeptReason::HiddenController { kind, name } => {
             format!("{kind} {} controls it and cannot be seen: it would create it again", isolated(name))
         }

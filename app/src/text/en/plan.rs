@@ -46,7 +46,7 @@ pub const NO_PLAN_MEANS: &str =
 pub const BACK_TO_UNIT: &str = "Back to the unit";
 pub const CHOICES: &str = "Choices";
 pub const CHOICES_LEAD: &str =
-    "They make another plan. Its address holds them, so that it can be shared.";
+    "They make another plan. Its URL contains them, so you can share it.";
 pub const UNCLAIMED: &str = "Unclaimed objects";
 pub const UNCLAIMED_LEAD: &str = "Nothing says that they are part of the unit. They stay, with what they need, unless you include them.";
 pub const INCLUDE_ALL: &str = "Include all unclaimed objects";
@@ -127,7 +127,7 @@ pub fn without_proof(it: &Unlistable) -> String {
 pub fn goes_unproven(it: &Unlistable) -> String {
     let (namespace, resource) = (isolated(&it.namespace), isolated(&it.resource));
     format!(
-        "Namespace {namespace} goes without proof that it holds no {resource}: the cluster deletes whatever is in it, and nobody here sees that."
+        "Namespace {namespace} goes without proof that it holds no {resource}: the cluster deletes everything in it, unseen by Unwind."
     )
 }
 

@@ -81,7 +81,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         }
         RemedyAct::RestartNode { node } => format!("Restart node {}", isolated(node)),
         RemedyAct::RestoreFinisher { finalizer, .. } => {
-            format!("Install the program again that clears {}", isolated(finalizer))
+            format!("Reinstall the program that clears {}", isolated(finalizer))
         }
         RemedyAct::RepairFinisher { .. } => format!("Repair {target}"),
         RemedyAct::RepairApi { group_version } => {
@@ -97,9 +97,9 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
             format!("Remove the manifest of the static Pod from node {}", isolated(node))
         }
         RemedyAct::RepairStorage { .. } => {
-            "Give the API server back the key or the decoder of the object".to_owned()
+            "Restore the API server’s key or decoder for the object".to_owned()
         }
-        RemedyAct::ExemptPods => format!("Exempt Pods that are being deleted from {target}"),
+        RemedyAct::ExemptPods => format!("Let {target} skip terminating Pods"),
         RemedyAct::RepairController { controller } => format!("Repair {}", isolated(controller)),
         RemedyAct::RepairLoadBalancer => "Let the cloud remove the load balancer".to_owned(),
         RemedyAct::SatisfyPolicy { policy } => {
@@ -151,22 +151,22 @@ fn remedy_does(act: &RemedyAct) -> String {
         }
         RemedyAct::Look => "Look at its finalizers, its conditions and its Events.".to_owned(),
         RemedyAct::StartNode { provider: Some(provider), .. } => format!(
-            "Start or reconnect the machine {}. Its kubelet then ends the Pods by itself, and nothing is lost.",
+            "Start or reconnect the machine {}. Its kubelet then ends the Pods, and nothing is lost.",
             isolated(provider)
         ),
         RemedyAct::StartNode { provider: None, .. } => {
-            "Start or reconnect the machine. Its kubelet then ends the Pods by itself, and nothing is lost.".to_owned()
+            "Start or reconnect the machine. Its kubelet then ends the Pods, and nothing is lost.".to_owned()
         }
         RemedyAct::FreeMount { volumes, .. } => format!(
-            "{}The kubelet names the mount and never its holder. The commands show both on the node: the mounts of this Pod, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.",
+            "{}The kubelet names the mount but not its holder. Run the commands on the node: they show this Pod’s mounts, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.",
             mounted(volumes)
         ),
         RemedyAct::RestoreExport { claims, .. } => format!(
-            "{} went while the volume was mounted. Start its server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
+            "{} disappeared while the volume was mounted. Start the storage server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
             claims_named(claims)
         ),
         RemedyAct::EndProcess { containers, .. } => format!(
-            "{} past the grace period. Most often a process waits for storage that does not answer, or the container runtime hangs. Repair that, and the kubelet goes on by itself.",
+            "{} past the grace period. Most often a process waits for storage that does not answer, or the container runtime hangs. Repair that, and the kubelet continues.",
             match containers.as_slice() {
                 [] => "A container runs".to_owned(),
                 [one] => format!("Container {} runs", isolated(one)),
@@ -174,7 +174,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             }
         ),
         RemedyAct::FindHang { .. } => {
-            "Its Events and the kubelet’s log say what the kubelet waits for: most often a mount that hangs, an image or the network. Repair that, and the kubelet goes on by itself.".to_owned()
+            "Its Events and the kubelet’s log say what the kubelet waits for: most often a mount that hangs, an image or the network. Repair that, and the kubelet continues.".to_owned()
         }
         RemedyAct::RepairNetwork { .. } => {
             "The containers have ended, and the network of the Pod has not been removed. Check that the network agent’s Pod on this node is ready and reaches the API server.".to_owned()
@@ -190,14 +190,14 @@ fn remedy_does(act: &RemedyAct) -> String {
             "The last resort that is safe for data: after a restart nothing holds a mount any more. Drain the node first if you can.".to_owned()
         }
         RemedyAct::RestoreFinisher { candidates, .. } => match candidates.as_slice() {
-            [] => "No program that clears this finalizer can be found. Install it in the version that set the finalizer, with its definitions and credentials, and let it finish.".to_owned(),
+            [] => "Unwind finds no program that clears this finalizer. Install the version that set it, with its definitions and credentials, and let it finish.".to_owned(),
             candidates => format!(
-                "It may have been {}. Install it again in the same version, with its definitions and credentials, and let it finish. It does its clean-up, and nothing is left over.",
+                "It may have been {}. Reinstall the same version, with its definitions and credentials, and let it finish its clean-up. Then nothing is left over.",
                 names(candidates)
             ),
         },
         RemedyAct::RepairFinisher { .. } => {
-            "This program clears the finalizer. Its log says why it has not. Once it works, the deletion goes on by itself.".to_owned()
+            "This program clears the finalizer. Its log says why it has not. Once it works, the deletion continues.".to_owned()
         }
         RemedyAct::RepairApi { .. } => {
             "Make the Pods behind its Service ready. While the API does not answer, nobody can say that a namespace is empty. After the repair namespaces go on within 150 s.".to_owned()
@@ -212,25 +212,25 @@ fn remedy_does(act: &RemedyAct) -> String {
             "This controller of the control plane has not done its part. Check that kube-controller-manager runs and holds its lease, and that nothing refuses its requests.".to_owned()
         }
         RemedyAct::RemoveManifest { .. } => {
-            "Its file is in the folder that staticPodPath of the kubelet’s configuration names, mostly /etc/kubernetes/manifests. Move it out, and the kubelet ends the containers and removes the Pod.".to_owned()
+            "Its file is in the kubelet’s staticPodPath, mostly /etc/kubernetes/manifests. Move it out, and the kubelet ends the containers and removes the Pod.".to_owned()
         }
         RemedyAct::RepairStorage { .. } => {
-            "Put the key back into the API server’s encryption configuration, with its provider, and restart every API server. Once the object can be read, the list succeeds and everything goes on by itself. To delete it unread is a last resort of whoever runs the control plane.".to_owned()
+            "Put the key back into the API server’s encryption configuration, with its provider, and restart every API server. Once the object can be read, the list succeeds and everything continues. Deleting it unread is a last resort for the owner of the control plane.".to_owned()
         }
         RemedyAct::ExemptPods => {
-            "Change its namespaceSelector, its objectSelector or its matchConditions, or have its program leave the spec of a Pod that is being deleted alone. The next update then passes.".to_owned()
+            "Change its namespaceSelector, its objectSelector or its matchConditions, or change its program to leave the spec of a terminating Pod alone. The next update then passes.".to_owned()
         }
         RemedyAct::RepairLoadBalancer => {
             "The Events of the Service say why the cloud refuses: most often credentials or a quota. If there are none, the cloud controller manager does not run.".to_owned()
         }
         RemedyAct::SatisfyPolicy { .. } => {
-            "It denies the request on purpose. Do what it asks for, or have it changed by whoever is responsible. Unwind never goes round it.".to_owned()
+            "It denies the request on purpose. Meet its condition, or ask its owner to change it. Unwind never bypasses it.".to_owned()
         }
         RemedyAct::MakeVisible { .. } => {
-            "The cause may be there. Grant Unwind get, list and watch on it, or restore its API. Nothing is offered by force until then.".to_owned()
+            "The cause may be hidden there. Grant Unwind get, list and watch on it, or restore its API. Until then, Unwind offers nothing by force.".to_owned()
         }
         RemedyAct::Nudge => {
-            "Writes an annotation, which does no harm. After a repair the controller then looks within seconds, and not after its back-off, which can be minutes.".to_owned()
+            "Writes a harmless annotation. After a repair, the controller then checks within seconds instead of after its back-off, which can be minutes.".to_owned()
         }
         RemedyAct::IgnoreWebhook { .. } => {
             "Sets its failurePolicy to Ignore. Requests that it cannot check are accepted until you set it back.".to_owned()
@@ -242,7 +242,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             "Takes the API away, so that nobody waits for it. Namespaces go on within 75 s.".to_owned()
         }
         RemedyAct::RetainVolume { was } => format!(
-            "Sets the volume’s reclaim policy from {} to Retain. Nothing stops for that, and when the claim goes, the volume and its data stay. Do this first where the data may still be needed.",
+            "Sets the volume’s reclaim policy from {} to Retain. This interrupts nothing, and when the claim goes, the volume and its data stay. Do this first if the data may still be needed.",
             reclaim_policy(*was)
         ),
         RemedyAct::SuspendParent => "It does not make its objects again until it is resumed.".to_owned(),
@@ -251,7 +251,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             many(usize::try_from(*replicas).unwrap_or_default(), "replica", "replicas")
         ),
         RemedyAct::DeleteUser => {
-            "It uses what you delete. Its deletion is an ordinary one, in order and with its grace period.".to_owned()
+            "It uses the object that you delete. This is an ordinary deletion, in order and with the grace period.".to_owned()
         }
         RemedyAct::DeleteAgain { instead_of } => format!(
             "A second DELETE with policy Background takes {} off. Kubernetes supports this; removing the finalizer by hand would skip the garbage collector.",
@@ -269,13 +269,13 @@ fn remedy_does(act: &RemedyAct) -> String {
             "The object goes at once, and whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
         }
         RemedyAct::RemoveSpecFinalizer { .. } => {
-            "The namespace no longer waits for this program, and its clean-up is never done. The command loses its annotations: keep the copy.".to_owned()
+            "The namespace no longer waits for this program, and the program’s clean-up is never done. The command drops the namespace’s annotations: keep the copy.".to_owned()
         }
         RemedyAct::FinalizeNamespace => {
             "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it.".to_owned()
         }
         RemedyAct::StopConversion => {
-            "Objects are then read as they are stored. This is right only if all of them have one version. It stays on every page until it is put back.".to_owned()
+            "Objects are then read as they are stored. This is safe only if all of them are stored in one version. Every page shows this until it is put back.".to_owned()
         }
         RemedyAct::OutOfServiceTaint { .. } => {
             "Kubernetes then removes every Pod of the node that does not tolerate the taint, DaemonSets too, and detaches their volumes at once. Only for a machine that is off.".to_owned()
@@ -284,7 +284,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             "Kubernetes then removes every Pod of the node, and detaches their volumes by force after 6 min. Only for a machine that is off.".to_owned()
         }
         RemedyAct::ForceDeletePod { .. } => {
-            "Only the record goes. Nobody checks that the node has let go, and its volumes are detached by force after 6 min.".to_owned()
+            "Only the API object goes. Nobody checks that the node has released the Pod, and its volumes are detached by force after 6 min.".to_owned()
         }
     }
 }
@@ -302,10 +302,10 @@ fn wait(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::GracePeriod => "Its containers still have time to end.",
         WaitReason::KubeletRetry => {
-            "The kubelet tries again by itself, at most 2 min 2 s after its last try. It writes no Event about that."
+            "The kubelet retries at most 2 min 2 s after its last try. It writes no Event about that."
         }
         WaitReason::PodCollector => {
-            "The Pod garbage collector removes the Pod by itself, within about a minute."
+            "The Pod garbage collector removes the Pod within about a minute."
         }
         WaitReason::ControllerRetry => {
             "The controller looks again by itself: mostly within 150 s, at the latest after about 1000 s."
@@ -370,7 +370,7 @@ fn loss(loss: Loss) -> &'static str {
             "If the node still runs the Pod, a second one writes to the same volume, and data is damaged."
         }
         Loss::PodsOnNode => {
-            "Every Pod on the node ends, with what it keeps on the node’s own disks."
+            "Every Pod on the node ends and loses its data on the node’s own disks."
         }
         Loss::Machine => {
             "Karpenter, Cluster API or Gardener may destroy the machine with its disks."
@@ -403,7 +403,7 @@ fn loss(loss: Loss) -> &'static str {
             "Later the volume stays as Released, and its storage costs money until somebody deletes both."
         }
         Loss::Storage => {
-            "The storage behind the volume stays and costs money. Note its handle first: with the object it is forgotten."
+            "The storage behind the volume stays and costs money. Note its handle first: only this object records it."
         }
         Loss::Attachment => {
             "If the volume is attached after all, the next node attaches it too, and data is damaged."
@@ -438,9 +438,7 @@ fn need(code: &NeedCode) -> &'static str {
         NeedCode::FinisherCannotFinish => {
             "The program cannot come back, or cannot do its work any more."
         }
-        NeedCode::CleanedUpByHand => {
-            "What it would have cleaned up is cleaned up by hand, or may stay."
-        }
+        NeedCode::CleanedUpByHand => "Its clean-up was done by hand, or the leftovers may stay.",
         NeedCode::DetachChecked => "The storage system itself shows the volume as detached.",
         NeedCode::NotAttached => "No node has the volume attached.",
         NeedCode::OneStoredVersion => "storedVersions of the definition has one entry.",
@@ -461,14 +459,14 @@ fn undo(undo: Undo) -> &'static str {
     match undo {
         Undo::TakeAnnotationOff => "The annotation can stay, or be taken off.",
         Undo::TakeTaintOff => {
-            "Take the taint off once the node is back. Pods that were removed do not come back by that."
+            "Remove the taint once the node is back. That does not bring removed Pods back."
         }
         Undo::CreateAgain => {
             "Keep the copy, and create the object from it again, without its uid and resourceVersion."
         }
         Undo::SetBack => "Set the field back to its old value.",
         Undo::RestartKubelet => {
-            "Restart the kubelet on the machine: it registers the Node again. The Pods do not come back by that."
+            "Restart the kubelet on the machine: it registers the Node again. That does not bring the Pods back."
         }
     }
 }
@@ -483,20 +481,20 @@ fn no_undo(remedy: &Remedy) -> Option<&'static str> {
 fn withheld(why: &Withheld) -> String {
     match why {
         Withheld::CannotSee { resource } => format!(
-            "Not now: Unwind cannot see {}, so there may be something that this would hit.",
+            "Not now: Unwind cannot see {}, so it cannot tell what this would hit.",
             isolated(resource)
         ),
         Withheld::NodeReports => "Not now: the node reports, so its kubelet can end its Pods. Repair it there.".to_owned(),
         Withheld::ControlPlaneNode => "Not from here: the node runs the control plane.".to_owned(),
         Withheld::SeveralNodesSilent { silent } => format!(
-            "Not now: {silent} nodes are silent at once. More likely the network is broken than all of them are off."
+            "Not now: {silent} nodes are silent at once. A broken network is more likely than all of them being off."
         ),
         Withheld::ContainersRun => "Not now: containers of the Pod run.".to_owned(),
         Withheld::CannotList { resource } => format!(
             "Not now: {} cannot be listed, so nobody knows what would be left in the namespace.",
             isolated(resource)
         ),
-        Withheld::PodsInside => "Not now: Pods are left in the namespace, and would run on without it. Solve the Pods.".to_owned(),
+        Withheld::PodsInside => "Not now: Pods are left in the namespace, and would keep running without it. Solve the Pods first.".to_owned(),
         Withheld::GroupMayStoreObjects { group } => format!(
             "Not now: {} may store objects in the namespace, which nobody can see while its API is down.",
             isolated(group)

@@ -135,9 +135,9 @@ pub fn skip_means(reach: Progress) -> &'static str {
             "Its deletion was accepted and cannot be undone. This run no longer waits for it."
         }
         Progress::Foreign => {
-            "It was already terminating, not through this run, and that cannot be undone. This run no longer waits for it."
+            "Something other than this run deleted it, which cannot be undone. This run no longer waits for it."
         }
-        Progress::Gone => "It is gone. This run no longer minds the new object with its name.",
+        Progress::Gone => "It is gone. This run now ignores the new object with its name.",
     }
 }
 
@@ -157,7 +157,7 @@ pub fn stop_open(count: usize) -> String {
 
 /// The objects that were terminating before the run.
 pub fn stop_foreign(count: usize) -> String {
-    format!("{} terminating already, not through this run.", objects(count))
+    format!("{} already terminating, not deleted by this run.", objects(count))
 }
 
 /// The counts after a stop.
@@ -189,20 +189,25 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
         FeedEvent::Requested { object, .. } => format!("DELETE sent for {}", named(object)),
         FeedEvent::Terminating { object, .. } => format!("{} is terminating", named(object)),
         FeedEvent::Gone { object, unconfirmed: true, .. } => {
-            format!(
-                "{} is gone from the API; nobody reported that its containers ended",
-                named(object)
-            )
+            format!("{} is gone from the API, but nothing confirms that it ended", named(object))
         }
         FeedEvent::Gone { object, .. } => format!("{} is gone", named(object)),
         FeedEvent::TakenOn { object, by, .. } => {
-            format!("{} confirmed that no Pod uses {} any more", isolated(by), named(object))
+            format!(
+                "{} confirmed that everything {} waited for has ended",
+                isolated(by),
+                named(object)
+            )
         }
         FeedEvent::Problem { object, problem: what, .. } => {
             format!("{}: {}", named(object), step_problem(what))
         }
         FeedEvent::Skipped { object, by, .. } => {
             format!("{} stopped waiting for {}", isolated(by), named(object))
+        }
+        FeedEvent::ClaimUnread { object, problem: what } => {
+            let why = evidence(what).join("; ");
+            format!("{} is kept and could not be read; Unwind tries again: {why}", named(object))
         }
         FeedEvent::DataChecked { bound, lost, unknown } => data_checked(*bound, lost, unknown),
         FeedEvent::Finished if skipped > 0 => {

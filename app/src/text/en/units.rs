@@ -56,7 +56,7 @@ pub const LEFT_TO_CLUSTER_HINT: &str =
 pub const RUNS_OF_UNIT: &str = "Runs of this unit";
 
 pub const NO_UNITS: &str = "No unit was found";
-pub const NO_UNITS_MEANS: &str = "An application is all objects with the same value of the label app.kubernetes.io/part-of, in any namespace; without that label, all objects of a release, or of one Argo CD, Flux or kapp application. Each namespace is listed as well, as ns:NAME, apart from those that the cluster needs.";
+pub const NO_UNITS_MEANS: &str = "An application is all objects with one value of the label app.kubernetes.io/part-of, in any namespace; without it, those of a release, or of an application of Argo CD, Flux or kapp. Each namespace that the cluster does not need is listed too.";
 pub const NO_UNITS_DO: &str = "kubectl label deployment web app.kubernetes.io/part-of=shop";
 pub const NOTHING_MATCHES: &str = "Nothing matches";
 pub const CLEAR_SEARCH: &str = "Clear the search";

@@ -64,7 +64,7 @@ fn key(card: &FeedEntry) -> String {
 
 fn line(card: &FeedEntry, skipped: usize) -> AnyView {
     let class = match &card.event {
-        FeedEvent::Problem { .. } => "log-line log-problem",
+        FeedEvent::Problem { .. } | FeedEvent::ClaimUnread { .. } => "log-line log-problem",
         FeedEvent::DataChecked { lost, .. } if !lost.is_empty() => "log-line log-problem",
         FeedEvent::Gone { .. } | FeedEvent::DataChecked { .. } | FeedEvent::Finished => {
             "log-line log-gone"

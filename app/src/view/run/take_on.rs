@@ -1,5 +1,5 @@
-//! The question before storage is deleted although nobody reported that its Pods have ended. The name of the claim is typed,
-//! because a second writer loses data that nothing brings back.
+//! The question before storage, or a namespace, is deleted although nobody reported that what stood in front of it has ended.
+//! The name of the object is typed, because a second writer loses data that nothing brings back.
 
 use leptos::prelude::*;
 use teardown::{message::StepCard, object::Uid, plan::StepId, run::StepProblem};
@@ -12,15 +12,15 @@ use crate::{
 /// The dialog.
 #[component]
 pub fn TakeOn(
-    /// The step of the claim, as it was when the question was asked. A Pod that joins later is not in it, and the server
-    /// refuses the answer then.
+    /// The step, as it was when the question was asked. An object that joins later is not in it, and the server refuses the
+    /// answer then.
     asked: RwSignal<Option<StepCard>>,
     /// Whether the dialog is open.
     open: RwSignal<bool>,
     /// Whether an order is on its way.
     #[prop(into)]
     busy: Signal<bool>,
-    /// Takes it on; gets the step, what was typed and the Pods that were shown.
+    /// Takes it on; gets the step, what was typed and the objects that were shown.
     take_on: Callback<(StepId, String, Vec<Uid>)>,
 ) -> impl IntoView {
     let claim = move || asked.with(|step| step.as_ref().map(|step| step.object.clone()));

@@ -32,6 +32,25 @@ pub(super) fn read_claim(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((metadata, Facts::Claim(Box::new(claim))))
 }
 
+/// A PersistentVolumeClaim as the answer to a GET shows it.
+#[derive(Debug)]
+pub(in crate::cluster) struct ClaimSight {
+    pub(in crate::cluster) uid: Option<Uid>,
+    /// `status.phase`.
+    pub(in crate::cluster) phase: Option<Arc<str>>,
+    pub(in crate::cluster) terminating: bool,
+}
+
+/// Reads the answer to a GET of a PersistentVolumeClaim.
+pub(in crate::cluster) fn claim_sight(json: &[u8]) -> Result<ClaimSight, Unreadable> {
+    let Whole::<Unread, ClaimStatus> { metadata, spec: _, status } = serde_json::from_slice(json)?;
+    Ok(ClaimSight {
+        uid: metadata.uid.filter(|uid| !uid.is_empty()).map(Uid::new),
+        phase: status.phase,
+        terminating: metadata.deletion_timestamp.is_some(),
+    })
+}
+
 /// Reads a PersistentVolume. The default reclaim policy is Retain, as in the API server.
 pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;

@@ -5,7 +5,8 @@
 //! # Decisions
 //! - The kinds come from a discovery of its own. That of the watches may be a minute old, and the namespace's deletion takes the
 //!   objects of a younger kind too.
-//! - A kind that no watch can show is listed if its objects can be deleted. Events, measurements, projections and the like are
+//! - A kind is listed only if its objects can be deleted, whether or not a watch can show it: the namespace controller leaves the
+//!   others alone. Events, measurements, projections and the like are
 //!   left out, as they are of the watches (`discovery.rs`).
 //! - A kind of which a person chose that the namespace need not be proven empty may answer 403. It is listed all the same, because
 //!   the right may have been given meanwhile.

@@ -86,6 +86,7 @@ pub(super) fn name(outcome: &Outcome) -> &'static str {
         Outcome::NotFound => "not found",
         Outcome::OtherUid { .. } => "other uid",
         Outcome::Present { .. } => "present",
+        Outcome::Claim { .. } => "claim",
         Outcome::Refused { .. } => "refused",
         Outcome::Throttled { .. } => "throttled",
         Outcome::Unanswered { .. } => "unanswered",

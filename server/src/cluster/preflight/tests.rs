@@ -127,6 +127,11 @@ async fn refusal_is_distinguished_from_an_answer_that_predicts_nothing() {
     let other = "Operation cannot be fulfilled on ConfigMap \"a0\": the UID in the precondition (u1) does not match the UID in record (u2). The object might have been deleted and then recreated";
     assert_eq!(answer_to(409, other).await, Answer::Old);
     assert_eq!(answer_to(405, "no").await, Answer::Refused { said: "no".into() });
+    let unconverted = "conversion webhook for wares.example/v1beta1, Kind=Ware failed: Post \"https://converter.guards.svc:443/\": service \"converter\" not found";
+    let corrupt = "Internal error occurred: no matching prefix found";
+    for said in [unconverted, corrupt] {
+        assert_eq!(answer_to(500, said).await, Answer::Refused { said: said.into() });
+    }
     assert_eq!(answer_to(500, "etcd").await, Answer::Unknown { said: "etcd".into() });
     assert_eq!(answer_to(404, "a proxy").await, Answer::Unknown { said: "a proxy".into() });
 }

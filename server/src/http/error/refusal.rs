@@ -207,25 +207,25 @@ pub(super) fn too_late(step: impl Display) -> Words {
 /// The step waits for nothing that a person could take on.
 pub(super) fn nothing_to_take_on(step: impl Display) -> Words {
     filled(
-        format!("Step {step} does not wait for the end of a Pod"),
-        "Only a claim whose Pods are gone without a report that they have ended can be opened by a person.",
+        format!("Step {step} waits for nothing that went unconfirmed"),
+        "Only what waits for Pods without a report that they have ended, or for objects that lost a finalizer by hand, can be opened by a person.",
         "Look at the step again: it may have gone on by itself.",
     )
 }
 
-/// A Pod joined those that the person saw, or left them.
+/// An object joined those that the person saw, or left them.
 pub(super) fn other_pods(step: impl Display) -> Words {
     filled(
-        format!("Step {step} waits for other Pods than those you were shown"),
-        "You would answer for a Pod that you have not seen. Nothing was deleted.",
-        "Open the question again and check each Pod in the list.",
+        format!("Step {step} waits for other objects than those you were shown"),
+        "You would answer for an object that you have not seen. Nothing was deleted.",
+        "Open the question again and check each object in the list.",
     )
 }
 
 pub(super) const WRONG_OBJECT_NAME: Words = words(
-    "The typed name is not the claim’s",
-    "Typing the name confirms that you mean this claim. Nothing was deleted.",
-    "Type the claim’s name exactly as it is shown.",
+    "The typed name is not the step’s object’s",
+    "Typing the name confirms that you mean this object. Nothing was deleted.",
+    "Type the object’s name exactly as it is shown.",
 );
 
 /// A remedy that was confirmed is not done.
@@ -259,7 +259,7 @@ pub(super) fn remedy(why: &RemedyRefusal) -> Words {
         RemedyRefusal::NoStatement => words(
             "Nobody has answered for what the cluster does not show",
             "The remedy needs something that only a person can check. Nothing was sent.",
-            "Say who checked what, and how. It is kept with your name.",
+            "Say who checked what, and how. Your answer is saved with your name.",
         ),
         RemedyRefusal::Busy => words(
             "Another remedy for the same cause is on its way",
@@ -295,7 +295,7 @@ pub(super) fn journal_unwritable(why: impl Display) -> Words {
     filled(
         format!("The journal cannot be written: {why}"),
         "Unwind starts nothing that it could not recover after a crash. Nothing new was deleted.",
-        "Make room on the disk of the state directory, or restore its permissions. Open runs go on by themselves; then try again.",
+        "Free disk space for the state directory, or restore its permissions. Open runs then continue. Try again after that.",
     )
 }
 
@@ -409,6 +409,32 @@ pub(super) fn too_large(kibibytes: usize) -> Words {
         "Send a shorter body.",
     )
 }
+
+pub(super) const LONG_PASTE: Words = words(
+    "The text is longer than 1 MiB",
+    "Nothing of it was read.",
+    "Of a log, paste its last lines; of metrics, those that begin with kubelet_ or storage_operation_.",
+);
+
+/// A list of Pods without its end.
+pub(super) const CUT_LIST: Words = words(
+    "The list of Pods is not whole",
+    "Its end is missing, and perhaps the Pod with it. Nothing of it was read.",
+    "Paste all that the command prints.",
+);
+
+/// A list of Pods as the API server has them, or of something else.
+pub(super) const OTHER_LIST: Words = words(
+    "This is not the list of what a container runtime runs",
+    "Pods as the API server or the kubelet has them do not say what runs on the node. Nothing of it was read.",
+    "Use the command on the card that ends with runningpods/, and paste its whole output.",
+);
+
+pub(super) const OTHER_METRICS: Words = words(
+    "These are not the metrics of a kubelet",
+    "No line of them begins with kubelet_, so another program counts in them. Nothing of it was read.",
+    "Use the command on the card that ends with metrics, and paste its whole output.",
+);
 
 pub(super) const TOO_SLOW: Words = words(
     "The body did not arrive in time",

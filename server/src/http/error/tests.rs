@@ -90,6 +90,10 @@ fn failures_have_their_code_and_status() {
         Failure::Syntax(String::new()),
         Failure::Shape(String::new()),
         Failure::TooLarge,
+        Failure::Pasted(PasteProblem::TooLong),
+        Failure::Pasted(PasteProblem::CutList),
+        Failure::Pasted(PasteProblem::OtherList),
+        Failure::Pasted(PasteProblem::OtherMetrics),
         Failure::TooSlow,
         Failure::Internal,
     ]);
@@ -157,6 +161,10 @@ fn failures_have_their_code_and_status() {
     400 syntax
     422 shape
     413 tooLarge
+    413 longPaste
+    422 cutList
+    422 otherList
+    422 otherMetrics
     408 tooSlow
     500 internal
     ");

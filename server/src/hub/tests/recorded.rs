@@ -12,7 +12,7 @@ use teardown::{
     proof::Proof,
     remedy::{Attempt, AttemptOutcome, RemedyAct, Request, Verb},
     run::{Call, RunEvent, StepProblem},
-    unknown_reason::{UnconfirmedPod, UnknownReason},
+    unknown_reason::{UnconfirmedObject, UnknownReason},
 };
 
 use super::*;
@@ -60,7 +60,8 @@ const SETTLED: u32 = 7;
 
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
-    let of_it = || UnconfirmedPod { uid: Uid::new("u-9"), pod: pod(), node: Some("n-1".into()) };
+    let of_it =
+        || UnconfirmedObject { uid: Uid::new("u-9"), object: pod(), node: Some("n-1".into()) };
     let mut reasons = vec![
         UnknownReason::Hidden {
             resource: "pods".into(),
@@ -70,7 +71,7 @@ fn reasons(version: u32) -> Vec<UnknownReason> {
         UnknownReason::NotListed { resource: "pods".into() },
         UnknownReason::NotServed { resource: "topics.queue.example".into() },
         UnknownReason::PodsLeft { pod: pod(), of: Box::new(pod()) },
-        UnknownReason::PodsUnconfirmed { pods: vec![of_it()] },
+        UnknownReason::Unconfirmed { objects: vec![of_it()] },
         UnknownReason::StillAttached { volume: "pv-1".into(), node: "n-1".into() },
         UnknownReason::GivenAway { to: Some("other".into()) },
         UnknownReason::InUse { by: pod() },

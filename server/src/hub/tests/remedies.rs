@@ -350,6 +350,36 @@ async fn namespace_that_was_forced_and_later_ended_in_order_is_gone_after_a_rest
     assert_eq!(shop, "Gone");
 }
 
+/// Whether a server that starts with this journal takes the end of the custom resource for unconfirmed.
+fn is_unconfirmed_after_a_restart(disk: Disk) -> bool {
+    let (mailbox, inbox) = mpsc::channel(MAILBOX);
+    let (out, _calls) = mpsc::channel(CALLS);
+    let mut hub = Hub::open("test".into(), inbox, out, Journal::over(disk)).unwrap();
+    let listing = fixture::listing(&fixture::objects("ns s4"));
+    hub.take(Incoming::Observed(listing)).unwrap();
+    drop(mailbox);
+    hub.cluster.index().is_unconfirmed(&fixture::uid("Topic.queue.example:s4/orders"), None)
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_lost_its_finalizer_by_a_remedy_is_unconfirmed_unless_the_remedy_had_no_effect()
+{
+    for (outcome, expected) in [
+        (AttemptOutcome::Accepted { meanwhile: None }, true),
+        (AttemptOutcome::Unknown { message: None }, true),
+        (AttemptOutcome::Refused { message: "no".into() }, false),
+    ] {
+        let disk = Disk::default();
+        let cluster = Cluster::start(&disk).await;
+        let attempt = cluster.order(&cluster.confirmation().await).await.unwrap();
+        let completed = Incoming::RemedyCompleted { attempt, outcome: outcome.clone() };
+        cluster.mailbox.send(completed).await.unwrap();
+        assert_eq!(cluster.outcomes().await, [(outcome.clone(), WORD.to_owned())]);
+        drop(cluster);
+        assert_eq!(is_unconfirmed_after_a_restart(disk), expected, "{outcome:?}");
+    }
+}
+
 /// The rights that the cluster is asked for.
 fn rights(wanted: &watch::Receiver<Wanted>) -> Vec<String> {
     let questions = &wanted.borrow().questions;

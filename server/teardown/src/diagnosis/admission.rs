@@ -27,17 +27,30 @@ pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
     let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, cause)).collect();
     found.extend(unreadable::verdict(message, None));
     let mut converted: Vec<&str> = Vec::new();
-    for rest in message.split("conversion webhook for ").skip(1) {
-        // One that returned something answers, and what it says cannot be used.
-        let failed = rest.split_once(" failed").map(|(kind, _)| (kind, Confidence::Confirmed));
-        let returned = || Some((rest.split_once(" returned")?.0, Confidence::Inferred));
-        let kind = failed.or_else(returned).filter(|(kind, _)| !converted.contains(kind));
-        let Some((kind, confidence)) = kind else { continue };
+    for (kind, confidence) in failed_conversions(message) {
+        if converted.contains(&kind) {
+            continue;
+        }
         converted.push(kind);
         let cause = Cause::ConversionDown { kind: kind.into() };
         found.push(Verdict::at(cause, definition(case, kind), confidence));
     }
     found
+}
+
+/// The kinds of which a message says that they could not be converted.
+fn failed_conversions(message: &str) -> impl Iterator<Item = (&str, Confidence)> {
+    message.split("conversion webhook for ").skip(1).filter_map(|rest| {
+        // One that returned something answers, and what it says cannot be used.
+        let failed = rest.split_once(" failed").map(|(kind, _)| (kind, Confidence::Confirmed));
+        let returned = || Some((rest.split_once(" returned")?.0, Confidence::Inferred));
+        failed.or_else(returned)
+    })
+}
+
+/// Whether a message says that an object could not be converted.
+pub(crate) fn says_unconverted(message: &str) -> bool {
+    failed_conversions(message).next().is_some()
 }
 
 fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {

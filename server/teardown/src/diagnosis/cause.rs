@@ -13,8 +13,8 @@ pub use self::verdict::Link;
 pub(crate) use self::verdict::Verdict;
 use self::wire::FlatCause;
 use super::{
-    kubelet_answer::{KubeletProblem, KubeletSubject},
-    kubelet_log::{KubeletFact, LogOrigin, RestOfLog},
+    kubelet_answer::{AnswerOrigin, KubeletProblem, KubeletSubject},
+    kubelet_log::{KubeletFact, RestOfLog},
     kubelet_metrics::NodeFailure,
     running_pods::RuntimeState,
 };
@@ -513,9 +513,9 @@ pub enum Source {
     /// The objects of the kind that it defines cannot be listed.
     Unlistable(ApiProblem),
     /// The kubelet's log says that a step of the Pod's end fails.
-    Kubelet(LogOrigin, Box<KubeletFact>),
+    Kubelet(AnswerOrigin, Box<KubeletFact>),
     /// The kubelet's log says nothing about the Pod that is understood.
-    NotInLog(LogOrigin, Box<RestOfLog>),
+    NotInLog(AnswerOrigin, Box<RestOfLog>),
     /// The kubelet does not answer about this.
     Unanswered(KubeletSubject, Box<KubeletProblem>),
     /// The container runtime of the Pod's node runs this of the Pod.
@@ -524,6 +524,8 @@ pub enum Source {
         node: Arc<str>,
         /// The part that runs.
         state: RuntimeState,
+        /// The way by which the answer came here.
+        origin: AnswerOrigin,
     },
     /// The kubelet has counted a failure, of all Pods of its node.
     Failures {
@@ -533,6 +535,8 @@ pub enum Source {
         count: u64,
         /// The number of them since an earlier look, and the seconds between the two.
         since: Option<(u64, u64)>,
+        /// The way by which the answer came here.
+        origin: AnswerOrigin,
     },
 }
 

@@ -56,7 +56,11 @@ const JOB_BACK_OFF: SignedDuration = SignedDuration::from_secs(60);
 const CONTROLLER_BACK_OFF: SignedDuration = SignedDuration::from_secs(1000);
 const LOAD_BALANCER_BACK_OFF: SignedDuration = SignedDuration::from_secs(300);
 const DRIVER_BACK_OFF: SignedDuration = SignedDuration::from_mins(5);
-const DISCOVERY: SignedDuration = SignedDuration::from_secs(60);
+/// An APIService is gone: the refresh of discovery and the back-off of the namespace controller overlap.
+const AFTER_REMOVAL: SignedDuration = SignedDuration::from_secs(75);
+/// Its API is available again: found available within 30 s, asked for its kinds within 60 s, and then the back-off of the
+/// namespace controller.
+const AFTER_REPAIR: SignedDuration = SignedDuration::from_secs(150);
 
 /// The taint that the node controller puts on a Node whose kubelet does not report.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -245,11 +249,8 @@ pub(crate) fn course(
             });
         }
         Cause::LooksAgain { controller, .. } => {
-            let due = case
-                .repaired(&diagnosis.root)
-                .map_or(Due::Within(DISCOVERY + NAMESPACE_BACK_OFF), |at| {
-                    Due::after(at, DISCOVERY + NAMESPACE_BACK_OFF, now)
-                });
+            let due = repaired(case.index, &diagnosis.root)
+                .map_or(Due::Within(AFTER_REPAIR), |(at, within)| Due::after(at, within, now));
             found.push(looks(controller, due));
         }
         Cause::WebhookDown { .. }
@@ -274,6 +275,11 @@ pub(crate) fn course(
             };
             found.push(looks(controller, Due::Within(back_off)));
         }
+        // The API server refuses every change in a namespace that does not exist.
+        Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. }
+            if diagnosis.waiting.iter().filter(|held| held.on.is_none()).all(|held| {
+                index.named(&held.object).is_some_and(|it| index.is_in_gone_namespace(it))
+            }) => {}
         Cause::FinisherBusy { finisher, .. } => {
             found.push(Upcoming::ProgramRetries { programs: vec![finisher.clone()] });
         }
@@ -429,16 +435,18 @@ impl Case<'_> {
         let gone = self.index.unconfirmed_users(&name, &claim.uid);
         gone.filter(|it| pod(&it.object).is_some_and(is_here)).map(|it| it.at).max()
     }
+}
 
-    /// The time at which an APIService was repaired or deleted.
-    fn repaired(&self, service: &ObjectRef) -> Option<Timestamp> {
-        match self.index.named(service).map(|object| &object.facts) {
-            Some(Facts::ApiService(api)) => api.available.as_ref()?.since.map(Timestamp::from),
-            Some(_) => None,
-            None => {
-                let mut gone = self.index.departures();
-                gone.rfind(|it| it.object.reference() == *service).map(|it| it.at)
-            }
+/// The time at which an APIService was repaired or deleted, and the longest time until the namespace controller has looked again.
+pub(crate) fn repaired(index: &Index, service: &ObjectRef) -> Option<(Timestamp, SignedDuration)> {
+    match index.named(service).map(|object| &object.facts) {
+        Some(Facts::ApiService(api)) => {
+            Some((Timestamp::from(api.available.as_ref()?.since?), AFTER_REPAIR))
+        }
+        Some(_) => None,
+        None => {
+            let gone = index.departures().rfind(|it| it.object.reference() == *service)?;
+            Some((gone.at, AFTER_REMOVAL))
         }
     }
 }

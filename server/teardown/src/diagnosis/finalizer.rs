@@ -13,12 +13,15 @@ use crate::{
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Uid},
     relation::{
-        EdgeKind, Strength, is_built_in, is_called, is_entitled, is_shipped_with, programs_of,
+        EdgeKind, Strength, is_a_drivers, is_built_in, is_called, is_entitled, is_shipped_with,
+        programs_of,
     },
 };
 
 /// Set on a Service whose load balancer a cloud controller removes.
 const LOAD_BALANCER: &str = "service.kubernetes.io/load-balancer-cleanup";
+/// The name of a cloud controller, alone or behind that of its cloud: `aws-cloud-controller-manager`.
+const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
 
 /// The most programs that were deleted lately whose rights are looked at, the latest ones.
 const ENTITLED: usize = 5;
@@ -67,7 +70,8 @@ pub(crate) fn finisher(
         return job::tracking(case, object, finalizer);
     }
     if is_built_in(finalizer)
-        || is_storage(finalizer)
+        // The detectors of volumes and attachments explain these.
+        || is_a_drivers(finalizer)
         || protection::is_source_of_copies(case, object, finalizer)
     {
         return None;
@@ -80,20 +84,10 @@ pub(crate) fn finisher(
     if attributed.is_empty() {
         attributed = field_manager::programs(case, object, finalizer, &possible);
     }
-    let finalizer = finalizer.clone();
-    if let Some(finisher) = attributed.first() {
-        let ready = attributed.iter().find(|program| ready(program) == Some(true));
-        let evidence = attributed.iter().map(|program| readiness(program));
-        let (cause, root) = match ready {
-            Some(finisher) => {
-                (Cause::FinisherBusy { finalizer, finisher: finisher.reference() }, finisher)
-            }
-            None => {
-                (Cause::FinisherNotReady { finalizer, finisher: finisher.reference() }, finisher)
-            }
-        };
-        return Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence));
+    if let Some(verdict) = known(&attributed, finalizer) {
+        return Some(verdict);
     }
+    let finalizer = finalizer.clone();
     // A workload that went lately is blamed only where nothing else can be the program, or where it is known to be: what is
     // left of its rights distinguishes it from those that merely could have been it.
     let mut departed = departed(case, object, &finalizer);
@@ -122,10 +116,50 @@ pub(crate) fn finisher(
     Some(Verdict::at(cause, kind_of(object), Confidence::Inferred).with(evidence))
 }
 
-/// Finalizers of storage, which the detectors of volumes and attachments explain.
-fn is_storage(finalizer: &str) -> bool {
-    finalizer.starts_with("external-attacher/")
-        || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
+/// The verdict on the program of a CSI driver that clears a finalizer of a volume, the external-provisioner or the
+/// external-attacher. `None` where none is known to be the driver's: it may run outside of the cluster, and another program
+/// that may change volumes may be of another driver.
+///
+/// The plugins on the nodes unmount volumes, and most often may not change them.
+pub(crate) fn driver_finisher(
+    case: &Case<'_>,
+    object: &Object,
+    finalizer: &Arc<str>,
+) -> Option<Verdict> {
+    let Facts::Volume(volume) = &object.facts else { return None };
+    let driver = volume.driver.as_ref().filter(|_| is_a_drivers(finalizer))?;
+    let edges = case.graph.from(&object.uid).filter(|edge| {
+        let is_its_own = edge.strength == Strength::Hard && edge.reason.value == *driver;
+        edge.kind == EdgeKind::Provisions && is_its_own
+    });
+    let programs: Vec<&Arc<Object>> = edges
+        .filter_map(|edge| case.index.get(edge.to))
+        .filter(|it| matches!(it.facts, Facts::Workload(_) | Facts::Pod(_)))
+        .filter(|it| is_entitled(case.index, it, object))
+        .collect();
+    known(&programs, finalizer)
+}
+
+/// The verdict on the cloud controller that removes a load balancer; `None` where none is seen: most run outside of the cluster.
+pub(crate) fn cloud_controller(case: &Case<'_>, finalizer: &Arc<str>) -> Option<Verdict> {
+    known(&field_manager::called(case, &[CLOUD_CONTROLLER]), finalizer)
+}
+
+/// The verdict on programs each of which clears the finalizer; `None` if there are none.
+fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<Verdict> {
+    let finalizer = finalizer.clone();
+    let ready = programs.iter().find(|program| ready(program) == Some(true));
+    let evidence = programs.iter().map(|program| readiness(program));
+    let (cause, root) = match ready {
+        Some(finisher) => {
+            (Cause::FinisherBusy { finalizer, finisher: finisher.reference() }, finisher)
+        }
+        None => {
+            let finisher = programs.first()?;
+            (Cause::FinisherNotReady { finalizer, finisher: finisher.reference() }, finisher)
+        }
+    };
+    Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence))
 }
 
 /// The programs that clear a finalizer, and those that possibly do, by the edges that a plan orders them by.

@@ -18,7 +18,7 @@
 mod entry;
 mod fact;
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -127,18 +127,6 @@ pub enum KubeletError {
     Rewritten,
     /// Another one, known only by its words.
     Other,
-}
-
-/// The way by which a log came here.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LogOrigin {
-    /// A person pasted lines.
-    Pasted {
-        /// The person's name.
-        by: Arc<str>,
-    },
-    /// The kubelet was asked for them, through the API server.
-    Queried,
 }
 
 /// The extent of a log in which nothing about a Pod was recognised.

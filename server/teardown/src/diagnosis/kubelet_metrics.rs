@@ -41,7 +41,7 @@ impl KubeletMetrics {
         let mut metrics = Self::default();
         let mut is_of_kubelet = false;
         for line in text.lines() {
-            is_of_kubelet |= line.starts_with("kubelet_");
+            is_of_kubelet |= line.starts_with("kubelet_") && is_sample(line);
             let Some((failure, count)) = failure(line).filter(|(_, count)| *count > 0) else {
                 continue;
             };
@@ -55,6 +55,14 @@ impl KubeletMetrics {
         }
         is_of_kubelet.then_some(metrics)
     }
+}
+
+/// Whether a line is a sample: a name, perhaps labels, and a number.
+pub(super) fn is_sample(line: &str) -> bool {
+    let is_of_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    let (_, value) = line.rsplit_once(' ').unwrap_or_default();
+    let labels = line.trim_start_matches(is_of_name);
+    labels.starts_with([' ', '{']) && value.parse::<f64>().is_ok()
 }
 
 /// The failure that a sample counts.

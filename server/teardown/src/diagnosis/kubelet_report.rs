@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use super::{
     Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source,
-    kubelet_answer::{KubeletProblem, KubeletSubject},
-    kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, LogOrigin, RestOfLog},
+    kubelet_answer::{AnswerOrigin, KubeletProblem, KubeletSubject},
+    kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, RestOfLog},
 };
 use crate::object::{ObjectRef, Uid};
 
@@ -26,7 +26,7 @@ const OTHERS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletReport {
     /// The way by which the log came here.
-    pub origin: LogOrigin,
+    pub origin: AnswerOrigin,
     /// The time at which it came.
     pub at: Timestamp,
     /// The facts about the Pod, oldest first.
@@ -37,7 +37,7 @@ pub struct KubeletReport {
 
 impl KubeletReport {
     /// The part of a log that is about the Pod of this UID.
-    pub fn of(log: &KubeletLog, pod: &Uid, origin: LogOrigin, at: Timestamp) -> Self {
+    pub fn of(log: &KubeletLog, pod: &Uid, origin: AnswerOrigin, at: Timestamp) -> Self {
         let pod = pod.to_string();
         let facts: Vec<KubeletFact> = log.about(&pod).cloned().collect();
         let mut others: Vec<String> = log
@@ -56,7 +56,7 @@ impl KubeletReport {
     /// Whether it says more than this one about the Pod, or is as much worth and newer. A query asks for a limited time and number
     /// of lines, so an answer without a fact does not outweigh lines with one that a person found.
     pub fn replaces(&self, older: &Self) -> bool {
-        let is_pasted = |report: &Self| matches!(report.origin, LogOrigin::Pasted { .. });
+        let is_pasted = |report: &Self| matches!(report.origin, AnswerOrigin::Pasted { .. });
         !self.facts.is_empty() || older.facts.is_empty() || is_pasted(self) || !is_pasted(older)
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         ));
         let mut found = diagnose(&index, &Graph::of(&index), fixture::now());
         let uid = Uid::new(of);
-        let by = LogOrigin::Pasted { by: "Li".into() };
+        let by = AnswerOrigin::Pasted { by: "Li".into() };
         let report = KubeletReport::of(&read(log), &uid, by, fixture::now());
         add_reports(&mut found, &BTreeMap::from([(Uid::new(UID), report)]));
         assert_eq!(found.len(), 1, "{pod}");

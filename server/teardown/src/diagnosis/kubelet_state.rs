@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use super::{
     Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source,
+    kubelet_answer::AnswerOrigin,
     kubelet_metrics::{KubeletMetrics, NodeFailure},
     kubelet_report::node_ref,
     running_pods::RuntimeState,
@@ -29,6 +30,8 @@ const COUNTS: usize = 2;
 /// The part of a Pod that its node's runtime ran at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeReport {
+    /// The way by which the answer came here.
+    pub origin: AnswerOrigin,
     /// The time of the answer.
     pub at: Timestamp,
     state: RuntimeState,
@@ -38,14 +41,16 @@ pub struct RuntimeReport {
 
 impl RuntimeReport {
     /// An answer that came at this time.
-    pub fn new(state: RuntimeState, at: Timestamp) -> Self {
-        Self { at, state, cause: None }
+    pub fn new(state: RuntimeState, origin: AnswerOrigin, at: Timestamp) -> Self {
+        Self { origin, at, state, cause: None }
     }
 }
 
 /// The failures that the kubelet of a Pod has counted up to a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsReport {
+    /// The way by which the answer came here.
+    pub origin: AnswerOrigin,
     /// The time of the answer.
     pub at: Timestamp,
     failures: BTreeMap<NodeFailure, u64>,
@@ -54,10 +59,18 @@ pub struct MetricsReport {
 }
 
 impl MetricsReport {
-    /// An answer that came at this time, after another one.
-    pub fn after(before: Option<Self>, metrics: &KubeletMetrics, at: Timestamp) -> Self {
+    /// An answer that came at this time, after another one. What a person pasted was read at a time that is not known, so it says
+    /// nothing about growth.
+    pub fn after(
+        before: Option<Self>,
+        metrics: &KubeletMetrics,
+        origin: AnswerOrigin,
+        at: Timestamp,
+    ) -> Self {
+        let is_queried = |origin: &AnswerOrigin| *origin == AnswerOrigin::Queried;
+        let before = before.filter(|before| is_queried(&before.origin) && is_queried(&origin));
         let before = before.map(|before| (before.at, before.failures));
-        Self { at, failures: metrics.failures.clone(), before }
+        Self { origin, at, failures: metrics.failures.clone(), before }
     }
 
     /// The count of a failure with its growth since the look before. A kubelet that restarted counts from 0 again.
@@ -68,7 +81,12 @@ impl MetricsReport {
         });
         Evidence {
             of: node_ref(node),
-            source: Source::Failures { failure: failure.clone(), count, since },
+            source: Source::Failures {
+                failure: failure.clone(),
+                count,
+                since,
+                origin: self.origin.clone(),
+            },
             said: String::new(),
             at: Some(self.at),
         }
@@ -121,8 +139,8 @@ pub fn add_runtime(diagnoses: &mut [Diagnosis], reports: &mut BTreeMap<Uid, Runt
             RuntimeFit::Fits => diagnosis.confidence,
             RuntimeFit::Contradicts => diagnosis.confidence.min(Confidence::Inferred),
         };
-        let (state, at) = (report.state.clone(), Some(report.at));
-        let source = Source::Runtime { node, state };
+        let (state, origin, at) = (report.state.clone(), report.origin.clone(), Some(report.at));
+        let source = Source::Runtime { node, state, origin };
         let of = diagnosis.root.clone();
         diagnosis.evidence.insert(0, Evidence { of, source, said: String::new(), at });
         diagnosis.evidence.truncate(EVIDENCE + OF_KUBELETS);
@@ -206,7 +224,8 @@ mod tests {
     }
 
     fn reported(state: RuntimeState) -> BTreeMap<Uid, RuntimeReport> {
-        BTreeMap::from([(Uid::new(UID), RuntimeReport::new(state, fixture::now()))])
+        let report = RuntimeReport::new(state, AnswerOrigin::Queried, fixture::now());
+        BTreeMap::from([(Uid::new(UID), report)])
     }
 
     fn containers(names: &[&str]) -> RuntimeState {
@@ -271,8 +290,8 @@ mod tests {
     fn pod_that_another_runtime_runs_is_of_no_other_diagnosis() {
         let mut found = diagnosed(RUNNING);
         let before = found.clone();
-        let report =
-            RuntimeReport::new(RunningPods::default().state(&Uid::new("b")), fixture::now());
+        let state = RunningPods::default().state(&Uid::new("b"));
+        let report = RuntimeReport::new(state, AnswerOrigin::Queried, fixture::now());
         add_runtime(&mut found, &mut BTreeMap::from([(Uid::new("b"), report)]));
         assert_eq!(found, before);
     }
@@ -287,14 +306,16 @@ mod tests {
         earlier.failures.insert(nfs.clone(), 38);
         earlier.failures.insert(NodeFailure::StopContainer, 100);
         let minute = jiff::SignedDuration::from_mins(1);
-        let first = MetricsReport::after(None, &earlier, now.checked_sub(minute).unwrap());
-        let second = MetricsReport::after(Some(first.clone()), &metrics, now);
+        let queried = AnswerOrigin::Queried;
+        let before = now.checked_sub(minute).unwrap();
+        let first = MetricsReport::after(None, &earlier, queried.clone(), before);
+        let second = MetricsReport::after(Some(first.clone()), &metrics, queried, now);
         let counts = |pod: &str, report: &MetricsReport| {
             let mut found = diagnosed(pod);
             add_metrics(&mut found, &BTreeMap::from([(Uid::new(UID), report.clone())]));
             assert_eq!(found[0].confidence, Confidence::Inferred);
             let counts = found[0].evidence.iter().filter_map(|it| match &it.source {
-                Source::Failures { failure, count, since } => {
+                Source::Failures { failure, count, since, .. } => {
                     Some((failure.clone(), *count, *since))
                 }
                 _ => None,

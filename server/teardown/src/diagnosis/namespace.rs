@@ -132,7 +132,8 @@ pub(super) fn silent<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut V
         found.push(cannot_see(object, &why));
     } else if finalizers.iter().any(|it| &**it == CONTENT) && case.overdue(object) > Overdue::No {
         let said = Evidence::field(object, "spec.finalizers", CONTENT);
-        let (_, left) = part(case.sources(object, EdgeKind::Contains));
+        let content = case.sources(object, EdgeKind::Contains);
+        let (_, left) = part(content.filter(|it| !case.index.is_undeletable(&it.kind)));
         let field = |it: &&Arc<Object>| Evidence::field(it, "metadata.namespace", &*object.name);
         let left: BTreeSet<Evidence> = left.iter().map(field).collect();
         let left = left.into_iter().take(NAMED);

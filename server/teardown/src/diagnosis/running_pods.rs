@@ -2,7 +2,8 @@
 //!
 //! The kubelet asks the runtime, not the API server: sandboxes that are ready and containers that run, by the UID of their Pod
 //! (`pkg/kubelet/kubelet_getters.go`, `GetRunningPods`; `pkg/kubelet/kuberuntime`, `GetPods`). A Pod of which only the sandbox is
-//! left has no containers in the list.
+//! left has no containers in the list. The runtime knows no version of a Pod, so a list with one is that of the API server,
+//! or of the Pods that the kubelet was given.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,7 +35,15 @@ pub enum RuntimeState {
 #[derive(Deserialize)]
 struct PodList {
     kind: String,
+    #[serde(default)]
+    metadata: ListMetadata,
     items: Option<Vec<Pod>>,
+}
+
+#[derive(Default, Deserialize)]
+struct ListMetadata {
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +56,8 @@ struct Pod {
 struct Metadata {
     #[serde(default)]
     uid: String,
+    #[serde(rename = "resourceVersion")]
+    version: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -60,13 +71,18 @@ struct Container {
 }
 
 impl RunningPods {
-    /// Reads the answer of a kubelet; `None` if it is something else than a list of Pods.
+    /// Reads the answer of a kubelet; `None` if it is something else than a list of the Pods that a runtime runs.
     pub fn read(body: &[u8]) -> Option<Self> {
         let list: PodList = serde_json::from_slice(body).ok()?;
         if list.kind != "PodList" {
             return None;
         }
-        let pods = list.items.into_iter().flatten().map(|pod| {
+        let listed = list.items.unwrap_or_default();
+        let has_version = listed.iter().any(|pod| pod.metadata.version.is_some());
+        if has_version || !list.metadata.version.is_empty() {
+            return None;
+        }
+        let pods = listed.into_iter().map(|pod| {
             let containers = pod.spec.and_then(|spec| spec.containers).into_iter().flatten();
             let names = containers.map(|it| it.name).filter(|name| is_label(name));
             (pod.metadata.uid, names.take(CONTAINERS).map(Arc::from).collect())
@@ -106,6 +122,13 @@ mod tests {
         assert_eq!(state("5706607d-b11b-405e-96ba-cd2d3843446e"), orderer);
         assert_eq!(state("9e8da4c0-40f6-40f5-a830-1af0833d44a6"), RuntimeState::Sandbox);
         assert_eq!(state("113e414d-52b9-4eb7-a1ec-20089ddb2e36"), RuntimeState::Nothing);
+    }
+
+    #[test]
+    fn list_of_the_api_server_is_none() {
+        let listed =
+            r#"{"kind":"PodList","items":[{"metadata":{"uid":"a","resourceVersion":"7"}}]}"#;
+        assert_eq!(RunningPods::read(listed.as_bytes()), None);
     }
 
     #[test]

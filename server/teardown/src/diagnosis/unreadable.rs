@@ -27,13 +27,18 @@ const WORDS: [&str; 6] = [
 
 /// The verdict on a refusal that says so; `seen` is the resource that was read, where that is known.
 pub(super) fn verdict(message: &str, seen: Option<&str>) -> Option<Verdict> {
-    if !WORDS.iter().any(|words| message.contains(words)) {
+    if !says_unreadable(message) {
         return None;
     }
     let resource: Arc<str> = named(message).or(seen).unwrap_or_default().into();
     let root =
         ObjectRef { group: "".into(), kind: resource.clone(), namespace: None, name: "".into() };
     Some(Verdict::at(Cause::Unreadable { resource }, root, Confidence::Confirmed))
+}
+
+/// Whether a message says that the API server cannot read an object from its storage.
+pub(crate) fn says_unreadable(message: &str) -> bool {
+    WORDS.iter().any(|words| message.contains(words))
 }
 
 /// The object is of a kind whose list fails for that.

@@ -5,13 +5,14 @@
 //!   address with a password, a path. None of it is kept.
 //! - Codes, names and counts are kept: they are what a person needs to find the card. A reason of a condition or an Event is a
 //!   code; where it does not look like one, it is not kept either.
-//! - Of lines that a person pasted, the step and the kind of error are kept, and neither who pasted them nor any name in them.
+//! - Of lines that a person pasted, the step and the kind of error are kept, and neither who pasted them nor any name in them. Nor
+//!   is it said who pasted what a runtime runs or what a kubelet counts.
 
 use super::{
     Diagnosis,
     cause::{Cause, Evidence, Source},
-    kubelet_answer::KubeletProblem,
-    kubelet_log::{KubeletFact, LogOrigin},
+    kubelet_answer::{AnswerOrigin, KubeletProblem},
+    kubelet_log::KubeletFact,
 };
 use crate::api_problem::{ApiProblem, ProblemCode};
 
@@ -49,7 +50,7 @@ impl Evidence {
             }
             Source::Hidden(problem) => (Source::Hidden(without(problem)), String::new()),
             Source::Unlistable(problem) => (Source::Unlistable(without(problem)), String::new()),
-            Source::Kubelet(_, fact) => {
+            Source::Kubelet(origin, fact) => {
                 let fact = KubeletFact {
                     pod: String::new(),
                     name: None,
@@ -60,8 +61,7 @@ impl Evidence {
                     said: String::new(),
                     retry: fact.retry,
                 };
-                let by = LogOrigin::Pasted { by: "".into() };
-                (Source::Kubelet(by, Box::new(fact)), String::new())
+                (Source::Kubelet(without_name(origin), Box::new(fact)), String::new())
             }
             Source::NotInLog(..) => return None,
             Source::Unanswered(subject, problem) => {
@@ -76,11 +76,26 @@ impl Evidence {
             | Source::NoReadyPod
             | Source::NoEndpoints
             | Source::NoNewEvents
-            | Source::WrittenBy { .. }
-            | Source::Runtime { .. }
-            | Source::Failures { .. } => (self.source.clone(), self.said.clone()),
+            | Source::WrittenBy { .. } => (self.source.clone(), self.said.clone()),
+            Source::Runtime { node, state, origin } => {
+                let (node, state, origin) = (node.clone(), state.clone(), without_name(origin));
+                (Source::Runtime { node, state, origin }, String::new())
+            }
+            Source::Failures { failure, count, since, origin } => {
+                let (failure, origin) = (failure.clone(), without_name(origin));
+                let (count, since) = (*count, *since);
+                (Source::Failures { failure, count, since, origin }, String::new())
+            }
         };
         Some(Self { of: self.of.clone(), source, said, at: self.at })
+    }
+}
+
+/// An origin that names nobody.
+fn without_name(origin: &AnswerOrigin) -> AnswerOrigin {
+    match origin {
+        AnswerOrigin::Pasted { .. } => AnswerOrigin::Pasted { by: "".into() },
+        AnswerOrigin::Queried => AnswerOrigin::Queried,
     }
 }
 

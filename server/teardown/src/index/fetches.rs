@@ -8,7 +8,7 @@ use super::Index;
 use crate::{
     api_problem::ApiProblem,
     fetched::{Answer, Event, Lease, MANAGER, Permission, Question, Review},
-    object::Object,
+    object::{ConditionStatus, Object},
 };
 
 /// The validity of a kubelet's lease, `nodeLeaseDurationSeconds`; a kubelet renews it four times in this time. That of a
@@ -29,8 +29,8 @@ struct Watched {
     renewed: Arc<str>,
     /// The first look that found it as it is.
     since: Timestamp,
-    /// Whether a look found it changed.
-    has_moved: bool,
+    /// The look before the one that found it changed: it was renewed after that.
+    moved_after: Option<Timestamp>,
     /// The last look.
     looked: Timestamp,
 }
@@ -76,7 +76,8 @@ impl Fetches {
         self.leases.retain(|(asked, _), _| asked != question);
     }
 
-    fn renewal(&self, question: Question, name: &str) -> Renewal {
+    /// The sign of life of a lease. One that was renewed before its holder fell silent, at `silent`, is none.
+    fn renewal(&self, question: Question, name: &str, silent: Option<Timestamp>) -> Renewal {
         if let Some(Err(problem)) = self.answers.get(&question) {
             return Renewal::Hidden(problem.clone());
         }
@@ -85,7 +86,7 @@ impl Fetches {
         };
         if lease.looked.duration_since(lease.since) >= VALID {
             Renewal::Still(lease.since)
-        } else if lease.has_moved {
+        } else if lease.moved_after.is_some_and(|after| silent.is_none_or(|at| after >= at)) {
             Renewal::Renewed
         } else {
             Renewal::Unknown
@@ -96,14 +97,18 @@ impl Fetches {
 impl Index {
     /// The sign of life that the lease of a node gives.
     pub fn node_renewal(&self, node: &str) -> Renewal {
-        self.fetches.renewal(Question::NodeLeases, node)
+        // By our clock, as the looks are. If we did not see it fall silent, it was silent before we looked.
+        let last = self.transitions().rfind(|it| *it.node.name == *node);
+        let silent = last.filter(|it| it.ready == ConditionStatus::Unknown).map(|it| it.at);
+        self.fetches.renewal(Question::NodeLeases, node, silent)
     }
 
     /// The time at which we saw the lease of a node change, and whether we did: if it has not changed since we look, it is the
     /// time of the first look. `None` while nobody looks, and as long as one look says nothing.
     pub fn node_last_seen(&self, node: &str) -> Option<(Timestamp, bool)> {
         let lease = self.fetches.leases.get(&(Question::NodeLeases, node.into()))?;
-        (lease.looked > lease.since || lease.has_moved).then_some((lease.since, lease.has_moved))
+        let has_moved = lease.moved_after.is_some();
+        (lease.looked > lease.since || has_moved).then_some((lease.since, has_moved))
     }
 
     /// The renewal that the lease of a node had last: its time and its holder; none if the lease is not known.
@@ -114,7 +119,7 @@ impl Index {
 
     /// The sign of life that the lease of the kube-controller-manager gives.
     pub fn manager_renewal(&self) -> Renewal {
-        self.fetches.renewal(Question::ManagerLease, MANAGER)
+        self.fetches.renewal(Question::ManagerLease, MANAGER, None)
     }
 
     /// The Events about an object, the latest last, or why they cannot be seen; `None` if there is no answer yet.
@@ -166,15 +171,10 @@ impl Index {
 
 impl Watched {
     fn after(before: Option<Self>, lease: &Lease, now: Timestamp) -> Self {
-        let is_first = before.is_none();
+        let moved_after = before.as_ref().map(|before| before.looked);
         match before.filter(|before| before.renewed == lease.renewed) {
             Some(before) => Self { looked: now, ..before },
-            None => Self {
-                renewed: lease.renewed.clone(),
-                since: now,
-                has_moved: !is_first,
-                looked: now,
-            },
+            None => Self { renewed: lease.renewed.clone(), since: now, moved_after, looked: now },
         }
     }
 }

@@ -15,8 +15,10 @@
 //!   of kinds that can be seen does: while there is something, it went by force, or the news of that is still on its way.
 //! - A volume that was attached to a node that does not exist any more, and no longer is, is released. A detach alone proves
 //!   nothing: six minutes after a node fell silent it is forced (`pkg/controller/volume/attachdetach/reconciler`).
+//! - An object of which a remedy removed a finalizer is gone from the API alone: nobody reported that the work of the finalizer
+//!   was done. A person may have removed it too early. A volume is not known to be detached if its attachment went so.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -43,12 +45,14 @@ const CONDITIONS: [&str; 5] = [
     "NamespaceFinalizersRemaining",
 ];
 
-/// A Pod that is gone from the API alone.
+/// An object that is gone from the API alone.
 #[derive(Clone, Debug)]
 pub(super) struct UnconfirmedDeparture {
     gone: Departure,
-    /// The claims that it mounted.
+    /// The claims that it mounted, if it was a Pod.
     claims: Vec<MountedClaim>,
+    /// The namespace that it was in: the name may belong to another one later.
+    namespace: Option<Uid>,
 }
 
 /// A claim as it was when a Pod that mounted it went.
@@ -66,42 +70,74 @@ impl Index {
         self.tombstones.get(uid).map_or(Proof::List, |tombstone| tombstone.proof)
     }
 
-    /// Whether a Pod is gone from the API alone: nobody reported that its containers have ended. `node` is its node when the
-    /// plan was made, for a Pod that went while no process watched.
-    pub fn is_unconfirmed(&self, pod: &Uid, node: Option<&str>) -> bool {
+    /// Whether an object is gone from the API alone: nobody reported that the containers of a Pod have ended, or a finalizer was
+    /// removed by hand. `node` is the node of a Pod when the plan was made, for one that went while no process watched.
+    pub fn is_unconfirmed(&self, uid: &Uid, node: Option<&str>) -> bool {
         let is_silent = || node.is_some_and(|node| !self.is_node_ready(node));
-        self.unconfirmed.contains_key(pod) || !self.tombstones.contains_key(pod) && is_silent()
+        self.unconfirmed.contains_key(uid)
+            || self.by_hand.contains(uid)
+            || !self.tombstones.contains_key(uid) && is_silent()
     }
 
-    /// The Pods that mounted a claim and are gone from the API alone, each with the time at which it went.
+    /// Takes over which objects, none of them a Pod, lost a finalizer by hand, or may have.
+    pub fn set_by_hand(&mut self, objects: HashSet<Uid>) {
+        self.by_hand = objects;
+        // One that went while a remedy was under way that then did nothing went by itself.
+        let (by_hand, is_pod) = (&self.by_hand, |it: &Object| matches!(it.facts, Facts::Pod(_)));
+        self.unconfirmed.retain(|uid, it| is_pod(&it.gone.object) || by_hand.contains(uid));
+    }
+
+    /// The objects that stood in front of another and are gone from the API alone, each with the time at which it went: of a claim the
+    /// Pods that mounted it, the attachments of its volume and its owners, of a volume its attachments, of a namespace its content.
     ///
     /// A Pod names its claim, and the name may belong to another claim now: a Pod counts unless another claim had the name when
     /// it went, with another volume.
     pub fn unconfirmed_users<'a>(
         &'a self,
-        claim: &'a ObjectRef,
+        of: &'a ObjectRef,
         uid: &'a Uid,
     ) -> impl Iterator<Item = &'a Departure> {
-        let volume = self.get(uid).and_then(|claim| volume_of(claim));
-        let is_it = move |used: &MountedClaim| {
+        let object = self.get(uid);
+        let volume = object.and_then(|object| volume_of(object));
+        let is_mounted = move |used: &MountedClaim| {
             let is_same = used.uid.as_ref().is_none_or(|used| used == uid)
                 || used.volume.is_some() && used.volume.as_ref() == volume;
-            used.name == claim.name && is_same
+            used.name == of.name && is_same
         };
-        let gone = self.unconfirmed.values().filter(move |it| {
-            it.gone.object.namespace == claim.namespace && it.claims.iter().any(&is_it)
+        let is_attached = move |attached: &Arc<str>| match object.map(|object| &object.facts) {
+            Some(Facts::Claim(_)) => Some(attached) == volume,
+            Some(Facts::Volume(_)) => *attached == of.name,
+            _ => false,
+        };
+        let owners = object.map_or(&[][..], |object| &*object.owners);
+        let is_owner = move |gone: &Object| owners.iter().any(|owner| owner.uid == gone.uid);
+        let is_claim = object.is_some_and(|object| matches!(object.facts, Facts::Claim(_)));
+        let gone = self.unconfirmed.values().filter(move |it| match &it.gone.object.facts {
+            Facts::Pod(_) => {
+                is_claim
+                    && it.gone.object.namespace == of.namespace
+                    && it.claims.iter().any(&is_mounted)
+            }
+            Facts::Attachment(facts) => facts.volume.as_ref().is_some_and(is_attached),
+            _ => it.namespace.as_ref() == Some(uid) || is_owner(&it.gone.object),
         });
         gone.map(|it| &it.gone)
     }
 
-    /// A Pod that goes from the API alone, with the claims that it names as they are now.
-    pub(super) fn unconfirmed_pod(&self, pod: &Arc<Object>) -> UnconfirmedDeparture {
-        let Facts::Pod(facts) = &pod.facts else {
-            return UnconfirmedDeparture { gone: self.departure(pod), claims: vec![] };
+    /// Remembers an object that goes from the API alone, and of a Pod the claims that it names as they are now.
+    pub(super) fn note_unconfirmed(&mut self, object: &Arc<Object>) {
+        let uses = match &object.facts {
+            Facts::Pod(pod) => &*pod.uses,
+            Facts::Attachment(facts) => {
+                // Its detach proves nothing any more.
+                facts.volume.iter().for_each(|volume| _ = self.attached.remove(volume));
+                &[]
+            }
+            _ => &[],
         };
-        let claims = facts.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
+        let namespace = object.namespace.as_deref();
+        let claims = uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
         let claims = claims.map(|used| {
-            let namespace = pod.namespace.as_deref();
             let claim = self.find("", "PersistentVolumeClaim", namespace, &used.name);
             MountedClaim {
                 name: (*used.name).into(),
@@ -109,11 +145,12 @@ impl Index {
                 volume: claim.and_then(|claim| volume_of(claim)).cloned(),
             }
         });
-        UnconfirmedDeparture { gone: self.departure(pod), claims: claims.collect() }
-    }
-
-    fn departure(&self, object: &Arc<Object>) -> Departure {
-        Departure { object: object.clone(), at: self.now }
+        let claims = claims.collect();
+        let of = namespace.and_then(|name| self.find("", "Namespace", None, name));
+        let namespace = of.map(|namespace| namespace.uid.clone());
+        let gone = Departure { object: object.clone(), at: self.now };
+        let gone = UnconfirmedDeparture { gone, claims, namespace };
+        self.unconfirmed.insert(object.uid.clone(), gone);
     }
 
     /// A namespace that is gone, as it was last; none if this process never saw it.
@@ -151,7 +188,11 @@ impl Index {
         }
         let is_left = |name: &str| {
             let mut content = self.in_namespace(name);
-            content.any(|object| !self.is_watched_per_namespace(&object.kind.resource()))
+            // The controller takes no object along that cannot be deleted.
+            content.any(|object| {
+                !self.is_watched_per_namespace(&object.kind.resource())
+                    && !self.is_undeletable(&object.kind)
+            })
         };
         let empty: Vec<Arc<str>> =
             self.unseen_ends.iter().filter(|name| !is_left(name)).cloned().collect();
@@ -250,9 +291,10 @@ impl Index {
         pod.phase == Some(Phase::Failed) && is_out_of_service
     }
 
-    /// Whether nothing of an object that goes is left anywhere. Only a Pod may be.
+    /// Whether nothing of an object that goes is left anywhere. Of a Pod there may be, and of an object that lost a finalizer by
+    /// hand.
     pub(super) fn is_confirmed(&self, object: &Object, proof: Proof) -> bool {
-        let Facts::Pod(pod) = &object.facts else { return true };
+        let Facts::Pod(pod) = &object.facts else { return !self.by_hand.contains(&object.uid) };
         let Some(node) = &pod.node else { return true };
         let nobody_watched = !matches!(proof, Proof::DeletedEvent | Proof::NamespaceGone);
         has_ended(pod) && !self.is_ended_by_collector(pod, node)

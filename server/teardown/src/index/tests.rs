@@ -242,6 +242,17 @@ fn namespace_is_visible_although_another_is_hidden() {
 }
 
 #[test]
+fn hidden_kind_without_the_verb_delete_hides_no_content_of_a_namespace() {
+    let mut index = fixture::index("ns shop");
+    let resource = "reports.stats.example".to_owned();
+    let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from(""));
+    apply(&mut index, Observation::Hidden { resource: resource.clone(), cause, message });
+    assert!(index.check_namespace_visible("shop").is_err());
+    apply(&mut index, Observation::Undeletable([resource].into()));
+    assert_eq!(index.check_namespace_visible("shop"), Ok(()));
+}
+
+#[test]
 fn namespace_that_becomes_hidden_is_unknown_and_others_are_not() {
     let mut index = per_namespace_index();
     let here = || (kind("secret"), Arc::from("bank"));

@@ -143,20 +143,25 @@ impl Index {
         self.unseen_in_namespace(namespace).next().map_or(Ok(()), Err)
     }
 
-    /// The reasons why namespaced kinds are not visible in this namespace, one for each kind or group version.
+    /// The reasons why namespaced kinds are not visible in this namespace, one for each kind or group version. A kind without the
+    /// verb `delete` does not matter: the namespace controller leaves its objects alone
+    /// (`pkg/controller/namespace/deletion/namespaced_resources_deleter.go`, `deleteAllContent`).
     pub(crate) fn unseen_in_namespace(
         &self,
         namespace: &str,
     ) -> impl Iterator<Item = UnknownReason> {
-        let could_be_inside =
-            |resource: &String| self.kinds.get(resource).is_none_or(|watch| watch.namespaced);
+        let could_be_inside = |resource: &String| {
+            let is_namespaced = self.kinds.get(resource).is_none_or(|watch| watch.namespaced);
+            is_namespaced && !self.undeletable.contains(resource)
+        };
         let hidden = self.hidden.iter().filter(move |(resource, _)| could_be_inside(resource));
         let hidden =
             hidden.map(|(resource, hidden)| hidden_reason(resource, None, &hidden.message));
         let watched = self
             .kinds
             .iter()
-            .filter(|(resource, watch)| watch.namespaced && !self.hidden.contains_key(*resource));
+            .filter(move |(resource, _)| could_be_inside(resource))
+            .filter(|(resource, _)| !self.hidden.contains_key(*resource));
         let unseen = watched.filter_map(move |(resource, _)| {
             match self.visibility(resource, Some(namespace)) {
                 Visibility::Visible | Visibility::NotServed => None,
@@ -179,9 +184,9 @@ impl Index {
         self.kinds.contains_key(resource) || self.hidden.contains_key(resource)
     }
 
-    /// Whether discovery says that no object of this resource can be deleted by itself: it lists no verb `delete`.
-    pub fn is_undeletable(&self, resource: &str) -> bool {
-        self.undeletable.contains(resource)
+    /// Whether discovery says that no object of this kind can be deleted by itself: it lists no verb `delete`.
+    pub fn is_undeletable(&self, kind: &Kind) -> bool {
+        !self.undeletable.is_empty() && self.undeletable.contains(&kind.resource())
     }
 
     /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the

@@ -15,7 +15,8 @@ pub enum Disposition {
     Suspended,
     /// It stays, because something needs it or a person wants it: a ConfigMap that another application mounts.
     Kept,
-    /// It stays, and nothing uses it afterwards: a volume with the reclaim policy Retain, which becomes Released.
+    /// It stays, and nothing uses it afterwards: a volume with the reclaim policy Retain, which becomes Released; an object whose
+    /// API has no verb `delete`.
     LeftBehind,
 }
 

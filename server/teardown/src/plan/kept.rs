@@ -78,6 +78,9 @@ pub enum KeptReason {
     Access,
     /// The cluster creates and removes it by itself.
     MadeByCluster,
+    /// Discovery lists no verb `delete` for its kind, so that no call can delete it. It holds neither its namespace, which the
+    /// namespace controller lets go all the same, nor the API that serves it.
+    NoDeleteVerb,
     /// Its controller is hidden and may exist. The controller would re-create it after its deletion.
     HiddenController {
         /// The owner's kind, as the object names it.
@@ -149,6 +152,8 @@ fn kept_from_the_start(
                 KeptReason::Protected
             } else if let Some(reason) = chosen(object, index, graph, choices) {
                 reason
+            } else if index.is_undeletable(&object.kind) {
+                KeptReason::NoDeleteVerb
             } else if let Some(reason) = outlives_its_claim(object, graph, unit)
                 .or_else(|| goes_with_its_snapshot(object, graph, unit))
             {
@@ -179,7 +184,7 @@ impl KeptReason {
     pub fn disposition(&self) -> Disposition {
         match self {
             Self::Access | Self::MadeByCluster => Disposition::GoesAlong,
-            Self::RetainedVolume => Disposition::LeftBehind,
+            Self::RetainedVolume | Self::NoDeleteVerb => Disposition::LeftBehind,
             Self::UsedBy { .. }
             | Self::NeededBy { .. }
             | Self::RecycledVolume
@@ -448,8 +453,10 @@ fn keep_guards_of_kept_objects(
         .filter(|it| matches!(it.facts, Facts::Webhooks(_)));
     let found: Vec<(Uid, KeptReason)> = configurations
         .filter_map(|configuration| {
-            // An object that is kept as access goes with its namespace.
-            let staying = kept.iter().filter(|(_, reason)| **reason != KeptReason::Access);
+            // An object that is kept as access goes with its namespace, and no call deletes one without the verb.
+            let staying = kept.iter().filter(|(_, reason)| {
+                !matches!(reason, KeptReason::Access | KeptReason::NoDeleteVerb)
+            });
             let guarded = staying.filter_map(|(uid, _)| {
                 let object = index.get(uid)?;
                 Some((object.reference(), guarding_rule(configuration, object, index)?))
@@ -504,13 +511,18 @@ fn users(
     unit: &Unit,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid, edge: Edge<'_>| match kept.get(first).map(KeptReason::disposition) {
-        // Access to a namespace must not keep the namespace.
-        Some(disposition) if disposition.is_going() => false,
+    let staying = |first: &Uid, edge: Edge<'_>| match kept.get(first) {
+        // Its namespace and its API would stay for ever, because it can never go before them.
+        Some(KeptReason::NoDeleteVerb) => !edge.is_about_deletion(),
         // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.
-        Some(Disposition::LeftBehind) => edge.kind != EdgeKind::Provisions,
-        Some(_) => true,
-        None => !unit.members.contains(first),
+        Some(KeptReason::RetainedVolume) => edge.kind != EdgeKind::Provisions,
+        // Access to a namespace must not keep the namespace.
+        Some(reason) => !reason.disposition().is_going(),
+        // The namespace controller leaves an object alone that cannot be deleted.
+        None => {
+            let is_left = || index.get(first).is_some_and(|it| index.is_undeletable(&it.kind));
+            !unit.members.contains(first) && !(edge.kind == EdgeKind::Contains && is_left())
+        }
     };
     let needs = graph.around(uid).filter_map(|edge| {
         let (first, then, _) = edge.ordered()?;

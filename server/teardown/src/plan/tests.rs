@@ -7,6 +7,7 @@ mod parents;
 mod steps_behind;
 mod storage;
 mod unclaimed;
+mod undeletable;
 
 use super::*;
 use crate::{

@@ -72,24 +72,39 @@ pub(super) fn converters_down(subject: &Subject<'_>, notes: &mut Notes) {
         .filter_map(|object| match &object.facts {
             Facts::Definition(definition) => {
                 let converter = definition.converter.as_deref()?;
-                is_down(subject.case.serving(converter))?;
-                Some((object, definition, converter))
+                let exists = is_down(subject.case.serving(converter))?;
+                Some((object, definition, converter, exists))
             }
             _ => None,
         })
         .collect();
     down.sort_by(|(a, ..), (b, ..)| a.name.cmp(&b.name));
-    for (object, definition, converter) in down {
+    for (object, definition, converter, exists) in down {
         let instances =
             subject.objects().filter(|(step, _)| step.kind.is(&definition.group, &definition.kind));
         for (_, instance) in instances {
             let code = NoteCode::ConverterDown {
                 definition: object.reference(),
                 service: reference(converter),
+                exists,
             };
             notes.add(Severity::Warning, code, instance.reference());
         }
     }
+}
+
+/// Whether nobody can answer for the conversion webhook of a resource.
+pub(super) fn is_converter_down(subject: &Subject<'_>, resource: &str) -> bool {
+    let (group, kind) = ("apiextensions.k8s.io", "CustomResourceDefinition");
+    // The name of a definition is the name of its resource.
+    let definition = subject.index().find(group, kind, None, resource);
+    definition.is_some_and(|object| match &object.facts {
+        Facts::Definition(definition) => {
+            let converter = definition.converter.as_deref();
+            converter.is_some_and(|it| is_down(subject.case.serving(it)).is_some())
+        }
+        _ => false,
+    })
 }
 
 /// Whether a Service that does not answer exists; `None` if it answers, or cannot be seen.

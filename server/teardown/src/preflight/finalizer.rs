@@ -1,22 +1,24 @@
 //! Finalizers whose program is absent or not ready.
 
+use std::sync::Arc;
+
 use super::{
     note::{NoteCode, Notes, Severity},
     subject::Subject,
 };
 use crate::{
-    diagnosis::{Cause, finisher},
+    diagnosis::{Cause, cloud_controller, driver_finisher, finisher},
     index::Index,
-    object::{Facts, ObjectRef},
+    object::{Facts, Object, ObjectRef},
 };
 
 /// The detector that says why a finalizer stays, asked before the deletion. A program that is ready is no finding.
 pub(super) fn finishers(subject: &Subject<'_>, notes: &mut Notes) {
     for (_, object) in subject.objects() {
         for finalizer in object.finalizers.iter() {
-            let Some(verdict) = finisher(&subject.case, object, finalizer) else { continue };
+            let Some(cause) = cause(subject, object, finalizer) else { continue };
             let finalizer = finalizer.clone();
-            let (severity, code) = match verdict.cause {
+            let (severity, code) = match cause {
                 Cause::FinisherGone { deleted, .. } => {
                     (Severity::Refusal, NoteCode::FinisherGone { finalizer, deleted })
                 }
@@ -28,6 +30,7 @@ pub(super) fn finishers(subject: &Subject<'_>, notes: &mut Notes) {
                 {
                     (Severity::Warning, NoteCode::FinishersNotReady { finalizer, possible })
                 }
+                Cause::LoadBalancerLeft => (Severity::Info, NoteCode::CloudControllerUnseen),
                 Cause::CannotSee { resource } => {
                     (Severity::Warning, NoteCode::FinisherHidden { finalizer, resource })
                 }
@@ -37,6 +40,20 @@ pub(super) fn finishers(subject: &Subject<'_>, notes: &mut Notes) {
             notes.add(severity, code, object.reference());
         }
     }
+}
+
+/// A diagnosis knows a volume by its attachments and its phase, and a load balancer by the Events of its Service. Before the
+/// deletion there are none, so the programs are asked about instead.
+fn cause(subject: &Subject<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Option<Cause> {
+    let case = &subject.case;
+    let Some(verdict) = finisher(case, object, finalizer) else {
+        return Some(driver_finisher(case, object, finalizer)?.cause);
+    };
+    let seen = match verdict.cause {
+        Cause::LoadBalancerLeft => cloud_controller(case, finalizer),
+        _ => None,
+    };
+    Some(seen.unwrap_or(verdict).cause)
 }
 
 fn may_be_ready(program: &ObjectRef, index: &Index) -> bool {

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     diagnosis::missing_driver,
     object::{ConditionStatus, Facts, Reclaim},
-    relation::EdgeKind,
+    relation::{EdgeKind, is_a_drivers},
 };
 
 /// Nodes that do not end their Pods: the kubelet has stopped reporting, or says that it is not ready. The Pod garbage
@@ -44,8 +44,8 @@ pub(super) fn drivers(subject: &Subject<'_>, notes: &mut Notes) {
     }
 }
 
-/// Drivers that have to delete the storage behind volumes, and of which the cluster knows nothing: there is no CSIDriver, and
-/// no node has one registered. A driver needs no CSIDriver, so this is a warning.
+/// Drivers that have to delete the storage behind volumes, or only to clear a finalizer of theirs, and of which the cluster knows
+/// nothing: there is no CSIDriver, and no node has one registered. A driver needs no CSIDriver, so this is a warning.
 pub(super) fn provisioners(subject: &Subject<'_>, notes: &mut Notes) {
     let index = subject.index();
     let kinds = ["csidrivers.storage.k8s.io", "csinodes.storage.k8s.io"];
@@ -62,12 +62,18 @@ pub(super) fn provisioners(subject: &Subject<'_>, notes: &mut Notes) {
         .collect();
     for (_, object) in subject.objects() {
         if let Facts::Volume(volume) = &object.facts
-            && volume.reclaim == Reclaim::Delete
             && let Some(driver) = &volume.driver
             && !registered.contains(driver)
             && index.find("storage.k8s.io", "CSIDriver", None, driver).is_none()
         {
-            let code = NoteCode::ProvisionerMissing { driver: driver.clone() };
+            let driver = driver.clone();
+            // The external-attacher holds a volume whose storage stays as well.
+            let held = object.finalizers.iter().find(|it| is_a_drivers(it)).cloned();
+            let code = match (volume.reclaim, held) {
+                (Reclaim::Delete, _) => NoteCode::ProvisionerMissing { driver },
+                (_, Some(finalizer)) => NoteCode::DriverGone { driver, finalizer },
+                _ => continue,
+            };
             notes.add(Severity::Warning, code, object.reference());
         }
     }

@@ -58,6 +58,8 @@ pub enum NoteCode {
         definition: ObjectRef,
         /// The Service that should answer.
         service: ObjectRef,
+        /// Whether the Service exists, and only has no ready Pod.
+        exists: bool,
     },
     /// The API server behind a group version does not answer, so no namespace can be proven empty.
     ApiDown {
@@ -68,6 +70,8 @@ pub enum NoteCode {
     Hidden {
         /// The reason.
         why: UnknownReason,
+        /// The part that has to be repaired.
+        by: HiddenBy,
     },
     /// The API has no verb `delete` for the kind.
     NoDeleteVerb {
@@ -102,6 +106,8 @@ pub enum NoteCode {
         /// The hidden resource.
         resource: Arc<str>,
     },
+    /// The finalizer is one that a cloud controller clears, and none can be seen: it may run outside of the cluster.
+    CloudControllerUnseen,
     /// The kubelet of the Pods' node has stopped reporting.
     NodeSilent {
         /// The node.
@@ -133,6 +139,13 @@ pub enum NoteCode {
     ProvisionerMissing {
         /// The CSI driver.
         driver: Arc<str>,
+    },
+    /// The driver that has to clear a finalizer of the volumes is not installed. Their storage stays in any case.
+    DriverGone {
+        /// The CSI driver.
+        driver: Arc<str>,
+        /// The finalizer.
+        finalizer: Arc<str>,
     },
     /// The objects are being deleted already, and wait.
     Waits {
@@ -213,6 +226,19 @@ pub enum NoteCode {
         /// The reason.
         why: Unasked,
     },
+}
+
+/// The part of the cluster that has to be repaired so that a kind can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HiddenBy {
+    /// The credentials may not list or watch it.
+    Rights,
+    /// The webhook that converts its objects fails.
+    Conversion,
+    /// The API server cannot read one of its objects from the storage.
+    Storage,
+    /// Something else: the message says what.
+    Other,
 }
 
 /// The reason why the API server was not asked about some objects.

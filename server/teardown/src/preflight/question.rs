@@ -89,7 +89,7 @@ fn asked_about(step: &Step, index: &Index) -> impl Iterator<Item = QuestionKind>
     let suspends = step.action != StepAction::Await && index.get(&step.uid).is_some_and(is_active);
     let delete = match step.action {
         // Without the verb the answer is 405.
-        StepAction::Delete { propagation } if !index.is_undeletable(&step.kind.resource()) => {
+        StepAction::Delete { propagation } if !index.is_undeletable(&step.kind) => {
             Some(if is_stored_here(&step.kind, index) {
                 QuestionKind::DryRun { propagation }
             } else {

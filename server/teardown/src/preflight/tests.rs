@@ -1,4 +1,6 @@
 mod answers;
+mod drivers;
+mod hidden;
 mod questions;
 
 use std::fmt::Write;
@@ -54,9 +56,12 @@ fn short(code: &NoteCode) -> String {
             let asked = if *of_delete { "DELETE" } else { "UPDATE" };
             format!("{webhook} of {} asked on {asked}, {service}: {why}", configuration.name)
         }
-        NoteCode::ConverterDown { definition, .. } => format!("converter of {}", definition.name),
+        NoteCode::ConverterDown { definition, service, exists } => {
+            let why = if *exists { "no ready Pod" } else { "no Service" };
+            format!("converter of {}, {service}: {why}", definition.name)
+        }
         NoteCode::ApiDown { group_version } => format!("{group_version} is down"),
-        NoteCode::Hidden { why } => format!("{why:?}"),
+        NoteCode::Hidden { why, by } => format!("{by:?}: {why:?}"),
         NoteCode::NoDeleteVerb { resource } => format!("{resource} has no delete"),
         NoteCode::FinisherGone { finalizer, deleted } => {
             format!("nobody clears {finalizer}, {} gone lately", deleted.len())
@@ -70,12 +75,16 @@ fn short(code: &NoteCode) -> String {
         NoteCode::FinisherHidden { finalizer, resource } => {
             format!("cannot see {resource} for {finalizer}")
         }
+        NoteCode::CloudControllerUnseen => "cloud controller unseen".to_owned(),
         NoteCode::NodeSilent { node } => format!("node {node} is silent"),
         NoteCode::NodeNotReady { node } => format!("node {node} is not ready"),
         NoteCode::DriverMissing { driver, node } => format!("no {driver} on {node}"),
         NoteCode::ManagedElsewhere { manager } => format!("left to {manager}"),
         NoteCode::ClaimMissing { claim } => format!("{claim} is missing"),
         NoteCode::ProvisionerMissing { driver } => format!("no {driver} anywhere"),
+        NoteCode::DriverGone { driver, finalizer } => {
+            format!("no {driver} anywhere to clear {finalizer}")
+        }
         NoteCode::Waits { diagnosis } => format!("waits for {}", diagnosis.cause.name()),
         NoteCode::Declared { parent } => format!("declared by {parent}"),
         NoteCode::Reverted { by } => format!("reverted by {by}"),
@@ -166,12 +175,14 @@ fn converter_without_a_ready_pod_concerns_the_objects_of_its_kind() {
     "
         )
     };
-    insta::assert_snapshot!(notes(&text("no")), @"Warning converter of widgets.example.com: Widget shop/a");
+    insta::assert_snapshot!(notes(&text("no")), @"Warning converter of widgets.example.com, Service guards/conv: no ready Pod: Widget shop/a");
     insta::assert_snapshot!(notes(&text("yes")), @"");
+    let without = text("no").replace("svc guards/conv selector=app:conv", "");
+    insta::assert_snapshot!(notes(&without), @"Warning converter of widgets.example.com, Service guards/conv: no Service: Widget shop/a");
 }
 
 #[test]
-fn kind_without_the_verb_delete_is_said_and_not_asked_about() {
+fn kind_that_lost_the_verb_delete_since_the_plan_is_said_and_not_asked_about() {
     let mut index = fixture::index(
         "
         ns shop of=shop
@@ -180,14 +191,14 @@ fn kind_without_the_verb_delete_is_said_and_not_asked_about() {
     ",
     );
     insta::assert_snapshot!(describe(&index), @"");
+    let plan = plan_of(&index);
     let resources = [String::from("widgets.example.com")].into();
     index.apply([Observation::Undeletable(resources)], fixture::now());
-    insta::assert_snapshot!(describe(&index), @"Refusal widgets.example.com has no delete: Widget shop/b");
-    let asked: Vec<String> = preflight_of(&index, &plan_of(&index))
-        .questions()
-        .iter()
-        .map(|it| it.object.to_string())
-        .collect();
+    let notes = describe_view(&preflight_of(&index, &plan).view());
+    insta::assert_snapshot!(notes, @"Refusal widgets.example.com has no delete: Widget shop/b");
+    assert_eq!(describe(&index), "", "a new plan keeps it");
+    let asked: Vec<String> =
+        preflight_of(&index, &plan).questions().iter().map(|it| it.object.to_string()).collect();
     assert!(!asked.contains(&"Widget shop/b".to_owned()), "{asked:?}");
 }
 
@@ -350,7 +361,7 @@ fn kind_that_is_hidden_holds_the_namespaces_of_the_plan() {
     index.apply(observed, fixture::now());
     insta::assert_snapshot!(describe(&index), @r#"
     Refusal stale.example.com/v1 is down: Namespace shop
-    Refusal Hidden { resource: "secrets", namespace: None, message: Code(Stale) }: Namespace shop
+    Refusal Rights: Hidden { resource: "secrets", namespace: None, message: Code(Stale) }: Namespace shop
     "#);
 }
 

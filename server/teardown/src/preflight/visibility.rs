@@ -3,19 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::{
-    note::{NoteCode, Notes, Severity},
+    admission::is_converter_down,
+    note::{HiddenBy, NoteCode, Notes, Severity},
+    read_failure::read_failure,
     subject::Subject,
 };
 use crate::{
+    api_problem::ApiProblem,
     object::{ConditionStatus, Facts, Object},
     unknown_reason::{ATTACHMENTS, UnknownReason},
 };
 
-/// Kinds of which discovery lists no verb `delete`.
+/// Kinds of which discovery lists no verb `delete` any more. A plan keeps the objects of a kind that had none when the plan was
+/// made.
 pub(super) fn kinds_without_delete(subject: &Subject<'_>, notes: &mut Notes) {
     for (step, object) in subject.deleted() {
-        let resource = step.kind.resource();
-        if subject.index().is_undeletable(&resource) {
+        if subject.index().is_undeletable(&step.kind) {
+            let resource = step.kind.resource();
             notes.add(Severity::Refusal, NoteCode::NoDeleteVerb { resource }, object.reference());
         }
     }
@@ -78,8 +82,25 @@ pub(super) fn hidden_kinds(subject: &Subject<'_>, notes: &mut Notes) {
             _ => continue,
         };
         for why in unseen.into_iter().filter(is_new) {
-            notes.add(Severity::Refusal, NoteCode::Hidden { why }, object.reference());
+            let by = hidden_by(subject, &why);
+            notes.add(Severity::Refusal, NoteCode::Hidden { why, by }, object.reference());
         }
+    }
+}
+
+/// The reason that hides a kind: by the words of the API server, which are there only for a list that failed.
+fn hidden_by(subject: &Subject<'_>, why: &UnknownReason) -> HiddenBy {
+    let UnknownReason::Hidden { resource, message, .. } = why else { return HiddenBy::Other };
+    let read = match message {
+        ApiProblem::Quoted(said) => read_failure(said),
+        ApiProblem::Code(_) => None,
+    };
+    match read {
+        Some(by) => by,
+        None if subject.index().may_not_list(resource) => HiddenBy::Rights,
+        // The list that fails may only say that the cache of the API server is not ready.
+        None if is_converter_down(subject, resource) => HiddenBy::Conversion,
+        None => HiddenBy::Other,
     }
 }
 

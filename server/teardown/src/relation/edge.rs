@@ -31,6 +31,12 @@ impl<'a> Edge<'a> {
         }
     }
 
+    /// Whether the order says no more than that the object that goes first is deleted before its namespace, or before the API that
+    /// serves it. An object that cannot be deleted holds neither of them.
+    pub(crate) fn is_about_deletion(self) -> bool {
+        matches!(self.kind, EdgeKind::Contains | EdgeKind::Defines)
+    }
+
     /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,
     /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete.
     pub fn keeps(self) -> bool {

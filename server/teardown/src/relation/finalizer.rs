@@ -88,7 +88,7 @@ pub(crate) fn is_built_in(finalizer: &str) -> bool {
 }
 
 /// Whether a CSI driver's own sidecars clear the finalizer of a volume or attachment (KEP-2644, `external-attacher`).
-pub(super) fn is_a_drivers(finalizer: &str) -> bool {
+pub(crate) fn is_a_drivers(finalizer: &str) -> bool {
     finalizer.starts_with("external-attacher/")
         || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
 }

@@ -366,6 +366,15 @@ impl Attempt {
         }
     }
 
+    /// The object of which it removed a finalizer, or may have: that such an object is gone says nothing of what the finalizer
+    /// guarded. A Pod is judged by what its kubelet reported.
+    pub fn removed_finalizer_of(&self) -> Option<&Uid> {
+        let Request { object, uid, .. } = &self.request;
+        let is_pod = object.group.is_empty() && &*object.kind == "Pod";
+        let is_removal = matches!(self.act, RemedyAct::RemoveFinalizer { .. }) && !is_pod;
+        uid.as_ref().filter(|_| is_removal && (self.is_open() || self.may_have_effect()))
+    }
+
     /// Whether it was one for the root of this diagnosis: the cause there may have changed since.
     pub fn is_about(&self, diagnosis: &Diagnosis) -> bool {
         self.diagnosis == diagnosis.id

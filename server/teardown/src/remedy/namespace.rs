@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
     request::Request,
 };
 use crate::{
+    diagnosis::repaired,
     object::{ConditionStatus, Facts, Guard, Object, ObjectRef, ServiceRef, Webhooks},
     relation::EdgeKind,
     unknown_reason::UnknownReason,
@@ -26,11 +27,6 @@ const STORE_NOTHING: [&str; 3] =
 
 /// The field of a definition that says how its objects are converted.
 const STRATEGY: &str = "/spec/conversion/strategy";
-
-/// The longest time in which the controller of namespaces looks again after an APIService is gone.
-const AFTER_REMOVAL: SignedDuration = SignedDuration::from_secs(75);
-/// The same after its API is available again.
-const AFTER_REPAIR: SignedDuration = SignedDuration::from_secs(150);
 
 /// An aggregated API is down: repair it, else delete its APIService, then let the controller look again, else finish the
 /// namespace without it.
@@ -178,23 +174,11 @@ pub(super) fn looks_again(case: &Case<'_>, group_version: &Arc<str>) -> Vec<Reme
     std::iter::once(wait).chain(hurry).chain(finish).collect()
 }
 
-/// The time by which the controller of namespaces has looked again: 75 s after an APIService is gone, and 150 s after its API
-/// is available again. That is the refresh of discovery (60 s) and the controller's back-off (60 s), and before them the period
-/// in which a repaired API is found available (30 s). `None` once that has passed: then a back-off of other failures is longer.
+/// The time by which the controller of namespaces has looked again. `None` once that has passed: then a back-off of other failures
+/// is longer.
 fn looks_again_by(case: &Case<'_>) -> Option<Timestamp> {
-    let by = match case.root().map(|object| &object.facts) {
-        Some(Facts::ApiService(api)) => {
-            let since = Timestamp::from(api.available.as_ref()?.since?);
-            since.checked_add(AFTER_REPAIR)
-        }
-        Some(_) => return None,
-        None => {
-            let root = &case.diagnosis.root;
-            let gone = case.index.departures().rev().find(|it| it.object.reference() == *root)?;
-            gone.at.checked_add(AFTER_REMOVAL)
-        }
-    };
-    by.ok().filter(|by| *by > case.now)
+    let (at, within) = repaired(case.index, &case.diagnosis.root)?;
+    at.checked_add(within).ok().filter(|by| *by > case.now)
 }
 
 /// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.

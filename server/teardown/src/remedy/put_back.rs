@@ -3,11 +3,13 @@
 use serde_json::json;
 
 use super::{
+    act::RemedyAct,
     attempt::{Attempt, SwitchedOff},
     command::{self, Purpose},
-    request::Verb,
+    premise::Premise,
+    request::{Request, Verb},
 };
-use crate::{index::Index, right::Right};
+use crate::{index::Index, object::Facts, right::Right};
 
 /// A thing that is switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,25 @@ impl PutBack {
     /// The right to put it back. Whoever may run a teardown may take back what a run did.
     pub fn right(&self) -> Right {
         if self.what == SwitchedOff::Parent { Right::Act } else { Right::Force }
+    }
+}
+
+impl Attempt {
+    /// The premises of taking it back. The first is its target, if that exists. A volume has its old policy again only while its
+    /// claim is as it was: once the claim goes, that policy destroys the data that a person kept.
+    pub fn undo_premises(&self, undo: &Request, index: &Index) -> Vec<Premise> {
+        let target = undo.uid.as_ref().and_then(|uid| index.get(uid));
+        let mut premises: Vec<Premise> =
+            target.map(Premise::unchanged_before).into_iter().collect();
+        if let (RemedyAct::RetainVolume { .. }, Some(target)) = (&self.act, target)
+            && let Facts::Volume(volume) = &target.facts
+            && let Some(claim) = &volume.claim
+        {
+            let namespace = Some(&*claim.namespace);
+            let claim = index.find("", "PersistentVolumeClaim", namespace, &claim.name);
+            premises.extend(claim.map(Premise::unchanged));
+        }
+        premises
     }
 }
 

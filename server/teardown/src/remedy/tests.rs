@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::*;
 use crate::{
-    diagnosis::{RuntimeReport, RuntimeState, add_runtime, diagnose},
+    diagnosis::{AnswerOrigin, RuntimeReport, RuntimeState, add_runtime, diagnose},
     fixture,
     observation::{HiddenCause, Observation},
 };
@@ -347,7 +347,7 @@ fn pod_that_its_runtime_still_runs_is_not_forced_whatever_its_status_says() {
     let graph = Graph::of(&index);
     let forced = |state: RuntimeState| {
         let mut found = diagnose(&index, &graph, fixture::now());
-        let report = RuntimeReport::new(state, fixture::now());
+        let report = RuntimeReport::new(state, AnswerOrigin::Queried, fixture::now());
         let pod = found[0].waiting[0].uid.clone();
         add_runtime(&mut found, &mut BTreeMap::from([(pod, report)]));
         remedies(&found[0], &index, &graph, fixture::now()).pop().unwrap().withheld

@@ -8,7 +8,7 @@ use crate::plan::StepId;
 /// `pause`, or `steps/7/skip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunCommand {
-    /// No more calls until the run is resumed.
+    /// No more calls that change something until the run is resumed.
     Pause,
     /// The run continues. In a run that is not paused, refused calls are tried again at once.
     Resume,
@@ -38,11 +38,11 @@ pub enum CommandError {
     /// The plan has no such step.
     #[error("the run has no step {0}")]
     UnknownStep(StepId),
-    /// The step does not wait for the end of a Pod that nobody reported.
+    /// The step does not wait for an end that nobody confirmed.
     #[error("step {0} waits for nothing that a person could take on")]
     NothingToTakeOn(StepId),
-    /// The step waits for other Pods than those that the person answered for.
-    #[error("step {0} waits for other Pods now")]
+    /// The step waits for other objects than those that the person answered for.
+    #[error("step {0} waits for other objects now")]
     OtherPods(StepId),
     /// The step is finished or skipped already, its call is in flight, or its object goes with one whose deletion was
     /// requested.

@@ -109,6 +109,7 @@ fn is_kept(whole: &Run, at: Timestamp, event: &RunEvent) -> bool {
         | RunEvent::RefusedAgain { .. }
         | RunEvent::NoEffect { .. }
         | RunEvent::Recalled { .. }
+        | RunEvent::KeptClaim { .. }
         | RunEvent::BecameUnknown { .. }
         | RunEvent::BecameKnown { .. }
         | RunEvent::Overdue { .. } => false,

@@ -74,11 +74,11 @@ pub enum Input {
         /// The person's name.
         by: String,
     },
-    /// A person takes it on that no Pod writes to the storage of a step any more.
+    /// A person takes it on that nothing is left of what stood in front of a step.
     TakeOn {
         /// The step.
         step: StepId,
-        /// The Pods that the person answers for: all that the step waits for.
+        /// The objects that the person answers for, Pods or what lost a finalizer by hand: all that the step waits for.
         pods: Vec<Uid>,
         /// The person's name.
         by: String,
@@ -165,7 +165,8 @@ impl Run {
             // Nothing else asks for the next try of what was refused, so a run need not be paused for it.
             RunCommand::Resume
                 if self.state == RunState::Running
-                    && self.steps.iter().any(|it| earliest_try(it).is_some()) =>
+                    && (self.steps.iter().any(|it| earliest_try(it).is_some())
+                        || self.kept_claims.next_reads().next().is_some()) =>
             {
                 Ok(Decision::event(RunEvent::Resumed { by }))
             }
@@ -185,8 +186,8 @@ impl Run {
         }
     }
 
-    /// Opens the storage of a step that waits for the end of Pods which nobody reported, if the person answers for exactly
-    /// those: another Pod may have joined them since the person looked.
+    /// Opens a step that waits for objects whose end nobody confirmed, if the person answers for exactly those: another may have
+    /// joined them since the person looked.
     fn take_on(
         &self,
         step: StepId,
@@ -289,6 +290,7 @@ impl Run {
                 [again, unused, early, late, lag, applied]
             })
             .flatten()
+            .chain(self.kept_claims.next_reads())
             .filter(|at| *at > now)
             .min()
     }
@@ -319,7 +321,7 @@ impl Run {
         for (step, progress) in self.steps() {
             self.reconcile_step(step, progress, &mut context);
         }
-        let mut decision = context.decision;
+        let decision = context.decision;
         if decision.is_empty() {
             let is_awaited = self.steps.iter().any(Progress::prevents_stop);
             let end = if self.steps.iter().all(Progress::is_settled) {
@@ -328,8 +330,7 @@ impl Run {
                 (self.state == RunState::Stopping && !is_awaited).then_some(RunEvent::Stopped)
             };
             if let Some(end) = end {
-                decision.events.extend(kept_data::check(&self.plan, index));
-                decision.events.push(end);
+                return self.end(end, now);
             }
         }
         decision
@@ -414,6 +415,10 @@ impl Run {
             return self.call(step, Call::Read, ActionTarget::of(step), context);
         }
         if self.state != RunState::Running {
+            // The journal has to have such an object before the process that saw it go may end.
+            if let Err(reason) = self.check_ends_confirmed(step, context) {
+                context.note_unknown(step, progress, reason);
+            }
             return;
         }
         if step.is_parent() && self.suspend_first(step, progress, context) {

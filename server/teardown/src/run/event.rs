@@ -147,13 +147,15 @@ pub enum RunEvent {
         step: StepId,
         /// The proof.
         proof: Proof,
-        /// It is a Pod, and gone from the API alone: nobody reported that its containers have ended.
+        /// It is gone from the API alone: nobody reported that the containers of a Pod have ended, or a finalizer was removed by
+        /// hand.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unconfirmed: bool,
     },
-    /// A person takes it on that no Pod writes to the step's storage any more.
+    /// A person takes it on that nothing is left of what stood in front of the step.
     TakenOn {
-        /// The Pods that the person answers for. None where the kind that says what is attached is hidden.
+        /// The objects that the person answers for, Pods or what lost a finalizer by hand. None where the kind that says what is
+        /// attached is hidden.
         pods: Vec<Uid>,
         /// The step.
         step: StepId,
@@ -177,19 +179,48 @@ pub enum RunEvent {
         /// The person's name.
         by: String,
     },
-    /// The claims whose data is kept were looked at once more.
+    /// A claim whose data is kept is read at the end of the run.
+    KeptClaim {
+        /// The claim.
+        claim: Uid,
+        /// How far the read is.
+        read: ClaimRead,
+    },
+    /// The claims whose data is kept were read once more.
     DataChecked {
         /// The number of those that are bound, as they were when the plan was made.
         bound: usize,
         /// Those that are not.
         lost: Vec<ObjectRef>,
-        /// Those that cannot be seen.
+        /// Those that could not be read.
         unknown: Vec<ObjectRef>,
     },
     /// Every step is gone or skipped.
     Finished,
     /// The run is stopped, and no call is in flight.
     Stopped,
+}
+
+/// The read of a claim whose data is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ClaimRead {
+    /// The intent to read it; journaled before the call is made.
+    Started,
+    /// The call was not made, because the run was paused or stopped while it waited in the queue.
+    Recalled,
+    /// The claim is Bound, and is not being deleted.
+    Bound,
+    /// The claim is gone, is being deleted, or is not Bound.
+    Lost,
+    /// The answer says nothing about the claim; it is read again, but not before `until`.
+    Failed {
+        /// The earliest time of the next try.
+        #[serde(with = "crate::millis::required")]
+        until: Timestamp,
+        /// The problem.
+        problem: StepProblem,
+    },
 }
 
 /// The calls a step can be waiting for.
@@ -209,14 +240,15 @@ pub enum Call {
 }
 
 impl Call {
-    /// The kind of call that an action is.
-    pub(super) fn of(action: &Action) -> Self {
+    /// The kind of call that an action of a step is.
+    pub(super) fn of(action: &Action) -> Option<Self> {
         match action {
-            Action::Read { .. } => Self::Read,
-            Action::ReadPods { .. } => Self::ReadPods,
-            Action::ReadContent { .. } => Self::ReadContent,
-            Action::Delete { .. } => Self::Delete,
-            Action::Suspend { .. } => Self::Suspend,
+            Action::Read { .. } => Some(Self::Read),
+            Action::ReadPods { .. } => Some(Self::ReadPods),
+            Action::ReadContent { .. } => Some(Self::ReadContent),
+            Action::Delete { .. } => Some(Self::Delete),
+            Action::Suspend { .. } => Some(Self::Suspend),
+            Action::ReadClaim { .. } => None,
         }
     }
 }
@@ -248,6 +280,7 @@ impl RunEvent {
             Self::TakenOn { .. } => "takenOn",
             Self::CameBack { .. } => "cameBack",
             Self::Skipped { .. } => "skipped",
+            Self::KeptClaim { .. } => "keptClaim",
             Self::DataChecked { .. } => "dataChecked",
             Self::Finished => "finished",
             Self::Stopped => "stopped",
@@ -280,6 +313,7 @@ impl RunEvent {
             | Self::Paused { .. }
             | Self::Resumed { .. }
             | Self::Stopping { .. }
+            | Self::KeptClaim { .. }
             | Self::DataChecked { .. }
             | Self::Finished
             | Self::Stopped => None,

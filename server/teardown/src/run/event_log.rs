@@ -91,11 +91,11 @@ pub struct Refusals {
 }
 
 impl StepProblem {
-    /// The Pods whose end nobody reported, if the step waits for those.
+    /// The objects whose end nobody confirmed, if the step waits for those.
     pub fn unconfirmed(&self) -> Vec<Uid> {
         match self {
-            Self::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
-                pods.iter().map(|pod| pod.uid.clone()).collect()
+            Self::Unknown { reason: UnknownReason::Unconfirmed { objects } } => {
+                objects.iter().map(|it| it.uid.clone()).collect()
             }
             _ => Vec::new(),
         }
@@ -175,14 +175,14 @@ pub enum FeedEvent {
         step: StepId,
         /// The object's kind, namespace and name.
         object: ObjectRef,
-        /// It is a Pod, and gone from the API alone.
+        /// It is gone from the API alone: it is a Pod whose end nobody reported, or lost a finalizer by hand.
         unconfirmed: bool,
     },
-    /// A person takes it on that no Pod writes to a claim's storage any more.
+    /// A person takes it on that nothing is left of what stood in front of a step.
     TakenOn {
         /// The step.
         step: StepId,
-        /// The claim.
+        /// The claim, the volume or the namespace.
         object: ObjectRef,
         /// The person's name.
         by: String,
@@ -205,13 +205,20 @@ pub enum FeedEvent {
         /// The person's name.
         by: String,
     },
-    /// The claims whose data is kept were looked at once more.
+    /// A claim whose data is kept could not be read at the end; it is read again.
+    ClaimUnread {
+        /// The claim.
+        object: ObjectRef,
+        /// The problem.
+        problem: StepProblem,
+    },
+    /// The claims whose data is kept were read once more.
     DataChecked {
         /// The number of those that are bound, as they were when the plan was made.
         bound: usize,
         /// Those that are not.
         lost: Vec<ObjectRef>,
-        /// Those that cannot be seen.
+        /// Those that could not be read.
         unknown: Vec<ObjectRef>,
     },
     /// Everything to delete is gone.

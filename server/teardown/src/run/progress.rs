@@ -13,7 +13,7 @@ use crate::{
     object::Uid,
     proof::Proof,
     relation::DeletionPhase,
-    unknown_reason::{UnconfirmedPod, UnknownReason},
+    unknown_reason::{UnconfirmedObject, UnknownReason},
 };
 
 /// A step's progress. Three facts say how far it is: the object's deletion phase, the call in flight, and why it is held. A
@@ -47,15 +47,16 @@ pub struct Progress {
     pub gone: Option<Timestamp>,
     /// The proof that it is gone.
     pub proof: Option<Proof>,
-    /// It is a Pod, and gone from the API alone.
+    /// It is gone from the API alone: it is a Pod whose end nobody reported, or lost a finalizer by hand.
     pub unconfirmed: bool,
     /// It is a namespace whose DELETE was sent without proof that it holds none of these kinds.
     pub unproven: Vec<String>,
-    /// For a claim: the Pods that mounted it and are gone from the API alone, as far as any process of this server saw.
-    pub unconfirmed_users: Vec<UnconfirmedPod>,
-    /// The person who last took it on that nothing writes to its storage any more.
+    /// For a claim, a volume or a namespace: what stood in front of it and is gone from the API alone, as far as any process of
+    /// this server saw.
+    pub unconfirmed_in_front: Vec<UnconfirmedObject>,
+    /// The person who last took it on that nothing of these is left.
     pub taken_on: Option<String>,
-    /// The Pods that a person answered for.
+    /// The objects that a person answered for.
     pub answered_for: BTreeSet<Uid>,
     /// A person answered for attachments that are hidden.
     pub detached: bool,
@@ -103,7 +104,7 @@ impl Progress {
             proof: None,
             unconfirmed: false,
             unproven: Vec::new(),
-            unconfirmed_users: Vec::new(),
+            unconfirmed_in_front: Vec::new(),
             taken_on: None,
             answered_for: BTreeSet::new(),
             detached: false,
@@ -281,6 +282,7 @@ impl Progress {
             | RunEvent::Paused { .. }
             | RunEvent::Resumed { .. }
             | RunEvent::Stopping { .. }
+            | RunEvent::KeptClaim { .. }
             | RunEvent::DataChecked { .. }
             | RunEvent::Finished
             | RunEvent::Stopped => {}
@@ -294,15 +296,15 @@ impl Progress {
         }
     }
 
-    /// Keeps Pods that nobody confirmed, whatever the next problem is: a process that starts again has not seen them.
+    /// Keeps objects that nobody confirmed, whatever the next problem is: a process that starts again has not seen them.
     fn remember(&mut self, problem: &StepProblem) {
-        let StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } = problem
+        let StepProblem::Unknown { reason: UnknownReason::Unconfirmed { objects } } = problem
         else {
             return;
         };
-        for pod in pods {
-            if self.unconfirmed_users.iter().all(|known| known.uid != pod.uid) {
-                self.unconfirmed_users.push(pod.clone());
+        for object in objects {
+            if self.unconfirmed_in_front.iter().all(|known| known.uid != object.uid) {
+                self.unconfirmed_in_front.push(object.clone());
             }
         }
     }

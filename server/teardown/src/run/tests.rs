@@ -12,6 +12,7 @@ mod script;
 mod retry;
 mod skip;
 
+mod by_hand;
 mod came_back;
 mod compact;
 mod confirmed;
@@ -29,6 +30,7 @@ use crate::{
     fixture,
     graph::Graph,
     index::Index,
+    object::Facts,
     observation::{AwayCause, HiddenCause, Observation},
     plan::{Choices, plan},
     unit::{UnitId, units},
@@ -75,7 +77,7 @@ impl Scenario {
     }
 
     /// Reconciles once. An object that is read just before its DELETE is as it was planned, and so is the content of a
-    /// namespace.
+    /// namespace. A claim that is read at the end is as the index has it.
     fn decide(&mut self) -> Decision {
         let mut decision = self.apply_input(&Input::Reconcile);
         let mut open = std::mem::take(&mut decision.actions);
@@ -83,6 +85,11 @@ impl Scenario {
             match action {
                 Action::ReadContent { .. } => {
                     let outcome = Outcome::Content { objects: vec![], unlisted: vec![] };
+                    let follows = self.apply_input(&Input::CallCompleted { action, outcome });
+                    decision.actions.extend(follows.actions);
+                }
+                Action::ReadClaim { ref target } => {
+                    let outcome = self.claim_as_it_is(&target.uid);
                     let follows = self.apply_input(&Input::CallCompleted { action, outcome });
                     decision.actions.extend(follows.actions);
                 }
@@ -109,7 +116,9 @@ impl Scenario {
             calls.extend(decision.actions.iter().map(|action| match action {
                 Action::Delete { target, .. } => format!("DELETE {}", target.object),
                 Action::Suspend { target, .. } => format!("PATCH {}", target.object),
-                Action::Read { target, .. } => format!("GET {}", target.object),
+                Action::Read { target, .. } | Action::ReadClaim { target } => {
+                    format!("GET {}", target.object)
+                }
                 Action::ReadPods { target, .. } => {
                     format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
                 }
@@ -124,6 +133,13 @@ impl Scenario {
     fn unchanged(&self, step: StepId) -> Outcome {
         let named = self.run.plan.step(step).unwrap().named.clone();
         Outcome::Present { terminating: false, version: "1".into(), named }
+    }
+
+    /// A read of a claim whose data is kept.
+    fn claim_as_it_is(&self, claim: &Uid) -> Outcome {
+        let Some(object) = self.index.get(claim) else { return Outcome::NotFound };
+        let Facts::Claim(claim) = &object.facts else { panic!("{object:?} is no claim") };
+        Outcome::Claim { phase: claim.phase.clone(), terminating: object.deletion.is_some() }
     }
 
     fn id(&self, uid: &str) -> StepId {

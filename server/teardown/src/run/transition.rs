@@ -52,6 +52,7 @@ impl Progress {
             | RunEvent::Paused { .. }
             | RunEvent::Resumed { .. }
             | RunEvent::Stopping { .. }
+            | RunEvent::KeptClaim { .. }
             | RunEvent::DataChecked { .. }
             | RunEvent::Finished
             | RunEvent::Stopped => true,

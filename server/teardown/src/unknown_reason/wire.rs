@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{UnconfirmedPod, UnknownReason};
+use super::{UnconfirmedObject, UnknownReason};
 use crate::{api_problem::ApiProblem, object::ObjectRef};
 
 /// The name of a reason and its parameters.
@@ -23,7 +23,7 @@ pub(super) struct FlatReason {
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<Box<ObjectRef>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pods: Vec<UnconfirmedPod>,
+    pods: Vec<UnconfirmedObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     volume: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,8 +60,8 @@ impl From<UnknownReason> for FlatReason {
             UnknownReason::PodsLeft { pod, of } => {
                 Self { of: Some(of), ..Self::of("podsLeft", pod) }
             }
-            UnknownReason::PodsUnconfirmed { pods } => {
-                Self { pods, ..Self::named("podsUnconfirmed") }
+            UnknownReason::Unconfirmed { objects } => {
+                Self { pods: objects, ..Self::named("podsUnconfirmed") }
             }
             UnknownReason::StillAttached { volume, node } => {
                 Self { volume: Some(volume), node: Some(node), ..Self::named("stillAttached") }
@@ -103,7 +103,7 @@ fn read(flat: FlatReason) -> Option<UnknownReason> {
         "notListed" => UnknownReason::NotListed { resource: resource? },
         "notServed" => UnknownReason::NotServed { resource: resource? },
         "podsLeft" => UnknownReason::PodsLeft { pod: object?, of: flat.of? },
-        "podsUnconfirmed" => UnknownReason::PodsUnconfirmed { pods: flat.pods },
+        "podsUnconfirmed" => UnknownReason::Unconfirmed { objects: flat.pods },
         "stillAttached" => UnknownReason::StillAttached { volume: flat.volume?, node: flat.node? },
         "givenAway" => UnknownReason::GivenAway { to: flat.to },
         "parentActive" => UnknownReason::ParentActive { parent: object? },
@@ -130,13 +130,13 @@ mod tests {
             namespace: Some("shop".into()),
             name: "web".into(),
         };
-        let pod = UnconfirmedPod { uid: Uid::new("u"), pod: object(), node: Some(text()) };
+        let gone = UnconfirmedObject { uid: Uid::new("u"), object: object(), node: Some(text()) };
         let reasons = [
             UnknownReason::Hidden { resource: text(), namespace: None, message: "no".into() },
             UnknownReason::NotListed { resource: text() },
             UnknownReason::NotServed { resource: text() },
             UnknownReason::PodsLeft { pod: object(), of: Box::new(object()) },
-            UnknownReason::PodsUnconfirmed { pods: vec![pod] },
+            UnknownReason::Unconfirmed { objects: vec![gone] },
             UnknownReason::StillAttached { volume: text(), node: text() },
             UnknownReason::GivenAway { to: Some(text()) },
             UnknownReason::ParentActive { parent: object() },

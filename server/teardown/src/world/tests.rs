@@ -384,8 +384,8 @@ fn page_of_trouble_has_every_object_that_is_being_deleted_and_its_numbers_add_up
             _ => {}
         }
     }
-    // The ConfigMap may take 30 s, the Pod that long after its grace period.
-    let expected = [("ConfigMap shop/c", 25), ("Pod shop/slow", 628)];
+    // The ConfigMap may take 30 s, the Pod 15 s after its grace period.
+    let expected = [("ConfigMap shop/c", 25), ("Pod shop/slow", 613)];
     assert_eq!(in_time, expected.map(|(name, left)| (name.to_owned(), left)));
     waiting.sort();
     let card = card.unwrap();

@@ -184,6 +184,13 @@ impl Cluster {
                     },
                 }
             }
+            Action::ReadClaim { target } => match self.objects.get(&target.uid) {
+                Some(found) => Outcome::Claim {
+                    phase: Some("Bound".into()),
+                    terminating: found.deletion.is_some(),
+                },
+                None => Outcome::NotFound,
+            },
             Action::ReadPods { target, .. } => {
                 let pods = self
                     .objects

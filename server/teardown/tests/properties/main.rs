@@ -2,8 +2,10 @@
 
 mod application;
 mod cluster;
+mod collector;
 mod growth;
 mod incremental;
+mod owner_graph;
 
 use std::{collections::BTreeSet, sync::Arc};
 

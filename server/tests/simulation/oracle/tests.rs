@@ -228,6 +228,19 @@ fn finished_run_that_leaves_a_planned_object_is_a_violation() {
 }
 
 #[test]
+fn kept_claim_that_is_said_to_be_bound_and_was_not_read_is_a_violation() {
+    let mut history = History::new(&[]);
+    let kept = json!([{"uid": "c", "object": {"kind": "PersistentVolumeClaim"}}]);
+    history.evidence.journal.plans.get_mut("p").unwrap()["kept"] = kept;
+    history.commit(json!({"event": "dataChecked", "bound": 1}), 0, 0);
+    history.journal_event("finished");
+    history.entry("get", None, "other", false);
+    history.check("I2");
+    history.entry("get", None, "c", false);
+    history.check("");
+}
+
+#[test]
 fn deleted_object_of_the_bystander_is_a_violation() {
     let mut history = History::new(&[]);
     history.journal_event("finished");

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use sandbox::{
-    cluster::{Actor, DeleteOptions},
+    cluster::{Actor, Cluster, DeleteOptions},
     fault::OperatingMode,
     object::is_deleting,
     store::Key,
@@ -41,13 +41,16 @@ const EVICTION_TAINT: &str = "example.com/away";
 
 impl Simulation {
     /// The operator of the custom resources and the controller of the load balancers: they remove their finalizers from
-    /// deleted objects. The operator does so only while it has a Pod.
+    /// deleted objects. The operator does so only while it has a ready Pod, and the rights of that Pod's ServiceAccount.
     pub(super) fn run_operators(&mut self) {
         self.environment.sandbox.with(|world| {
             let cluster = &mut world.cluster;
             let is_operator = |it: &Value| !it["metadata"]["labels"][OPERATOR].is_null();
-            let runs =
-                cluster.list("", "pods", None).any(|pod| is_operator(pod) && !is_deleting(pod));
+            let mut pods = cluster.list("", "pods", None);
+            let runs = pods.any(|pod| {
+                is_operator(pod) && !is_deleting(pod) && is_ready(pod) && has_rights(cluster, pod)
+            });
+            drop(pods);
             let widgets = runs.then_some(("example.com", "widgets", FINALIZER));
             let services = Some(("", "services", LOAD_BALANCER_FINALIZER));
             for (group, plural, finalizer) in [widgets, services].into_iter().flatten() {
@@ -257,4 +260,24 @@ impl Simulation {
             }
         });
     }
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let mut conditions = list(pod, "/status/conditions").iter();
+    conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+}
+
+/// Whether an operator's Pod may clear finalizers. Of one with the account `default` the rights are not in the cluster: a webhook
+/// grants them.
+fn has_rights(cluster: &Cluster, pod: &Value) -> bool {
+    let account = text(pod, "/spec/serviceAccountName");
+    let needs = [
+        ("", "serviceaccounts", text(pod, "/metadata/namespace")),
+        ("rbac.authorization.k8s.io", "clusterroles", ""),
+        ("rbac.authorization.k8s.io", "clusterrolebindings", ""),
+    ];
+    let is_there = |(group, plural, namespace): (&str, &str, &str)| {
+        cluster.get(&Key::new(group, plural, namespace, account)).is_some()
+    };
+    matches!(account, "" | "default") || needs.into_iter().all(is_there)
 }

@@ -33,17 +33,17 @@ fn dead_converter(world: &mut ControlPlane) {
     world.run_until_idle();
 }
 
-fn definition() -> Key {
+pub(super) fn definition() -> Key {
     Key::new("apiextensions.k8s.io", "customresourcedefinitions", "", "topics.queue.example")
 }
 
 /// The same, and the namespace is deleted.
-fn dead_conversion(world: &mut ControlPlane) {
+pub(super) fn dead_conversion(world: &mut ControlPlane) {
     dead_converter(world);
     delete(world, &Key::new("", "namespaces", "", "shop"));
 }
 
-fn is_stop(act: &RemedyAct) -> bool {
+pub(super) fn is_stop(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::StopConversion)
 }
 

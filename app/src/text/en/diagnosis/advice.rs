@@ -4,7 +4,7 @@ use teardown::{
     advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
-    remedy::{Remedy, kubelet_journal},
+    remedy::{Remedy, kubelet_commands},
 };
 
 use super::{
@@ -44,7 +44,7 @@ pub fn advice(
 }
 
 fn log_box(diagnosis: &Diagnosis, cluster: &str) -> Option<LogBox> {
-    let commands = kubelet_journal(diagnosis);
+    let commands = kubelet_commands(diagnosis);
     let lines = commands.iter().filter_map(|it| Some((it, it.line(cluster)?)));
     let commands: Vec<_> = lines.map(command_line).collect();
     let (label, button) = (LOG_LABEL.to_owned(), PASTE_LOG.to_owned());

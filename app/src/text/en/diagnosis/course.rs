@@ -10,7 +10,7 @@ pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> 
     let mut said: Vec<String> = expectation(cause, course).map(str::to_owned).into_iter().collect();
     said.extend(course.iter().map(upcoming));
     if said.is_empty() {
-        said.push("Nothing. No part of the cluster acts on it by itself.".to_owned());
+        said.push("Nothing. No part of the cluster acts on it.".to_owned());
     }
     said
 }
@@ -25,7 +25,7 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
             "The kubelet lives, so it ends the Pods once it can write their status again."
         }
         Cause::NodeSilent { .. } => {
-            "Nothing ends these Pods. If the node comes back, it ends them by itself within seconds, and everything behind them goes."
+            "Nothing ends these Pods. If the node comes back, it ends them within seconds, and everything that waits for them goes."
         }
         Cause::ContainersRunning { .. }
         | Cause::NeverStarted { .. }
@@ -34,20 +34,20 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         | Cause::PodDirectoryLeft { .. }
         | Cause::VolumesMounted { .. }
         | Cause::ClaimGone { .. }
-        | Cause::DriverMissing { .. } => "The Pod goes within seconds of a success.",
+        | Cause::DriverMissing { .. } => "The Pod goes within seconds of a successful try.",
         Cause::ClaimInUse { .. } | Cause::ClaimHeldByCompletedPods { .. } => {
             "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
         }
         Cause::InUse { .. } => "Nothing, as long as it is used.",
         Cause::KubeletUnaware { .. } => {
-            "Nothing is known to. A kubelet that is restarted reads its Pods afresh, and stops this one."
+            "Nothing that Unwind knows of. A restarted kubelet rereads its Pods and stops this one."
         }
         Cause::StaticPod { .. } => "Nothing. It ends when its file is removed from the node.",
         Cause::Unreadable { .. } => {
             "Nothing, until the API server can read the object again. The controllers then go on by themselves, at most 1000 s later."
         }
         Cause::UpdateRejected { .. } => {
-            "Nothing, as long as the webhook changes the Pod. The updates are tried again by themselves."
+            "Nothing, as long as the webhook changes the Pod. The updates are retried."
         }
         Cause::ManagedElsewhere { .. } => {
             "Nothing. It goes once that controller releases the Pod, or once the Job is gone."
@@ -59,10 +59,10 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
             "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."
         }
         Cause::ApiDown { .. } => {
-            "Nothing, as long as the API is away. Once it answers or its APIService is deleted, the namespace goes within 150 s."
+            "Nothing, as long as the API is down. Once it answers or its APIService is deleted, the namespace goes within 150 s."
         }
         Cause::LooksAgain { .. } => {
-            "Any change of the namespace, such as an annotation, hurries it."
+            "Any change to the namespace, such as an annotation, speeds it up."
         }
         Cause::WebhookDown { .. }
         | Cause::WebhookDenies { .. }
@@ -76,10 +76,10 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         }
         Cause::FinisherNotReady { .. } => "Nothing. It goes once the program is ready again.",
         Cause::ManagerSilent => {
-            "Nothing. Once one leads again, it lists everything and goes on within a minute."
+            "Nothing. Once a kube-controller-manager leads again, it lists everything and continues within a minute."
         }
         Cause::ControllerSilent { .. } => "After a restart it looks within a minute.",
-        Cause::CannotSee { .. } | Cause::Unknown => "That cannot be said.",
+        Cause::CannotSee { .. } | Cause::Unknown => "Not known.",
         Cause::WithinGrace { .. }
         | Cause::NodeMissing { .. }
         | Cause::DetachFailed { .. }
@@ -105,7 +105,7 @@ fn upcoming(upcoming: &Upcoming) -> String {
             isolated(node)
         ),
         Upcoming::KubeletRetries { node, due: Due::Within(most) } => format!(
-            "The kubelet of {} tries again by itself, at most {} after each failure.",
+            "The kubelet of {} retries at most {} after each failure.",
             isolated(node),
             length(*most)
         ),
@@ -120,7 +120,7 @@ fn upcoming(upcoming: &Upcoming) -> String {
             absolute(*at)
         ),
         Upcoming::KubeletWaits { node } => format!(
-            "The kubelet of {} waits for an operation that has no answer, and begins no other. No retry is scheduled.",
+            "The kubelet of {} waits for an operation that does not answer, and starts no other. No retry is scheduled.",
             isolated(node)
         ),
         Upcoming::Eviction { node, pods, due } => {
@@ -170,11 +170,10 @@ fn upcoming(upcoming: &Upcoming) -> String {
             isolated(controller)
         ),
         Upcoming::NoManager => {
-            "No kube-controller-manager leads, so nothing of what its controllers would do happens."
-                .to_owned()
+            "No kube-controller-manager leads, so none of its controllers works.".to_owned()
         }
         Upcoming::DriverRetries { driver, due } => format!(
-            "The driver {} tries again, later each time, by its defaults at most {} apart.",
+            "The driver {} retries with growing delays, by default at most {} apart.",
             isolated(driver),
             match due {
                 Due::Within(most) => length(*most),
@@ -183,13 +182,12 @@ fn upcoming(upcoming: &Upcoming) -> String {
         ),
         Upcoming::ProgramRetries { programs } => match programs.as_slice() {
             [program] => format!(
-                "{} tries again by a schedule of its own. Its log says what holds it.",
+                "{} retries on its own schedule. Its log says what holds it.",
                 named(program)
             ),
-            some => format!(
-                "The one of these that clears it tries again by a schedule of its own: {}.",
-                names(some)
-            ),
+            some => {
+                format!("One of these clears it and retries on its own schedule: {}.", names(some))
+            }
         },
     }
 }
@@ -274,6 +272,6 @@ mod tests {
         assert_eq!(said, ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;
         let said = if_nobody_acts(&silent, &[]);
-        assert_eq!(said, ["Nothing. No part of the cluster acts on it by itself."]);
+        assert_eq!(said, ["Nothing. No part of the cluster acts on it."]);
     }
 }

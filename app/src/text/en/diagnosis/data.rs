@@ -40,7 +40,7 @@ pub(super) fn data(at_risk: &[DataAtRisk]) -> (Vec<String>, bool) {
         gone,
         goes,
         true,
-        "The claim is gone, and the volume goes with its data once its storage lets go",
+        "The claim is gone, and the volume and its data go once the storage releases them",
     );
     sentence(gone, stays, false, "The claim is gone, and its data is still on the volume");
     sentence(
@@ -56,7 +56,7 @@ pub(super) fn data(at_risk: &[DataAtRisk]) -> (Vec<String>, bool) {
         waits,
         is_hidden,
         true,
-        "Unwind cannot see the volume, so nobody knows here whether its data goes with it",
+        "Unwind cannot see the volume, so it cannot tell whether the data goes too",
     );
     sentence(
         DataRisk::OnSilentNode,

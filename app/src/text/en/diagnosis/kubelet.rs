@@ -1,7 +1,7 @@
 //! The answers of kubelets in sentences. Only the server asks for these: see `teardown::advice`.
 
 use teardown::diagnosis::{
-    KubeletProblem, KubeletSubject, LogOrigin, NodeFailure, RestOfLog, RuntimeState,
+    AnswerOrigin, KubeletProblem, KubeletSubject, NodeFailure, RestOfLog, RuntimeState,
     kubelet_log::{KubeletError, KubeletFact, KubeletStep},
 };
 use teardown::object::ObjectRef;
@@ -9,21 +9,30 @@ use teardown::object::ObjectRef;
 use crate::text::{api_problem, isolated, named, some_of, visible};
 
 /// The text above the box.
-pub(super) const LOG_LABEL: &str = "The kubelet’s own lines say which mount or container it is. Run one of these commands, and paste the \
-     lines here, at most 256 KiB. Everybody who sees this card sees what they say, with your name. This needs the right to act.";
+pub(super) const LOG_LABEL: &str = "The kubelet’s log names the mount or container, its list of running Pods shows containers that are left, and its \
+     metrics show whether it still retries. Run one of these commands and paste its whole output, at most 1 MiB. Everybody who \
+     sees this card sees the result with your name. This needs the right to act.";
 /// The text of its button.
-pub(super) const PASTE_LOG: &str = "Read these lines";
+pub(super) const PASTE_LOG: &str = "Read this";
 
-fn from(origin: &LogOrigin) -> String {
+fn from(origin: &AnswerOrigin) -> String {
     match origin {
-        LogOrigin::Pasted { by } if by.is_empty() => "From pasted lines".to_owned(),
-        LogOrigin::Pasted { by } => format!("From lines pasted by {}", isolated(by)),
-        LogOrigin::Queried => "From the node’s log".to_owned(),
+        AnswerOrigin::Pasted { by } if by.is_empty() => "From pasted lines".to_owned(),
+        AnswerOrigin::Pasted { by } => format!("From lines pasted by {}", isolated(by)),
+        AnswerOrigin::Queried => "From the node’s log".to_owned(),
+    }
+}
+
+/// A fact of an answer, behind the person who pasted the answer.
+fn by_way_of(origin: &AnswerOrigin, said: String) -> String {
+    match origin {
+        AnswerOrigin::Pasted { .. } => format!("{}. {said}", from(origin)),
+        AnswerOrigin::Queried => said,
     }
 }
 
 /// A step that fails, as the kubelet’s log has it.
-pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
+pub(super) fn kubelet_fact(origin: &AnswerOrigin, fact: &KubeletFact) -> String {
     let volume = fact.volume.as_deref().map_or_else(|| "a volume".to_owned(), isolated);
     let step = match fact.step {
         KubeletStep::StopContainer => "a container cannot be stopped".to_owned(),
@@ -42,7 +51,7 @@ pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
         KubeletError::Stale => ": the server does not know the mounted directory any more",
         KubeletError::NotEmpty => ": files lie below the mount point",
         KubeletError::Waiting => {
-            ": it was begun and has no answer, as with a hard mount whose server is dead, and no retry is scheduled"
+            ": the operation started but never returned, as with a hard mount whose server is dead; no retry is scheduled"
         }
         KubeletError::TimedOut => ": it has no answer in time",
         KubeletError::DriverNotRegistered => ": the CSI driver is not registered on the node",
@@ -64,7 +73,7 @@ pub(super) fn kubelet_fact(origin: &LogOrigin, fact: &KubeletFact) -> String {
 }
 
 /// Lines in which nothing about the Pod is recognised.
-pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
+pub(super) fn not_in_log(origin: &AnswerOrigin, rest: &RestOfLog) -> String {
     let cut = if rest.is_cut { " Only their last 256 KiB were read." } else { "" };
     let others: Vec<String> = rest.others.iter().map(|it| isolated(it)).collect();
     let others = if others.is_empty() {
@@ -86,9 +95,14 @@ pub(super) fn not_in_log(origin: &LogOrigin, rest: &RestOfLog) -> String {
 }
 
 /// The part of a Pod that the container runtime of a node runs.
-pub(super) fn runtime(pod: &ObjectRef, node: &str, state: &RuntimeState) -> String {
+pub(super) fn runtime(
+    origin: &AnswerOrigin,
+    pod: &ObjectRef,
+    node: &str,
+    state: &RuntimeState,
+) -> String {
     let (pod, node) = (named(pod), isolated(node));
-    match state {
+    let said = match state {
         RuntimeState::Containers(containers) => {
             let names: Vec<String> = containers.iter().map(|it| isolated(it)).collect();
             let container = if names.len() == 1 { "container" } else { "containers" };
@@ -103,11 +117,13 @@ pub(super) fn runtime(pod: &ObjectRef, node: &str, state: &RuntimeState) -> Stri
         RuntimeState::Nothing => {
             format!("The container runtime of node {node} runs nothing of {pod} any more")
         }
-    }
+    };
+    by_way_of(origin, said)
 }
 
 /// A count of failures of a node, and its growth with the seconds that it took.
 pub(super) fn failures(
+    origin: &AnswerOrigin,
     node: &str,
     failure: &NodeFailure,
     count: u64,
@@ -124,10 +140,11 @@ pub(super) fn failures(
         0 => format!(", none of them in the last {seconds} s"),
         grown => format!(", {grown} of them in the last {seconds} s"),
     });
-    format!(
+    let said = format!(
         "The kubelet’s metrics on node {} count {count} {what}{grown}. They are of all its Pods",
         isolated(node)
-    )
+    );
+    by_way_of(origin, said)
 }
 
 /// Why a kubelet does not answer, and what would change that.

@@ -7,7 +7,8 @@ use teardown::{
     api_problem::ApiProblem,
     object::ObjectRef,
     preflight::{
-        CheckState, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity, Unasked,
+        CheckState, HiddenBy, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity,
+        Unasked,
     },
     remedy::Harm,
 };
@@ -151,34 +152,42 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
         NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, refuses } => {
             webhook_down(webhook, configuration, service, (*exists, *of_delete, *refuses))
         }
-        NoteCode::ConverterDown { definition, service } => texts(
-            format!("The conversion webhook of {} has no ready Pod", named(definition)),
-            "Objects that are stored in another version cannot be read, and no namespace ends while a list of the kind fails.",
-            &format!("Bring the Pods behind {} back.", named(service)),
-        ),
+        NoteCode::ConverterDown { definition, service, exists } => {
+            let (why, what_to_do) = unserved(service, *exists);
+            texts(
+                format!("The conversion webhook of {} cannot answer: {why}", named(definition)),
+                "Objects that are stored in another version cannot be read, and no namespace ends while a list of the kind fails.",
+                what_to_do,
+            )
+        }
         NoteCode::ApiDown { group_version } => texts(
             format!("The API {} does not answer", isolated(group_version)),
             "Kubernetes lists every kind before it lets a namespace go. While one API is down, no namespace ends.",
             "Repair the server behind it. If nobody needs the API any more, delete its APIService.",
         ),
-        NoteCode::Hidden { why } => texts(
+        NoteCode::Hidden { why, by } => texts(
             unknown_reason(why),
-            "The run has to prove that nothing of this kind is left or in use, and cannot. It waits before these objects.",
-            "Give Unwind the right to list and watch the kind, or leave these objects out of the plan.",
+            "The run cannot prove that nothing of this kind is left or in use, so these objects wait.",
+            &format!("{}, or leave these objects out of the plan.", unhide(*by)),
         ),
         NoteCode::NoDeleteVerb { resource } => texts(
             format!("The API cannot delete {}", isolated(resource)),
             "Discovery lists no verb delete for the kind, so every DELETE is refused.",
-            "Leave these objects out, or remove them by other means.",
+            "Make the plan again: these objects then stay.",
         ),
         NoteCode::FinisherGone { .. }
         | NoteCode::FinisherNotReady { .. }
         | NoteCode::FinishersNotReady { .. }
         | NoteCode::FinisherHidden { .. } => finisher(code),
+        NoteCode::CloudControllerUnseen => texts(
+            "Whether a cloud controller runs is not known".to_owned(),
+            "It removes the load balancers of these Services. Without it, these Services stay after their deletion.",
+            "Make sure that it runs. Most clouds run it outside the cluster.",
+        ),
         NoteCode::NodeSilent { node } => texts(
             format!("Node {} has stopped reporting", isolated(node)),
             "Nobody confirms that its Pods have ended, so they stay, and their claims and volumes with them.",
-            "Bring the node back first. If it is gone for good, say so to Kubernetes: see the ways out on the page of trouble.",
+            "Bring the node back first. If it is gone for good, tell Kubernetes: the Trouble page lists the ways out.",
         ),
         NoteCode::NodeNotReady { node } => texts(
             format!("Node {} is not ready", isolated(node)),
@@ -205,10 +214,18 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "No node has it registered. The storage behind these volumes may stay, and the volumes with it.",
             "Install the driver again, or delete the storage yourself.",
         ),
+        NoteCode::DriverGone { driver, finalizer } => texts(
+            format!("The driver {} is not installed", isolated(driver)),
+            &format!(
+                "No node has it registered. Once deleted, these volumes may stay until it clears the finalizer {}.",
+                isolated(finalizer)
+            ),
+            "Install the driver again.",
+        ),
         NoteCode::Waits { diagnosis } => texts(
             format!("Already being deleted, and waiting. {}", cause(diagnosis)),
-            "The run waits for the same.",
-            "Solve it first: see its ways out on the page of trouble.",
+            "The run waits for this deletion too.",
+            "Solve it first: the Trouble page lists its ways out.",
         ),
         NoteCode::Declared { parent } => texts(
             format!("{} declares these objects and is not in the plan", named(parent)),
@@ -216,8 +233,8 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Suspend it or turn off its automatic sync, or delete it first with its pruning turned off.",
         ),
         NoteCode::Reverted { by } => texts(
-            format!("{} makes it active again", named(by)),
-            "It must be suspended before what it declares can go, and its owner, which is not in the plan, writes its spec.",
+            format!("{} undoes the suspension", named(by)),
+            "It must be suspended before the objects that it declares can go, but its owner, which is not in the plan, resets its spec.",
             "Let the owner leave the sync policy alone (of an ApplicationSet: spec.ignoreApplicationDifferences with \
              /spec/syncPolicy), or delete it first with --cascade=orphan.",
         ),
@@ -244,14 +261,36 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
     }
 }
 
+/// Why nobody answers for a Service, and what helps.
+fn unserved(service: &ObjectRef, exists: bool) -> (String, &'static str) {
+    let service = named(service);
+    if exists {
+        (format!("{service} has no ready Pod"), "Bring its Pods back.")
+    } else {
+        (format!("{service} does not exist"), "Bring the Service and its Pods back.")
+    }
+}
+
+/// The step that makes a kind visible again.
+fn unhide(by: HiddenBy) -> &'static str {
+    match by {
+        HiddenBy::Rights => "Give Unwind the right to list and watch the kind",
+        HiddenBy::Conversion => "Bring the conversion webhook of the kind back",
+        HiddenBy::Storage => {
+            "Let the API server read the object again (most often its encryption key is missing)"
+        }
+        HiddenBy::Other => "Repair what the API server reports",
+    }
+}
+
 fn webhook_down(
     webhook: &str,
     configuration: &ObjectRef,
     service: &ObjectRef,
     (exists, of_delete, refuses): (bool, bool, bool),
 ) -> (String, String, String) {
-    let why = if exists { "has no ready Pod" } else { "does not exist" };
-    let title = format!("Webhook {} cannot answer: {} {why}", isolated(webhook), named(service));
+    let (why, bring_back) = unserved(service, exists);
+    let title = format!("Webhook {} cannot answer: {why}", isolated(webhook));
     let meaning = match (refuses, of_delete) {
         (true, true) => {
             "It is asked about these deletions, and they are refused while it does not answer."
@@ -260,18 +299,16 @@ fn webhook_down(
             "It is asked when the finalizers of these objects are cleared. That is refused while it does not answer, so they stay."
         }
         (false, _) => {
-            "It is asked about these deletions, but they are not refused while it does not answer. Whatever it does on a deletion is not done."
+            "It is asked about these deletions, but they go on while it does not answer. Its own work on a deletion is skipped."
         }
     };
-    let what_to_do = format!(
-        "Bring its Pods back. If nobody needs it any more, delete {}.",
-        named(configuration)
-    );
+    let what_to_do =
+        format!("{bring_back} If nobody needs it any more, delete {}.", named(configuration));
     (title, meaning.to_owned(), what_to_do)
 }
 
 fn finisher(code: &NoteCode) -> (String, String, String) {
-    const STAY: &str = "Once deleted, these objects stay until their finalizer is cleared, and everything that waits for them with them.";
+    const STAY: &str = "Once deleted, these objects and everything that waits for them stay until their finalizer is cleared.";
     let cleared = |finalizer: &Arc<str>| format!("the finalizer {}", isolated(finalizer));
     let (title, what_to_do) = match code {
         NoteCode::FinisherGone { finalizer, deleted } if deleted.is_empty() => (
@@ -317,7 +354,7 @@ fn answered(code: &NoteCode) -> (String, String, String) {
         NoteCode::MayNotSuspend { resource, said } => (
             format!("You may not suspend {}", isolated(resource)),
             said.as_ref().map_or_else(
-                || "Whatever they declare waits for that: a controller would create it again. The API server refuses the verb patch.".to_owned(),
+                || "The objects that they declare wait for that: a controller would recreate them. The API server refuses the verb patch.".to_owned(),
                 quoted,
             ),
             "Ask for the right to patch them, or suspend them by hand.",
@@ -385,6 +422,8 @@ fn quoted(said: &ApiProblem) -> String {
 
 #[cfg(test)]
 mod tests {
+    use teardown::unknown_reason::UnknownReason;
+
     use super::*;
 
     fn object(name: &str) -> ObjectRef {
@@ -431,6 +470,37 @@ mod tests {
         let card = preflight(&view(NoteCode::PlanIsOld, Severity::Refusal));
         let warning = card.advice.expected;
         assert!(warning.starts_with("1 check expects a refusal: "), "{warning}");
+    }
+
+    #[test]
+    fn advice_fits_what_is_broken() {
+        let advice = |code| preflight(&view(code, Severity::Refusal)).notes.remove(0);
+        let converter = |exists| {
+            let (definition, service) = (object("a"), object("b"));
+            advice(NoteCode::ConverterDown { definition, service, exists })
+        };
+        let gone = converter(false);
+        assert_eq!(
+            gone.title,
+            "The conversion webhook of ConfigMap shop/a cannot answer: ConfigMap shop/b does not exist"
+        );
+        assert_eq!(gone.what_to_do, "Bring the Service and its Pods back.");
+        let silent = converter(true);
+        assert!(silent.title.ends_with("ConfigMap shop/b has no ready Pod"), "{}", silent.title);
+        assert_eq!(silent.what_to_do, "Bring its Pods back.");
+        let hidden = |by| {
+            let why = UnknownReason::NotServed { resource: "secrets".to_owned() };
+            advice(NoteCode::Hidden { why, by }).what_to_do
+        };
+        for (by, word) in [
+            (HiddenBy::Rights, "right"),
+            (HiddenBy::Conversion, "conversion webhook"),
+            (HiddenBy::Storage, "encryption key"),
+            (HiddenBy::Other, "reports"),
+        ] {
+            let advice = hidden(by);
+            assert!(advice.contains(word) && advice.ends_with("out of the plan."), "{advice}");
+        }
     }
 
     #[test]

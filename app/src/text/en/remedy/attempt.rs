@@ -98,10 +98,10 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
     let since = format!("Since {}, {}.", absolute(attempt.asked), isolated(&attempt.by));
     let does = match (by_unwind, line) {
         _ if *what == SwitchedOff::Namespace => format!(
-            "{since} Its deletion did not follow, so what was left in it runs again. Delete it, and its content goes with it."
+            "{since} It was not deleted after that, so its old content runs again. Delete it, and its content goes with it."
         ),
         (true, _) if *what == SwitchedOff::Parent => format!(
-            "{since} It then makes again what it declares, also what the run deleted; the data of a claim does not come back."
+            "{since} It then recreates the objects that it declares, including those that the run deleted, but not a claim’s data."
         ),
         (true, _) => format!("{since} Put it back once the reason for it is over."),
         (false, Some(_)) => {

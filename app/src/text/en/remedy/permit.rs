@@ -27,7 +27,7 @@ pub(super) fn permit(permit: &Permit) -> WayNeed {
             (what, Holds::Unknown)
         }
         PermitAnswer::Asked => {
-            (format!("Whether Unwind may {right} is being asked."), Holds::Unknown)
+            (format!("Unwind is asking whether it may {right}."), Holds::Unknown)
         }
     };
     WayNeed { what, holds }
@@ -80,7 +80,7 @@ mod tests {
             ),
             (
                 PermitAnswer::Asked,
-                format!("Whether Unwind may {right} is being asked."),
+                format!("Unwind is asking whether it may {right}."),
                 Holds::Unknown,
             ),
         ];

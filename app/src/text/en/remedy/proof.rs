@@ -52,20 +52,23 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
             "Proof: the volume shows policy Retain. Its data then stays when the claim goes."
         }
         RemedyAct::ScaleDown { .. } | RemedyAct::DeleteUser => {
-            "Proof: no Pod names the claim any more, and Kubernetes takes its protection off itself."
+            "Proof: no Pod names the claim any more, and Kubernetes itself removes the claim’s finalizer."
         }
         RemedyAct::SuspendParent => "Proof: the parent reports that it is suspended.",
         RemedyAct::DeleteAgain { .. } => {
             "Proof: the garbage collector takes its finalizer off, and the dependents go after the owner."
         }
         RemedyAct::RecreateNamespace { .. } => {
-            "Proof: the objects that were left go with the namespace, and it is not there any more."
+            "Proof: the namespace is gone, and the objects that were left went with it."
         }
-        RemedyAct::RemoveFinalizer { .. } | RemedyAct::RemoveSpecFinalizer { .. } => {
-            "That the object is gone proves nothing: nobody has cleaned up what the finalizer guarded."
+        RemedyAct::RemoveFinalizer { .. } => {
+            "No proof: that the object is gone does not mean that its clean-up was done. Unless it is a Pod, a run keeps the storage and the namespace behind it until a person answers for it."
+        }
+        RemedyAct::RemoveSpecFinalizer { .. } => {
+            "No proof: that the object is gone does not mean that its clean-up was done."
         }
         RemedyAct::FinalizeNamespace => {
-            "That the namespace is gone proves nothing about the objects that were in it."
+            "No proof: that the namespace is gone says nothing about the objects that were in it."
         }
         RemedyAct::OutOfServiceTaint { .. }
         | RemedyAct::DeleteNode { .. }
@@ -80,4 +83,4 @@ const OF_KUBELET: &str = "Proof: the kubelet removes the Pod itself, which it do
 const OF_ATTACHER: &str = "Proof: the VolumeAttachment is gone.";
 const OF_FINISHER: &str = "Proof: the program itself takes its finalizer off.";
 const OF_CONDITION: &str = "Proof: the conditions of the object have a new time, or it is gone.";
-const OF_NOTHING: &str = "That the Pod is gone from the API does not prove that it has ended: storage and namespaces behind it stay shut in a run until the node is back or a person answers for it.";
+const OF_NOTHING: &str = "No proof: a Pod that is gone from the API may still run. In a run, its storage and namespace stay blocked until the node is back or a person confirms the end.";

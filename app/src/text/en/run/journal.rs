@@ -6,15 +6,15 @@ use teardown::object::ObjectRef;
 use crate::text::{absolute, isolated, many, names};
 
 /// The notice on every page, which leads to the page about the journal.
-pub const JOURNAL_NOTICE: &str = "The journal needs attention, and holds something up. See";
+pub const JOURNAL_NOTICE: &str = "The journal has a problem that blocks work. See";
 
 pub const JOURNAL: &str = "Journal";
-pub const JOURNAL_SOUND: &str = "It can be written, and every run in it can be read.";
-pub const JOURNAL_FAILING_MEANS: &str = "Unwind sends no call and starts no run and no remedy until it can write down what it is about to do. Deletions that were requested go on in the cluster.";
-pub const JOURNAL_FAILING_DO: &str = "Make room on the disk of the state directory, or restore its permissions. Unwind tries again at least every 30 s and goes on by itself.";
+pub const JOURNAL_SOUND: &str = "The journal is writable, and every run in it is readable.";
+pub const JOURNAL_FAILING_MEANS: &str = "Until it can be written, Unwind changes nothing in the cluster and starts no run and no remedy. Deletions already requested continue.";
+pub const JOURNAL_FAILING_DO: &str = "Free disk space for the state directory, or restore its permissions. Unwind retries at least every 30 s, and then continues.";
 pub const UNREADABLE_ENDED: &str = "Its end is recorded, so it holds nothing up.";
-pub const UNREADABLE_BLOCKS_ALL: &str = "Neither its end nor its plan can be read: a deletion of it may be under way anywhere. Until it is released, nothing can be planned in its cluster.";
-pub const UNREADABLE_DO: &str = "Look at the objects in the cluster. When no deletion of this run is under way any more, release it. It does not continue, and nothing of it is removed from the journal.";
+pub const UNREADABLE_BLOCKS_ALL: &str = "Neither its end nor its plan can be read: it may still be deleting any object. Until you release the run, no plan can be made in its cluster.";
+pub const UNREADABLE_DO: &str = "Look at the objects in the cluster. Once no deletion of this run is in progress, release the run. It does not resume, and the journal keeps its record.";
 pub const UNREADABLE_CHECKED: &str = "I have looked at the objects";
 pub const UNREADABLE_RIGHT: &str = "Your session may not release it: that needs the right to act.";
 pub const UNREADABLE_REMEDY: &str =
@@ -22,7 +22,7 @@ pub const UNREADABLE_REMEDY: &str =
 
 /// The heading while the journal cannot be written.
 pub fn journal_failing(since: Timestamp) -> String {
-    format!("It cannot be written since {}", absolute(since))
+    format!("The journal has not been writable since {}", absolute(since))
 }
 
 /// The heading of a run that cannot be read.
@@ -55,7 +55,7 @@ pub fn unreadable_since(
 /// The objects that nobody may plan with because of a run that cannot be read.
 pub fn unreadable_blocks(unit: &str, objects: &[ObjectRef]) -> String {
     format!(
-        "Its end is not recorded, so a deletion of it may be under way. Until it is released, nothing can be planned with {} of {}: {}.",
+        "Its end is not recorded, so it may still be deleting. Until you release the run, no plan can include {} of {}: {}.",
         many(objects.len(), "object", "objects"),
         isolated(unit),
         names(objects)

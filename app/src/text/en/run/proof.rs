@@ -1,14 +1,15 @@
-//! The texts about the proof that an object is gone, and about storage that waits for one.
+//! The texts about the proof that an object is gone, and about storage and namespaces that wait for one.
 
 use teardown::{object::ObjectRef, proof::Proof};
 
 use crate::text::{many, named, names, words};
 
 pub const UNCONFIRMED: &str = "gone from the API only";
-pub const TAKE_ON: &str = "Its Pods have ended…";
-pub const TAKE_ON_NOW: &str = "Delete the claim";
-pub const TAKE_ON_MEANS: &str = "A Pod that used this claim is gone from the API, but its node never reported that its containers ended. If the node still runs it, deleting the claim can lose what it writes, or let two writers use one disk.";
-pub const TAKE_ON_DO: &str = "Confirm only if the node is switched off, or if you have seen there that the containers are gone.";
+pub const TAKE_ON: &str = "Confirm that they ended…";
+pub const TAKE_ON_NOW: &str = "Delete it";
+pub const TAKE_ON_MEANS: &str = "No node reported that these ended, or a finalizer was removed by hand. If one goes on, data can be lost.";
+pub const TAKE_ON_DO: &str =
+    "Confirm only if nothing of them runs, and the work of a removed finalizer is done.";
 
 /// The proof that an object is gone.
 pub fn proof(proof: Proof) -> &'static str {
@@ -28,18 +29,18 @@ pub fn unproven(resources: &[String]) -> String {
 }
 
 /// The heading of the question.
-pub fn take_on_title(claim: &ObjectRef) -> String {
-    format!("Delete {} without a report from the node?", named(claim))
+pub fn take_on_title(object: &ObjectRef) -> String {
+    format!("Delete {} without confirmation?", named(object))
 }
 
-/// The last look at the claims whose data is kept.
+/// The last read of the claims whose data is kept.
 pub fn data_checked(bound: usize, lost: &[ObjectRef], unknown: &[ObjectRef]) -> String {
     let mut said = vec![format!("Kept data: {} bound", many(bound, "claim is", "claims are"))];
     if !lost.is_empty() {
         said.push(format!("no longer bound: {}", names(lost)));
     }
     if !unknown.is_empty() {
-        said.push(format!("cannot be seen: {}", names(unknown)));
+        said.push(format!("could not be read: {}", names(unknown)));
     }
     said.join("; ")
 }

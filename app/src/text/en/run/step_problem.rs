@@ -2,7 +2,7 @@
 
 use teardown::{
     run::{Creator, Refusals, StepProblem},
-    unknown_reason::{UnconfirmedPod, UnknownReason},
+    unknown_reason::{UnconfirmedObject, UnknownReason},
 };
 
 use crate::text::{NAMED, absolute, api_problem, isolated, many, named, some_of, visible};
@@ -38,13 +38,13 @@ pub fn step_problem(problem: &StepProblem) -> String {
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::PodsLeft { of, .. } => {
                 format!(
-                    "A Pod of {} is left that is not in the plan, so this object waits.",
+                    "{} still has a Pod that is not in the plan, so this object waits.",
                     named(of)
                 )
             }
-            UnknownReason::PodsUnconfirmed { pods } => format!(
-                "{} that used it went without a report that their containers ended, so it waits.",
-                many(pods.len(), "Pod", "Pods")
+            UnknownReason::Unconfirmed { objects } => format!(
+                "{} that had to go first left the API unconfirmed, so this one waits.",
+                many(objects.len(), "object", "objects")
             ),
             UnknownReason::StillAttached { .. } => {
                 "Its volume is still attached to a node, so it waits.".to_owned()
@@ -101,7 +101,7 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
         }
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::Hidden { .. } | UnknownReason::NotServed { .. } => {
-                "Restore the missing permission or API group; the run then continues by itself."
+                "Restore the missing permission or API group; the run then continues."
             }
             UnknownReason::NotListed { .. } => {
                 "Nothing: the run continues once the kind has been listed."
@@ -109,23 +109,23 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
             UnknownReason::WouldDestroyData { .. } => {
                 "Stop the run and make a new plan, which lists the data."
             }
-            UnknownReason::PodsUnconfirmed { .. } => {
-                "If the node comes back, check there that the containers are gone. If it is switched off, or you have checked, confirm that its Pods have ended."
+            UnknownReason::Unconfirmed { .. } => {
+                "For a Pod, check on its node that its containers are gone; for anything else, that the removed finalizer’s work is done. Then confirm it."
             }
             UnknownReason::StillAttached { .. } => {
                 "Check the storage driver and the node. Where the node does not report, Kubernetes detaches a volume by force 6 min after no Pod there wants it any more."
             }
             UnknownReason::GivenAway { .. } => {
-                "Stop waiting for it, and it stays. Or give it back, and the run continues by itself."
+                "Stop waiting for it, and it stays. Or return it to this unit, and the run continues."
             }
             UnknownReason::ParentActive { .. } => {
-                "Suspend the parent, and the run continues by itself. Or stop waiting for it."
+                "Suspend the parent, and the run continues. Or stop waiting for it."
             }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
             | UnknownReason::WouldCollect { .. }
             | UnknownReason::NamespaceNotEmpty { .. } => {
-                "If that object may go, delete it, and the run continues by itself. Otherwise stop the run and make a new plan, which includes it."
+                "If that object may go, delete it, and the run continues. Otherwise stop the run and make a new plan, which accounts for it."
             }
             UnknownReason::Inconclusive { .. } => {
                 "See what the API server says; Unwind asks again by itself."
@@ -133,7 +133,7 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
         },
         StepProblem::InUse { .. } => "Wait until these Pods are gone, or delete their owner.",
         StepProblem::Retrying { .. } => {
-            "Nothing: Unwind tries again by itself. To try at once, pause and resume."
+            "Nothing: Unwind retries. To retry at once, pause and resume."
         }
     }
 }
@@ -172,8 +172,8 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
             vec![format!("HTTP {code}: {}", api_problem(message))]
         }
         StepProblem::CameBack { uid, .. } => vec![format!("metadata.uid is now {uid}")],
-        StepProblem::Unknown { reason: UnknownReason::PodsUnconfirmed { pods } } => {
-            pods.iter().map(unconfirmed).collect()
+        StepProblem::Unknown { reason: UnknownReason::Unconfirmed { objects } } => {
+            objects.iter().map(unconfirmed).collect()
         }
         StepProblem::Unknown { reason } => vec![unknown_reason(reason)],
         StepProblem::Retrying { message, .. } => vec![api_problem(message)],
@@ -182,10 +182,10 @@ pub fn evidence(problem: &StepProblem) -> Vec<String> {
 }
 
 /// `Pod shop/web-1 on node n1`.
-fn unconfirmed(pod: &UnconfirmedPod) -> String {
-    match &pod.node {
-        Some(node) => format!("{} on node {}", named(&pod.pod), isolated(node)),
-        None => named(&pod.pod),
+fn unconfirmed(gone: &UnconfirmedObject) -> String {
+    match &gone.node {
+        Some(node) => format!("{} on node {}", named(&gone.object), isolated(node)),
+        None => named(&gone.object),
     }
 }
 
@@ -200,9 +200,9 @@ pub fn unknown_reason(reason: &UnknownReason) -> String {
         }
         UnknownReason::NotListed { resource } => format!("{resource} has not been listed yet"),
         UnknownReason::NotServed { resource } => format!("{resource} is not served"),
-        UnknownReason::PodsUnconfirmed { pods } => {
-            let pods: Vec<String> = pods.iter().map(unconfirmed).collect();
-            some_of(&pods, NAMED)
+        UnknownReason::Unconfirmed { objects } => {
+            let objects: Vec<String> = objects.iter().map(unconfirmed).collect();
+            some_of(&objects, NAMED)
         }
         UnknownReason::StillAttached { volume, node } => {
             format!("{} is attached to {}", isolated(volume), isolated(node))

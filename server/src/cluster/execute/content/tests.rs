@@ -78,7 +78,11 @@ fn answer(body: String) -> Reply {
 #[tokio::test]
 async fn read_takes_all_pages_of_every_kind_as_metadata_without_a_resource_version() {
     let core = ["/secrets delete list watch", "/events delete list watch", "/bindings create"];
-    let others = ["example.com/orders delete list", "example.org/quotas get list"];
+    let others = [
+        "example.com/orders delete list",
+        "example.net/reports list watch",
+        "example.org/quotas get list",
+    ];
     let (outcome, lists) = read(move |seen| {
         if let Some(found) = discovery(seen, &core, &others) {
             return answer(found);

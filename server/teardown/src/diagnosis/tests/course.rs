@@ -135,7 +135,7 @@ fn next_try_of_an_unmount_is_that_of_the_log_and_never_promised_when_past() {
             retry: retry.map(|ago_| kubelet_log::Retry { at: ago(ago_), wait: None }),
         };
         let mut found = diagnose(&index, &Graph::of(&index), fixture::now());
-        let source = Source::Kubelet(LogOrigin::Pasted { by: "Li".into() }, Box::new(fact));
+        let source = Source::Kubelet(AnswerOrigin::Pasted { by: "Li".into() }, Box::new(fact));
         let of = found[0].root.clone();
         found[0].evidence.push(Evidence { of, source, said: String::new(), at: None });
         courses_with(&index, &mut found)
@@ -285,16 +285,16 @@ fn namespace_controller_looks_again_by_a_time_once_the_api_is_repaired() {
     );
     assert_eq!(
         of(&api("Available:True:Passed:50:ok")),
-        "looksAgain\n  ControllerLooks namespace-controller by +70 s\n"
+        "looksAgain\n  ControllerLooks namespace-controller by +100 s\n"
     );
     assert_eq!(
-        of(&api("Available:True:Passed:150:ok")),
+        of(&api("Available:True:Passed:180:ok")),
         "looksAgain\n  ControllerLooks namespace-controller overdue -30 s\n"
     );
     let mut index =
         fixture::index(&format!("{}\napiservice v1.apps", api("Available:False:X:210:no")));
     index.apply([deleted("apiservice v1beta1.metrics.k8s.io")], ago(10));
-    assert_eq!(courses(&index), "looksAgain\n  ControllerLooks namespace-controller by +110 s\n");
+    assert_eq!(courses(&index), "looksAgain\n  ControllerLooks namespace-controller by +65 s\n");
 }
 
 #[test]
@@ -336,4 +336,20 @@ fn hidden_cause_promises_nothing() {
         fixture::now(),
     );
     assert_eq!(courses(&index), "cannotSee\n");
+}
+
+/// The API server refuses every change in a namespace that does not exist, so no program can clear the finalizer.
+#[test]
+fn program_retries_only_while_the_namespace_of_its_object_exists() {
+    let text = "
+        Topic.queue.example shop/orders deleted=200 finalizers=queue.example/topic
+        crd topics.queue.example defines=Topic.queue.example
+        deploy ops/runner uses=account:runner ready=1 replicas=1
+        deploy ops/other uses=account:runner ready=1 replicas=1
+        crb runner role=clusterrole/topics accounts=ops/runner
+        clusterrole topics updates=topics.queue.example
+        ns ops
+    ";
+    assert_eq!(of(&format!("{text}ns shop\n")), "finisherUnknown\n  ProgramRetries 2 programs\n");
+    assert_eq!(of(text), "finisherUnknown\n");
 }

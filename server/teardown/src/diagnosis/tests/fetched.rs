@@ -83,6 +83,28 @@ fn node_whose_lease_is_renewed_is_distinguished_from_a_dead_one() {
     ");
 }
 
+/// Its kubelet renewed the lease once more after the look before its end, and the next look finds that.
+#[test]
+fn lease_that_was_renewed_before_the_node_fell_silent_is_no_sign_of_life() {
+    let mut index = fixture::index(&SILENT.replace("Unknown:NodeStatusUnknown:600", "True:Ok:900"));
+    look(&mut index, Question::NodeLeases, "n1", "a", 650);
+    let node = fixture::object(SILENT.lines().nth(1).unwrap());
+    let at = fixture::now() - SignedDuration::from_secs(600);
+    index.apply([Observation::Applied(Box::new(node))], at);
+    look(&mut index, Question::NodeLeases, "n1", "b", 590);
+    insta::assert_snapshot!(first(&index), @"nodeSilent at Node n1 (Inferred, stuck)");
+    assert!(
+        diagnose(&index, &Graph::of(&index), fixture::now())
+            .iter()
+            .all(|it| matches!(it.cause, Cause::NodeSilent { renews: false, .. }))
+    );
+    look(&mut index, Question::NodeLeases, "n1", "b", 550);
+    insta::assert_snapshot!(first(&index), @r"
+    nodeSilent at Node n1 (Confirmed, stuck)
+      - Lease kube-node-lease/n1: not renewed
+    ");
+}
+
 #[test]
 fn lease_that_cannot_be_read_is_said_and_confirms_nothing() {
     let mut index = fixture::index(SILENT);

@@ -131,6 +131,12 @@ fn kept_volume_is_set_back_by_a_request_that_tests_its_policy() {
         ),
         "{body}"
     );
+    // Both are read again before, and the claim once more after it.
+    let undo = attempt.undo_now(&index).unwrap();
+    let premises = attempt.undo_premises(&undo, &index);
+    let read: Vec<(&str, bool)> =
+        premises.iter().map(|it| (&*it.object.name, it.changes_with_it)).collect();
+    assert_eq!(read, [("pv-1", true), ("live", false)]);
     for claim in ["pvc shop/live volume=pv-1 deleted=10", "pvc shop/live uid=younger volume=pv-2"] {
         let mut index = index.clone();
         index.apply([Observation::Applied(Box::new(fixture::object(claim)))], fixture::now());
@@ -251,4 +257,26 @@ fn attempt_without_an_answer_is_unknown_after_a_restart() {
     assert_eq!(serde_json::from_str::<Attempt>(&json).unwrap(), attempt);
     attempt.interrupt(fixture::now());
     assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+}
+
+#[test]
+fn removal_of_a_finalizer_is_held_against_its_object_unless_it_had_no_effect_or_it_is_a_pod() {
+    let of = |objects: &str| {
+        let index = fixture::index(&format!("ns shop\n{objects}"));
+        let (diagnosis, remedy) =
+            find(&index, |act| matches!(act, RemedyAct::RemoveFinalizer { .. }));
+        let request = remedy.request().unwrap().clone();
+        remedy.begin("1".into(), &diagnosis, request, "Li".into(), "word", fixture::now())
+    };
+    let topic = "Topic.example.com shop/a deleted=400 finalizers=example.com/x";
+    let mut attempt = of(topic);
+    let uid = fixture::object(topic).uid;
+    assert_eq!(attempt.removed_finalizer_of(), Some(&uid), "it is on its way");
+    attempt.interrupt(fixture::now());
+    assert_eq!(attempt.removed_finalizer_of(), Some(&uid), "it may have had its effect");
+    let mut attempt = of(topic);
+    attempt.end(AttemptOutcome::Refused { message: "no".into() }, fixture::now());
+    assert_eq!(attempt.removed_finalizer_of(), None);
+    let pod = "node n1\n pod shop/a node=n1 deleted=400 phase=Failed containers=web:terminated finalizers=example.com/x";
+    assert_eq!(of(pod).removed_finalizer_of(), None);
 }

@@ -29,11 +29,12 @@ impl Run {
         index: &Index,
         now: Timestamp,
     ) -> Decision {
-        let id = action.step();
+        let (Some(id), Some(call)) = (action.step(), Call::of(action)) else {
+            return self.claim_read(action.target(), outcome, now);
+        };
         let (Some(step), Some(progress)) = (self.plan.step(id), self.progress(id)) else {
             return Decision::default();
         };
-        let call = Call::of(action);
         // The watch was faster than the answer, or the answer belongs to a call before a restart.
         if progress.call != Some(call) {
             return Decision::default();
@@ -48,6 +49,7 @@ impl Run {
                 Decision::event(RunEvent::Accepted { step: id })
             }
             Outcome::Present { terminating: false, .. }
+            | Outcome::Claim { .. }
             | Outcome::Pods(_)
             | Outcome::Content { .. }
             | Outcome::Unlisted { .. } => {
@@ -101,13 +103,12 @@ impl Run {
 
 /// The event that a step's object is gone.
 pub(super) fn gone(step: &Step, proof: Proof, index: &Index) -> RunEvent {
-    let is_pod = step.kind.is("", "Pod");
-    let unconfirmed = is_pod && index.is_unconfirmed(&step.uid, step.node.as_deref());
+    let unconfirmed = index.is_unconfirmed(&step.uid, step.node.as_deref());
     RunEvent::Gone { step: step.id, proof, unconfirmed }
 }
 
 /// The delay after a number of tries: exponential backoff, raised to `Retry-After` up to a limit.
-fn wait(
+pub(super) fn wait(
     retry_after: Option<SignedDuration>,
     attempts: u32,
     effect_unknown: bool,

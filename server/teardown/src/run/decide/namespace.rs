@@ -62,6 +62,8 @@ impl Run {
 
     fn goes_with_it(&self, object: &Object, index: &Index) -> bool {
         object.is_made_by_cluster()
+            // The namespace controller leaves it alone.
+            || index.is_undeletable(&object.kind)
             || matches!(&object.facts, Facts::Binding(binding) if binding.people)
             || self.is_kept(&object.uid)
             || self.came_back_to_go(object, index)

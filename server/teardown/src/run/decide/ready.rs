@@ -10,13 +10,13 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
     object::{Facts, Object, Reclaim, Uid},
-    plan::{Fate, Propagation, Step, StepId, is_created_by_controllers, volume_named},
+    plan::{Fate, Propagation, Step, StepAction, StepId, is_created_by_controllers, volume_named},
     relation::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
         served_namespaces,
     },
     unit::named_unit,
-    unknown_reason::{ATTACHMENTS, UnconfirmedPod, UnknownReason},
+    unknown_reason::{ATTACHMENTS, UnconfirmedObject, UnknownReason},
 };
 
 /// One condition that must hold before a step may start.
@@ -24,8 +24,8 @@ type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownR
 
 /// Everything that a step waits for, in the order in which it is checked.
 const CHECKS: [Check; 15] = [
+    Run::check_ends_confirmed,
     Run::check_parents_suspended,
-    Run::check_pods_confirmed,
     Run::check_blockers_gone,
     Run::check_recreating_owners_gone,
     Run::check_workloads_have_no_pods,
@@ -157,60 +157,68 @@ impl Run {
         Ok(true)
     }
 
-    /// For a claim: whether every Pod that mounted it has ended, as its kubelet reported or as a person takes it on. It is
-    /// asked before everything else, so that the journal has such a Pod before the process that saw it go may end.
+    /// For a claim, a volume or a namespace: whether what stood in front of it has ended, and did not only vanish from the API, or
+    /// whether a person takes that on. It is asked before everything else, so that the journal has such an object before the
+    /// process that saw it go may end.
     ///
     /// A Pod was deleted by force from a node that is silent: its containers may still write to the claim's volume. A node of a
-    /// virtual kubelet never reports anything; a person names it in the plan.
-    fn check_pods_confirmed(
+    /// virtual kubelet never reports anything; a person names it in the plan. Or a finalizer was removed by hand from an attachment,
+    /// and its volume may still be attached; or from a custom resource, and what its operator would have ended may go on.
+    pub(super) fn check_ends_confirmed(
         &self,
         step: &Step,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        if !step.holds_storage {
+        // A volume that its controller deletes is not held by a run.
+        let is_deleted = matches!(step.action, StepAction::Delete { .. });
+        let holds_others = step.kind.is("", "PersistentVolume") || step.kind.is("", "Namespace");
+        let may_wait = step.holds_storage || holds_others && is_deleted;
+        if !may_wait {
             return Ok(true);
         }
-        let pods = self.unconfirmed_users(step, context.index);
-        if pods.is_empty() { Ok(true) } else { Err(UnknownReason::PodsUnconfirmed { pods }) }
+        let objects = self.unconfirmed_in_front(step, context.index);
+        if objects.is_empty() { Ok(true) } else { Err(UnknownReason::Unconfirmed { objects }) }
     }
 
-    /// The Pods that mounted a claim, are gone from the API alone, and that no person answers for.
-    fn unconfirmed_users(&self, step: &Step, index: &Index) -> Vec<UnconfirmedPod> {
+    /// The objects that stood in front of a step, are gone from the API alone, and that no person answers for. Pods matter to the
+    /// claims that they mounted.
+    fn unconfirmed_in_front(&self, step: &Step, index: &Index) -> Vec<UnconfirmedObject> {
         let Some(progress) = self.progress(step.id) else { return Vec::new() };
-        let seen = index.unconfirmed_users(&step.object, &step.uid).map(|gone| UnconfirmedPod {
+        let seen = index.unconfirmed_users(&step.object, &step.uid).map(|gone| UnconfirmedObject {
             uid: gone.object.uid.clone(),
-            pod: gone.object.reference(),
+            object: gone.object.reference(),
             node: match &gone.object.facts {
                 Facts::Pod(pod) => pod.node.as_deref().map(str::to_owned),
                 _ => None,
             },
         });
-        let mounting = step.after.iter().filter(|it| it.has(EdgeKind::Mounts));
-        let planned = mounting.filter_map(|blocker| {
-            let pod = self.plan.step(blocker.step)?;
-            self.progress(pod.id)?.unconfirmed.then(|| UnconfirmedPod {
-                uid: pod.uid.clone(),
-                pod: pod.object.clone(),
-                node: pod.node.clone(),
+        let in_front = step.after.iter().map(|it| (it.step, it.has(EdgeKind::Mounts)));
+        let owners = self.recreating_owners(step.id).iter().map(|owner| (*owner, false));
+        let planned = in_front.chain(owners).filter_map(|(first, mounts)| {
+            let first = self.plan.step(first).filter(|it| mounts || !it.kind.is("", "Pod"))?;
+            self.progress(first.id)?.unconfirmed.then(|| UnconfirmedObject {
+                uid: first.uid.clone(),
+                object: first.object.clone(),
+                node: first.node.clone(),
             })
         });
-        let remembered = progress.unconfirmed_users.iter().cloned();
+        let remembered = progress.unconfirmed_in_front.iter().cloned();
         let volume = match index.get(&step.uid).map(|object| &object.facts) {
             Some(Facts::Claim(claim)) => claim.volume.clone(),
             _ => None,
         };
         // Where the node was deleted and the volume detached from it, nothing is left that could write.
-        let is_released = |user: &UnconfirmedPod| {
+        let is_released = |user: &UnconfirmedObject| {
             let is_detached = volume.as_ref().is_some_and(|it| index.is_detached(it));
             is_detached && user.node.as_ref().is_some_and(|it| index.is_missing_node(it))
         };
-        let mut users: Vec<UnconfirmedPod> = remembered
+        let mut users: Vec<UnconfirmedObject> = remembered
             .chain(seen)
             .chain(planned)
             .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
             .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();
-        users.sort_by(|a, b| (&a.pod, &a.uid).cmp(&(&b.pod, &b.uid)));
+        users.sort_by(|a, b| (&a.object, &a.uid).cmp(&(&b.object, &b.uid)));
         users.dedup_by(|a, b| a.uid == b.uid);
         users
     }
@@ -458,11 +466,13 @@ impl<'a> ReconcileContext<'a> {
 
 /// Whether a person must have confirmed that an object is deleted with its owner. This is not needed for objects that
 /// the controllers of Kubernetes create and remove all the time, nor for objects that a Pod owns, such as its ephemeral
-/// claims and the objects of its network plugin.
+/// claims and the objects of its network plugin, nor for those of kinds without the verb `delete`, which the garbage collector
+/// leaves alone.
 fn needs_confirmation(object: &Object, index: &Index) -> bool {
     let mut owners = object.owners.iter().filter_map(|owner| index.get(&owner.uid));
     let is_a_pods_own = owners.any(|owner| matches!(owner.facts, Facts::Pod(_)));
-    !object.is_made_by_cluster() && !is_created_by_controllers(&object.kind) && !is_a_pods_own
+    let is_left = object.is_made_by_cluster() || index.is_undeletable(&object.kind);
+    !is_left && !is_created_by_controllers(&object.kind) && !is_a_pods_own
 }
 
 /// Whether a Pod that needs an object is deleted with the step's owner too, so that the step would wait for itself.

@@ -104,13 +104,13 @@ impl Run {
     ) -> Decision {
         let read = Call::of(action);
         let is_over = progress.effect_unknown || self.state != RunState::Running;
-        let Some(guard) = GUARDS.iter().find(|guard| guard.read == read && !is_over) else {
+        let Some(guard) = GUARDS.iter().find(|guard| Some(guard.read) == read && !is_over) else {
             return Decision::event(RunEvent::NoEffect { step: step.id });
         };
         let mut context = ReconcileContext::new(index, now);
         match (guard.check)(self, step, action, outcome, &mut context) {
             Ok(target) => {
-                self.call(step, next_call(step, Some(read)), target, &mut context);
+                self.call(step, next_call(step, read), target, &mut context);
                 context.decision
             }
             Err(decision) => decision,

@@ -76,6 +76,9 @@ impl From<FeedEvent> for FlatEvent {
             FeedEvent::Skipped { step, object, by } => {
                 Self { by: Some(by), ..Self::of("skipped", step, object) }
             }
+            FeedEvent::ClaimUnread { object, problem } => {
+                Self { object: Some(object), problem: Some(problem), ..Self::named("claimUnread") }
+            }
             FeedEvent::DataChecked { bound, lost, unknown } => {
                 Self { bound: Some(bound), lost, unknown, ..Self::named("dataChecked") }
             }
@@ -126,6 +129,7 @@ fn read(flat: FlatEvent) -> Option<FeedEvent> {
         "takenOn" => FeedEvent::TakenOn { step: step?, object: object?, by: by? },
         "problem" => FeedEvent::Problem { step: step?, object: object?, problem: flat.problem? },
         "skipped" => FeedEvent::Skipped { step: step?, object: object?, by: by? },
+        "claimUnread" => FeedEvent::ClaimUnread { object: object?, problem: flat.problem? },
         "dataChecked" => {
             FeedEvent::DataChecked { bound: flat.bound?, lost: flat.lost, unknown: flat.unknown }
         }
@@ -168,7 +172,8 @@ mod tests {
             FeedEvent::Terminating { step, object: object() },
             FeedEvent::Gone { step, object: object(), unconfirmed: true },
             FeedEvent::TakenOn { step, object: object(), by: by() },
-            FeedEvent::Problem { step, object: object(), problem },
+            FeedEvent::Problem { step, object: object(), problem: problem.clone() },
+            FeedEvent::ClaimUnread { object: object(), problem },
             FeedEvent::Skipped { step, object: object(), by: by() },
             FeedEvent::DataChecked { bound: 2, lost: objects, unknown: none },
             FeedEvent::Finished,

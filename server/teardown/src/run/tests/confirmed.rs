@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     proof::Proof,
-    unknown_reason::{ATTACHMENTS, UnconfirmedPod},
+    unknown_reason::{ATTACHMENTS, UnconfirmedObject},
 };
 
 const SHOP: &str = "
@@ -44,9 +44,9 @@ fn take_on(scenario: &Scenario, pods: &[&str]) -> Input {
 
 fn unconfirmed() -> UnknownReason {
     let pod = fixture::object(POD);
-    let (uid, pod) = (pod.uid.clone(), pod.reference());
-    UnknownReason::PodsUnconfirmed {
-        pods: vec![UnconfirmedPod { uid, pod, node: Some("n1".to_owned()) }],
+    let (uid, object) = (pod.uid.clone(), pod.reference());
+    UnknownReason::Unconfirmed {
+        objects: vec![UnconfirmedObject { uid, object, node: Some("n1".to_owned()) }],
     }
 }
 
@@ -246,8 +246,8 @@ fn pod_of_an_earlier_claim_of_the_same_name_holds_the_claim_only_on_the_same_vol
     assert_eq!(storage(&mut with_an_earlier_claim("volume=pv-0")), Ok(()));
     assert_eq!(storage(&mut with_an_earlier_claim("")), Ok(()));
     let held = storage(&mut with_an_earlier_claim("volume=pv-1"));
-    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = held else { panic!("{held:?}") };
-    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["old"]);
+    let Err(Some(UnknownReason::Unconfirmed { objects })) = held else { panic!("{held:?}") };
+    assert_eq!(objects.iter().map(|it| &*it.object.name).collect::<Vec<_>>(), ["old"]);
 }
 
 #[test]
@@ -275,8 +275,8 @@ fn person_answers_for_the_pods_that_were_named_and_for_no_later_one() {
     scenario.applied(late);
     scenario.gone(late);
     let waits = storage(&mut scenario);
-    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
-    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
+    let Err(Some(UnknownReason::Unconfirmed { objects })) = waits else { panic!("{waits:?}") };
+    assert_eq!(objects.iter().map(|it| &*it.object.name).collect::<Vec<_>>(), ["late"]);
 }
 
 #[test]
@@ -311,8 +311,8 @@ fn forced_pod_outside_the_plan_is_remembered_although_the_claim_waits_for_others
     scenario.applied(&format!("{POD} deleted=1 phase=Failed containers=web:terminated"));
     scenario.gone(POD);
     let waits = storage(&mut scenario);
-    let Err(Some(UnknownReason::PodsUnconfirmed { pods })) = waits else { panic!("{waits:?}") };
-    assert_eq!(pods.iter().map(|it| &*it.pod.name).collect::<Vec<_>>(), ["late"]);
+    let Err(Some(UnknownReason::Unconfirmed { objects })) = waits else { panic!("{waits:?}") };
+    assert_eq!(objects.iter().map(|it| &*it.object.name).collect::<Vec<_>>(), ["late"]);
 }
 
 /// Pods and claims may not be listed in the whole cluster, and somebody empties the finalizers of their namespace.

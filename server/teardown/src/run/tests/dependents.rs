@@ -113,8 +113,9 @@ fn dependents_of_a_pod_need_no_confirmation() {
     ");
 }
 
+/// The plan looks along each way from an owner to its dependents, of which there are 2^24 here.
 #[test]
-fn taken_is_fast_for_many_owners() {
+fn owner_beside_another_takes_nothing_along_and_is_planned_fast() {
     const LAYERS: usize = 24;
     let mut fixture =
         "Widget.example.com shop/l0 of=shop\n Widget.example.com shop/r0 of=shop\n".to_owned();
@@ -128,5 +129,5 @@ fn taken_is_fast_for_many_owners() {
     assert_eq!(scenario.run.taken().len(), 0);
     scenario.reconcile();
     accepted(&mut scenario, "Widget.example.com:shop/l0");
-    assert_eq!(scenario.run.taken().len(), 2 * (LAYERS - 1));
+    assert_eq!(scenario.run.taken().len(), 0, "the other owner may still be there");
 }

@@ -109,6 +109,14 @@ fn rights_of_people_go_with_their_namespace_once_the_index_has_them() {
 }
 
 #[test]
+fn late_object_of_a_kind_without_the_verb_delete_does_not_hold_its_namespace() {
+    let mut scenario = with_only_the_namespace(SHOP);
+    scenario.see(Observation::Undeletable([String::from("reports.stats.example")].into()));
+    scenario.applied("Report.stats.example shop/late");
+    assert_eq!(answer(&mut scenario, content("")), ["DELETE Namespace shop at 17"]);
+}
+
+#[test]
 fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
     let mut scenario = with_only_the_namespace(SHOP);
     let unlisted = || Outcome::Unlisted {

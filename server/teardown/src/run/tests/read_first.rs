@@ -20,7 +20,9 @@ fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
             format!("DELETE {} at {version}", target.object)
         }
         Action::Suspend { target, .. } => format!("PATCH {}", target.object),
-        Action::Read { target, .. } => format!("GET {}", target.object),
+        Action::Read { target, .. } | Action::ReadClaim { target } => {
+            format!("GET {}", target.object)
+        }
         Action::ReadPods { target, .. } => {
             format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
         }

@@ -251,7 +251,7 @@ fn weekend(message: impl Fn(usize) -> String, restless: bool) -> (Vec<u32>, usiz
         }
         for action in write(&mut scenario, &Input::Reconcile) {
             scenario.now += SignedDuration::from_millis(7);
-            let outcome = refused(403, &message(action.step().0 as usize));
+            let outcome = refused(403, &message(action.step().unwrap().0 as usize));
             write(&mut scenario, &Input::CallCompleted { action, outcome });
         }
         scenario.now = scenario.run.wake(scenario.now).unwrap();

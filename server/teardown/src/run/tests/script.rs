@@ -7,9 +7,11 @@
 //! | `there UID`, `going UID` | the answer to a read: the object is untouched, or terminating |
 //! | `no pods UID` | the answer to a read of Pods |
 //! | `gone OBJECT`, `applied OBJECT` | a change that the watch shows |
+//! | `unfinalize OBJECT` | a finalizer of the object is removed by hand |
 //! | `hidden RESOURCE`, `visible RESOURCE` | a kind can no longer be listed, or again |
 //! | `pause first` | the run is paused before it looks at the cluster |
 //! | `pause`, `resume`, `stop`, `skip UID` | a person's command |
+//! | `take on UID` | a person answers for all that the step waits for |
 //! | `restart` | the server was restarted |
 //! | `+30` | seconds pass |
 
@@ -56,6 +58,12 @@ fn follow(scenario: &mut Scenario, line: &str, lines: &mut Vec<String>) {
         ("resume", _) => scenario.steer(&command(RunCommand::Resume)),
         ("stop", _) => scenario.steer(&command(RunCommand::Stop)),
         ("restart", _) => scenario.steer(&Input::Recover),
+        ("take on", uid) => {
+            let problem = scenario.progress(uid).hold.problem.as_ref();
+            let pods = problem.map(StepProblem::unconfirmed).unwrap_or_default();
+            let (step, by) = (scenario.id(uid), "Li".to_owned());
+            scenario.steer(&Input::TakeOn { step, pods, by });
+        }
         ("skip", uid) => {
             let skip = command(RunCommand::Skip(scenario.id(uid)));
             match scenario.run.decide(&skip, &scenario.index, scenario.now) {
@@ -66,6 +74,10 @@ fn follow(scenario: &mut Scenario, line: &str, lines: &mut Vec<String>) {
         _ => match line.split_once(' ') {
             Some(("gone", object)) => scenario.gone(object),
             Some(("applied", object)) => scenario.applied(object),
+            Some(("unfinalize", object)) => {
+                let uid = fixture::object(object).uid;
+                scenario.index.set_by_hand(std::iter::once(uid).collect());
+            }
             _ => scenario.pass(line.trim_start_matches('+').parse().unwrap()),
         },
     }
@@ -82,9 +94,13 @@ fn entry_of(event: &FeedEvent) -> Option<String> {
         | FeedEvent::Requested { .. }
         | FeedEvent::Suspended { .. } => None,
         FeedEvent::Terminating { object, .. } => Some(format!("{object} is terminating")),
+        FeedEvent::Gone { object, unconfirmed: true, .. } => {
+            Some(format!("{object} is gone from the API alone"))
+        }
         FeedEvent::Gone { object, .. } => Some(format!("{object} is gone")),
         FeedEvent::TakenOn { object, .. } => Some(format!("{object} is taken on")),
         FeedEvent::Problem { object, problem, .. } => Some(format!("{object} {}", held(problem))),
+        FeedEvent::ClaimUnread { object, .. } => Some(format!("{object} could not be read")),
         FeedEvent::Skipped { object, .. } => Some(format!("{object} is skipped")),
         FeedEvent::DataChecked { bound, .. } => Some(format!("{bound} claims are bound")),
         FeedEvent::Finished => Some("the run has finished".to_owned()),
@@ -121,6 +137,10 @@ fn held(problem: &StepProblem) -> String {
         }
         StepProblem::Unknown { reason: UnknownReason::Hidden { resource, .. } } => {
             format!("cannot be told without {resource}")
+        }
+        StepProblem::Unknown { reason: UnknownReason::Unconfirmed { objects } } => {
+            let names: Vec<String> = objects.iter().map(|it| it.object.to_string()).collect();
+            format!("waits for a report of {}", names.join(", "))
         }
         StepProblem::Unknown { reason } => format!("cannot be told: {reason:?}"),
         StepProblem::InUse { pods } => format!("is used by {} Pods", pods.len()),
