@@ -280,6 +280,6 @@ test('stop counts what the run requested, not what was terminating before', asyn
 	await page.goto(unwind.origin);
 	await tearDown(page, 'consortium');
 	await page.getByRole('button', { name: 'Stop…' }).click();
-	await expect(page.getByRole('dialog')).toContainText('1 object terminating already, not through this run.');
+	await expect(page.getByRole('dialog')).toContainText('1 object already terminating, not deleted by this run.');
 	await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 });

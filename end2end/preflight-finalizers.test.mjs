@@ -51,7 +51,18 @@ async function scale(path, count) {
 	);
 }
 
-/** Deletes an object that is predicted to stay, then one that is not, which goes: the first one stays. @param {string} held @param {string} free */
+/** Waits until the last Pod of the queue's operator has ended: until then it acts, although its Deployment counts it no more. */
+const noPods = () =>
+	cluster.until(`/api/v1/namespaces/${queue.unit}/pods`, (found) => found.length === 0, {
+		what: 'the operator to end',
+		within: 120_000,
+		params: { labelSelector: `app.kubernetes.io/name=${queue.finisher.name}` },
+	});
+
+/**
+ * Deletes an object that is predicted to stay, then one that is not, which goes: the first one stays.
+ * @param {string} held @param {string} free
+ */
 async function stays(held, free) {
 	await accepted(cluster, held);
 	await accepted(cluster, free);
@@ -63,7 +74,7 @@ test('finalizer whose operator is ready is no finding for a user who sees it, an
 	assert.deepEqual(findings(await preflight(cluster, queue.unit), 'orders', 'Topic'), []);
 	const read = ['get', 'list', 'watch'];
 	const narrow = await personWith(cluster, 'narrow', [
-		{ apiGroups: [''], resources: ['namespaces', 'configmaps', 'services', 'pods', 'persistentvolumes', 'persistentvolumeclaims'], verbs: read },
+		{ apiGroups: [''], resources: ['namespaces', 'configmaps', 'services', 'persistentvolumes', 'persistentvolumeclaims'], verbs: read },
 		{ apiGroups: ['apiextensions.k8s.io', 'apiregistration.k8s.io', 'storage.k8s.io'], resources: ['*'], verbs: read },
 		{ apiGroups: ['queue.example'], resources: ['topics'], verbs: [...read, 'delete'] },
 	]);
@@ -81,6 +92,7 @@ test('finalizer whose operator is ready is no finding for a user who sees it, an
 
 test('operator that is not ready is named, and its object stays until the operator is ready', options, async () => {
 	await scale(operator, 0);
+	await noPods();
 	// Without the operator nobody gives it a finalizer.
 	await cluster.apply([queue.spare]);
 	const found = await preflight(cluster, queue.unit);
@@ -105,6 +117,7 @@ test('operator that was deleted while the program watched is named, and its obje
 		const { name, namespace, labels } = metadata;
 		await accepted(cluster, operator, { propagationPolicy: 'Foreground' });
 		await gone(cluster, operator);
+		await noPods();
 		await cluster.apply([queue.spare]);
 		const plan = await preflights.plan(
 			queue.unit,
@@ -194,6 +207,24 @@ test('two programs that may clear a finalizer are a warning while neither is rea
 	}
 });
 
+test('load balancer whose cloud controller cannot be seen is unpredicted, and stays where there is none', async () => {
+	const unit = 'balanced';
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		{
+			apiVersion: 'v1',
+			kind: 'Service',
+			metadata: { name: 'web', namespace: unit, labels: labelsOf(unit), finalizers: ['service.kubernetes.io/load-balancer-cleanup'] },
+			spec: { type: 'LoadBalancer', ports: [{ port: 80 }], selector: { app: 'web' } },
+		},
+		configMap(unit, 'free'),
+	]);
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, 'web'), ['info: Whether a cloud controller runs is not known']);
+	assert.deepEqual(findings(found, 'free'), []);
+	await stays(`/api/v1/namespaces/${unit}/services/web`, `/api/v1/namespaces/${unit}/configmaps/free`);
+});
+
 test('object that is being deleted already is predicted to wait, and another DELETE changes nothing', options, async () => {
 	const unit = 'waiting';
 	const finalizer = 'example.com/clean-up';
@@ -206,7 +237,7 @@ test('object that is being deleted already is predicted to wait, and another DEL
 		// A deletion is late only after a while, and then there is a diagnosis.
 		const isDiagnosed = (/** @type {import('./cluster/preflight.mjs').Found} */ found) =>
 			findings(found, 'held').some((it) => it.includes('Already being deleted'));
-		const found = await preflights.until(unit, isDiagnosed);
+		const found = await preflights.until(() => preflights.plan(unit), isDiagnosed);
 		const waits = findings(found, 'held').filter((it) => it.includes('Already being deleted'));
 		assert.equal(waits.length, 1, JSON.stringify(found.notes));
 		assert.match(waits[0], /and waiting\. .*example\.com\/clean-up/);

@@ -1,22 +1,46 @@
 /**
- * Pods on nodes that do not end them, drivers that are missing, Jobs of another controller and disruption budgets, on a real control
- * plane: what the preflight says, and how the deletion then goes. What only a kubelet does is done by the kubelet of
- * `cluster/kubelet`.
+ * Pods on nodes that do not end them, drivers that are missing or not ready, Jobs of another controller and disruption budgets, on
+ * a real control plane: what the preflight says, and how the deletion then goes. What only a kubelet does is done by the kubelet
+ * of `cluster/kubelet`.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { finalizer as attacherFinalizer } from './cluster/attacher.mjs';
 import { start } from './cluster/cluster.mjs';
 import { cases, objectsOf, podName } from './cluster/kubelet/cases.mjs';
-import { accepted, findings, gone, labelsOf, makeUnit, preflight, stateOf } from './cluster/preflight.mjs';
+import {
+	accepted,
+	configMap,
+	findings,
+	gone,
+	labelsOf,
+	makeUnit,
+	preflight,
+	Preflights,
+	stateOf,
+} from './cluster/preflight.mjs';
 import { driver, finalizer as provisionerFinalizer } from './cluster/provisioner.mjs';
-import { claim, claimSpec, csiDriver, disruptionBudget, storageClass } from './cluster/sample/objects.mjs';
+import {
+	claim,
+	claimSpec,
+	csiDriver,
+	deployment,
+	disruptionBudget,
+	podTemplate,
+	service,
+	serviceAccount,
+	storageClass,
+} from './cluster/sample/objects.mjs';
 
 /** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
 
 /** @type {import('./cluster/cluster.mjs').Cluster} */
 let cluster;
-/** Starts with the first test that needs it: its Node has the driver registered. @type {import('./cluster/kubelet.mjs').RealKubelet|undefined} */
+/**
+ * Starts with the first test that needs it: its Node has the driver registered.
+ * @type {import('./cluster/kubelet.mjs').RealKubelet|undefined}
+ */
 let kubelet;
 before(async () => {
 	cluster = await start({ programs: true });
@@ -32,7 +56,10 @@ const only = (name) => ({ within, params: { fieldSelector: `metadata.name=${name
 /** @param {string} unit @param {string} [name] */
 const pods = (unit, name) => `/api/v1/namespaces/${unit}/pods${name ? `/${name}` : ''}`;
 
-/** A Pod that stays on its node when that is silent: without its toleration it would be evicted after 3 s. @param {string} unit @param {string} name @param {KubeObject} spec @param {KubeObject} [metadata] */
+/**
+ * A Pod that stays on its node when that is silent: without its toleration it would be evicted after 3 s.
+ * @param {string} unit @param {string} name @param {KubeObject} spec @param {KubeObject} [metadata]
+ */
 const pod = (unit, name, spec, { labels, ...metadata } = {}) => ({
 	apiVersion: 'v1',
 	kind: 'Pod',
@@ -60,7 +87,10 @@ const ready = (name, status) =>
 		{ what: `${name} to be Ready=${status}`, ...only(name) },
 	);
 
-/** Deletes a Pod that is predicted to stay, then one that is not, which goes: the first one stays. @param {string} unit @param {string} held @param {string} free */
+/**
+ * Deletes a Pod that is predicted to stay, then one that is not, which goes: the first one stays.
+ * @param {string} unit @param {string} held @param {string} free
+ */
 async function stays(unit, held, free) {
 	await accepted(cluster, pods(unit, held));
 	await accepted(cluster, pods(unit, free));
@@ -116,7 +146,8 @@ async function run(name) {
 	const recorded = cases.find((it) => it.name === name);
 	assert.ok(recorded);
 	await makeUnit(cluster, name);
-	await cluster.apply(objectsOf(recorded, name, await realKubelet()));
+	const objects = objectsOf(recorded, name, await realKubelet());
+	await cluster.apply(objects.map((it) => ({ ...it, metadata: { ...it.metadata, labels: labelsOf(name) } })));
 	const [found] = await running(name, 1);
 	return found;
 }
@@ -152,6 +183,39 @@ test('Pod on a node that says it is not ready may stay, and stays until the node
 		await repair();
 	}
 	await gone(cluster, pods(unit, 'held'));
+});
+
+test('application about which nothing is found is torn down to its end', options, async () => {
+	const unit = 'sound';
+	const part = (/** @type {string} */ name) => ({ name, namespace: unit, labels: { ...labelsOf(unit), app: name } });
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		storageClass({ name: unit }, driver, 'Delete'),
+		csiDriver({ name: driver }),
+		claim(part('data'), claimSpec(unit, '1Gi', 'ReadWriteOnce')),
+		configMap(unit, 'settings'),
+		service(part('web'), 80),
+		deployment(
+			part('web'),
+			2,
+			podTemplate(part('web').labels, {
+				containers: [{ name: 'web', image: 'registry.example/web:1', envFrom: [{ configMapRef: { name: 'settings' } }] }],
+				volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+			}),
+		),
+	]);
+	await running(unit, 2);
+	const preflights = await Preflights.open(cluster);
+	try {
+		const found = await preflights.check(await preflights.plan(unit));
+		assert.deepEqual(found.notes, []);
+		assert.ok(found.checked >= 5 && found.checked === found.total, `${found.checked} of ${found.total}`);
+		const { run } = await preflights.session.start(unit);
+		assert.equal((await preflights.session.ended(run, within)).state, 'finished');
+		assert.equal(await stateOf(cluster, `/api/v1/namespaces/${unit}`), 'gone');
+	} finally {
+		await preflights.stop();
+	}
 });
 
 test('volume whose driver is not installed may stay, and stays with its attachment until the driver is back', options, async () => {
@@ -199,6 +263,94 @@ test('volume whose driver is not installed may stay, and stays with its attachme
 	await gone(cluster, `/api/v1/persistentvolumes/${volume}`);
 });
 
+test('controller of a CSI driver that is not ready is predicted to leave a volume behind, until it is back', options, async () => {
+	const unit = 'idle';
+	const apiGroup = 'rbac.authorization.k8s.io';
+	const name = 'unwind-csi-controller';
+	await makeUnit(cluster, unit);
+	await makeUnit(cluster, 'csi');
+	// One release: that makes the Deployment the driver's own.
+	const labels = { 'app.kubernetes.io/instance': 'csi-release' };
+	const verbs = ['get', 'list', 'watch', 'create', 'delete', 'patch', 'update'];
+	await cluster.apply([
+		storageClass({ name: unit }, driver, 'Delete'),
+		csiDriver({ name: driver, labels }),
+		serviceAccount({ name, namespace: 'csi', labels }),
+		{
+			apiVersion: `${apiGroup}/v1`,
+			kind: 'ClusterRole',
+			metadata: { name },
+			rules: [
+				{ apiGroups: [''], resources: ['persistentvolumes'], verbs },
+				{ apiGroups: ['storage.k8s.io'], resources: ['volumeattachments'], verbs },
+			],
+		},
+		{
+			apiVersion: `${apiGroup}/v1`,
+			kind: 'ClusterRoleBinding',
+			metadata: { name },
+			roleRef: { apiGroup, kind: 'ClusterRole', name },
+			subjects: [{ kind: 'ServiceAccount', name, namespace: 'csi' }],
+		},
+		deployment(
+			{ name, namespace: 'csi', labels },
+			0,
+			podTemplate(labels, { serviceAccountName: name, containers: [{ name, image: 'registry.example/csi:1' }] }),
+		),
+		claim({ name: 'data', namespace: unit, labels: labelsOf(unit) }, claimSpec(unit, '1Gi', 'ReadWriteOnce')),
+	]);
+	const claims = `/api/v1/namespaces/${unit}/persistentvolumeclaims`;
+	const [{ spec }] = await cluster.until(claims, ([it]) => it?.status?.phase === 'Bound', { what: 'the claim to be bound', within });
+	const volume = spec.volumeName;
+	cluster.provisioner.stop();
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, volume), [
+		`refusal: Deployment csi/${name} clears the finalizer ${provisionerFinalizer} and has no ready Pod`,
+	]);
+	assert.deepEqual(findings(found, 'data'), []);
+	await accepted(cluster, `${claims}/data`);
+	await gone(cluster, `${claims}/data`);
+	await cluster.until('/api/v1/persistentvolumes', ([it]) => it?.status.phase === 'Released', {
+		what: 'the volume to be released',
+		...only(volume),
+	});
+	cluster.startProvisioner();
+	await gone(cluster, `/api/v1/persistentvolumes/${volume}`);
+});
+
+test('kept volume with the finalizer of an attacher that is not installed may stay, and stays until it is back', options, async () => {
+	const unit = 'unattached';
+	const path = '/api/v1/persistentvolumes/static';
+	await makeUnit(cluster, unit);
+	cluster.attacher.stop();
+	await cluster.request('admin', 'DELETE', `/apis/storage.k8s.io/v1/csidrivers/${driver}`);
+	await cluster.apply([
+		{
+			apiVersion: 'v1',
+			kind: 'PersistentVolume',
+			metadata: { name: 'static', labels: labelsOf(unit), finalizers: [attacherFinalizer] },
+			spec: {
+				capacity: { storage: '1Gi' },
+				accessModes: ['ReadWriteOnce'],
+				storageClassName: 'static',
+				persistentVolumeReclaimPolicy: 'Retain',
+				csi: { driver, volumeHandle: 'static' },
+			},
+		},
+	]);
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, 'static'), [`warning: The driver ${driver} is not installed`]);
+	await accepted(cluster, path);
+	const [held] = await cluster.until('/api/v1/persistentvolumes', ([it]) => it?.metadata.finalizers.length === 1, {
+		what: 'the other finalizer to go',
+		...only('static'),
+	});
+	assert.deepEqual(held.metadata.finalizers, [attacherFinalizer]);
+	assert.equal(await stateOf(cluster, path), 'terminating');
+	cluster.startAttacher();
+	await gone(cluster, path);
+});
+
 test('disruption budget is information: it refuses the eviction, and not the DELETE', options, async () => {
 	const unit = 'budget';
 	await makeUnit(cluster, unit);
@@ -232,7 +384,10 @@ test('Pods of a Job that another controller manages stay until the Job is gone, 
 		apiVersion: 'batch/v1',
 		kind: 'Job',
 		metadata: { name: 'night', namespace: unit, labels: labelsOf(unit) },
-		spec: { managedBy: manager, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'registry.example/night:1' }] } } },
+		spec: {
+			managedBy: manager,
+			template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'registry.example/night:1' }] } },
+		},
 	});
 	assert.equal(created.status, 201, created.body.message);
 	const { uid } = created.body.metadata;

@@ -3,9 +3,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as warehouse from './cluster/aggregated.mjs';
+import { Client } from './cluster/client.mjs';
 import { start } from './cluster/cluster.mjs';
 import {
+	accepted,
 	configMap,
 	findings,
 	gone,
@@ -18,6 +21,7 @@ import {
 	Preflights,
 	stateOf,
 } from './cluster/preflight.mjs';
+import { otherTurn } from './cluster/turn.mjs';
 import { startWebhookServer } from './conformance/webhook.mjs';
 import { readAudit } from './judge/audit.mjs';
 
@@ -34,6 +38,7 @@ after(async () => {
 	await cluster?.stop();
 });
 
+const options = { timeout: 400_000 };
 /** @param {string} unit @param {string} name */
 const pathOf = (unit, name) => `/api/v1/namespaces/${unit}/configmaps/${name}`;
 /** @param {string} user @param {string} path @param {object} [options] */
@@ -80,7 +85,7 @@ test('webhook that has side effects is not asked, and nothing is predicted about
 	assert.match(body.message, /not on a Friday/, 'it was asked for the first time, and denied');
 });
 
-test('object of another API server is not deleted by a preflight, and only the right is predicted', { timeout: 240_000 }, async () => {
+test('object of another API server is not deleted by a preflight, and only the right is predicted', options, async () => {
 	const unit = 'warehouse';
 	await makeUnit(cluster, unit);
 	await makeUnit(cluster, 'warehouse-system');
@@ -163,13 +168,17 @@ test('API server that does not answer leaves everything unpredicted', async () =
 	}
 });
 
-test('API server that asks for fewer requests is left alone, and the rest is unpredicted', async () => {
+test('API server that asks for fewer requests is left alone, and the rest is unpredicted', { ...options, skip: otherTurn(1) }, async () => {
 	const unit = 'throttled';
 	const flow = 'flowcontrol.apiserver.k8s.io/v1';
 	await makeUnit(cluster, unit);
 	const person = await personWith(cluster, 'throttled', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
+	const slow = denying('slow', 'None');
+	const [hook] = slow.webhooks;
 	await cluster.apply([
 		...['one', 'two', 'three'].map((name) => configMap(unit, name)),
+		configMap('default', 'slow', { labels: { gate: 'slow' } }),
+		{ ...slow, webhooks: [{ ...hook, clientConfig: webhooks.config('hang.example.com'), timeoutSeconds: 30 }] },
 		{
 			apiVersion: flow,
 			kind: 'PriorityLevelConfiguration',
@@ -195,21 +204,37 @@ test('API server that asks for fewer requests is left alone, and the rest is unp
 			},
 		},
 	]);
-	const ask = () =>
-		cluster.request('admin', 'DELETE', pathOf(unit, 'one'), { dryRun: ['All'] }, { authorization: `Bearer ${person.token}` });
-	await inForce('the limit', ask, ({ status }) => status === 429);
-	const found = await preflight(person, unit);
-	const title = 'Not asked about every object';
-	for (const name of ['one', 'two', 'three']) assert.deepEqual(findings(found, name), [`info: ${title}`]);
-	assert.equal(meaningOf(found, title), 'The API server asked for fewer requests.');
-	assert.ok(found.checked < found.total);
-	// The same user is refused, and another one is not.
-	const headers = { authorization: `Bearer ${person.token}` };
-	assert.equal((await cluster.request('admin', 'DELETE', pathOf(unit, 'two'), undefined, headers)).status, 429);
-	assert.equal((await remove('admin', pathOf(unit, 'two'))).status, 200);
+	const { server, ca } = cluster;
+	const client = new Client({ server, ca, token: person.token });
+	let isOver = false;
+	// A priority level without seats admits one request while no other is executed. Of two that take turns, one has it always.
+	const occupy = async () => {
+		while (!isOver) {
+			const { status = 0 } = await client.request('DELETE', pathOf('default', 'slow'), { dryRun: ['All'] }, {}, 60_000).catch(() => ({}));
+			if (status === 429) await sleep(20);
+		}
+	};
+	const occupying = Promise.all([occupy(), occupy()]);
+	try {
+		const ask = () => client.request('DELETE', pathOf(unit, 'one'), { dryRun: ['All'] });
+		await inForce('the limit', ask, ({ status }) => status === 429);
+		const found = await preflight(person, unit);
+		const title = 'Not asked about every object';
+		for (const name of ['one', 'two', 'three']) assert.deepEqual(findings(found, name), [`info: ${title}`]);
+		assert.equal(meaningOf(found, title), 'The API server asked for fewer requests.');
+		assert.ok(found.checked < found.total);
+		// The same user is refused, and another one is not.
+		assert.equal((await client.request('DELETE', pathOf(unit, 'two'))).status, 429);
+		assert.equal((await remove('admin', pathOf(unit, 'two'))).status, 200);
+	} finally {
+		isOver = true;
+		await accepted(cluster, '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/slow');
+		await occupying;
+		client.close();
+	}
 });
 
-test('preflight asks about a limited number of objects, each kind first, and says that it left some out', { timeout: 240_000 }, async () => {
+test('preflight asks about a limited number of objects, each kind first, and says that it left some out', options, async () => {
 	const unit = 'many';
 	await makeUnit(cluster, unit);
 	await cluster.apply([denying('many', 'None'), configMap(unit, 'probe', { labels: { gate: 'many' } })]);
@@ -238,4 +263,32 @@ test('preflight asks about a limited number of objects, each kind first, and say
 		assert.deepEqual(findings(found, name), ['info: Not asked about every object']);
 		assert.equal((await remove('admin', pathOf(unit, name))).status, 400);
 	}
+});
+
+test('preflight ends after its time while webhooks are slow, and predicts nothing about the rest', { ...options, skip: otherTurn(2) }, async () => {
+	const unit = 'slow';
+	await makeUnit(cluster, unit);
+	const names = Array.from({ length: 40 }, (_, at) => `map-${at}`);
+	const configuration = denying('tardy', 'None');
+	const [hook] = configuration.webhooks;
+	await cluster.apply([
+		{ ...configuration, webhooks: [{ ...hook, clientConfig: webhooks.config('hang.example.com'), timeoutSeconds: 12 }] },
+		...names.map((name) => configMap(unit, name, { labels: { gate: 'tardy' } })),
+	]);
+	await inForce('the webhook', () => remove('admin', pathOf(unit, 'map-0'), { dryRun: ['All'] }), ({ status }) => status === 500);
+	const found = await preflight(cluster, unit);
+	// A question is given up after 10 s, before the API server gives the webhook up.
+	const [unanswered, unasked] = ['warning: The API server gave no usable answer', 'info: Not asked about every object'];
+	const [asked, left] = [unanswered, unasked].map((wanted) => {
+		const note = found.notes.find(({ severity, title }) => `${severity}: ${title}` === wanted);
+		assert.ok(note, JSON.stringify(found.notes));
+		return note;
+	});
+	assert.equal(left.meaning, 'A preflight ends after 30 s.');
+	assert.equal(asked.objects.length + asked.more + left.objects.length + left.more, names.length);
+	assert.equal(found.total - found.checked, left.objects.length + left.more);
+	const refusals = found.notes.filter(({ severity }) => severity === 'refusal');
+	assert.deepEqual(refusals, []);
+	const [{ name }] = left.objects;
+	assert.equal((await remove('admin', pathOf(unit, name))).status, 500, 'the webhook does not answer about that one either');
 });

@@ -20,6 +20,7 @@ let webhooks;
 before(async () => {
 	cluster = await start();
 	webhooks = await startWebhookServer(cluster.dir, cluster.ca);
+	await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
 });
 after(async () => {
 	await webhooks?.stop();
@@ -63,7 +64,6 @@ const refusals = ({ notes }, name) =>
 
 test('what a preflight predicts comes true when the same user deletes', async () => {
 	await cluster.apply([
-		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
 		configMap('free'),
 		configMap('denied', { gate: 'deny' }),
 		configMap('dead', { gate: 'dead' }),
@@ -168,10 +168,12 @@ test('a policy that refuses, and a dead webhook that would hold a finalizer, are
 	assert.equal((await release('watched')).status, 500, 'its finalizer cannot be cleared');
 });
 
-test('webhook without a ready Pod is predicted to refuse, or to be left out, as its failurePolicy says', async () => {
+test('webhook without a ready Pod is predicted to refuse as its failurePolicy and its matchConditions say', async () => {
 	const service = { namespace, name: 'guards', path: '/' };
 	const lenient = webhook('lenient', { service });
 	lenient.webhooks[0].failurePolicy = 'Ignore';
+	const choosy = webhook('choosy', { service });
+	const condition = { name: 'chosen', expression: 'request.name == "chosen"' };
 	await cluster.apply([
 		{
 			apiVersion: 'v1',
@@ -181,21 +183,36 @@ test('webhook without a ready Pod is predicted to refuse, or to be left out, as 
 		},
 		webhook('strict', { service }),
 		lenient,
+		{ ...choosy, webhooks: [{ ...choosy.webhooks[0], matchConditions: [condition] }] },
 		configMap('strict', { gate: 'strict' }),
 		configMap('lenient', { gate: 'lenient' }),
+		configMap('chosen', { gate: 'choosy' }),
+		configMap('spared', { gate: 'choosy' }),
 	]);
 	await answers('strict', 500);
+	await answers('chosen', 500);
 
 	const found = await preflight(cluster, namespace);
 	const why = 'cannot answer: Service shop/guards has no ready Pod';
-	assert.deepEqual(findings(found, 'strict', 'ConfigMap'), [`refusal: Webhook strict.example.com ${why}`]);
-	assert.deepEqual(findings(found, 'lenient', 'ConfigMap'), [`info: Webhook lenient.example.com ${why}`]);
+	const names = ['strict', 'lenient', 'chosen', 'spared'];
+	const predicted = Object.fromEntries(names.map((name) => [name, findings(found, name, 'ConfigMap')]));
+	assert.deepEqual(predicted, {
+		strict: [`refusal: Webhook strict.example.com ${why}`],
+		lenient: [`info: Webhook lenient.example.com ${why}`],
+		chosen: [`refusal: Webhook choosy.example.com ${why}`],
+		// Its configuration looks the same from outside. The dry run was accepted.
+		spared: [],
+	});
 
-	const refused = await cluster.request('admin', 'DELETE', `${maps}/strict`);
-	assert.equal(refused.status, 500);
-	assert.match(refused.body.message, /failed calling webhook "strict.example.com": .*no endpoints available/);
-	assert.equal((await cluster.request('admin', 'DELETE', `${maps}/lenient`)).status, 200);
-	assert.equal((await cluster.request('admin', 'GET', `${maps}/lenient`)).status, 404);
+	for (const [name, gate] of [['strict', 'strict'], ['chosen', 'choosy']]) {
+		const { status, body } = await cluster.request('admin', 'DELETE', `${maps}/${name}`);
+		assert.equal(status, 500);
+		assert.match(body.message, new RegExp(`failed calling webhook "${gate}.example.com": .*no endpoints available`));
+	}
+	for (const name of ['lenient', 'spared']) {
+		assert.equal((await cluster.request('admin', 'DELETE', `${maps}/${name}`)).status, 200);
+		assert.equal((await cluster.request('admin', 'GET', `${maps}/${name}`)).status, 404);
+	}
 });
 
 test('webhook outside the cluster that does not answer is found by the dry run', async () => {

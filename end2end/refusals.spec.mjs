@@ -188,7 +188,7 @@ test.describe('on the page', () => {
 			await hidden.click();
 			await expect(page.getByText('secrets', { exact: true })).toBeVisible();
 			await expect(page.getByText('not allowed to list or watch it').first()).toBeVisible();
-			await expect(page.getByText(/let the account that Unwind uses `list` and `watch` it/)).toBeVisible();
+			await expect(page.getByText(/let the account that Unwind uses `list` and `watch` them/)).toBeVisible();
 		} finally {
 			await unwind.stop();
 		}

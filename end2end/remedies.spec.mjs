@@ -2,9 +2,10 @@
  * Remedies that a person has Unwind do, in the browser: a finalizer by hand in S4, and in S5 a node that is marked out of
  * service and put back. Without --allow-remedies nothing is offered, and a guest who may only act cannot do one.
  */
+import { destroyed } from './session.mjs';
 import { Unwind } from './unwind.mjs';
 import { anotherLink, expect, signIn, test } from './fixtures.mjs';
-import { ask, cardOf, choose, named, openTrouble, start } from './story.mjs';
+import { ask, cardOf, choose, named, openTrouble, start, story, wayOf } from './story.mjs';
 
 /** Starts an incident in the sandbox at ten times the speed, and opens the card whose cause has these words. */
 async function startIncident(page, incident, cause) {
@@ -71,7 +72,17 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await expect(banner).toBeVisible({ timeout: 30_000 });
 		await page.reload();
 		await expect(banner.getByText(`Node ${node} is marked out of service`)).toBeVisible();
-		await expect(banner.locator('time')).toHaveText(/ago|just now/);
+		// Every page of the app has it, each with the age and the way back; so has one that does not exist.
+		const post = async (/** @type {string} */ path, /** @type {object} */ data) => (await page.request.post(unwind.origin + path, { data })).json();
+		const plan = await post('/api/plans', { unit: 's5' });
+		const { run } = await post('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 's5', ...destroyed(plan) });
+		for (const path of ['/', '/u/s5?view=map', '/u/s5?view=list', `/u/s5/plan/${plan.id}`, `/r/${run}`, '/trouble', '/nowhere']) {
+			await page.goto(unwind.origin + path);
+			await expect(banner.getByText(`Node ${node} is marked out of service`), path).toBeVisible();
+			await expect(banner.locator('time'), path).toHaveText(/ago|just now/);
+			await expect(banner.getByRole('link', { name: 'Put back…' }), path).toHaveAttribute('href', '/switched-off');
+		}
+		await page.goto(unwind.origin);
 		// Somebody who may only look sees who may put it back, and finds no form.
 		const guest = await visit();
 		await signIn(guest, await anotherLink(page, { right: 'look' }));
@@ -91,6 +102,71 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await expect(banner).toBeHidden({ timeout: 20_000 });
 		await plain.reload();
 		await expect(plain.getByText('Nothing is switched off.')).toBeVisible();
+	} finally {
+		await unwind.stop();
+	}
+});
+
+test('precondition that changes in the cluster is ticked anew on the open card, and stops a remedy that was about to be done', async ({ visit }) => {
+	await story(visit, 's5', async ({ page, unwind, bar }) => {
+		await start(bar, /^S5:/);
+		const card = await cardOf(page, /^Node node-a stopped reporting/);
+		const way = await wayOf(card, 'Mark node node-a as out of service');
+		const alone = way.getByRole('listitem').filter({ hasText: 'No other node fell silent at about the same time.' });
+		const still = way.getByRole('listitem').filter({ hasText: 'Its lease is not renewed while you watch.' });
+		const button = way.getByRole('button', { name: ask });
+		await expect(alone).toContainText('Yes:');
+		await expect(button).toBeVisible();
+		// A reload would lose this.
+		await page.evaluate(() => Object.assign(window, { loaded: 'once' }));
+		// Two looks at the lease, 20 s apart, say that it stands still.
+		await expect(still).toContainText('Yes:', { timeout: 60_000 });
+
+		// The question was asked while it held; meanwhile another node loses its power.
+		const dialog = await choose(card, 'Mark node node-a as out of service');
+		await dialog.getByLabel(/^Type /).fill('node-a');
+		await dialog.getByLabel(/^Who checked what/).fill('Li saw in the rack that the machine is off');
+		await page.evaluate(() => fetch('/api/demo', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ command: 'turnOn', what: 'node', subject: 'node-c' }) }));
+		await expect(alone).toContainText('No:', { timeout: 30_000 });
+		await expect(way).toContainText('Not now: 2 nodes are silent at once');
+		await expect(button).toHaveCount(0);
+		await dialog.getByRole('button', { name: 'Do it' }).click();
+		await expect(page.getByRole('alert').filter({ hasText: /changed/ })).toBeVisible();
+		expect(await (await page.request.get(`${unwind.origin}/api/remedies`)).json()).toEqual([]);
+
+		await page.keyboard.press('Escape');
+		await bar.getByRole('button', { name: 'Break node-c', exact: true, pressed: true }).click();
+		await expect(alone).toContainText('Yes:', { timeout: 30_000 });
+		await expect(button).toBeVisible();
+		expect(await page.evaluate(() => Reflect.get(window, 'loaded'))).toBe('once');
+	});
+});
+
+// Its lease was renewed between a look before the loss of power and one after it.
+test('machine that loses its power while its lease is watched is never said to live, and can be marked', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', '--allow-remedies']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		// While something is late, the leases of all nodes are looked at.
+		await startIncident(page, 'S4', /^The finalizer queue\.example\/topic is left/);
+		await page.evaluate(() => {
+			const said = new Set();
+			const look = () => {
+				for (const it of document.querySelectorAll('.diagnosis-cause')) if (/its kubelet lives/.test(it.textContent ?? '')) said.add(it.textContent);
+			};
+			new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
+			Object.assign(window, { lives: () => [...said] });
+		});
+		await start(page.getByRole('group').filter({ hasText: 'nothing real is touched' }), /^S5:/);
+		const card = await cardOf(page, /^Node node-a stopped reporting/);
+		await expect(card.getByText(/^Lease kube-node-lease\/node-a has not been renewed while Unwind watched/)).toBeVisible({ timeout: 90_000 });
+		expect(await page.evaluate(() => Reflect.get(window, 'lives')())).toEqual([]);
+		const dialog = await choose(card, /out of service/);
+		await dialog.getByLabel(/^Type /).fill(await named(dialog));
+		await dialog.getByLabel(/^Who checked what/).fill('The machine is off, Li saw it in the rack');
+		await dialog.getByRole('button', { name: 'Do it' }).click();
+		await expect(page.locator('.banner').filter({ hasText: '1 thing is switched off' })).toBeVisible();
 	} finally {
 		await unwind.stop();
 	}

@@ -218,6 +218,28 @@ test('elapsed time counts while the run is open and stops at its end', async ({ 
 	expect(await shown()).toBe(ended - started);
 });
 
+test('late step says for how long it has been deleted, and within what time that was expected', async ({ cluster, unwind, visit }) => {
+	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
+	const [{ metadata }] = body.items;
+	await hold(cluster, 'bystander', metadata.name);
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await tearDown(page, 'bystander');
+	const card = page.locator('#attention').getByRole('listitem').filter({ hasText: `Pod bystander/${metadata.name}` });
+	const said = card.getByText(/^Deleting for (\d+ min )?\d+ s; expected under (\d+ min )?\d+ s$/);
+	await expect(said).toBeVisible({ timeout: 90_000 });
+	const times = async () => [...((await said.textContent()) ?? '').matchAll(/(?:(\d+) min )?(\d+) s/g)].map(([, minutes = 0, seconds]) => Number(minutes) * 60 + Number(seconds));
+	const [first, expected] = await times();
+	// The page's clock ticks once a second and rounds down.
+	expect(first).toBeGreaterThanOrEqual(expected - 2);
+	// The expectation stands, and the time counts.
+	await expect.poll(async () => (await times())[0]).toBeGreaterThan(first + 1);
+	expect((await times())[1]).toBe(expected);
+	await hold(cluster, 'bystander', metadata.name, null);
+	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
+	await expect(said).toHaveCount(0);
+});
+
 refusing('skipping a step first names the steps that are skipped with it', async ({ unwind, visit }) => {
 	const page = await visit();
 	await signIn(page, unwind.link);

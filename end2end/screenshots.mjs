@@ -11,6 +11,7 @@ import { launchOptions } from './browser.mjs';
 import { Client } from './cluster/client.mjs';
 import { parseKubeconfig } from './cluster/kubeconfig.mjs';
 import { destroyed } from './session.mjs';
+import { cardOf, choose, confirm, start as play } from './story.mjs';
 import { Unwind } from './unwind.mjs';
 
 const [folder, ...wanted] = process.argv.slice(2);
@@ -24,7 +25,7 @@ const longest = 2_400;
 const held = '/api/v1/namespaces/consortium-orderers/pods/orderer-1';
 
 await mkdir(folder, { recursive: true });
-const unwind = await Unwind.before(['--sandbox']);
+const unwind = await Unwind.before(['--sandbox', '--allow-remedies']);
 const { server, tokens } = parseKubeconfig(await readFile(join(unwind.options.state, 'sandbox', 'kubeconfig'), 'utf8'));
 const cluster = new Client({ server, token: tokens.get('sandbox') });
 const browser = await chromium.launch(await launchOptions());
@@ -72,11 +73,25 @@ try {
 		trouble: '/trouble',
 		journal: '/journal',
 		'not-found': '/nowhere',
+		'switched-off': '/switched-off',
 		'signed-out': '/',
+	};
+	// Marks a node out of service, which the banner of every later page says.
+	const switchOff = async () => {
+		await first.goto(`${unwind.origin}/trouble`);
+		const bar = first.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await bar.getByText('Sandbox.').click();
+		await play(bar, /^S5:/);
+		const card = await cardOf(first, /^Node node-a stopped reporting/);
+		// Leases were looked at before the loss of power, so the last renewal before it may still be news. Nothing is offered until then.
+		await card.getByText(/^Lease kube-node-lease\/node-a has not been renewed/).waitFor({ timeout: 90_000 });
+		await confirm(await choose(card, /out of service/), 'The machine is off, Li saw it in the rack');
+		await first.locator('.banner').filter({ hasText: 'switched off' }).waitFor({ timeout: 60_000 });
 	};
 	const storageState = await first.context().storageState();
 	for (const [name, path] of Object.entries(routes)) {
 		if (wanted.length > 0 && !wanted.includes(name)) continue;
+		if (name === 'switched-off') await switchOff();
 		/** @type {string[]} */
 		const shots = [];
 		for (const colorScheme of schemes) {
@@ -86,7 +101,7 @@ try {
 			for (const width of widths) {
 				await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
 				await page.goto(unwind.origin + path);
-				if (!isOut && !['not-found', 'journal'].includes(name)) await page.getByText('Live', { exact: true }).waitFor();
+				if (!isOut && !['not-found', 'journal', 'switched-off'].includes(name)) await page.getByText('Live', { exact: true }).waitFor();
 				await page.waitForLoadState('load');
 				const height = Math.min(longest, await page.evaluate(() => document.documentElement.scrollHeight));
 				const taken = await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true, clip: { x: 0, y: 0, width, height } });

@@ -12,7 +12,7 @@ import { cardOf, openTrouble, start } from './story.mjs';
 const said = {
 	S2: { cause: /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/, fact: /status = Failed;.*terminated/ },
 	S3: { cause: /^The API metrics\.k8s\.io\/v1beta1 does not answer/, fact: /condition NamespaceDeletionDiscoveryFailure is True/ },
-	S4: { cause: /^The finalizer queue\.example\/topic is left, and what probably cleared it was deleted/, fact: /queue-operator was deleted/ },
+	S4: { cause: /^The finalizer queue\.example\/topic is left, and the program that probably cleared it was deleted/, fact: /queue-operator was deleted/ },
 	S5: { cause: /^Node \S+ stopped reporting, so nobody confirms that its Pods? ended\.$/, fact: /condition Ready is Unknown NodeStatusUnknown/ },
 };
 
@@ -95,7 +95,7 @@ test('everything that is being deleted is on one page, in three orders, with the
 		await page.getByRole('link', { name: 'Trouble' }).click();
 		const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
 		await bar.getByText('Sandbox.').click();
-		// The node controller needs 40 s to call the node silent; until then nothing is late.
+		// A Pod is late 15 s after its grace period, and the node is called silent after 40 s; until then nothing is in trouble.
 		await start(bar, /^S5:/);
 		const within = page.locator('main details').filter({ hasText: /being deleted, within the expected time/ });
 		await expect(within).toBeVisible({ timeout: 20_000 });

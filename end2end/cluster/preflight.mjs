@@ -14,7 +14,7 @@ import { kubeconfig } from './kubeconfig.mjs';
 /** @typedef {import('../session.mjs').Json} Json */
 
 /**
- * @typedef {{severity: string, title: string, meaning: string, objects: {kind: string, name: string}[], more: number}} Note
+ * @typedef {{severity: string, title: string, meaning: string, whatToDo: string, objects: {kind: string, name: string}[], more: number}} Note
  * @typedef {{plan: Json, checked: number, total: number, notes: Note[]}} Found  a preflight that is done
  */
 
@@ -69,11 +69,14 @@ export class Preflights {
 		return /** @type {Found} */ ({ ...body, plan });
 	}
 
-	/** Plans and checks until a finding is as wanted. @param {string} unit @param {(found: Found) => boolean} wanted @returns {Promise<Found>} */
-	async until(unit, wanted) {
+	/**
+	 * Checks until the findings are as wanted.
+	 * @param {() => Promise<Json>} plan @param {(found: Found) => boolean} wanted @returns {Promise<Found>}
+	 */
+	async until(plan, wanted) {
 		const deadline = performance.now() + timeout;
 		for (;;) {
-			const found = await this.check(await this.plan(unit));
+			const found = await this.check(await plan());
 			if (wanted(found)) return found;
 			assert.ok(performance.now() < deadline, JSON.stringify(found.notes));
 		}
@@ -98,15 +101,23 @@ export async function preflight(cluster, unit, context) {
 	}
 }
 
-/** The findings about an object, as `severity: title`. @param {Found} found @param {string} name @param {string} [kind] */
-export const findings = ({ notes }, name, kind) =>
-	notes
-		.filter(({ objects }) => objects.some((it) => it.name === name && (!kind || it.kind === kind)))
-		.map(({ severity, title }) => `${severity}: ${title}`)
-		.toSorted();
+/**
+ * The findings about an object, as `severity: title`. None about an object that the plan does not delete would say nothing.
+ * @param {Found} found @param {string} name @param {string} [kind]
+ */
+export function findings({ notes, plan }, name, kind) {
+	const isMeant = (/** @type {{kind: string, name: string}} */ it) => it.name === name && (!kind || it.kind === kind);
+	const about = notes.filter(({ objects }) => objects.some(isMeant));
+	const isPlanned = plan.steps.some((/** @type {Json} */ { object }) => isMeant(/** @type {any} */ (object)));
+	assert.ok(about.length > 0 || isPlanned, `${name} is not in the plan: ${JSON.stringify(plan.kept)}`);
+	return about.map(({ severity, title }) => `${severity}: ${title}`).toSorted();
+}
 
 /** The words of the first finding whose title begins so. @param {Found} found @param {string} title */
 export const meaningOf = ({ notes }, title) => notes.find((note) => note.title.startsWith(title))?.meaning ?? '';
+
+/** The advice of the first finding whose title begins so. @param {Found} found @param {string} title */
+export const adviceOf = ({ notes }, title) => notes.find((note) => note.title.startsWith(title))?.whatToDo ?? '';
 
 /** The labels of a unit, and its namespace. @param {string} unit */
 export const labelsOf = (unit) => ({ 'app.kubernetes.io/part-of': unit });
