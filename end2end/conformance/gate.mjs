@@ -15,7 +15,7 @@ const suite = /^end2end\/conformance\/(?!gate)[^/.]+\.mjs$|^end2end\/cluster\/(g
 
 /** The files of cases that a part of the sandbox answers. @type {[RegExp, string[]][]} */
 const answeredBy = [
-	[/^api\/(authorize|escalation|impersonate|review)/, ['access']],
+	[/^api\/(authorize|escalation|impersonate|review)|^cluster\/rbac/, ['access']],
 	[/^api\/(discovery|openapi|proxy)/, ['discovery']],
 	[/^api\/(columns|list|page|encode|protobuf)/, ['reading']],
 	[/^(api\/watch|watch_cache|store)/, ['watching']],
