@@ -56,6 +56,8 @@ const structure = (page, html) =>
 				.map((name) => ` ${name}=${element.getAttribute(name)}`);
 			lines.push(`<${element.localName}${attributes.join('')}>`);
 			if (element.localName === 'time') lines.push(element.getAttribute('datetime') ?? '');
+			// A time within a drawing.
+			else if (element.hasAttribute('data-relative')) lines.push(element.getAttribute('data-at') ?? '');
 			else element.childNodes.forEach(read);
 			flush();
 			lines.push(`</${element.localName}>`);

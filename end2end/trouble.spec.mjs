@@ -63,6 +63,8 @@ test('card is copied as a note for the incident, and its link leads to it', asyn
 		await sandbox.getByRole('button', { name: /^S4:/ }).click();
 		const card = page.locator('details.diagnosis').filter({ has: page.getByText(said.S4.cause) });
 		await expect(card).toBeVisible({ timeout: 90_000 });
+		// The last evidence that is fetched: the card is drawn again with it, and its buttons with their labels.
+		await expect(card).toContainText(/Topic s4\/payments: the field manager/);
 		await card.getByRole('button', { name: 'Copy incident note' }).click();
 		await expect(card.getByRole('button', { name: 'Note copied' })).toBeVisible();
 		const note = await page.evaluate(() => navigator.clipboard.readText());

@@ -93,8 +93,7 @@ impl KubeletAnswer {
         if let Some(list) = list_in(text) {
             // kubectl ends the list without a line break, so the prompt of a shell may follow it.
             let mut values = serde_json::Deserializer::from_str(list).into_iter::<Value>();
-            let is_cut = matches!(values.next(), Some(Err(error)) if error.is_eof());
-            if is_cut {
+            if !matches!(values.next(), Some(Ok(_))) {
                 return Err(PasteProblem::CutList);
             }
             let list = list.get(..values.byte_offset()).unwrap_or(list);

@@ -521,7 +521,7 @@ fn users(
         // The namespace controller leaves an object alone that cannot be deleted.
         None => {
             let is_left = || index.get(first).is_some_and(|it| index.is_undeletable(&it.kind));
-            !unit.members.contains(first) && !(edge.kind == EdgeKind::Contains && is_left())
+            !(unit.members.contains(first) || edge.kind == EdgeKind::Contains && is_left())
         }
     };
     let needs = graph.around(uid).filter_map(|edge| {

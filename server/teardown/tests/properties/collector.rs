@@ -115,13 +115,11 @@ impl<'a> Walk<'a> {
                 events.push(Event::Release(uid.clone()));
             }
             match stored.deletion {
-                Some(Mode::Background) => {}
                 Some(Mode::Orphan) => events.push(Event::Detach(uid.clone())),
-                Some(Mode::Foreground) => {
-                    if !self.references_to(uid).any(|it| it.blocks) {
-                        events.push(Event::Unblock(uid.clone()));
-                    }
+                Some(Mode::Foreground) if !self.references_to(uid).any(|it| it.blocks) => {
+                    events.push(Event::Unblock(uid.clone()));
                 }
+                Some(Mode::Background | Mode::Foreground) => {}
                 None if has_lost && has_solid => events.push(Event::Forget(uid.clone())),
                 None if has_lost => events.push(Event::Collect(uid.clone())),
                 None => {}
