@@ -239,7 +239,7 @@ test('kind that cannot be listed by anybody is predicted to hold the namespace, 
 	await gone(cluster, namespaceOf(unit));
 });
 
-test('definition whose objects cannot be listed is predicted to stay, and stays with its finalizer', { ...options, skip: otherTurn(0) }, async () => {
+test('definition whose objects cannot be listed is predicted to stay, and stays with its finalizer', { ...options, skip: otherTurn(3) }, async () => {
 	const unit = 'relics';
 	const name = `relics.${unit}.example`;
 	const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;

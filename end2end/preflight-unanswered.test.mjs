@@ -171,7 +171,7 @@ test('API server that does not answer leaves everything unpredicted', async () =
 	}
 });
 
-test('API server that asks for fewer requests is left alone, and the rest is unpredicted', { ...options, skip: otherTurn(1) }, async () => {
+test('API server that asks for fewer requests is left alone, and the rest is unpredicted', { ...options, skip: otherTurn(4) }, async () => {
 	const unit = 'throttled';
 	const flow = 'flowcontrol.apiserver.k8s.io/v1';
 	await makeUnit(cluster, unit);
@@ -268,7 +268,7 @@ test('preflight asks about a limited number of objects, each kind first, and say
 	}
 });
 
-test('preflight ends after its time while webhooks are slow, and predicts nothing about the rest', { ...options, skip: otherTurn(2) }, async () => {
+test('preflight ends after its time while webhooks are slow, and predicts nothing about the rest', { ...options, skip: otherTurn(5) }, async () => {
 	const unit = 'slow';
 	await makeUnit(cluster, unit);
 	const names = Array.from({ length: 40 }, (_, at) => `map-${at}`);
