@@ -184,13 +184,19 @@ test('finished run is readable after its unit is gone, after a restart and witho
 	}
 });
 
-test('elapsed time counts while the run is open and stops at its end', async ({ cluster, unwind, visit }) => {
+/** Tears the bystander down in a new browser, while a Pod of it does not end. */
+async function tearDownWithHeldPod(cluster, unwind, visit) {
 	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
-	const [{ metadata }] = body.items;
-	await hold(cluster, 'bystander', metadata.name);
+	const pod = body.items[0].metadata.name;
+	await hold(cluster, 'bystander', pod);
 	const page = await visit();
 	await signIn(page, unwind.link);
 	await tearDown(page, 'bystander');
+	return { page, pod };
+}
+
+test('elapsed time counts while the run is open and stops at its end', async ({ cluster, unwind, visit }) => {
+	const { page, pod } = await tearDownWithHeldPod(cluster, unwind, visit);
 	const run = async () => {
 		const { snapshot } = await (await page.request.get(`${unwind.origin}/api${new URL(page.url()).pathname.replace('/r/', '/runs/')}`)).json();
 		const { started, ended } = snapshot.records.find(({ run }) => run).run;
@@ -209,7 +215,7 @@ test('elapsed time counts while the run is open and stops at its end', async ({ 
 	await expect.poll(shown).toBeGreaterThanOrEqual(first + 4);
 	expect(await off()).toBeLessThan(3.5);
 
-	await hold(cluster, 'bystander', metadata.name, null);
+	await hold(cluster, 'bystander', pod, null);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	const { ended } = await run();
 	expect(await shown()).toBe(ended - started);
@@ -219,13 +225,8 @@ test('elapsed time counts while the run is open and stops at its end', async ({ 
 });
 
 test('late step says for how long it has been deleted, and within what time that was expected', async ({ cluster, unwind, visit }) => {
-	const { body } = await cluster.request('admin', 'GET', '/api/v1/namespaces/bystander/pods');
-	const [{ metadata }] = body.items;
-	await hold(cluster, 'bystander', metadata.name);
-	const page = await visit();
-	await signIn(page, unwind.link);
-	await tearDown(page, 'bystander');
-	const card = page.locator('#attention').getByRole('listitem').filter({ hasText: `Pod bystander/${metadata.name}` });
+	const { page, pod } = await tearDownWithHeldPod(cluster, unwind, visit);
+	const card = page.locator('#attention').getByRole('listitem').filter({ hasText: `Pod bystander/${pod}` });
 	const said = card.getByText(/^Deleting for (\d+ min )?\d+ s; expected under (\d+ min )?\d+ s$/);
 	await expect(said).toBeVisible({ timeout: 90_000 });
 	const times = async () => [...((await said.textContent()) ?? '').matchAll(/(?:(\d+) min )?(\d+) s/g)].map(([, minutes = 0, seconds]) => Number(minutes) * 60 + Number(seconds));
@@ -235,7 +236,7 @@ test('late step says for how long it has been deleted, and within what time that
 	// The expectation stands, and the time counts.
 	await expect.poll(async () => (await times())[0]).toBeGreaterThan(first + 1);
 	expect((await times())[1]).toBe(expected);
-	await hold(cluster, 'bystander', metadata.name, null);
+	await hold(cluster, 'bystander', pod, null);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	await expect(said).toHaveCount(0);
 });

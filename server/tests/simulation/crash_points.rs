@@ -29,7 +29,16 @@ fn crashes(clean: &Outcome) -> Vec<Crash> {
 }
 
 /// One of so many crashes is followed by crashes of its recovery. It is coprime to the number of crashes at one place.
-const FOLLOWED: usize = 61;
+const FOLLOWED: usize = 31;
+
+/// Whether a DELETE is left to the server that recovers from a crash. After the last one it has nothing to do, and crashes at none.
+fn leaves_a_delete(clean: &Outcome, crash: Crash) -> bool {
+    match crash {
+        Crash::AtWrite(at, _) => at * 2 < clean.writes,
+        Crash::AtDelete(at, _) => at + 2 < clean.deletes,
+        Crash::After(_) => true,
+    }
+}
 
 /// Crashes of a server that recovers: before its first call, and at or after it.
 fn crashes_in_recovery() -> Vec<Crash> {
@@ -40,13 +49,14 @@ fn crashes_in_recovery() -> Vec<Crash> {
     times.into_iter().chain(writes).chain(deletes).collect()
 }
 
-/// The crashes of each application that a clean run shows to be possible.
-fn all_crashes() -> Vec<(u64, Crash)> {
+/// The crashes of each application that a clean run shows to be possible, if they are wanted.
+fn all_crashes(is_wanted: fn(&Outcome, Crash) -> bool) -> Vec<(u64, Crash)> {
     let mut runs = vec![];
     for seed in SEEDS {
         let clean = simulate_without_faults(seed, [None, None]);
         assert!(clean.ran && clean.violations.is_empty(), "{}", report(&clean, false));
-        runs.extend(crashes(&clean).into_iter().map(|crash| (seed, crash)));
+        let wanted = crashes(&clean).into_iter().filter(|crash| is_wanted(&clean, *crash));
+        runs.extend(wanted.map(|crash| (seed, crash)));
     }
     runs
 }
@@ -75,21 +85,18 @@ fn check_all(runs: &[(u64, [Option<Crash>; 2])]) -> usize {
 
 #[test]
 fn server_killed_at_any_write_or_delete_violates_nothing() {
-    let runs: Vec<_> =
-        all_crashes().into_iter().map(|(seed, crash)| (seed, [Some(crash), None])).collect();
+    let all = all_crashes(|_, _| true);
+    let runs: Vec<_> = all.into_iter().map(|(seed, crash)| (seed, [Some(crash), None])).collect();
     assert_eq!(check_all(&runs), runs.len());
 }
 
 #[test]
 fn server_killed_again_while_it_recovers_violates_nothing() {
-    let first = all_crashes().into_iter().step_by(FOLLOWED);
+    let first = all_crashes(leaves_a_delete).into_iter().step_by(FOLLOWED);
     let runs: Vec<(u64, [Option<Crash>; 2])> = first
         .flat_map(|(seed, crash)| {
             crashes_in_recovery().into_iter().map(move |next| (seed, [Some(crash), Some(next)]))
         })
         .collect();
-    let crashed = check_all(&runs);
-    // After the last DELETE a recovery has nothing left to do, and crashes at no write and no DELETE.
-    eprintln!("{crashed} crashes in {} runs", runs.len());
-    assert!(crashed * 10 >= runs.len() * 17, "{crashed} crashes in {} runs", runs.len());
+    assert_eq!(check_all(&runs), 2 * runs.len(), "each server crashes, and the next one");
 }
