@@ -144,6 +144,12 @@ impl ControlPlane {
             ScheduledFault::Nfs { server, fault: Some(NfsFault::Dead) } => {
                 _ = node_faults.dead_servers.insert(server)
             }
+            ScheduledFault::Driver { name, node, registered: true } => {
+                _ = node_faults.unregistered.remove(&(node, name))
+            }
+            ScheduledFault::Driver { name, node, registered: false } => {
+                _ = node_faults.unregistered.insert((node, name))
+            }
             ScheduledFault::Cloud(refusal) => node_faults.cloud = refusal,
             ScheduledFault::Server { api_service, fault } => {
                 cluster.set_server_fault(api_service, fault);

@@ -279,6 +279,12 @@ impl Controllers {
         self.processes.push(ControllerProcess::new::<load_balancer::LoadBalancers>(Some(CLOUD)));
     }
 
+    /// Has the kubelets report their CSI drivers in CSINodes, as the plugins of drivers have them do. The nodes of `end2end/cluster` have no
+    /// kubelet, and no CSINode.
+    pub fn add_csi_nodes(&mut self) {
+        self.node_faults.has_csi_nodes = true;
+    }
+
     /// Has the programs of the control plane renew the leases by which they lead. Without it nothing changes in an idle cluster
     /// but the reports of its nodes.
     pub fn add_leader_election(&mut self) {
@@ -360,7 +366,8 @@ impl Controllers {
         }
         self.panics.clear();
         let kubelets = std::mem::take(&mut self.node_faults.kubelets);
-        self.node_faults = NodeFaults { kubelets, ..NodeFaults::default() };
+        let has_csi_nodes = self.node_faults.has_csi_nodes;
+        self.node_faults = NodeFaults { kubelets, has_csi_nodes, ..NodeFaults::default() };
     }
 
     /// Runs the controllers that have something to do, until nothing is left to do at this instant. Returns the time at

@@ -130,6 +130,12 @@ pub enum ScheduledFault {
         server: String,
         fault: Option<NfsFault>,
     },
+    /// The plugin of a CSI driver starts or ends on a node, so that the kubelet there has the driver registered or not.
+    Driver {
+        name: String,
+        node: String,
+        registered: bool,
+    },
     /// The cloud refuses to remove load balancers, with these words; `None` repairs it.
     Cloud(Option<String>),
     /// The server behind the APIService of this name; `None` repairs it.

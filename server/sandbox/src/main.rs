@@ -43,7 +43,7 @@ struct Args {
     /// The waits of the controllers
     #[arg(long, value_enum, default_value_t = Timing::Real)]
     timing: Timing,
-    /// Have a cloud with its controller, and programs that renew the leases by which they lead
+    /// Have a cloud with its controller, programs that renew the leases by which they lead, and CSI drivers that register on the nodes
     #[arg(long)]
     cloud: bool,
     /// A script of faults
@@ -76,6 +76,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if cloud {
         control_plane.controllers.add_cloud();
         control_plane.controllers.add_leader_election();
+        control_plane.controllers.add_csi_nodes();
     }
     control_plane.cluster.clock.set_speed(speed);
     // The nodes register, and the namespaces get their service accounts.

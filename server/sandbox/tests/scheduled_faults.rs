@@ -35,7 +35,7 @@ fn objects() -> Vec<Value> {
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"},
             "spec": {
                 "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "none",
-                "hostPath": {"path": "/disk"}, "persistentVolumeReclaimPolicy": "Retain",
+                "csi": {"driver": "csi.unwind.test", "volumeHandle": "disk"}, "persistentVolumeReclaimPolicy": "Retain",
             },
         }),
         json!({
@@ -296,6 +296,35 @@ async fn busy_node_holds_its_pods_with_volumes_and_no_others() {
         GET pods/plain -> not there
         node node-a repaired -> so be it
         after 130s GET pods/on-a -> not there
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn unregistered_driver_holds_the_pod_that_mounts_its_volume_on_that_node() {
+    check(
+        "
+        driver csi.unwind.test unregistered node-c -> so be it
+        DELETE pods/claimed -> Running, terminating
+        DELETE pods/on-a -> Running, terminating
+        after 60s GET pods/claimed -> Failed, terminating
+        GET pods/on-a -> not there
+        driver csi.unwind.test registered node-c -> so be it
+        after 130s GET pods/claimed -> not there
+        ",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn driver_that_is_unregistered_elsewhere_holds_nothing() {
+    check(
+        "
+        driver csi.unwind.test unregistered node-a -> so be it
+        driver other.unwind.test unregistered node-c -> so be it
+        DELETE pods/claimed -> Running, terminating
+        after 60s GET pods/claimed -> not there
         ",
     )
     .await;

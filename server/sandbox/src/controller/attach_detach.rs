@@ -24,6 +24,8 @@ pub(super) struct AttachDetach {
     idle: BTreeMap<String, Timestamp>,
     /// For each node, the attachments that an attachment to another node blocks, and that were reported to their Pods.
     refused: BTreeMap<String, BTreeSet<String>>,
+    /// The failures of attachments that were reported to their Pods, by the times that they have.
+    failed: BTreeMap<String, String>,
     /// The Pods with claims on each node.
     users: BTreeMap<String, BTreeSet<Key>>,
 }
@@ -36,7 +38,12 @@ impl Reconcile for AttachDetach {
     const COMPONENT: &'static str = "attachdetach-controller";
 
     fn new(_: &Timing) -> Self {
-        Self { idle: BTreeMap::new(), refused: BTreeMap::new(), users: BTreeMap::new() }
+        Self {
+            idle: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            users: BTreeMap::new(),
+        }
     }
 
     fn observe(&mut self, event: &Event, queue: &mut Queue<String>) {
@@ -108,7 +115,11 @@ impl Reconcile for AttachDetach {
         let mut refused = BTreeSet::new();
         for (attachment, volume) in &wanted {
             self.idle.remove(attachment);
-            let absent = client.find(ATTACHMENTS, "", attachment).is_none();
+            let existing = client.find(ATTACHMENTS, "", attachment);
+            if let Some(existing) = &existing {
+                self.report_failure(existing, volume, node, client);
+            }
+            let absent = existing.is_none();
             let others = attached_elsewhere(volume, node, client);
             // Nothing is reported while an attachment is being made or removed.
             let steady =
@@ -146,6 +157,30 @@ impl Reconcile for AttachDetach {
 }
 
 impl AttachDetach {
+    /// Reports to the Pods on a node that the attacher could not attach a volume: `GenerateAttachVolumeFunc` in
+    /// pkg/volume/util/operationexecutor/operation_generator.go. The controller waits for the attacher's next try.
+    fn report_failure(
+        &mut self,
+        attachment: &Value,
+        volume: &Value,
+        node: &str,
+        client: &mut Client<'_>,
+    ) {
+        let error = text(attachment, "/status/attachError/message");
+        if error.is_empty() {
+            self.failed.remove(name(attachment));
+            return;
+        }
+        let time = text(attachment, "/status/attachError/time").to_owned();
+        if self.failed.insert(name(attachment).to_owned(), time.clone()) == Some(time) {
+            return;
+        }
+        let message = format!("AttachVolume.Attach failed for volume {:?} : {error}", name(volume));
+        for pod in self.users_of(volume, node, client) {
+            client.event(&pod, EventType::Warning, "FailedAttachVolume", &message);
+        }
+    }
+
     /// Reports to the Pods on a node that a volume is attached to other nodes, and names the Pods that use it there:
     /// `reportMultiAttachError`.
     fn refuse(
@@ -214,6 +249,7 @@ impl AttachDetach {
             }
         }
         self.idle.remove(name(attachment));
+        self.failed.remove(name(attachment));
         match client.delete(&ATTACHMENTS.key("", name(attachment)), &Deletion::of(attachment)) {
             Err(status) if !status.is_not_found() => Err(status),
             _ => Ok(true),

@@ -1,11 +1,17 @@
 //! The external attacher of every CSI driver: performs the attachments and detachments that VolumeAttachments request,
-//! and keeps its finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher.
+//! and keeps its finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher. A node whose CSINode lacks the
+//! driver has no name for it, so nothing can be attached there; a detachment knows the name from the attachment (`getNodeID` in
+//! pkg/controller/csi_handler.go there).
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::queue::Queue;
-use super::read::{add_finalizer, has_finalizer, is_deleting, name, remove_finalizer, set, text};
+use super::read::{
+    add_finalizer, has_finalizer, is_deleting, name, remove_finalizer, set, text, unset, written,
+};
 use super::resource::{ATTACHMENTS, VOLUMES};
 use super::timing::Timing;
 use super::{Next, Reconcile};
@@ -27,6 +33,8 @@ impl Reconcile for Attacher {
     type Work = Key;
     const NAME: &'static str = "external-attacher";
     const USER: &'static str = "external-attacher";
+    /// `--retry-interval-max` of the external-attacher.
+    const LAST_RETRY: Duration = Duration::from_secs(300);
 
     fn new(_: &Timing) -> Self {
         Self
@@ -74,6 +82,15 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
             remove_finalizer(it, &ours);
         })?;
     } else if !attached {
+        let (node, driver) =
+            (text(attachment, "/spec/nodeName"), text(attachment, "/spec/attacher"));
+        if !client.node_faults.is_registered(node, driver) {
+            let message = format!("CSINode {node} does not contain driver {driver}");
+            let error = json!({"message": message, "time": written(client.now())});
+            set(&mut changed, &["status", "attachError"], error);
+            client.update_status(ATTACHMENTS, &changed)?;
+            return Err(Status::internal(&message));
+        }
         let volume = VOLUMES.key("", text(attachment, "/spec/source/persistentVolumeName"));
         client.modify(&volume, |it| {
             if !is_deleting(it) {
@@ -85,6 +102,7 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
         })?;
         let mut marked = Value::clone(&marked);
         set(&mut marked, &["status", "attached"], json!(true));
+        unset(&mut marked, &["status", "attachError"]);
         client.update_status(ATTACHMENTS, &marked)?;
     }
     Ok(Next::Rest)

@@ -394,12 +394,25 @@ impl<'a> Client<'a> {
 
     /// Emits an event about an object, or raises its count. As with client-go's recorder, a refusal has no effect.
     pub fn event(&mut self, about: &Value, severity: EventType, reason: &str, message: &str) {
+        self.event_of(about, "", severity, reason, message);
+    }
+
+    /// Reports an event about a field of an object, such as `spec.containers{web}` of a Pod.
+    pub fn event_of(
+        &mut self,
+        about: &Value,
+        field: &str,
+        severity: EventType,
+        reason: &str,
+        message: &str,
+    ) {
         if self.failing {
             return;
         }
         let place = if namespace(about).is_empty() { "default" } else { namespace(about) };
         let now = written(self.now());
-        let seed = [text(about, "/kind"), uid(about), reason, message, self.component].join("/");
+        let seed = [text(about, "/kind"), uid(about), field, reason, message, self.component];
+        let seed = seed.join("/");
         let key = EVENTS.key(place, &format!("{}.{:016x}", name(about), fingerprint(&seed)));
         if let Some(known) = self.cluster.get(&key) {
             let count = number(known, "/count").unwrap_or(1).saturating_add(1);
@@ -411,7 +424,7 @@ impl<'a> Client<'a> {
             EventType::Normal => "Normal",
             EventType::Warning => "Warning",
         };
-        let event = json!({
+        let mut event = json!({
             "metadata": {"name": &*key.name, "namespace": place},
             "involvedObject": {
                 "apiVersion": text(about, "/apiVersion"),
@@ -431,6 +444,9 @@ impl<'a> Client<'a> {
             "lastTimestamp": now,
             "count": 1,
         });
+        if !field.is_empty() {
+            event["involvedObject"]["fieldPath"] = json!(field);
+        }
         drop(self.create(EVENTS, event));
     }
 }

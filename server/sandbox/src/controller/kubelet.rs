@@ -9,7 +9,11 @@
 
 mod pod_status;
 mod node_status;
+mod csi_node;
+mod hook;
+mod kill;
 mod mount;
+mod stop;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +25,13 @@ use serde_json::Value;
 use super::client::{Client, Deletion, EventType};
 use super::queue::{Queue, later};
 use super::read::{ended, is_deleting, list, number, text, time, uid};
-use super::resource::{NODES, PODS};
+use super::resource::{CSI_DRIVERS, NODES, PODS, VOLUMES};
 use super::timing::{CONTAINER_START, Timing, UNMOUNT, UNMOUNT_RETRY, UNMOUNT_WAIT};
 use super::{Next, Reconcile};
 use crate::fault::NodeFault;
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
+use kill::KillFailure;
 use mount::{Mount, Unmounted};
 use words::still_mounted;
 
@@ -90,9 +95,19 @@ enum Stage {
     Running {
         since: Timestamp,
     },
-    /// The Pod's containers have got SIGTERM.
-    Stopping {
+    /// preStop hooks run, and the Pod's containers have not got SIGTERM.
+    PreStop {
+        since: Timestamp,
         until: Timestamp,
+        /// The seconds that the hooks and the containers have together.
+        grace: i64,
+    },
+    /// The Pod's containers have got SIGTERM.
+    Stopping(Stop),
+    /// The runtime could not end the Pod's containers, or its sandbox once they had ended.
+    Unkilled {
+        next: Timestamp,
+        failure: KillFailure,
     },
     /// The Pod's containers are gone, and its volumes are still mounted.
     Unmounting {
@@ -101,6 +116,17 @@ enum Stage {
     },
     /// Nothing of the Pod is left on the node, except perhaps its cgroup.
     Clean,
+}
+
+/// The end of a Pod's containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stop {
+    since: Timestamp,
+    until: Timestamp,
+    /// The end of what a preStop hook has left of the grace period. Without a hook that ran it is the deletion timestamp.
+    limit: Option<Timestamp>,
+    /// The time that the hooks took.
+    hooks: Duration,
 }
 
 impl Reconcile for Kubelets {
@@ -133,6 +159,13 @@ impl Reconcile for Kubelets {
             }
         } else if NODES.has(&event.key) && event.change != Change::Modified {
             queue.add(Work::NodeStatus(event.key.name.to_string()));
+        } else if (CSI_DRIVERS.has(&event.key) || VOLUMES.has(&event.key))
+            && event.change == Change::Added
+        {
+            // A driver may be new.
+            for name in self.nodes.keys() {
+                queue.add(Work::NodeStatus(name.clone()));
+            }
         }
     }
 
@@ -316,7 +349,10 @@ impl Held {
         self.mounts.clear();
         self.stage = match self.stage {
             Stage::Unmounting { .. } | Stage::Clean => Stage::Clean,
-            Stage::Running { .. } | Stage::Stopping { .. } => {
+            Stage::Running { .. }
+            | Stage::PreStop { .. }
+            | Stage::Stopping(_)
+            | Stage::Unkilled { .. } => {
                 self.restarts += 1;
                 Stage::Waiting
             }
@@ -330,7 +366,14 @@ impl Held {
         let runtime = client.node_faults.runtime(&self.node);
         match self.stage {
             Stage::Starting { .. } => runtime.start_sandbox(&self.key, &self.uid),
-            Stage::Running { .. } | Stage::Stopping { .. } => {
+            Stage::Unkilled { failure: KillFailure::Network, .. } => {
+                runtime.start_sandbox(&self.key, &self.uid);
+                runtime.stop_containers(&self.uid);
+            }
+            Stage::Running { .. }
+            | Stage::PreStop { .. }
+            | Stage::Stopping(_)
+            | Stage::Unkilled { .. } => {
                 runtime.start_sandbox(&self.key, &self.uid);
                 if let Some(pod) = pod {
                     runtime.start_containers(pod, &self.uid);
@@ -350,7 +393,11 @@ impl Held {
             let next = match stage {
                 Stage::Waiting | Stage::Starting { .. } => self.start(pod, client)?,
                 Stage::Running { since } => self.run(pod, since, client)?,
-                Stage::Stopping { until } => self.stop(pod, until, client)?,
+                Stage::PreStop { since, until, grace } => {
+                    self.pre_stop(pod, since, until, grace, client)
+                }
+                Stage::Stopping(stop) => self.stop(pod, stop, client)?,
+                Stage::Unkilled { next, failure } => self.kill_again(pod, next, failure, client)?,
                 Stage::Unmounting { next, failures } => {
                     self.unmount(pod, next, failures, client)?
                 }
@@ -406,15 +453,11 @@ impl Held {
     ) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod else {
-            self.stage = Stage::Stopping { until: later(now, pod_status::FORCED_STOP) };
+            self.terminate(None, now, None, Duration::ZERO);
             return Ok(Next::Rest);
         };
         if is_deleting(pod) {
-            pod_status::announce(pod, client);
-            let wanted = later(now, pod_status::stop_time(pod));
-            let deadline = time(pod, "/metadata/deletionTimestamp");
-            let deadline = deadline.map_or(wanted, |it| client.steady_at(it));
-            self.stage = Stage::Stopping { until: wanted.min(deadline.max(now)) };
+            self.kill(pod, client);
             return Ok(Next::Rest);
         }
         if let Some(wait) = pod_status::completion(pod) {
@@ -428,38 +471,6 @@ impl Held {
             return Ok(Next::Rest);
         }
         pod_status::keep_running(pod, &self.address, self.started, self.restarts, client)?;
-        Ok(Next::Rest)
-    }
-
-    fn stop(
-        &mut self,
-        pod: Option<&Value>,
-        until: Timestamp,
-        client: &mut Client<'_>,
-    ) -> Result<Next, Status> {
-        let now = client.steady();
-        if pod.is_some_and(|it| pod_status::hold(it) == Some("kill")) {
-            pod_status::report_failed_kill(pod, client)?;
-            return Ok(Next::Rest);
-        }
-        // The grace period may have been shortened since.
-        let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp"));
-        let deadline = deadline.map_or(until, |it| client.steady_at(it));
-        let until = until.min(deadline.max(now));
-        if now < until {
-            return Ok(after(now, until));
-        }
-        if let Some(pod) = pod {
-            let killed =
-                number(pod, "/metadata/deletionGracePeriodSeconds").is_some() && deadline <= now;
-            pod_status::terminate(
-                pod,
-                if killed { 137 } else { pod_status::EXIT_CODE },
-                &self.address,
-                client,
-            )?;
-        }
-        self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
         Ok(Next::Rest)
     }
 
@@ -489,7 +500,7 @@ impl Held {
             if it.hangs(node_faults) {
                 return true;
             }
-            match it.unmount(uid, fault, node_faults) {
+            match it.unmount(uid, node, fault, node_faults) {
                 Ok(()) => false,
                 Err(failed) => {
                     let entry = failed.entry(said, wait);

@@ -19,6 +19,10 @@ const LOG_LINES: usize = 200;
 pub struct NodeFaults {
     /// The nodes that have a kubelet. A Node that a client creates has none.
     pub kubelets: BTreeSet<String>,
+    /// Whether kubelets report their CSI drivers in CSINodes.
+    pub has_csi_nodes: bool,
+    /// The CSI drivers whose plugin does not run on a node, as node and driver: it is not registered with the kubelet there.
+    pub unregistered: BTreeSet<(String, String)>,
     /// Volumes whose unmount fails because something still has them open, by the name of the PersistentVolume.
     pub busy: BTreeSet<String>,
     /// Volumes with a file below the mount point of a subPath, by the name of the PersistentVolume.
@@ -43,6 +47,7 @@ pub struct NodeFaults {
 impl NodeFaults {
     /// Repairs everything. The nodes with their logs and runtimes stay.
     pub fn repair(&mut self) {
+        self.unregistered.clear();
         self.busy.clear();
         self.leftovers.clear();
         self.stale_servers.clear();
@@ -65,6 +70,12 @@ impl NodeFaults {
         self.leftovers.remove(volume);
     }
 
+    /// Whether a CSI driver is registered with the kubelet of a node.
+    pub(crate) fn is_registered(&self, node: &str, driver: &str) -> bool {
+        let mut unregistered = self.unregistered.iter();
+        !unregistered.any(|(its, it)| its == node && it == driver)
+    }
+
     /// Whether the handle of an export is stale.
     pub(crate) fn is_stale(&self, export: &str) -> bool {
         self.removed_exports.contains(export) || self.stale_servers.contains(server_of(export))
@@ -73,6 +84,11 @@ impl NodeFaults {
     /// Whether the server of an export does not answer.
     pub(crate) fn is_dead(&self, export: &str) -> bool {
         self.dead_servers.contains(server_of(export))
+    }
+
+    /// The number of containers that run on a node, whatever the API says of their Pods.
+    pub fn running_containers(&self, node: &str) -> usize {
+        self.runtimes.get(node).map_or(0, Runtime::running_containers)
     }
 
     pub(crate) fn runtime(&mut self, node: &str) -> &mut Runtime {

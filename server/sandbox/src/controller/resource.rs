@@ -92,6 +92,7 @@ pub(crate) const ATTRIBUTES_CLASSES: Resource =
     Resource::new("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass");
 pub(crate) const CSI_DRIVERS: Resource =
     Resource::new("storage.k8s.io", "v1", "csidrivers", "CSIDriver");
+pub(crate) const CSI_NODES: Resource = Resource::new("storage.k8s.io", "v1", "csinodes", "CSINode");
 pub(crate) const ATTACHMENTS: Resource =
     Resource::new("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment");
 pub(crate) const API_SERVICES: Resource =

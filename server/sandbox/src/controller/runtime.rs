@@ -46,6 +46,13 @@ impl Runtime {
         }
     }
 
+    /// Ends the containers of a Pod, and not its sandbox.
+    pub(crate) fn stop_containers(&mut self, uid: &str) {
+        if let Some(running) = self.pods.iter_mut().find(|pod| pod.uid == uid) {
+            running.containers.clear();
+        }
+    }
+
     /// Ends what runs of a Pod.
     pub(crate) fn stop(&mut self, uid: &str) {
         self.pods.retain(|pod| pod.uid != uid);
@@ -75,9 +82,14 @@ impl Runtime {
         json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
     }
 
+    /// The number of containers that run.
+    pub(crate) fn running_containers(&self) -> usize {
+        self.pods.iter().map(|pod| pod.containers.len()).sum()
+    }
+
     /// The metrics in the text format of Prometheus.
     pub(crate) fn metrics(&self) -> String {
-        let running: usize = self.pods.iter().map(|pod| pod.containers.len()).sum();
+        let running = self.running_containers();
         let mut text = format!(
             "# HELP kubelet_running_containers [ALPHA] Number of containers currently running\n\
              # TYPE kubelet_running_containers gauge\n\
@@ -117,8 +129,9 @@ mod tests {
             ("network", "9e8da4c0-40f6-40f5-a830-1af0833d44a6"),
         ] {
             runtime.start_sandbox(&Key::new("", "pods", namespace, "orderer-0"), uid);
-            if namespace != "network" {
-                runtime.start_containers(&pod, uid);
+            runtime.start_containers(&pod, uid);
+            if namespace == "network" {
+                runtime.stop_containers(uid);
             }
         }
         runtime.stop("113e414d-52b9-4eb7-a1ec-20089ddb2e36");

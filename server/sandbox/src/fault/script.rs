@@ -40,6 +40,7 @@ impl Faults {
     /// at 53s volume disk leftover
     /// at 54s api v1beta1.metrics.k8s.io dead
     /// at 54s api v1beta1.metrics.k8s.io ignores-dry-run
+    /// at 54s driver csi.unwind.test unregistered n1
     /// at 54s cloud refuses the security group is in use
     /// at 55s node n1 off
     /// at 60s delete persistentvolumeclaims shop/data
@@ -280,6 +281,14 @@ fn scheduled_fault(
                 }
             };
             ScheduledFault::Server { api_service: (*name).into(), fault }
+        }
+        ["driver", name, how, node] => {
+            let registered = match *how {
+                "registered" => true,
+                "unregistered" => false,
+                _ => return Err(format!("a driver is registered or unregistered, not {how:?}")),
+            };
+            ScheduledFault::Driver { name: (*name).into(), node: (*node).into(), registered }
         }
         ["cloud", "refuses", _, ..] => ScheduledFault::Cloud(Some(after(written, 2).into())),
         ["cloud", "repaired"] => ScheduledFault::Cloud(None),

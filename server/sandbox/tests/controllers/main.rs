@@ -8,6 +8,7 @@ mod owner;
 mod namespace;
 mod storage;
 mod node;
+mod pod_end;
 mod network;
 mod quota;
 mod robustness;

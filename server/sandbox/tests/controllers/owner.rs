@@ -76,6 +76,52 @@ fn orphan_loses_its_reference_and_stays() {
 }
 
 #[test]
+fn owner_that_orphans_waits_for_the_garbage_collector() {
+    let mut test = family(true, &json!({}));
+    test.off("garbage-collector-controller");
+    test.delete("configmaps/shop/parent", Orphan);
+    test.run(120);
+    assert!(object::has_finalizer(test.at("configmaps/shop/parent"), "orphan"));
+    test.on("garbage-collector-controller");
+    test.run(1);
+    assert!(!test.has("configmaps/shop/parent"));
+    assert!(test.has("configmaps/shop/child"));
+}
+
+#[test]
+fn owner_that_orphans_waits_for_a_dependent_that_refuses_the_change() {
+    let mut test = family(true, &json!({}));
+    test.create([json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "frozen"},
+        "webhooks": [{
+            "name": "frozen.example.com",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "failurePolicy": "Fail",
+            "clientConfig": {"url": "https://frozen.example.com"},
+            "objectSelector": {"matchLabels": {"frozen": "yes"}},
+            "rules": [{
+                "operations": ["UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+            }],
+        }],
+    })]);
+    test.change("configmaps/shop/child", |it| {
+        object::set(it, &["metadata", "labels", "frozen"], json!("yes"));
+    });
+    test.play("at 0s webhook frozen.example.com deny 403 it is frozen");
+    test.delete("configmaps/shop/parent", Orphan);
+    test.run(120);
+    assert!(object::has_finalizer(test.at("configmaps/shop/parent"), "orphan"));
+    assert_eq!(object::owner_references(test.at("configmaps/shop/child")).count(), 1);
+    assert!(test.list("events").iter().all(|it| it["type"] == "Normal"), "only its log says so");
+    test.play("at 0s webhook frozen.example.com allow");
+    test.until(1_000, "the end", |it| !it.has("configmaps/shop/parent"));
+    assert_eq!(object::owner_references(test.at("configmaps/shop/child")).count(), 0);
+}
+
+#[test]
 fn owner_that_never_existed_is_absent() {
     let mut test = TestCluster::new();
     test.namespace("shop");

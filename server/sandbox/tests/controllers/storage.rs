@@ -288,3 +288,128 @@ fn attributes_class_stays_while_a_claim_or_a_volume_names_it() {
     test.run(1);
     assert!(!test.has(&path("of-volume")));
 }
+
+/// The drivers in the CSINode of a node.
+fn drivers<'a>(test: &'a TestCluster, node: &str) -> Vec<&'a str> {
+    let node = test.at(&format!("storage.k8s.io/csinodes//{node}"));
+    let drivers = node["spec"]["drivers"].as_array().unwrap();
+    drivers.iter().map(|it| object::text(it, &["name"])).collect()
+}
+
+/// A Deployment with a disk of a CSI driver, in a cluster whose kubelets report their drivers.
+fn with_csi_nodes() -> TestCluster {
+    let mut test = TestCluster::new();
+    test.controllers.add_csi_nodes();
+    test.namespace("shop");
+    test.create(csi_class());
+    test.create([claim("data", "fast", "ReadWriteOnce"), deployment("web", 1, &["data"])]);
+    test
+}
+
+#[test]
+fn kubelets_report_the_drivers_of_the_cluster_in_their_csi_nodes() {
+    let mut test = with_csi_nodes();
+    test.until(30, "a ready Pod", |it| it.ready("web") == 1);
+    for node in ["node-a", "node-b", "node-c"] {
+        assert_eq!(drivers(&test, node), ["csi.unwind.test"]);
+        let csi_node = test.at(&format!("storage.k8s.io/csinodes//{node}"));
+        let owner = &csi_node["metadata"]["ownerReferences"][0];
+        assert_eq!((&owner["kind"], &owner["name"]), (&json!("Node"), &json!(node)));
+    }
+    test.power_off("node-b");
+    test.delete("nodes//node-b", Background);
+    test.run(5);
+    assert!(!test.has("storage.k8s.io/csinodes//node-b"), "it goes with its Node");
+}
+
+#[test]
+fn cluster_without_csi_plugins_has_no_csi_nodes() {
+    let mut test = TestCluster::new();
+    test.create(csi_class());
+    test.run(30);
+    assert!(test.list("storage.k8s.io/csinodes").is_empty());
+}
+
+#[test]
+fn volume_stays_mounted_while_its_driver_is_not_registered() {
+    let mut test = with_csi_nodes();
+    test.until(30, "a ready Pod", |it| it.ready("web") == 1);
+    let node = object::text(test.pods("web")[0], &["spec", "nodeName"]).to_owned();
+    test.play(&format!("at 0s driver csi.unwind.test unregistered {node}"));
+    test.until(11, "no driver", |it| drivers(it, &node).is_empty());
+    test.delete("apps/deployments/shop/web", Background);
+    test.run(60);
+    let pod = test.pods("web")[0];
+    assert_eq!(pod["status"]["phase"], "Failed");
+    let is_warning = |it: &Value| it["source"]["component"] == "kubelet" && it["type"] == "Warning";
+    assert!(!test.list("events").into_iter().any(is_warning), "nothing is said of an unmount");
+    let log = &test.controllers.node_faults.kubelet_logs[&node];
+    let words = "kubernetes.io/csi: Unmounter.TearDownAt failed to get CSI client: driver name csi.unwind.test not found in the list \
+                 of registered CSI drivers";
+    assert!(log.iter().filter(|line| line.ends_with(words)).count() > 3, "{log:?}");
+    let in_use = &test.at(&format!("nodes//{node}"))["status"]["volumesInUse"];
+    assert_eq!(in_use.as_array().map(Vec::len), Some(1));
+    test.play(&format!("at 0s driver csi.unwind.test registered {node}"));
+    test.until(123, "the end within one back-off", |it| it.pods("web").is_empty());
+    assert_eq!(drivers(&test, &node), ["csi.unwind.test"]);
+    test.until(5, "a detached disk", |it| it.list("storage.k8s.io/volumeattachments").is_empty());
+}
+
+#[test]
+fn disk_is_not_attached_to_a_node_without_its_driver() {
+    let mut test = with_csi_nodes();
+    for node in ["node-a", "node-b", "node-c"] {
+        test.play(&format!("at 0s driver csi.unwind.test unregistered {node}"));
+    }
+    test.run(30);
+    assert_eq!(test.ready("web"), 0);
+    let node = object::text(test.pods("web")[0], &["spec", "nodeName"]).to_owned();
+    let attachment = test.list("storage.k8s.io/volumeattachments")[0];
+    let error = format!("CSINode {node} does not contain driver csi.unwind.test");
+    assert_eq!(attachment["status"]["attachError"]["message"], error.as_str());
+    let volume = object::text(attachment, &["spec", "source", "persistentVolumeName"]);
+    let message = format!("AttachVolume.Attach failed for volume {volume:?} : {error}");
+    assert_eq!(test.events("FailedAttachVolume"), [message.as_str()]);
+    test.play(&format!("at 0s driver csi.unwind.test registered {node}"));
+    test.until(300, "a ready Pod", |it| it.ready("web") == 1);
+    let attachment = test.list("storage.k8s.io/volumeattachments")[0];
+    assert!(attachment["status"].get("attachError").is_none());
+}
+
+#[test]
+fn disk_is_not_mounted_without_its_driver() {
+    let why = "driver name csi.unwind.test not found in the list of registered CSI drivers";
+    let mut test = with_csi_nodes();
+    test.until(30, "a ready Pod", |it| it.ready("web") == 1);
+    let node = object::text(test.pods("web")[0], &["spec", "nodeName"]).to_owned();
+    test.play(&format!("at 0s driver csi.unwind.test unregistered {node}"));
+    let volume = bound(&mut test);
+    let mut second = deployment("second", 1, &["data"]);
+    second["spec"]["template"]["spec"]["nodeName"] = json!(node);
+    test.create([second]);
+    test.run(5);
+    assert_eq!(test.ready("second"), 0);
+    let message = format!(
+        "MountVolume.SetUp failed for volume {volume:?} : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: {why}"
+    );
+    assert_eq!(test.events("FailedMount"), [message.as_str()], "the first has it mounted there");
+    test.controllers.node_faults.repair();
+    test.until(2, "a ready Pod", |it| it.ready("second") == 1);
+
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    let [class, mut driver] = csi_class();
+    driver["spec"]["attachRequired"] = json!(false);
+    test.create([class, driver, claim("data", "fast", "ReadWriteOnce")]);
+    for node in ["node-a", "node-b", "node-c"] {
+        test.play(&format!("at 0s driver csi.unwind.test unregistered {node}"));
+    }
+    test.create([deployment("web", 1, &["data"])]);
+    test.run(10);
+    let volume = bound(&mut test);
+    let message = format!(
+        "MountVolume.MountDevice failed for volume {volume:?} : kubernetes.io/csi: attacher.MountDevice failed to create \
+         newCsiDriverClient: {why}"
+    );
+    assert_eq!(test.events("FailedMount"), [message.as_str()]);
+}

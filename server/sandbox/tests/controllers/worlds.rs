@@ -230,6 +230,8 @@ fn namespace_stays_until_the_controller_manager_runs_again() {
     let mut test = load("manager");
     test.run(300);
     assert!(!test.list("pods").is_empty(), "nobody empties the namespace");
+    let web = test.at("apps/deployments/manager/web");
+    assert!(object::is_deleting(web) && object::has_finalizer(web, "orphan"), "nobody collects");
     test.play("at 0s controller kube-controller-manager on");
     test.run(60);
     let names = test.list("namespaces").into_iter().map(|it| object::name(it).to_owned());

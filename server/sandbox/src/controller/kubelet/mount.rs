@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use super::words::{FailedUnmount, UnmountFailure};
+use super::words::{FailedUnmount, UnmountFailure, driver_of, failed_mount};
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::client::Client;
 use crate::controller::node_faults::{NodeFaults, export_of};
 use crate::controller::read::{flag, is_deleting, list, name, namespace, text, uid};
-use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES};
+use crate::controller::resource::{ATTACHMENTS, CLAIMS, CONFIG_MAPS, NODES, SECRETS, VOLUMES};
 use crate::fault::NodeFault;
 
 /// A mounted volume.
@@ -31,7 +31,7 @@ pub(super) struct Mount {
 pub(super) enum Unmounted {
     /// A volume is not attached to the node yet. The attach-detach controller reports the obstacle.
     Unattached,
-    /// An object that a volume needs does not exist.
+    /// An object that a volume needs does not exist, or its driver is not registered on the node.
     Lacks(String),
 }
 
@@ -98,6 +98,14 @@ fn of_claim(
         unique = Some(unique_name(&bound));
     }
     let export = export_of(&bound);
+    let driver = text(&bound, "/spec/csi/driver");
+    let node = text(pod, "/spec/nodeName");
+    if !driver.is_empty() && !client.node_faults.is_registered(node, driver) {
+        let machine = client.find(NODES, "", node);
+        let in_use = machine.iter().flat_map(|it| list(it, "/status/volumesInUse"));
+        let is_in_use = in_use.into_iter().any(|it| it.as_str() == Some(&unique_name(&bound)));
+        return Err(Unmounted::Lacks(failed_mount(name(&bound), driver, is_in_use)));
+    }
     Ok(Mount {
         volume: name(&bound).to_owned(),
         name_on_node: if export.is_some() {
@@ -163,6 +171,7 @@ impl Mount {
     pub(super) fn unmount<'a>(
         &'a self,
         pod: &'a str,
+        node: &str,
         fault: Option<NodeFault>,
         node_faults: &NodeFaults,
     ) -> Result<(), FailedUnmount<'a>> {
@@ -170,11 +179,17 @@ impl Mount {
         let is_stale = self.export.as_deref().is_some_and(stale);
         let is_busy = fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume);
         let is_left = self.sub_path.is_some() && node_faults.leftovers.contains(&self.volume);
-        let cause = match (is_left, is_stale, is_busy) {
-            (true, _, _) => UnmountFailure::NotEmpty,
-            (false, true, _) => UnmountFailure::Stale,
-            (false, false, true) => UnmountFailure::Busy,
-            (false, false, false) => return Ok(()),
+        let driver = driver_of(&self.name_on_node);
+        let cause = if is_left {
+            UnmountFailure::NotEmpty
+        } else if !node_faults.is_registered(node, driver) {
+            UnmountFailure::Unregistered
+        } else if is_stale {
+            UnmountFailure::Stale
+        } else if is_busy {
+            UnmountFailure::Busy
+        } else {
+            return Ok(());
         };
         Err(FailedUnmount {
             pod,

@@ -1,10 +1,11 @@
-//! A kubelet's reports about its node: the Node, its Lease, its status.
+//! A kubelet's reports about its node: the Node, its Lease, its status, its CSINode.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::csi_node;
 use crate::controller::attach_detach::MANAGED;
 use crate::controller::client::Client;
 use crate::controller::queue::later;
@@ -53,6 +54,7 @@ impl NodeStatus {
                 renew(&object, name, timing, client)?;
                 self.renewed = Some(now);
             }
+            csi_node::report(&object, client)?;
         }
         let due = self.renewed.map_or(now, |it| later(it, renewal));
         Ok(Duration::try_from(due.duration_since(now))
@@ -101,7 +103,7 @@ fn report(node: &mut Value, name: &str, now: Timestamp) {
     let info = json!({
         "architecture": "amd64",
         "bootID": "",
-        "containerRuntimeVersion": "sandbox://1",
+        "containerRuntimeVersion": "containerd://2.0.0",
         "kernelVersion": "sandbox",
         "kubeProxyVersion": "",
         "kubeletVersion": "v1.36.3",

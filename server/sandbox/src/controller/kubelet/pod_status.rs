@@ -4,17 +4,20 @@
 //!   it;
 //! - `unwind.test/completes`: its containers succeed by themselves, `true` or after this time;
 //!   `unwind.test/completes-after` also gives the time;
-//! - `unwind.test/hold`: the failure at its end, until the annotation is removed: with `silent` nothing happens at all,
-//!   with `kill` its containers cannot be stopped and an event says so, with `unmount` its volumes cannot be unmounted,
-//!   with `cgroup` its cgroup cannot be removed.
+//! - `unwind.test/pre-stop`: the course of its preStop hooks: see [`hook`](super::hook);
+//! - `unwind.test/hold`: the failure at its end, until the annotation is removed: with `silent` nothing happens at all; with `kill` its
+//!   containers cannot be stopped, and with `unkillable` the runtime does not answer; with `network` its network cannot be taken down;
+//!   with `unmount` its volumes cannot be unmounted; with `cgroup` its cgroup cannot be removed.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::controller::client::{Client, EventType};
-use crate::controller::read::{annotation, condition, ended, is_true, list, set, text, written};
+use crate::controller::client::{Client, EventType, fingerprint};
+use crate::controller::read::{
+    annotation, condition, ended, is_true, list, name, namespace, set, text, uid, written,
+};
 use crate::controller::resource::PODS;
 use crate::controller::timing::CONTAINER_STOP;
 use crate::status::Status;
@@ -29,6 +32,8 @@ const COMPLETION: Duration = Duration::from_millis(500);
 pub(super) const FORCED_STOP: Duration = Duration::from_secs(1);
 /// The exit code of a container that SIGTERM ended.
 pub(super) const EXIT_CODE: i64 = 143;
+/// The runtime of all containers, before their IDs. The words of its failures are those of containerd.
+const RUNTIME: &str = "containerd://";
 /// The exit code of a container that the runtime finds ended after the node started again: `unknownExitCode`, with reason
 /// `Unknown`, in internal/cri/server/restart.go of containerd.
 pub(super) const LOST: i64 = 255;
@@ -53,7 +58,7 @@ pub(super) fn completion(pod: &Value) -> Option<Duration> {
 }
 
 /// `2s`, `1500ms`, `1m`.
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     text.parse::<SignedDuration>().ok()?.try_into().ok()
 }
 
@@ -79,7 +84,7 @@ pub(super) fn run(
                 "name": text(it, "/name"),
                 "image": text(it, "/image"),
                 "imageID": "",
-                "containerID": format!("sandbox://{}", text(it, "/name")),
+                "containerID": format!("{RUNTIME}{}", new_id(pod, text(it, "/name"), restarts)),
                 "ready": true,
                 "started": true,
                 "restartCount": restarts,
@@ -115,8 +120,10 @@ pub(super) fn keep_running(
 /// Reports that a Pod's containers have got SIGTERM.
 pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
     for container in list(pod, "/spec/containers") {
-        let message = format!("Stopping container {}", text(container, "/name"));
-        client.event(pod, EventType::Normal, "Killing", &message);
+        let container = text(container, "/name");
+        let field = format!("spec.containers{{{container}}}");
+        let message = format!("Stopping container {container}");
+        client.event_of(pod, &field, EventType::Normal, "Killing", &message);
     }
 }
 
@@ -145,6 +152,9 @@ pub(super) fn terminate(
         .iter()
         .map(|it| {
             let status = statuses.iter().find(|status| text(status, "/name") == text(it, "/name"));
+            if let Some(ended) = status.filter(|it| it.pointer("/state/terminated").is_some()) {
+                return ended.clone();
+            }
             let started = status.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
             json!({
                 "name": text(it, "/name"),
@@ -176,23 +186,84 @@ pub(super) fn terminate(
     Ok(())
 }
 
-/// Reports once that a Pod's sandbox cannot be stopped. A condition records that, as in
-/// `end2end/cluster/stages/pod-end.yaml`.
-pub(super) fn report_failed_kill(
-    pod: Option<&Value>,
-    client: &mut Client<'_>,
-) -> Result<(), Status> {
-    let Some(pod) = pod.filter(|it| is_true(it, "PodReadyToStartContainers")) else {
+/// Reports that the containers of a Pod have ended while its sandbox is left, so that its phase stays.
+pub(super) fn end_containers(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
+    let now = client.now();
+    let mut changed = pod.clone();
+    let mut statuses = list(pod, "/status/containerStatuses").to_vec();
+    for status in &mut statuses {
+        if status.pointer("/state/terminated").is_some() {
+            continue;
+        }
+        let started = status.pointer("/state/running/startedAt").cloned();
+        let id = text(status, "/containerID").to_owned();
+        status["ready"] = json!(false);
+        status["started"] = json!(false);
+        status["state"] = json!({"terminated": {
+            "exitCode": EXIT_CODE,
+            "reason": "Error",
+            "startedAt": started.unwrap_or_else(|| written(now)),
+            "finishedAt": written(now),
+            "containerID": id,
+        }});
+    }
+    let names: Vec<&str> =
+        list(pod, "/spec/containers").iter().map(|it| text(it, "/name")).collect();
+    let message = format!("containers with unready status: [{}]", names.join(" "));
+    for kind in ["Ready", "ContainersReady"] {
+        conclude(&mut changed, kind, "False", Some("ContainersNotReady"), now);
+        let conditions = changed["status"]["conditions"].as_array_mut().into_iter().flatten();
+        for condition in conditions.filter(|it| it["type"] == kind) {
+            condition["message"] = json!(message);
+        }
+    }
+    set(&mut changed, &["status", "containerStatuses"], Value::Array(statuses));
+    client.update_status(PODS, &changed)?;
+    Ok(())
+}
+
+/// Reports that a Pod's sandbox has been stopped, although its containers run.
+pub(super) fn lose_sandbox(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
+    if !is_true(pod, "PodReadyToStartContainers") {
         return Ok(());
-    };
-    let message = "error killing pod: failed to \"KillPodSandbox\" with KillPodSandboxError: \"rpc error: code = Unknown \
-                   desc = failed to destroy network for sandbox: plugin type=\\\"bridge\\\" failed (delete): connection \
-                   refused\"";
-    client.event(pod, EventType::Warning, "FailedKillPod", message);
+    }
     let mut changed = pod.clone();
     conclude(&mut changed, "PodReadyToStartContainers", "False", None, client.now());
     client.update_status(PODS, &changed)?;
     Ok(())
+}
+
+/// The ID of a container in the runtime.
+pub(super) fn container_id(pod: &Value, container: &str) -> String {
+    let mut statuses = list(pod, "/status/containerStatuses").iter();
+    let id = statuses.find(|it| text(it, "/name") == container).map(|it| text(it, "/containerID"));
+    match id.and_then(|id| id.strip_prefix(RUNTIME)) {
+        Some(id) => id.to_owned(),
+        None => new_id(pod, container, 0),
+    }
+}
+
+/// The ID of a Pod's sandbox in the runtime.
+pub(super) fn sandbox_id(pod: &Value) -> String {
+    new_id(pod, "", 0)
+}
+
+/// An ID of 64 digits, as that of a real runtime. These determine it.
+fn new_id(pod: &Value, container: &str, restarts: u32) -> String {
+    let seed = format!("{}/{container}/{restarts}", uid(pod));
+    (0..4).map(|part| format!("{:016x}", fingerprint(&format!("{part}{seed}")))).collect()
+}
+
+/// The names of a container in an entry of the log.
+pub(super) fn in_log(pod: &Value, container: &Value) -> String {
+    let container = text(container, "/name");
+    format!(
+        "pod=\"{}/{}\" podUID={:?} containerName={container:?} containerID=\"{RUNTIME}{}\"",
+        namespace(pod),
+        name(pod),
+        uid(pod),
+        container_id(pod, container),
+    )
 }
 
 /// Sets a Pod's condition, which has no message and often no reason.

@@ -32,6 +32,8 @@ pub(super) enum UnmountFailure {
     Stale,
     /// Files lie below the mount point of the sub-path.
     NotEmpty,
+    /// The CSI driver is not registered on the node.
+    Unregistered,
 }
 
 impl FailedUnmount<'_> {
@@ -40,13 +42,13 @@ impl FailedUnmount<'_> {
     pub(super) fn entry(&self, now: Timestamp, wait: Duration) -> String {
         let Self { pod, unique_name, .. } = self;
         format!(
-            "E{}   30004 nestedpendingoperations.go:348] Operation for \"{{volumeName:{unique_name} podName:{pod} nodeName:}}\" \
-             failed. No retries permitted until {} (durationBeforeRetry {}). Error: {} for volume {unique_name:?} (UniqueName: \
-             {unique_name:?}) pod {pod:?} (UID: {pod:?}) : {}",
-            now.strftime("%m%d %H:%M:%S.%6f"),
+            "{} Operation for \"{{volumeName:{unique_name} podName:{pod} nodeName:}}\" failed. No retries permitted until {} \
+             (durationBeforeRetry {}). Error: {} for volume {unique_name:?} (UniqueName: {unique_name:?}) pod {pod:?} (UID: \
+             {pod:?}) : {}",
+            header('E', now, "nestedpendingoperations.go:348"),
             go_time(later(now, wait)),
             go_duration(wait),
-            match self.sub_path {
+            match self.held_sub_path() {
                 Some(_) => "error cleaning subPath mounts",
                 None => "UnmountVolume.TearDown failed",
             },
@@ -59,26 +61,38 @@ impl FailedUnmount<'_> {
         if self.is_nfs {
             return "kubernetes.io/nfs".to_owned();
         }
-        let driver = self.unique_name.strip_prefix("kubernetes.io/csi/").unwrap_or_default();
-        format!("kubernetes.io/csi:{}", driver.split('^').next().unwrap_or_default())
+        format!("kubernetes.io/csi:{}", driver_of(self.unique_name))
+    }
+
+    /// The sub-path at which it failed. The kubelet itself removes those, and asks the driver after that.
+    fn held_sub_path(&self) -> Option<&str> {
+        self.sub_path.filter(|_| self.cause != UnmountFailure::Unregistered)
     }
 
     fn error(&self) -> String {
         let Self { pod, volume, .. } = self;
         let pods = format!("/var/lib/kubelet/pods/{pod}");
-        if let Some(container) = self.sub_path {
+        if let Some(container) = self.held_sub_path() {
             let parts = format!("{pods}/volume-subpaths/{volume}/{container}");
             let path = format!("{parts}/0");
             return format!(
                 "error processing {parts}: error cleaning subpath mount {path}: {}",
                 match self.cause {
                     UnmountFailure::NotEmpty => format!("remove {path}: directory not empty"),
-                    UnmountFailure::Busy | UnmountFailure::Stale => self.umount(&path),
+                    UnmountFailure::Busy | UnmountFailure::Stale | UnmountFailure::Unregistered => {
+                        self.umount(&path)
+                    }
                 }
             );
         }
         if self.is_nfs {
             return self.umount(&format!("{pods}/volumes/kubernetes.io~nfs/{volume}"));
+        }
+        if self.cause == UnmountFailure::Unregistered {
+            let why = unregistered(driver_of(self.unique_name));
+            return format!(
+                "kubernetes.io/csi: Unmounter.TearDownAt failed to get CSI client: {why}"
+            );
         }
         let path = format!("{pods}/volumes/kubernetes.io~csi/{volume}/mount");
         format!(
@@ -102,16 +116,43 @@ impl FailedUnmount<'_> {
     }
 }
 
+/// The CSI driver of a volume, by the volume's name within the kubelet; empty for any other.
+pub(super) fn driver_of(unique_name: &str) -> &str {
+    let rest = unique_name.strip_prefix("kubernetes.io/csi/").unwrap_or_default();
+    rest.split('^').next().unwrap_or_default()
+}
+
+/// The event about a volume whose CSI driver is not registered on the node: `MountDevice` in pkg/volume/csi/csi_attacher.go, or
+/// `SetUpAt` in csi_mounter.go there where another Pod on the node has the volume mounted already.
+pub(super) fn failed_mount(volume: &str, driver: &str, is_in_use: bool) -> String {
+    let (step, place) = if is_in_use {
+        ("SetUp", "mounter.SetUpAt failed to get CSI client")
+    } else {
+        ("MountDevice", "attacher.MountDevice failed to create newCsiDriverClient")
+    };
+    let why = unregistered(driver);
+    format!("MountVolume.{step} failed for volume {volume:?} : kubernetes.io/csi: {place}: {why}")
+}
+
+/// `newCsiDriverClient` in pkg/volume/csi/csi_client.go.
+fn unregistered(driver: &str) -> String {
+    format!("driver name {driver} not found in the list of registered CSI drivers")
+}
+
 /// The entry about the volumes of a Pod that are still mounted after the time for which the kubelet waits for all of them.
 pub(super) fn still_mounted(pod: &Key, uid: &str, volumes: &[&str], now: Timestamp) -> String {
     format!(
-        "E{}   30004 pod_workers.go:1338] \"Error syncing pod, skipping\" err=\"mounted volumes=[{}]: context deadline exceeded\" \
-         pod=\"{}/{}\" podUID=\"{uid}\"",
-        now.strftime("%m%d %H:%M:%S.%6f"),
+        "{} \"Error syncing pod, skipping\" err=\"mounted volumes=[{}]: context deadline exceeded\" pod=\"{}/{}\" podUID=\"{uid}\"",
+        header('E', now, "pod_workers.go:1338"),
         volumes.join(" "),
         pod.namespace,
         pod.name,
     )
+}
+
+/// The beginning of an entry of klog, at a place of the source.
+pub(super) fn header(severity: char, now: Timestamp, place: &str) -> String {
+    format!("{severity}{}   30004 {place}]", now.strftime("%m%d %H:%M:%S.%6f"))
 }
 
 /// A time as Go prints one with its monotonic reading, the seconds since the process began: here, since midnight.
@@ -196,9 +237,16 @@ mod tests {
                 None,
                 UnmountFailure::Busy,
             ),
+            (
+                "csi-unregistered",
+                include_str!("../../../recordings/kubelet/csi-unregistered/log.txt"),
+                Some("orderer"),
+                UnmountFailure::Unregistered,
+            ),
         ];
         for (name, log, sub_path, cause) in recordings {
-            let (pod, volume, is_nfs) = (uid(log), format!("ledger-{name}"), name != "csi-busy");
+            let is_nfs = !name.starts_with("csi-");
+            let (pod, volume) = (uid(log), format!("ledger-{name}"));
             let unique_name = if is_nfs {
                 format!("kubernetes.io/nfs/{pod}-{volume}")
             } else {
