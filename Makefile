@@ -13,9 +13,11 @@ export PATH := $(HOME)/.cargo/bin:$(TOOLS)/bin:$(PATH)
 NEXTEST_VERSION := 0.9.151
 DENY_VERSION := 0.20.2
 FUZZ_VERSION := 0.13.2
+MUTANTS_VERSION := 27.1.0
 nextest := $(TOOLS)/bin/cargo-nextest-$(NEXTEST_VERSION)
 deny := $(TOOLS)/bin/cargo-deny-$(DENY_VERSION)
 fuzz := $(TOOLS)/bin/cargo-fuzz-$(FUZZ_VERSION)
+mutants := $(TOOLS)/bin/cargo-mutants-$(MUTANTS_VERSION)
 
 ## run: build everything and start the dashboard on the sandbox; prints its URL. CONTEXT=name or KUBECONFIG selects a
 ## cluster instead, SANDBOX=world another world of the sandbox.
@@ -29,8 +31,15 @@ test_features := --workspace --features teardown/fixture
 ## test: everything that CI runs: check, unit and e2e.
 .PHONY: test
 # After `unit` the programs exist with the features of the tests. The browser tests use those programs.
-test: e2e_programs = $(test_features) --bins --tests
-test: check unit e2e
+test: export e2e_programs = $(test_features) --bins --tests
+# Rust builds leave a core idle for minutes, so the page and the control plane are built beside them. `e2e` builds again
+# what failed there, and shows why.
+test: prerequisites
+	@mkdir -p target
+	@set -m; \
+	nice -n 10 bash -c 'end2end/setup && app/build && end2end/cluster/build' >target/beside.log 2>&1 & beside=$$!; \
+	set +m; trap 'kill -- -$$beside 2>/dev/null || true' EXIT; \
+	$(MAKE) check; $(MAKE) unit; wait $$beside || true; $(MAKE) e2e
 
 # The fuzz targets are a workspace of their own. `check` lints them without linking, so it needs neither a C++ compiler nor
 # nightly.
@@ -61,6 +70,14 @@ simulate: export SEEDS ?= 10000
 simulate: prerequisites
 	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
 
+## mutants: change the engine in each small way and run its tests, for hours; results in target/mutants.out.
+.PHONY: mutants
+mutants: prerequisites $(mutants)
+	@mkdir -p target
+	cargo mutants -p teardown --features fixture --output target \
+		-f 'server/teardown/src/run/**' -f server/teardown/src/run.rs \
+		-f 'server/teardown/src/plan/**' -f server/teardown/src/plan.rs
+
 ## fuzz: fuzz the sandbox with requests and patches, SECONDS each; crashing inputs are in server/sandbox/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: prerequisites $(fuzz)
@@ -71,7 +88,7 @@ fuzz: prerequisites $(fuzz)
 			-dict=fuzz/kubernetes.dict -max_len=8192 -timeout=20 -max_total_time=$(or $(SECONDS),60); \
 	done
 
-e2e_programs = -p server -p sandbox
+e2e_programs ?= -p server -p sandbox
 
 ## e2e: the end-to-end tests: a real control plane, the conformance of the sandbox, the browser.
 .PHONY: e2e
@@ -146,3 +163,8 @@ $(fuzz):
 	@echo "installing cargo-fuzz $(FUZZ_VERSION), once (some minutes)"
 	cargo install --root $(TOOLS) --version $(FUZZ_VERSION) --locked --force cargo-fuzz
 	@cp $(TOOLS)/bin/cargo-fuzz $@
+
+$(mutants):
+	@echo "installing cargo-mutants $(MUTANTS_VERSION), once (some minutes)"
+	$(install) --version $(MUTANTS_VERSION) --locked --force cargo-mutants
+	@cp $(TOOLS)/bin/cargo-mutants $@

@@ -49,7 +49,7 @@ const structure = (page, html) =>
 			}
 			if (node.nodeType !== Node.ELEMENT_NODE) return;
 			const element = /** @type {Element} */ (node);
-			if (element.localName === 'span' && /^Elapsed /.test(element.textContent ?? '')) return;
+			if (element.localName === 'span' && /^(Elapsed|Deleting for) /.test(element.textContent ?? '')) return;
 			flush();
 			const attributes = compared
 				.filter((name) => element.hasAttribute(name))

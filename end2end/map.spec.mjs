@@ -142,7 +142,7 @@ const incidents = [
 	{ incident: 'S3', unit: 'ns:s3' },
 	{ incident: 'S4', unit: 'ns:s4' },
 	// The namespace goes, so this is the application.
-	{ incident: 'S4, forced', unit: 's4-forced', sign: /has not cleared the finalizer mail\.example\/mailbox/ },
+	{ incident: 'S4, forced', unit: 's4-forced', sign: /Namespace s4-forced is gone and left objects behind/ },
 	{ incident: 'S5', unit: 'ns:s5', machine: 'node-a' },
 	{ incident: 'S5, cut off', unit: 'ns:s5-cut-off', machine: 'node-b' },
 ];

@@ -94,6 +94,8 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await plain.context().addCookies(await page.context().cookies());
 		await plain.goto(unwind.origin);
 		await plain.getByRole('link', { name: 'Put back…' }).click();
+		// Loaded with its style, without which every line is as long as it likes.
+		await plain.waitForURL('**/switched-off');
 		await plain.setViewportSize({ width: 390, height: 800 });
 		expect(await plain.evaluate(() => document.documentElement.scrollWidth), 'the command scrolls, not the page').toBe(390);
 		await plain.getByLabel(/^Type /).fill(node);

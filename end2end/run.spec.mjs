@@ -236,6 +236,8 @@ test('late step says for how long it has been deleted, and within what time that
 	// The expectation stands, and the time counts.
 	await expect.poll(async () => (await times())[0]).toBeGreaterThan(first + 1);
 	expect((await times())[1]).toBe(expected);
+	// The server says it too, for a page without a script.
+	expect(await (await page.request.get(page.url())).text()).toMatch(/Deleting for [^<]*\d s; expected under [^<]*\d s/);
 	await hold(cluster, 'bystander', pod, null);
 	await expect(page.getByText('Finished', { exact: true })).toBeVisible({ timeout: 60_000 });
 	await expect(said).toHaveCount(0);

@@ -11,6 +11,7 @@ use crate::{
         banner,
         diagnosis::{diagnoses, in_time, remedy::RemedyDialog},
         empty,
+        moment::moment,
     },
 };
 
@@ -24,6 +25,9 @@ pub fn Trouble() -> impl IntoView {
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let is_read =
         Memo::new(move |_| cluster.with(|card| card.as_ref().is_none_or(|card| card.synced)));
+    let is_away = Memo::new(move |_| {
+        cluster.with(|card| card.as_ref().is_some_and(|card| card.unreachable.is_some()))
+    });
     let count =
         Memo::new(move |_| cluster.with(|card| card.as_ref().map_or(0, |card| card.in_time)));
     // A memo, so that what a reader opened stays open while the number changes.
@@ -41,6 +45,15 @@ pub fn Trouble() -> impl IntoView {
     };
     let body = move || match (scene.is_known() && is_read.get(), in_trouble.get()) {
         (false, _) => empty::loading(),
+        // A deletion may have begun to wait since then.
+        (true, false) if is_away.get() => cluster
+            .get()
+            .and_then(|card| card.unreachable)
+            .map(|away| {
+                let title = text::away(away.cause);
+                empty::empty("state-unknown", title, text::AWAY_MEANS, moment(away.since))
+            })
+            .into_any(),
         (true, false) => {
             empty::empty("state-gone", text::NO_TROUBLE, text::NO_TROUBLE_MEANS, empty::to_units())
                 .into_any()

@@ -43,9 +43,10 @@ impl Clock {
         Self { shown: RwSignal::new(None), hand: StoredValue::new(hand) }
     }
 
-    /// Seconds since `at`, once the clock runs. The reader is woken every second.
-    pub fn since(self, at: Timestamp) -> Option<i64> {
-        self.shown.get().map(|now| (now - at.as_second()).max(0))
+    /// Seconds since `at`: until the clock runs, as they were when the page was rendered. The reader is woken every second.
+    pub fn since(self, at: Timestamp) -> i64 {
+        let now = self.shown.get().unwrap_or_else(|| self.hand.get_value().cluster as i64);
+        (now - at.as_second()).max(0)
     }
 
     /// Seconds since `at`, once the clock runs, as they are now.

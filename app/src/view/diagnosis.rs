@@ -90,7 +90,7 @@ pub fn in_time(scene: Scene, count: Lasting<Memo<usize>>) -> AnyView {
 fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser) -> AnyView {
     let place = address::card_of(&id);
     let known = adviser.known;
-    let (of_card, loaded, shown) = (id.clone(), id.clone(), id.clone());
+    let (of_card, loaded, shown, of_tools) = (id.clone(), id.clone(), id.clone(), id.clone());
     on_cleanup(move || known.forget(&shown));
     let is_open = RwSignal::new(open);
     let card = Memo::new(move |_| {
@@ -132,6 +132,7 @@ fn row(scene: Scene, id: String, address: Address, open: bool, adviser: Adviser)
                 {move || inside()}
                 {move || out()}
                 {move || proof()}
+                {tools(&of_tools, advice)}
                 {move || log.with(|log| log.as_ref().map(log_box))}
             </details>
         </li>
@@ -196,7 +197,6 @@ fn proof(
                 {move || facts()}
             </section>
         </div>
-        {tools(diagnosis, advice)}
     }
     .into_any()
 }
@@ -265,11 +265,12 @@ fn log_box(log: &LogBox) -> AnyView {
     .into_any()
 }
 
-fn tools(diagnosis: &Diagnosis, advice: Lasting<Memo<Option<Advice>>>) -> AnyView {
+/// Drawn once, so that news from the cluster does not take back what a button has just said.
+fn tools(id: &str, advice: Lasting<Memo<Option<Advice>>>) -> AnyView {
     let copied = RwSignal::new(false);
-    let link = address::lasting("card", &diagnosis.id);
+    let link = address::lasting("card", id);
     let target = link.clone();
-    let note = address::lasting("note.txt", &diagnosis.id);
+    let note = address::lasting("note.txt", id);
     let copy = move |_| {
         let Some(advice) = advice.get_untracked() else { return };
         let origin = location().origin().unwrap_or_default();

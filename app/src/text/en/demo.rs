@@ -39,7 +39,7 @@ pub fn story(incident: &str) -> &'static str {
             "The cloud refuses to remove a load balancer. Then its Service is deleted, and stays."
         }
         "manager" => {
-            "The kube-controller-manager stops. Then a namespace is deleted, and nobody empties it."
+            "The kube-controller-manager stops. Then a Deployment is deleted without its Pods, and its namespace: both stay."
         }
         _ => "",
     }

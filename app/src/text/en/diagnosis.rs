@@ -2,6 +2,7 @@
 
 mod course;
 mod data;
+mod harm;
 mod incident;
 mod incident_note;
 mod kubelet;
@@ -9,9 +10,7 @@ mod advice;
 
 use teardown::{
     api_problem::ApiProblem,
-    diagnosis::{
-        Cause, Confidence, Diagnosis, Evidence, Impact, Link, RuntimeFit, Source, Waiting,
-    },
+    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Link, RuntimeFit, Source, Waiting},
     object::ObjectRef,
 };
 
@@ -46,7 +45,6 @@ pub const NOTE: &str = "Note as text";
 pub const LINK_TO_CARD: &str = "Link to this card";
 pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";
-const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
 
 /// `3 objects wait`.
 pub fn objects_wait(count: usize) -> String {
@@ -55,9 +53,11 @@ pub fn objects_wait(count: usize) -> String {
 
 /// The cause in one sentence.
 pub fn cause(diagnosis: &Diagnosis) -> String {
-    // A claim or a namespace that waits behind a Pod is none of the Pods.
-    let is_pod = |held: &&Waiting| held.on.is_none() && &*held.object.kind == "Pod";
+    // A claim or a namespace that waits behind a Pod is none of the Pods, and neither is a Pod that is to start.
+    let is_pod = |held: &&Waiting| held.on.is_none() && !held.starts && &*held.object.kind == "Pod";
     let count = diagnosis.waiting.iter().filter(is_pod).count();
+    let starting = diagnosis.waiting.iter().filter(|held| held.starts);
+    let starting: Vec<ObjectRef> = starting.map(|held| held.object.clone()).collect();
     let pods = |one, more| if count > 1 { more } else { one };
     match &diagnosis.cause {
         Cause::WithinGrace { until, pre_stop } => {
@@ -72,11 +72,13 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                     " {all} nodes fell silent together: look at the network and the control plane first."
                 ),
             };
-            format!(
-                "Node {} stopped reporting, so nobody confirms that {} ended.{alive}{others}",
-                isolated(node),
-                pods("its Pod", "its Pods")
-            )
+            let so = if diagnosis.is_of_replacements() {
+                let pods = names(&starting);
+                format!("and a disk is still attached there, so {pods} cannot start elsewhere")
+            } else {
+                format!("so nobody confirms that {} ended", pods("its Pod", "its Pods"))
+            };
+            format!("Node {} stopped reporting, {so}.{alive}{others}", isolated(node))
         }
         Cause::NodeMissing { node } => {
             format!(
@@ -165,6 +167,12 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(attacher),
             isolated(node)
         ),
+        Cause::VolumeAttached { attacher, node } if !starting.is_empty() => format!(
+            "{} cannot start: the disk is still attached to node {}, and one node at a time can have it. Driver {} detaches it.",
+            names(&starting),
+            isolated(node),
+            isolated(attacher)
+        ),
         Cause::VolumeAttached { attacher, node } => format!(
             "The volume is still attached to node {}; driver {} has not detached it.",
             isolated(node),
@@ -217,7 +225,10 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             }
         ),
         Cause::UpdateRejected { webhooks } => match webhooks.as_slice() {
-            [] => "Every update of the Pod is refused, because something changes its spec on the way.".to_owned(),
+            [] => {
+                "Every update of the Pod is refused, because something changes its spec on the way."
+                    .to_owned()
+            }
             [one] => format!(
                 "Every update of {} is refused, because {} changes the spec on the way.",
                 pods("the Pod", "the Pods"),
@@ -243,7 +254,10 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::NamespaceGone => {
-            "The namespace of these objects is gone, so no kubelet can report that a Pod of it ended.".to_owned()
+            format!(
+                "Namespace {} is gone and left objects behind that nobody can change: the API server refuses every update in a namespace that does not exist, so no program can clear a finalizer and no kubelet can report the end of a Pod.",
+                isolated(&diagnosis.root.name)
+            )
         }
         Cause::ManagerSilent => "The kube-controller-manager does not run.".to_owned(),
         Cause::ControllerSilent { controller } => {
@@ -291,119 +305,6 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         }
         Cause::Unknown => "No cause that Unwind knows fits what it can see.".to_owned(),
     }
-}
-
-/// The mistake that would make it worse, if there is a likely one.
-pub(super) fn do_not(cause: &Cause) -> Option<&'static str> {
-    Some(match cause {
-        Cause::NodeSilent { .. } => {
-            "force the deletion while the machine may still run: a second copy of the Pod could write to the same volume."
-        }
-        Cause::ContainersRunning { .. }
-        | Cause::KubeletUnaware { .. }
-        | Cause::SandboxLeft { .. } => {
-            "force the deletion: the containers may keep running, unseen by the cluster, and write to their volumes."
-        }
-        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
-            "force the deletion: the mount stays on the node, and the volume can be deleted or attached elsewhere under it."
-        }
-        Cause::ClaimInUse { .. } => {
-            "remove the finalizer kubernetes.io/pvc-protection: the volume would go while Pods use it."
-        }
-        Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => {
-            "remove the attachment’s finalizer while the volume is attached: two nodes could write to it."
-        }
-        Cause::Copied { .. } => {
-            "remove the finalizer: the copy would be incomplete but look complete."
-        }
-        Cause::InUse { .. } => {
-            "remove the finalizer: what uses it would refer to an object that does not exist."
-        }
-        Cause::NamespaceGone => {
-            "force the deletion while the Pod may still run: its node would keep running it, unseen by the cluster."
-        }
-        Cause::BackendLeft { .. } => {
-            "remove the volume’s finalizer: its storage would stay, and nothing would say where."
-        }
-        Cause::ApiDown { .. } => {
-            "finalize the namespace by hand: objects of the missing API could be left in a namespace that no longer exists."
-        }
-        Cause::WebhookDown { .. } | Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => {
-            "switch the check off before you know what else it protects in this cluster."
-        }
-        Cause::NamespaceFinalizer { .. }
-        | Cause::FinisherGone { .. }
-        | Cause::FinisherNotReady { .. }
-        | Cause::FinisherBusy { .. }
-        | Cause::FinisherUnknown { .. }
-        | Cause::ManagedElsewhere { .. } => {
-            "remove the finalizer first: the program’s clean-up, also outside the cluster, would never happen."
-        }
-        Cause::LoadBalancerLeft => {
-            "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
-        }
-        Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
-            "remove the finalizer by hand: the controller’s work would be skipped."
-        }
-        Cause::StaticPod { .. } => {
-            "force the deletion: its containers keep running, and the kubelet creates the Pod again."
-        }
-        Cause::Unreadable { .. } => {
-            "delete the object unread: its finalizers, its dependents and every check would be skipped, and its data is lost."
-        }
-        Cause::UpdateRejected { .. } => {
-            "force the deletion: that skips the work that its finalizers and its kubelet wait for."
-        }
-        Cause::WithinGrace { .. }
-        | Cause::NodeMissing { .. }
-        | Cause::NeverStarted { .. }
-        | Cause::LooksAgain { .. }
-        | Cause::DevicesLeft { .. }
-        | Cause::PodDirectoryLeft { .. }
-        | Cause::ClaimHeldByCompletedPods { .. }
-        | Cause::VolumeBound { .. }
-        | Cause::ConversionDown { .. }
-        | Cause::ContentRefused
-        | Cause::ContentUnseen { .. }
-        | Cause::CannotSee { .. }
-        | Cause::Unknown => return None,
-    })
-}
-
-/// The harm that the wait does now.
-pub(super) fn harm(impact: &Impact) -> Vec<String> {
-    let unseen = impact.unseen.as_deref().map(visible);
-    if impact.is_none() && impact.losing_claim.is_empty() {
-        return vec![match unseen {
-            Some(resource) => {
-                format!("None is known, but Unwind cannot see {resource}, which may be affected.")
-            }
-            None => NO_HARM.to_owned(),
-        }];
-    }
-    let mut said = Vec::new();
-    if !impact.without_endpoints.is_empty() {
-        let have = if impact.without_endpoints.len() == 1 { "has" } else { "have" };
-        said.push(format!("{} {have} no ready Pod.", names(&impact.without_endpoints)));
-    }
-    if !impact.replacements_blocked.is_empty() {
-        let until = match impact.replacements_blocked.len() {
-            1 => "starts no replacement until its Pod is gone.",
-            _ => "start no replacement until their Pods are gone.",
-        };
-        said.push(format!("{} {until}", names(&impact.replacements_blocked)));
-    }
-    if !impact.losing_claim.is_empty() {
-        let run = if impact.losing_claim.len() == 1 { "runs" } else { "run" };
-        said.push(format!(
-            "{} {run} on a claim that is being deleted: no Pod can start with it any more.",
-            names(&impact.losing_claim)
-        ));
-    }
-    if let Some(resource) = unseen {
-        said.push(format!("There may be more: Unwind cannot see {resource}."));
-    }
-    said
 }
 
 /// How sure the cause is, and what would make it surer.
@@ -477,7 +378,9 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
             "The log of the controller, or a lease that it does not renew while Unwind watches,"
         }
         Cause::WebhookDown { .. } => "A refusal in a condition, or in the answer to a dry run,",
-        Cause::NamespaceGone => "The kubelet’s log of refused status updates",
+        Cause::NamespaceGone => {
+            "A refused update in the log of the kubelet, or of the program that clears the finalizer,"
+        }
         Cause::LoadBalancerLeft => "An Event SyncLoadBalancerFailed about the Service",
         _ => return None,
     })
@@ -573,6 +476,9 @@ fn waits_for(on: &ObjectRef, link: Link) -> String {
 
 /// The object that another one of the chain waits for, and how; empty for one that waits for the root itself.
 pub(super) fn waits_on(diagnosis: &Diagnosis, held: &Waiting) -> String {
+    if held.starts {
+        return "cannot start before its disk is detached".to_owned();
+    }
     let on = held.on.and_then(|(at, link)| Some((diagnosis.waiting.get(at)?, link)));
     on.map(|(on, link)| waits_for(&on.object, link)).unwrap_or_default()
 }
@@ -581,7 +487,8 @@ pub(super) fn waits_on(diagnosis: &Diagnosis, held: &Waiting) -> String {
 pub(super) fn waiting(diagnosis: &Diagnosis, held: &Waiting) -> String {
     let on = waits_on(diagnosis, held);
     let space = if on.is_empty() { "" } else { " " };
-    format!("{}{space}{on}, deleted {}", named(&held.object), absolute(held.since))
+    let since = if held.starts { "created" } else { "deleted" };
+    format!("{}{space}{on}, {since} {}", named(&held.object), absolute(held.since))
 }
 
 /// The rest of a list that is cut off.

@@ -135,8 +135,7 @@ fn card(
                 .object(&step.uid)
                 .and_then(|card| card.get_untracked().due)
                 .map(|due| due.duration_since(since).as_secs());
-            let said =
-                move || clock.since(since).map(|seconds| text::deleting_for(seconds, expected));
+            let said = move || text::deleting_for(clock.since(since), expected);
             view! { <span class="quiet">{move || said()}</span> }.into_any()
         }
         (_, Some(at)) => {

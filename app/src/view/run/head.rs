@@ -36,20 +36,16 @@ pub fn RunHead(
     let total = move || card.with(|card| card.total);
     let elapsed = move || {
         card.with(|card| match card.ended {
-            Some(ended) => Some(ended.as_second() - card.started.as_second()),
+            Some(ended) => ended.as_second() - card.started.as_second(),
             None => clock.since(card.started),
         })
     };
     let time = move || {
-        let ended = card.with(|card| card.ended.is_some());
-        elapsed().map(|seconds| {
-            if ended {
-                view! { <b>{text::run_result(gone(), seconds)}</b> }.into_any()
-            } else {
-                view! { <span>{text::ELAPSED} " " <b>{text::duration(seconds)}</b></span> }
-                    .into_any()
-            }
-        })
+        if card.with(|card| card.ended.is_some()) {
+            view! { <b>{text::run_result(gone(), elapsed())}</b> }.into_any()
+        } else {
+            view! { <span>{text::ELAPSED} " " <b>{text::duration(elapsed())}</b></span> }.into_any()
+        }
     };
     // Stuck, and nothing else is in progress.
     let blocked = Memo::new(move |_| {

@@ -1,13 +1,22 @@
 //! The course of things if nobody acts, in sentences. Only the server asks for these: see `teardown::advice`.
 
 use jiff::SignedDuration;
-use teardown::diagnosis::{Cause, Due, Upcoming};
+use teardown::diagnosis::{Cause, Diagnosis, Due, Upcoming};
 
 use crate::text::{absolute, duration, isolated, many, named, names, words};
 
+const DETACHED: &str = "The Pod starts once its disk is detached. If the node comes back, its kubelet unmounts the disk, and it is detached within a minute.";
+
 /// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
-pub(super) fn if_nobody_acts(cause: &Cause, course: &[Upcoming]) -> Vec<String> {
-    let mut said: Vec<String> = expectation(cause, course).map(str::to_owned).into_iter().collect();
+pub(super) fn if_nobody_acts(diagnosis: &Diagnosis, course: &[Upcoming]) -> Vec<String> {
+    let expected = match &diagnosis.cause {
+        Cause::NodeSilent { .. } if diagnosis.is_of_replacements() => Some(DETACHED),
+        Cause::VolumeAttached { .. } if diagnosis.is_of_replacements() && !course.is_empty() => {
+            Some(DETACHED)
+        }
+        cause => expectation(cause, course),
+    };
+    let mut said: Vec<String> = expected.map(str::to_owned).into_iter().collect();
     said.extend(course.iter().map(upcoming));
     if said.is_empty() {
         said.push("Nothing. No part of the cluster acts on it.".to_owned());
@@ -53,7 +62,9 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
             "Nothing. It goes once that controller releases the Pod, or once the Job is gone."
         }
         Cause::Copied { .. } => "It goes within seconds of the end of the last copy.",
-        Cause::NamespaceGone => "Nothing. It can go once the namespace exists again.",
+        Cause::NamespaceGone => {
+            "Nothing. It can go once the namespace exists again: then the programs and kubelets that it waits for may change it."
+        }
         Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
         Cause::VolumeAttached { .. } if course.is_empty() => {
             "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."
@@ -211,7 +222,10 @@ fn length(wait: SignedDuration) -> String {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use teardown::object::ObjectRef;
+    use teardown::{
+        diagnosis::{Confidence, Impact},
+        object::ObjectRef,
+    };
 
     use super::*;
 
@@ -238,6 +252,29 @@ mod tests {
             },
             Upcoming::ControllerLooks { controller: "namespace-controller".into(), due },
         ]
+    }
+
+    /// A diagnosis for which nothing waits.
+    fn diagnosis(cause: Cause) -> Diagnosis {
+        let root = ObjectRef {
+            group: "".into(),
+            kind: "Service".into(),
+            namespace: Some("shop".into()),
+            name: "web".into(),
+        };
+        Diagnosis {
+            id: String::new(),
+            cause,
+            root,
+            confidence: Confidence::Inferred,
+            evidence: vec![],
+            waiting: vec![],
+            total: 0,
+            held: vec![],
+            since: Timestamp::UNIX_EPOCH,
+            stuck: false,
+            impact: Impact::default(),
+        }
     }
 
     #[test]
@@ -268,10 +305,10 @@ mod tests {
 
     #[test]
     fn course_without_events_has_a_sentence() {
-        let said = if_nobody_acts(&Cause::VolumeBound { claim: None }, &[]);
-        assert_eq!(said, ["Nothing, as long as the claim exists."]);
+        let said = |cause| if_nobody_acts(&diagnosis(cause), &[]);
+        let bound = Cause::VolumeBound { claim: None };
+        assert_eq!(said(bound), ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;
-        let said = if_nobody_acts(&silent, &[]);
-        assert_eq!(said, ["Nothing. No part of the cluster acts on it."]);
+        assert_eq!(said(silent), ["Nothing. No part of the cluster acts on it."]);
     }
 }

@@ -8,7 +8,13 @@ use teardown::{
     message::DiagnosisCard,
 };
 
-use super::{HARM, course::if_nobody_acts, data::data, do_not, fact, harm};
+use super::{
+    HARM,
+    course::if_nobody_acts,
+    data::data,
+    fact,
+    harm::{do_not, harm},
+};
 use crate::text::{NAMED, absolute, duration, isolated, many, some_of, visible, words};
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
@@ -40,8 +46,8 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     line(HARM, harm.collect(), false);
     let (said, is_threatened) = data(at_risk);
     line(DATA, said, is_threatened);
-    line(IF_NOBODY_ACTS, if_nobody_acts(cause, course), false);
-    line(DO_NOT, do_not(cause).map(str::to_owned).into_iter().collect(), true);
+    line(IF_NOBODY_ACTS, if_nobody_acts(diagnosis, course), false);
+    line(DO_NOT, do_not(diagnosis).map(str::to_owned).into_iter().collect(), true);
     line("Just before", before.iter().map(|it| changed(it, diagnosis)).collect(), false);
     let whose =
         |(name, value): &(String, String)| format!("{}: {}", visible(name), isolated(value));

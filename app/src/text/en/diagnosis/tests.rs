@@ -1,4 +1,9 @@
-use super::*;
+use teardown::diagnosis::Impact;
+
+use super::{
+    harm::{NO_HARM, harm},
+    *,
+};
 
 #[test]
 fn nothing_is_said_to_be_well_where_it_cannot_be_seen() {
@@ -15,4 +20,22 @@ fn nothing_is_said_to_be_well_where_it_cannot_be_seen() {
     let said = harm(&Impact { losing_claim: vec![pod], ..unseen }).join(" ");
     assert!(said.contains("runs on a claim that is being deleted"), "{said}");
     assert!(said.contains("There may be more"), "{said}");
+}
+
+#[test]
+fn pod_that_cannot_have_its_disk_is_harm_that_names_the_multi_attach_error() {
+    let pod = |name: &str| ObjectRef {
+        group: "".into(),
+        kind: "Pod".into(),
+        namespace: Some("shop".into()),
+        name: name.into(),
+    };
+    let said = |pods: Vec<ObjectRef>| {
+        harm(&Impact { waiting_for_disk: pods, ..Impact::default() }).join(" ")
+    };
+    assert_eq!(
+        said(vec![pod("db-0")]),
+        "Pod shop/db-0 hangs in ContainerCreating (Multi-Attach error): its disk is still attached to another node."
+    );
+    assert!(said(vec![pod("db-0"), pod("db-1")]).contains("Pod shop/db-1 hang in "));
 }

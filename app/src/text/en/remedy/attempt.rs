@@ -52,6 +52,10 @@ fn outcome(attempt: &Attempt) -> String {
             "The API server accepted the first part, and the second is not done: {}. It is among the things that are switched off until somebody finishes it.",
             api_problem(message)
         ),
+        AttemptOutcome::MadeOther { object } => format!(
+            "The API server accepted the first part, but its answer is not {} as Unwind asked for it: something changed the object on the way. The second part was not sent. Look at the object, and delete it if it is not to stay.",
+            named(object)
+        ),
         AttemptOutcome::Unknown { message: Some(message) } => {
             format!(
                 "Its effect is unknown: {}. Look at the object before you try again.",

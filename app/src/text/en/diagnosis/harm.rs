@@ -1,0 +1,130 @@
+//! The harm that a deletion that waits does, and the mistake that would make it worse. Only the server asks for these: see
+//! `teardown::advice`.
+
+use teardown::diagnosis::{Cause, Diagnosis, Impact};
+
+use crate::text::{names, visible};
+
+pub(super) const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
+const STILL_ATTACHED: &str =
+    "remove the attachment’s finalizer while the volume is attached: two nodes could write to it.";
+
+/// The mistake that would make it worse, if there is a likely one.
+pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
+    Some(match &diagnosis.cause {
+        Cause::NodeSilent { .. } if diagnosis.is_of_replacements() => STILL_ATTACHED,
+        Cause::NodeSilent { .. } => {
+            "force the deletion while the machine may still run: a second copy of the Pod could write to the same volume."
+        }
+        Cause::ContainersRunning { .. }
+        | Cause::KubeletUnaware { .. }
+        | Cause::SandboxLeft { .. } => {
+            "force the deletion: the containers may keep running, unseen by the cluster, and write to their volumes."
+        }
+        Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } | Cause::DriverMissing { .. } => {
+            "force the deletion: the mount stays on the node, and the volume can be deleted or attached elsewhere under it."
+        }
+        Cause::ClaimInUse { .. } => {
+            "remove the finalizer kubernetes.io/pvc-protection: the volume would go while Pods use it."
+        }
+        Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => STILL_ATTACHED,
+        Cause::Copied { .. } => {
+            "remove the finalizer: the copy would be incomplete but look complete."
+        }
+        Cause::InUse { .. } => {
+            "remove the finalizer: what uses it would refer to an object that does not exist."
+        }
+        Cause::NamespaceGone => {
+            "create the namespace and leave it: what was left in it starts again. Nor force a Pod that may still run: its node would keep running it, unseen by the cluster."
+        }
+        Cause::BackendLeft { .. } => {
+            "remove the volume’s finalizer: its storage would stay, and nothing would say where."
+        }
+        Cause::ApiDown { .. } => {
+            "finalize the namespace by hand: objects of the missing API could be left in a namespace that no longer exists."
+        }
+        Cause::WebhookDown { .. } | Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => {
+            "switch the check off before you know what else it protects in this cluster."
+        }
+        Cause::NamespaceFinalizer { .. }
+        | Cause::FinisherGone { .. }
+        | Cause::FinisherNotReady { .. }
+        | Cause::FinisherBusy { .. }
+        | Cause::FinisherUnknown { .. }
+        | Cause::ManagedElsewhere { .. } => {
+            "remove the finalizer first: the program’s clean-up, also outside the cluster, would never happen."
+        }
+        Cause::LoadBalancerLeft => {
+            "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
+        }
+        Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
+            "remove the finalizer by hand: the controller’s work would be skipped."
+        }
+        Cause::StaticPod { .. } => {
+            "force the deletion: its containers keep running, and the kubelet creates the Pod again."
+        }
+        Cause::Unreadable { .. } => {
+            "delete the object unread: its finalizers, its dependents and every check would be skipped, and its data is lost."
+        }
+        Cause::UpdateRejected { .. } => {
+            "force the deletion: that skips the work that its finalizers and its kubelet wait for."
+        }
+        Cause::WithinGrace { .. }
+        | Cause::NodeMissing { .. }
+        | Cause::NeverStarted { .. }
+        | Cause::LooksAgain { .. }
+        | Cause::DevicesLeft { .. }
+        | Cause::PodDirectoryLeft { .. }
+        | Cause::ClaimHeldByCompletedPods { .. }
+        | Cause::VolumeBound { .. }
+        | Cause::ConversionDown { .. }
+        | Cause::ContentRefused
+        | Cause::ContentUnseen { .. }
+        | Cause::CannotSee { .. }
+        | Cause::Unknown => return None,
+    })
+}
+
+/// The harm that the wait does now.
+pub(super) fn harm(impact: &Impact) -> Vec<String> {
+    let unseen = impact.unseen.as_deref().map(visible);
+    if impact.is_none() && impact.losing_claim.is_empty() {
+        return vec![match unseen {
+            Some(resource) => {
+                format!("None is known, but Unwind cannot see {resource}, which may be affected.")
+            }
+            None => NO_HARM.to_owned(),
+        }];
+    }
+    let mut said = Vec::new();
+    if !impact.without_endpoints.is_empty() {
+        let have = if impact.without_endpoints.len() == 1 { "has" } else { "have" };
+        said.push(format!("{} {have} no ready Pod.", names(&impact.without_endpoints)));
+    }
+    if !impact.replacements_blocked.is_empty() {
+        let until = match impact.replacements_blocked.len() {
+            1 => "starts no replacement until its Pod is gone.",
+            _ => "start no replacement until their Pods are gone.",
+        };
+        said.push(format!("{} {until}", names(&impact.replacements_blocked)));
+    }
+    if !impact.waiting_for_disk.is_empty() {
+        let hang = match impact.waiting_for_disk.len() {
+            1 => "hangs in ContainerCreating (Multi-Attach error): its disk is",
+            _ => "hang in ContainerCreating (Multi-Attach error): their disks are",
+        };
+        let pods = names(&impact.waiting_for_disk);
+        said.push(format!("{pods} {hang} still attached to another node."));
+    }
+    if !impact.losing_claim.is_empty() {
+        let run = if impact.losing_claim.len() == 1 { "runs" } else { "run" };
+        said.push(format!(
+            "{} {run} on a claim that is being deleted: no Pod can start with it any more.",
+            names(&impact.losing_claim)
+        ));
+    }
+    if let Some(resource) = unseen {
+        said.push(format!("There may be more: Unwind cannot see {resource}."));
+    }
+    said
+}
