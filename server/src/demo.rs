@@ -90,6 +90,7 @@ impl DemoCluster {
         let mut control_plane = ControlPlane::new(Timestamp::now(), SEED, Timing::default());
         control_plane.controllers.add_cloud();
         control_plane.controllers.add_leader_election();
+        control_plane.controllers.add_csi_nodes();
         // The log would grow as long as the process runs, and nothing reads it.
         control_plane.cluster.log.stop();
         control_plane.run_until_idle();

@@ -24,6 +24,7 @@ mod active_run;
 mod attempts;
 mod journal_status;
 mod kubelet_answers;
+mod not_kept;
 mod refusal;
 mod set_aside;
 mod writer;
@@ -60,6 +61,7 @@ pub use self::{
         RemedyCall,
     },
     journal_status::{Blocks, Failing, JournalStatus, SetAside},
+    not_kept::NotKept,
     refusal::Refusal,
 };
 
@@ -89,6 +91,9 @@ pub enum HubError {
     #[error("no random numbers")]
     Random(#[from] getrandom::Error),
 }
+
+/// The answer to a person: what was asked for, or the reason of the refusal. The outer error ends the hub.
+type Answered<T> = Result<Result<T, Refusal>, HubError>;
 
 /// The hub's state. [`Hub::open`] reads the journal, and [`Hub::run`] is the event loop.
 pub struct Hub {
@@ -278,7 +283,7 @@ impl Hub {
                 self.cluster.observe(observations);
                 self.tell_forced();
                 let (attempts, writer) = self.runs.attempts_mut();
-                attempts.settle(&self.cluster, writer);
+                attempts.settle(&mut self.cluster, writer);
                 self.topics.mark_stale();
             }
             Incoming::Demo(demo) => {
@@ -406,7 +411,11 @@ impl Hub {
                 send_reply(reply, self.runs.release(&run, by, &self.cluster));
             }
             Incoming::TakeOn { run, step, answer, by, reply } => {
-                let accepted = self.runs.take_on(&run, step, answer, by, &self.cluster)?;
+                let accepted = self.runs.take_on(&run, step, &answer, by, &self.cluster)?;
+                if accepted.is_ok() {
+                    let (attempts, writer) = self.runs.attempts_mut();
+                    attempts.take_on(&answer.pods, &mut self.cluster, writer);
+                }
                 send_reply(reply, accepted);
             }
         }
@@ -428,7 +437,7 @@ impl Hub {
         plan.cloned().ok_or_else(|| Refusal::UnknownPlan(id.clone()))
     }
 
-    fn start(&mut self, start: &Start) -> Result<Result<RunId, Refusal>, HubError> {
+    fn start(&mut self, start: &Start) -> Answered<RunId> {
         match self.read_plan(&start.plan) {
             Ok(plan) => self.runs.start(start, plan, &mut self.cluster, &self.chance),
             Err(refusal) => Ok(Err(refusal)),

@@ -35,6 +35,7 @@ pub(crate) fn diagnosis(cause: Cause, pods: usize, chain: bool) -> Diagnosis {
         object: object(kind, name),
         since: since(),
         on,
+        starts: false,
     };
     let mut waiting: Vec<Waiting> =
         (0..pods).map(|number| held("Pod", &format!("web-{number}"), None)).collect();

@@ -31,6 +31,7 @@ pub(crate) fn trouble() -> PageSeed {
         object: object.clone(),
         since: before(600),
         on,
+        starts: false,
     };
     let diagnosis = Diagnosis {
         id: "nodeSilent//Node//worker-7/".into(),

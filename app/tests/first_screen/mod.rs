@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     advice::{Freshness, Line, Standpoint},
-    diagnosis::{Cause, Due, Evidence, Source, Upcoming},
+    diagnosis::{Cause, Diagnosis, Due, Evidence, Source, Upcoming},
     incident::{DataAtRisk, DataRisk, HeldVolume, Incident},
     message::DiagnosisCard,
     object::ObjectRef,
@@ -120,6 +120,59 @@ fn added(incident: Incident) -> Vec<(String, String, bool)> {
 
 fn line(name: &str, said: &str, warns: bool) -> (String, String, bool) {
     (name.to_owned(), said.to_owned(), warns)
+}
+
+/// A diagnosis of this cause for which nothing waits but a Pod that is to start.
+fn of_replacement(cause: Cause) -> Diagnosis {
+    let mut diagnosis = diagnosis(cause, 1, false);
+    diagnosis.waiting[0].starts = true;
+    diagnosis.impact.waiting_for_disk = vec![object("Pod", "web-0")];
+    diagnosis
+}
+
+#[test]
+fn pod_that_cannot_start_is_said_to_wait_for_its_disk_and_until_when() {
+    let due = Due::By("2026-11-21T12:08:41Z".parse().unwrap());
+    let (node, volumes) = ("worker-7".into(), vec!["pv-1".into()]);
+    let detach = Upcoming::ForcedDetach { node, volumes, at_once: false, due };
+    let incident = Arc::new(Incident { course: vec![detach], ..Incident::default() });
+    let attached =
+        Cause::VolumeAttached { attacher: "disk.example".into(), node: "worker-7".into() };
+    let silent = plain().diagnosis.cause.clone();
+    for cause in [silent, attached] {
+        let name = cause.name();
+        let card = DiagnosisCard { incident: incident.clone(), ..card(of_replacement(cause)) };
+        assert!(card.said.contains("Pod shop/web-0 cannot start"), "{}", card.said);
+        assert!(card.said.contains(" disk is still attached "), "{}", card.said);
+        assert!(!card.said.contains("ended") && card.harms, "nothing is being deleted any more");
+        let advice = advice(&card, &standpoint());
+        let line = |name: &str| {
+            let line = advice.first.iter().find(|line| line.name == name);
+            line.map(|line| line.said.join(" ")).unwrap_or_default()
+        };
+        assert!(line("Harm now").contains("Pod shop/web-0 hangs in ContainerCreating"), "{name}");
+        let course = line("If nobody acts");
+        assert!(course.starts_with("The Pod starts once its disk is detached."), "{course}");
+        assert!(course.contains("At 2026-11-21 12:08:41 UTC: the attach-detach"), "{course}");
+        let do_not = line("Do not");
+        assert!(do_not.contains("while the volume is attached: two nodes could"), "{do_not}");
+        assert_eq!(advice.chain, ["cannot start before its disk is detached"]);
+        assert!(advice.note.contains("is detached, created 2026-11-21 11:53:41 UTC"), "{name}");
+    }
+}
+
+#[test]
+fn node_that_lives_or_is_not_alone_is_said_to_for_a_pod_that_cannot_start_too() {
+    let said = |silent: usize, renews: bool| {
+        let (provider, control_plane) = (None, false);
+        let node = "worker-7".into();
+        let cause = Cause::NodeSilent { node, provider, control_plane, silent, renews };
+        card(of_replacement(cause)).said
+    };
+    let alone = "Node worker-7 stopped reporting, and a disk is still attached there, so Pod shop/web-0 cannot start elsewhere.";
+    assert_eq!(said(1, false), alone);
+    assert!(said(1, true).ends_with("elsewhere. Its lease is renewed: its kubelet lives."));
+    assert!(said(3, false).contains(" 3 nodes fell silent together"));
 }
 
 #[test]

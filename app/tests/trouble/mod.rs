@@ -126,16 +126,28 @@ fn api_server_that_does_not_answer_is_said_above_all_cards() {
         let with_cards = || consortium::trouble::cards([(Cause::ManagerSilent, true)]);
         let calm = render("answers", "/trouble", with_cards());
         assert!(!calm.contains(text::away(cause)) && !calm.contains(text::AWAY_MEANS));
-        for (page, first) in
-            [(with_cards(), "id=\"why-"), (consortium::nothing(), text::NO_TROUBLE)]
-        {
-            let page = consortium::trouble::away(page, cause);
-            let html = render("away", "/trouble", page);
-            check(&html);
-            let at = |said: &str| html.find(said).unwrap_or_else(|| panic!("{cause:?}: {said}"));
-            assert!(at(text::away(cause)) < at(first), "{cause:?}: {first}");
-            assert!(at(text::AWAY_MEANS) < at(first), "it says how old the cards are");
-            assert!(html.contains("2026-11-21 12:02:26 UTC"), "and since when");
+        let html = render("away", "/trouble", consortium::trouble::away(with_cards(), cause));
+        check(&html);
+        let at = |said: &str| html.find(said).unwrap_or_else(|| panic!("{cause:?}: {said}"));
+        assert!(at(text::away(cause)) < at("id=\"why-"), "{cause:?}");
+        assert!(at(text::AWAY_MEANS) < at("id=\"why-"), "it says how old the cards are");
+        assert!(html.contains("2026-11-21 12:02:26 UTC"), "and since when");
+    }
+}
+
+#[test]
+fn empty_page_is_no_comfort_while_the_api_server_does_not_answer() {
+    let calm = render("calm", "/trouble", consortium::nothing());
+    assert!(calm.contains(text::NO_TROUBLE) && !calm.contains(text::AWAY_MEANS));
+    for cause in [AwayCause::Silent, AwayCause::Unauthorized, AwayCause::Failing] {
+        let page = consortium::trouble::away(consortium::nothing(), cause);
+        let html = render("away-empty", "/trouble", page);
+        check(&html);
+        assert!(!html.contains(text::NO_TROUBLE) && !html.contains(text::NO_TROUBLE_MEANS));
+        let (_, empty) = html.split_once("class=\"empty\"").unwrap();
+        let empty = empty.split("</div>").next().unwrap();
+        for said in [text::away(cause), text::AWAY_MEANS, "2026-11-21 12:02:26 UTC"] {
+            assert!(empty.contains(said), "{cause:?}: {said}: {empty}");
         }
     }
 }

@@ -356,6 +356,7 @@ fn diagnosis(cause: Cause, confidence: Confidence) -> DiagnosisCard {
             object: object("pod"),
             since: at(),
             on: None,
+            starts: false,
         }],
         total: 2,
         held: vec![],

@@ -40,7 +40,7 @@ use super::{
     request::{self, Answer, ApiClient, Failure},
     text::chain,
 };
-use crate::hub::{Incoming, RemedyCall};
+use crate::hub::{Incoming, NotKept, RemedyCall};
 
 /// The deadline of each request.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -99,17 +99,35 @@ async fn send_one(
     let _ = mailbox.send(Incoming::RemedyCompleted { attempt: call.attempt, outcome }).await;
 }
 
-/// Has the hub keep the copy of the target. An `Err` means that it is not kept, so nothing may be sent.
+/// Has the hub keep the copy of the target, or of the object that was made. An `Err` means that it is not kept, so nothing may be
+/// sent.
 async fn keep(
     mailbox: &mpsc::Sender<Incoming>,
     call: &RemedyCall,
     copy: Value,
-) -> Result<(), AttemptOutcome> {
+) -> Result<(), NotKept> {
     let (reply, kept) = oneshot::channel();
     let copied = Incoming::RemedyCopied { attempt: call.attempt.clone(), copy, reply };
-    let ends = |_| AttemptOutcome::Unknown { message: None };
-    mailbox.send(copied).await.map_err(|_| AttemptOutcome::Unknown { message: None })?;
-    kept.await.map_err(ends)?
+    mailbox.send(copied).await.map_err(|_| NotKept::Ended)?;
+    kept.await.map_err(|_| NotKept::Ended)?
+}
+
+/// The outcome of an attempt whose target could not be kept, so that nothing was sent.
+fn before_the_request(why: NotKept) -> AttemptOutcome {
+    match why {
+        NotKept::Ended => AttemptOutcome::Unknown { message: None },
+        NotKept::OtherObject(object) => AttemptOutcome::Changed { object },
+        NotKept::Journal(message) => AttemptOutcome::NotSent { message },
+    }
+}
+
+/// The outcome of an attempt whose first request made an object that could not be kept, so that the second was not sent.
+fn between_the_requests(why: NotKept) -> AttemptOutcome {
+    match why {
+        NotKept::Ended => AttemptOutcome::Unknown { message: None },
+        NotKept::OtherObject(object) => AttemptOutcome::MadeOther { object },
+        NotKept::Journal(message) => AttemptOutcome::Unfinished { message },
+    }
 }
 
 /// The name of an outcome; no other part of it is logged.
@@ -121,6 +139,7 @@ fn name(outcome: &AttemptOutcome) -> &'static str {
         AttemptOutcome::Refused { .. } => "refused",
         AttemptOutcome::Accepted { .. } => "accepted",
         AttemptOutcome::Unfinished { .. } => "unfinished",
+        AttemptOutcome::MadeOther { .. } => "made another object",
         AttemptOutcome::Unknown { .. } => "unknown",
     }
 }
@@ -130,7 +149,7 @@ async fn guarded(
     client: &ApiClient,
     names: &Interner,
     call: &RemedyCall,
-    keep: impl AsyncFnOnce(Value) -> Result<(), AttemptOutcome>,
+    keep: impl AsyncFnOnce(Value) -> Result<(), NotKept>,
 ) -> Result<AttemptOutcome, AttemptOutcome> {
     let RemedyCall { request, premises, .. } = call;
     // No remedy keeps both a copy of its target and the object that it made.
@@ -162,7 +181,8 @@ async fn guarded(
         && let Some(keep) = keep.take()
     {
         let answer = ask(client, Method::GET, &request.path, None).await;
-        keep(read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?).await?;
+        let copy = read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?;
+        keep(copy).await.map_err(before_the_request)?;
     }
     if began.elapsed() > FRESH {
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
@@ -178,9 +198,7 @@ async fn guarded(
     if call.deletes_at_once
         && let Some(keep) = keep.take()
     {
-        delete_made(client, &request, &answer, keep)
-            .await
-            .map_err(|message| AttemptOutcome::Unfinished { message })?;
+        delete_made(client, &request, &answer, keep).await?;
     }
     let meanwhile = changed_meanwhile(client, names, premises).await;
     Ok(AttemptOutcome::Accepted { meanwhile })
@@ -191,16 +209,19 @@ async fn delete_made(
     client: &ApiClient,
     request: &Request,
     answer: &[u8],
-    keep: impl AsyncFnOnce(Value) -> Result<(), AttemptOutcome>,
-) -> Result<(), ApiProblem> {
+    keep: impl AsyncFnOnce(Value) -> Result<(), NotKept>,
+) -> Result<(), AttemptOutcome> {
+    let unfinished = |message| AttemptOutcome::Unfinished { message };
     let made: Value = serde_json::from_slice(answer)
-        .map_err(|error| ProblemCode::Unreadable { why: chain(&error) })?;
-    let delete = request.deleting(&made).ok_or(ProblemCode::NoUid)?;
-    keep(made).await.map_err(|outcome| match outcome {
-        AttemptOutcome::NotSent { message } => message,
-        _ => ProblemCode::NoUid.into(),
-    })?;
-    perform(client, &delete, "").await.map(drop).map_err(Problem::message)
+        .map_err(|error| unfinished(ProblemCode::Unreadable { why: chain(&error) }.into()))?;
+    if made["metadata"]["uid"].as_str().is_none_or(str::is_empty) {
+        return Err(unfinished(ProblemCode::NoUid.into()));
+    }
+    // An admission webhook may have taken the label off by which the object is known.
+    let other = || AttemptOutcome::MadeOther { object: request.object.clone() };
+    let delete = request.deleting(&made).ok_or_else(other)?;
+    keep(made).await.map_err(between_the_requests)?;
+    perform(client, &delete, "").await.map(drop).map_err(|problem| unfinished(problem.message()))
 }
 
 /// The first object that changed while the request was on its way, other than by the request.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use teardown::{
     api_problem::ApiProblem,
     diagnosis::is_rewritten,
+    object::Uid,
     remedy::{
         Attempt, AttemptOutcome, Confirmation, Premise, RemedyAct, RemedyRefusal, switched_off,
     },
@@ -16,7 +17,7 @@ use teardown::{
 use tokio::sync::mpsc;
 
 use super::{
-    HubError, Refusal, RemedyCall,
+    Answered, HubError, NotKept, Refusal, RemedyCall,
     cluster_state::ClusterState,
     writer::{Writer, chain},
 };
@@ -82,12 +83,17 @@ impl Attempts {
         }
     }
 
-    /// The attempts that ended before this time, except those on other clusters and those whose effect is still there.
+    /// The attempts that ended before this time, except those on other clusters, those whose effect is still there, and those that
+    /// sent something away whose end nobody has confirmed.
     pub(super) fn ended_before(&self, time: Timestamp, cluster: &ClusterState) -> Vec<String> {
         let here = self.latest_first(cluster);
         let off = switched_off(here.iter().copied(), cluster.index());
         let is_off = |id: &str| off.iter().any(|(attempt, ..)| attempt.id == id);
-        let is_old = |it: &&&Attempt| it.ended.is_some_and(|ended| ended < time) && !is_off(&it.id);
+        let is_old = |it: &&&Attempt| {
+            it.ended.is_some_and(|ended| ended < time)
+                && it.unconfirmed.is_empty()
+                && !is_off(&it.id)
+        };
         here.iter().filter(is_old).map(|attempt| attempt.id.clone()).collect()
     }
 
@@ -145,25 +151,65 @@ impl Attempts {
         here.iter().filter_map(|attempt| attempt.forced_namespace()).cloned().collect()
     }
 
-    /// Keeps that namespaces which went by force have existed again and then ended in order: after a restart nobody would know.
-    pub(super) fn settle(&mut self, cluster: &ClusterState, writer: &mut Writer) {
-        let id = cluster.id();
+    /// Keeps what after a restart nobody would know: that namespaces which went by force have existed again and then ended in order,
+    /// and that the end of an object which went by hand is proven, or that nothing is left behind it.
+    pub(super) fn settle(&mut self, cluster: &mut ClusterState, writer: &mut Writer) {
+        let index = cluster.index();
         let is_over = |attempt: &Attempt| {
             let forced = attempt.forced_namespace().zip(attempt.request.uid.as_ref());
-            forced.is_some_and(|(name, uid)| cluster.index().has_ended_in_order_since(name, uid))
+            forced.is_some_and(|(name, uid)| index.has_ended_in_order_since(name, uid))
         };
+        let has_settled = |attempt: &Attempt| index.is_synced() && attempt.has_settled_ends(index);
+        let mut settled =
+            self.written_where(cluster, |attempt| is_over(attempt) || has_settled(attempt));
+        for AttemptRecord { attempt, .. } in &mut settled {
+            attempt.settled |= is_over(attempt);
+            if has_settled(attempt) {
+                attempt.settle_ends(index);
+            }
+        }
+        self.rewrite(settled, cluster, writer);
+    }
+
+    /// Keeps that a person answers for the ends of these objects in a run.
+    pub(super) fn take_on(
+        &mut self,
+        objects: &[Uid],
+        cluster: &mut ClusterState,
+        writer: &mut Writer,
+    ) {
+        let is_one =
+            |attempt: &Attempt| attempt.unconfirmed.iter().any(|end| objects.contains(&end.uid));
+        let mut answered = self.written_where(cluster, is_one);
+        answered.iter_mut().for_each(|record| record.attempt.forget_ends(objects));
+        self.rewrite(answered, cluster, writer);
+    }
+
+    /// The attempts on this cluster for which something is so, except those that the journal does not have in their last state.
+    fn written_where(
+        &self,
+        cluster: &ClusterState,
+        is_so: impl Fn(&Attempt) -> bool,
+    ) -> Vec<AttemptRecord> {
+        let id = cluster.id();
         let is_unwritten = |it: &AttemptRecord| {
             self.unwritten.iter().any(|other| other.attempt.id == it.attempt.id)
         };
         let here = self.by_id.values().filter(|record| record.cluster.is(&id));
-        let over = here.filter(|record| is_over(&record.attempt) && !is_unwritten(record));
-        let mut over: Vec<AttemptRecord> = over.cloned().collect();
-        if over.is_empty() {
-            return;
+        here.filter(|record| is_so(&record.attempt) && !is_unwritten(record)).cloned().collect()
+    }
+
+    fn rewrite(
+        &mut self,
+        records: Vec<AttemptRecord>,
+        cluster: &mut ClusterState,
+        writer: &mut Writer,
+    ) {
+        if !records.is_empty() {
+            self.unwritten.extend(records);
+            self.write_ended(writer, cluster.now());
+            self.tell_by_hand(cluster);
         }
-        over.iter_mut().for_each(|record| record.attempt.settled = true);
-        self.unwritten.extend(over);
-        self.write_ended(writer, cluster.now());
     }
 
     /// Begins a remedy that a person has confirmed. The remedies are computed anew, and the hash says whether the person saw
@@ -175,7 +221,7 @@ impl Attempts {
         cluster: &mut ClusterState,
         writer: &mut Writer,
         chance: &Chance,
-    ) -> Result<Result<String, Refusal>, HubError> {
+    ) -> Answered<String> {
         if !self.are_allowed {
             return Ok(Err(Refusal::RemediesOff));
         }
@@ -195,7 +241,8 @@ impl Attempts {
         };
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
         let (id, now) = (new_id(chance)?, cluster.now());
-        let attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
+        let mut attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
+        attempt.note_ends(cluster.index());
         if let Some(namespace) = attempt.forces_namespace() {
             cluster.note_forcing(namespace.clone());
         }
@@ -204,11 +251,12 @@ impl Attempts {
         Ok(sent)
     }
 
-    /// Lets the cluster know which objects lost a finalizer through a remedy, or may have.
+    /// Lets the cluster know which objects went by hand through a remedy, or may have.
     pub(super) fn tell_by_hand(&self, cluster: &mut ClusterState) {
-        let here = self.latest_first(cluster).into_iter();
-        let objects = here.filter_map(Attempt::removed_finalizer_of).cloned().collect();
-        cluster.set_by_hand(objects);
+        let here = self.latest_first(cluster);
+        let objects = here.iter().filter_map(|it| it.removed_finalizer_of()).cloned().collect();
+        let ends = here.iter().flat_map(|it| &it.unconfirmed).cloned().collect();
+        cluster.set_by_hand(objects, ends);
     }
 
     /// Begins to take back what an attempt switched off, if the person typed the name of its object.
@@ -220,7 +268,7 @@ impl Attempts {
         cluster: &ClusterState,
         writer: &mut Writer,
         chance: &Chance,
-    ) -> Result<Result<String, Refusal>, HubError> {
+    ) -> Answered<String> {
         if !self.are_allowed && !self.is_suspension(attempt) {
             return Ok(Err(Refusal::RemediesOff));
         }
@@ -241,7 +289,7 @@ impl Attempts {
         cluster: &ClusterState,
         writer: &mut Writer,
         chance: &Chance,
-    ) -> Result<Result<String, Refusal>, HubError> {
+    ) -> Answered<String> {
         if !self.is_suspension(attempt) {
             return Ok(Err(Refusal::UnknownAttempt(attempt.to_owned())));
         }
@@ -261,7 +309,7 @@ impl Attempts {
         cluster: &ClusterState,
         writer: &mut Writer,
         chance: &Chance,
-    ) -> Result<Result<String, Refusal>, HubError> {
+    ) -> Answered<String> {
         let id = cluster.id();
         let known = self.by_id.get(attempt).filter(|record| record.cluster.is(&id));
         let Some(AttemptRecord { attempt, .. }) = known else {
@@ -313,24 +361,24 @@ impl Attempts {
 
     /// Keeps the copy of the target that an attempt is about to change, or of the object that it made and is about to delete, so
     /// that it can be put back or finished whatever happens next.
-    /// An `Err` is the outcome of an attempt that may not go on.
+    ///
+    /// # Errors
+    /// [`NotKept`]; then nothing more may be sent.
     pub(super) fn keep_copy(
         &mut self,
         id: &str,
         copy: &Value,
         cluster: &ClusterState,
         writer: &mut Writer,
-    ) -> Result<(), AttemptOutcome> {
+    ) -> Result<(), NotKept> {
         let known = self.by_id.get_mut(id).filter(|record| record.attempt.is_open());
-        let Some(record) = known else { return Err(AttemptOutcome::Unknown { message: None }) };
+        let record = known.ok_or(NotKept::Ended)?;
         let mut copied = record.clone();
         if !copied.attempt.keep_copy(copy) {
-            return Err(AttemptOutcome::Changed { object: copied.attempt.request.object });
+            return Err(NotKept::OtherObject(copied.attempt.request.object));
         }
         let written = writer.write(cluster.now(), |journal| journal.put_attempt(&copied));
-        written.map_err(|failing| AttemptOutcome::NotSent {
-            message: ApiProblem::Quoted(failing.why),
-        })?;
+        written.map_err(|failing| NotKept::Journal(ApiProblem::Quoted(failing.why)))?;
         *record = copied;
         Ok(())
     }

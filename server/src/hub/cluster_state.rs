@@ -15,7 +15,7 @@ use teardown::{
     },
     fetched::Question,
     graph::Graph,
-    index::Index,
+    index::{Index, UnconfirmedEnd},
     message::Record,
     object::Uid,
     observation::Observation,
@@ -115,9 +115,10 @@ impl ClusterState {
         self.index.note_forcing(namespace);
     }
 
-    /// Takes over which objects lost a finalizer by hand, or may have.
-    pub(super) fn set_by_hand(&mut self, objects: HashSet<Uid>) {
+    /// Takes over which objects lost a finalizer by hand, and which went from the API alone through remedies, or may have.
+    pub(super) fn set_by_hand(&mut self, objects: HashSet<Uid>, ends: Vec<UnconfirmedEnd>) {
         self.index.set_by_hand(objects);
+        self.index.set_ends_by_hand(ends);
     }
 
     /// Notes that the API server refused an update of an object with this answer.

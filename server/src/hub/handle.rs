@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{JournalStatus, Refusal, Start, TakenOn, frame::Subscription};
+use super::{JournalStatus, NotKept, Refusal, Start, TakenOn, frame::Subscription};
 
 /// The messages to the hub.
 #[derive(Debug)]
@@ -195,8 +195,8 @@ pub enum Incoming {
         attempt: String,
         /// The target.
         copy: serde_json::Value,
-        /// The channel for the reply: the copy is on disk, or the outcome of an attempt that may not go on.
-        reply: oneshot::Sender<Result<(), AttemptOutcome>>,
+        /// The channel for the reply: the copy is on disk, or the reason why it is not.
+        reply: oneshot::Sender<Result<(), NotKept>>,
     },
     /// A reader requests the things that remedies switched off and nobody has put back.
     ReadSwitchedOff {

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    CallRequest, CompletedCall, HubError, Refusal, Start, TakenOn,
+    Answered, CallRequest, CompletedCall, HubError, Refusal, Start, TakenOn,
     active_run::{ActiveRun, Entry, UnreadableRun},
     attempts::Attempts,
     cluster_state::ClusterState,
@@ -221,7 +221,7 @@ impl Runs {
         plan: Arc<Plan>,
         cluster: &mut ClusterState,
         chance: &Chance,
-    ) -> Result<Result<RunId, Refusal>, HubError> {
+    ) -> Answered<RunId> {
         if let Err(refusal) = self.check_start(start, &plan, cluster) {
             return Ok(Err(refusal));
         }
@@ -296,7 +296,7 @@ impl Runs {
         command: RunCommand,
         by: String,
         cluster: &ClusterState,
-    ) -> Result<Result<(), Refusal>, HubError> {
+    ) -> Answered<()> {
         if let Err(refusal) = self.get(run, cluster) {
             return Ok(Err(refusal));
         }
@@ -304,12 +304,7 @@ impl Runs {
     }
 
     /// Gives a run a person's input.
-    fn steer(
-        &mut self,
-        run: &RunId,
-        input: &Input,
-        cluster: &ClusterState,
-    ) -> Result<Result<(), Refusal>, HubError> {
+    fn steer(&mut self, run: &RunId, input: &Input, cluster: &ClusterState) -> Answered<()> {
         if let Err(refusal) = self.check_writable() {
             return Ok(Err(refusal));
         }
@@ -327,10 +322,10 @@ impl Runs {
         &mut self,
         run: &RunId,
         step: StepId,
-        answer: TakenOn,
+        answer: &TakenOn,
         by: String,
         cluster: &ClusterState,
-    ) -> Result<Result<(), Refusal>, HubError> {
+    ) -> Answered<()> {
         let object = match self.get(run, cluster) {
             Ok(active) => active.run.plan.step(step),
             Err(refusal) => return Ok(Err(refusal)),
@@ -338,7 +333,7 @@ impl Runs {
         if object.is_some_and(|step| *step.object.name != *answer.confirm.trim()) {
             return Ok(Err(Refusal::WrongObjectName));
         }
-        self.steer(run, &Input::TakeOn { step, pods: answer.pods, by }, cluster)
+        self.steer(run, &Input::TakeOn { step, pods: answer.pods.clone(), by }, cluster)
     }
 
     /// Takes a completed call, for the next [`Runs::settle`].

@@ -25,7 +25,8 @@ const UPCASTS: [Upcast; 4] = [
     // Version 7 also has the event `unproven`, the choices `unproven` and `unreported`, and whether an attempt is settled. Without
     // it none is.
     |_, value| value,
-    // Version 8 also has the event `keptClaim`, and the reason `noDeleteVerb` to keep an object.
+    // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcome `madeOther` of an
+    // attempt, and the objects that an attempt sent away without confirmation. Without them there are none.
     |_, value| value,
 ];
 

@@ -1,5 +1,5 @@
 //! Says why a deletion waits: for each object that is being deleted, in a run or not, the chain to the root and the cause
-//! there. Objects with one root are one diagnosis.
+//! there. Objects with one root are one diagnosis. A Pod that cannot start because of one that was forced away waits too.
 //!
 //! # Decisions
 //! - A detector is one plain function for one cause or for a few that exclude each other. `DETECTORS` has them in the
@@ -18,6 +18,7 @@ mod circle;
 mod collector;
 mod control_plane;
 mod course;
+mod driver;
 mod ended;
 mod events;
 mod field_manager;
@@ -29,12 +30,14 @@ pub mod kubelet_log;
 pub mod kubelet_metrics;
 mod kubelet_report;
 mod kubelet_state;
+mod left_behind;
 mod namespace;
 mod owner;
 mod pod;
 pub mod running_pods;
 mod protection;
 mod refused_update;
+mod replacement;
 mod static_pod;
 mod storage;
 mod unanswered;
@@ -56,8 +59,9 @@ pub(crate) use self::{
     before::before,
     case::{Case, Serving},
     course::{course, repaired},
+    driver::driver_finisher,
     events::subjects,
-    finalizer::{cloud_controller, driver_finisher, finisher},
+    finalizer::{cloud_controller, finisher},
     job::other_manager,
     pod::missing_driver,
     unreadable::says_unreadable,
@@ -118,7 +122,7 @@ pub struct Diagnosis {
     /// All of them.
     #[serde(skip)]
     pub held: Vec<Uid>,
-    /// The time at which the first of them was deleted.
+    /// The time at which the first of them was deleted, or was made if it is to start.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
     /// An object is past its deadline, and not only later than expected.
@@ -141,9 +145,12 @@ pub struct Waiting {
     pub uid: Uid,
     /// Its name.
     pub object: ObjectRef,
-    /// The time at which its DELETE was accepted.
+    /// The time at which its DELETE was accepted, or at which it was made if it is to start.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
+    /// It is a Pod that nobody deletes and that cannot start.
+    #[serde(skip)]
+    pub starts: bool,
     /// The place in the list of the object that it waits for, and the relation; none if it waits for the root itself. A page
     /// gets it as a sentence, with the advice.
     #[serde(skip)]
@@ -157,6 +164,11 @@ impl Diagnosis {
         let is_used = matches!(self.cause, Cause::ClaimInUse { .. });
         let does_harm = is_used || !self.impact.is_none();
         (self.cause.explains_others(), does_harm, self.stuck, self.total)
+    }
+
+    /// Whether nothing is being deleted any more, and only Pods that are to start wait.
+    pub fn is_of_replacements(&self) -> bool {
+        !self.waiting.is_empty() && self.waiting.iter().all(|held| held.starts)
     }
 
     /// The part of the identity that stays the same while the cause at the root changes, as that of a silent node does which
@@ -188,7 +200,6 @@ const DETECTORS: &[Detector] = &[
     unreadable::own_kind,
     refused_update::pod,
     admission::webhooks_down,
-    pod::namespace_gone,
     pod::within_grace,
     pod::node_away,
     static_pod::mirror,
@@ -197,6 +208,7 @@ const DETECTORS: &[Detector] = &[
     pod::not_unmounted,
     // These ask what the others found.
     namespace::silent,
+    left_behind::namespace_gone,
     control_plane::manager,
 ];
 
@@ -232,6 +244,11 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
                 }
             }
         }
+    }
+    for (pod, verdict, overdue) in replacement::held(&case) {
+        let root = roots.entry(id_of(&verdict)).or_insert_with(|| Root::new(&verdict));
+        root.add(verdict, pod);
+        root.overdue = root.overdue.max(overdue);
     }
     let direct = roots.values().flat_map(|root| &root.direct);
     let explained: Vec<&Uid> = direct.map(|object| &object.uid).collect();
@@ -270,6 +287,8 @@ struct Root<'a> {
     confidence: Confidence,
     evidence: BTreeSet<Evidence>,
     direct: Vec<&'a Arc<Object>>,
+    /// How late the Pods among them are that are to start.
+    overdue: Overdue,
 }
 
 impl<'a> Root<'a> {
@@ -280,6 +299,7 @@ impl<'a> Root<'a> {
             confidence: verdict.confidence,
             evidence: BTreeSet::new(),
             direct: Vec::new(),
+            overdue: Overdue::No,
         }
     }
 
@@ -309,18 +329,21 @@ impl<'a> Root<'a> {
             }
             next += 1;
         }
-        let overdue = order.iter().map(|(object, _)| case.overdue(object)).max()?;
+        let overdue = order.iter().map(|(object, _)| case.overdue(object)).max()?.max(self.overdue);
         if overdue == Overdue::No && self.cause.may_pass() {
             return None;
         }
         let root = self.object;
-        let accepted =
-            |object: &Object| object.deletion.as_ref().map(|deletion| deletion.accepted());
+        let since = |object: &Object| match &object.deletion {
+            Some(deletion) => Some(deletion.accepted()),
+            None => object.created.map(Timestamp::from),
+        };
         let waiting = order.iter().take(WAITING).filter_map(|(object, on)| {
             Some(Waiting {
                 uid: object.uid.clone(),
                 object: object.reference(),
-                since: accepted(object)?,
+                since: since(object)?,
+                starts: object.deletion.is_none(),
                 on: *on,
             })
         });
@@ -333,7 +356,7 @@ impl<'a> Root<'a> {
             waiting: waiting.collect(),
             total: order.len(),
             held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
-            since: order.iter().filter_map(|(object, _)| accepted(object)).min()?,
+            since: order.iter().filter_map(|(object, _)| since(object)).min()?,
             stuck: overdue == Overdue::Stuck,
             impact: Impact::of(case, order.iter().map(|(object, _)| *object)),
         })

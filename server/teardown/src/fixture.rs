@@ -17,6 +17,8 @@
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
+//! The CSI sidecars of a workload are `sidecars=provisioner,attacher`. A role with `deletes=persistentvolumes` lets its holders delete them.
+//!
 //! The field managers of the finalizers of an object are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
 //!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
@@ -41,7 +43,7 @@ use crate::{
         Container, ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending,
         Facts, FinalizerManager, Guard, Held, Ingress, Kind, Namespace, Node, Object, ObjectRef,
         OwnerRef, Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim, Reference,
-        References, ResourceRule, Role, Service, ServiceAccount, ServiceRef, Snapshot,
+        References, ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars, Snapshot,
         SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
@@ -380,6 +382,10 @@ impl<'a> Fields<'a> {
                     recreates: self.get("strategy") == Some("Recreate"),
                     managed_by: self.text("managedBy"),
                     drivers: self.list("drivers").map(Arc::from).collect(),
+                    sidecars: Sidecars {
+                        provisioner: self.list("sidecars").any(|it| it == "provisioner"),
+                        attacher: self.list("sidecars").any(|it| it == "attacher"),
+                    },
                 }))
             }
             "PersistentVolumeClaim" => Facts::Claim(Box::new(Claim {
@@ -465,7 +471,10 @@ impl<'a> Fields<'a> {
                         resources: [resource.into()].into(),
                     }
                 };
-                Facts::Role(Box::new(Role { updates: self.list("updates").map(rule).collect() }))
+                Facts::Role(Box::new(Role {
+                    updates: self.list("updates").map(rule).collect(),
+                    deletes_volumes: self.list("deletes").any(|it| it == "persistentvolumes"),
+                }))
             }
             "ServiceAccount" => {
                 Facts::ServiceAccount(Box::new(ServiceAccount { uses: self.uses("spec") }))

@@ -18,6 +18,7 @@ mod key;
 mod pods;
 mod reads;
 mod refused;
+mod unconfirmed;
 mod visibility;
 
 use std::{
@@ -45,6 +46,7 @@ use self::{
 pub use self::{
     departures::{Departure, Transition},
     fetches::Renewal,
+    unconfirmed::UnconfirmedEnd,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -81,6 +83,8 @@ pub struct Index {
     unconfirmed: HashMap<Uid, UnconfirmedDeparture>,
     /// Objects that lost a finalizer by hand, or may have: a few, each by a person.
     by_hand: HashSet<Uid>,
+    /// The objects that remedies sent away from the API alone, or may have, as the journal has them.
+    ends_by_hand: Vec<UnconfirmedEnd>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,

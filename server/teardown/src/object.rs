@@ -8,6 +8,7 @@ mod made_by_cluster;
 mod parent;
 mod reference;
 mod shape;
+mod sidecars;
 mod status;
 mod storage;
 mod uid;
@@ -29,6 +30,7 @@ pub use self::{
     deletion::{Deletion, FinalizerManager, Held},
     parent::Parent,
     reference::{Reference, References},
+    sidecars::Sidecars,
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
         Ending, Namespace, Node, OUT_OF_SERVICE,
@@ -449,6 +451,8 @@ pub struct Workload {
     pub managed_by: Option<Arc<str>>,
     /// The CSI drivers that its Pods are, by the folder of the kubelet's plugins that they mount from their node.
     pub drivers: Box<[Arc<str>]>,
+    /// The sidecars of a driver among its containers.
+    pub sidecars: Sidecars,
 }
 
 /// The stored fields of a Service.
@@ -500,6 +504,8 @@ pub struct Binding {
 pub struct Role {
     /// The rules that let its holders update or patch something, which is how a finalizer is removed.
     pub updates: Box<[ResourceRule]>,
+    /// A rule that names PersistentVolumes lets its holders delete them, as a provisioner does.
+    pub deletes_volumes: bool,
 }
 
 /// The groups and resources of one rule, `*` included, without its verbs.

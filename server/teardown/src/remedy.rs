@@ -28,6 +28,7 @@ mod put_back;
 mod reach;
 mod request;
 mod storage;
+mod unconfirmed;
 
 use jiff::Timestamp;
 
@@ -43,7 +44,7 @@ pub use self::{
     },
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
-    premise::{Expected, List, Premise},
+    premise::{Expected, List, Premise, has_same_data_fate},
     put_back::{PutBack, put_backs},
     reach::{Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},

@@ -3,6 +3,7 @@
 //! is reported.
 
 mod conversion;
+mod finalizer;
 mod in_use;
 mod namespace;
 mod put_back;
@@ -60,6 +61,13 @@ fn label(world: &mut ControlPlane, key: &Key) {
 
 fn delete(world: &mut ControlPlane, key: &Key) {
     world.cluster.delete(&Actor::admin(), key, &DeleteOptions::default()).map(drop).unwrap();
+}
+
+/// Removes an object as if it had never been: a resource, and the name behind its namespace.
+fn erase(world: &mut ControlPlane, object: &str) {
+    let faults = world.parse_faults(&format!("at 0s erase {object}")).unwrap();
+    world.cluster.faults.extend(faults);
+    world.run_until_idle();
 }
 
 fn has(world: &ControlPlane, group: &str, plural: &str, namespace: &str, name: &str) -> bool {
@@ -473,9 +481,7 @@ async fn annotation_is_not_written_on_a_false_premise() {
             Case {
                 name: "another namespace has its name",
                 change: |world| {
-                    let faults = world.parse_faults("at 0s erase namespaces shop").unwrap();
-                    world.cluster.faults.extend(faults);
-                    world.run_until_idle();
+                    erase(world, "namespaces shop");
                     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
                 },
                 then: InTheLastMoment::Refused,

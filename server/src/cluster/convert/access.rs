@@ -32,18 +32,20 @@ pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
     Ok((read.metadata, Facts::Binding(Box::new(binding))))
 }
 
-/// Reads a Role or ClusterRole. Of its rules only those are kept that let their holders remove a finalizer. The rules of an
-/// aggregated ClusterRole are in the object too: its controller fills them in.
+/// Reads a Role or ClusterRole. Of its rules only those are kept that let their holders remove a finalizer, and whether one
+/// lets them delete PersistentVolumes. The rules of an aggregated ClusterRole are in the object too: its controller fills them in.
 pub(super) fn read_role(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: RoleObject = serde_json::from_str(json)?;
     let may_update =
         |rule: &Rule| rule.verbs.iter().any(|verb| matches!(&**verb, "update" | "patch" | "*"));
+    let deletes_volumes = read.rules.iter().any(Rule::deletes_volumes);
     let updates = read
         .rules
         .into_iter()
         .filter(|rule| may_update(rule) && !rule.resources.is_empty())
         .map(|rule| ResourceRule { groups: rule.api_groups, resources: rule.resources });
-    Ok((read.metadata, Facts::Role(Box::new(Role { updates: updates.collect() }))))
+    let role = Role { updates: updates.collect(), deletes_volumes };
+    Ok((read.metadata, Facts::Role(Box::new(role))))
 }
 
 /// Reads a ServiceAccount.
@@ -108,6 +110,14 @@ struct Rule {
     api_groups: Box<[Arc<str>]>,
     #[serde(default, deserialize_with = "or_default")]
     resources: Box<[Arc<str>]>,
+}
+
+impl Rule {
+    fn deletes_volumes(&self) -> bool {
+        self.verbs.iter().any(|verb| matches!(&**verb, "delete" | "*"))
+            && self.api_groups.iter().any(|group| group.is_empty())
+            && self.resources.iter().any(|resource| &**resource == "persistentvolumes")
+    }
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use serde::Deserialize;
 use teardown::object::{
-    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind,
+    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind, Sidecars,
 };
 
 use super::{Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready, or_default};
@@ -238,6 +238,10 @@ struct DriverSource {
 #[serde(rename_all = "camelCase", default)]
 struct Container {
     #[serde(deserialize_with = "or_default")]
+    name: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    image: Box<str>,
+    #[serde(deserialize_with = "or_default")]
     env: Vec<Variable>,
     #[serde(deserialize_with = "or_default")]
     env_from: Vec<VariableSource>,
@@ -322,6 +326,16 @@ impl Spec {
         found.sort();
         found.dedup();
         found.into()
+    }
+
+    /// The CSI sidecars among the containers, by their names or those of their images: `csi-provisioner`, `external-attacher`
+    /// (<https://kubernetes-csi.github.io/docs/sidecar-containers.html>).
+    pub(super) fn sidecars(&self) -> Sidecars {
+        let runs = |word: &str| {
+            let mut containers = self.init_containers.iter().chain(&self.containers);
+            containers.any(|it| it.name.contains(word) || it.image_name().contains(word))
+        };
+        Sidecars { provisioner: runs("provisioner"), attacher: runs("attacher") }
     }
 
     /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
@@ -452,6 +466,11 @@ impl Volume {
 }
 
 impl Container {
+    /// The name of its image, without registry and folders.
+    fn image_name(&self) -> &str {
+        self.image.rsplit('/').next().unwrap_or_default()
+    }
+
     fn mounts_sub_path(&self) -> bool {
         let is_part = |mount: &Mount| !mount.sub_path.is_empty() || !mount.sub_path_expr.is_empty();
         self.volume_mounts.iter().any(is_part)

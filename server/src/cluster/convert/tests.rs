@@ -491,6 +491,26 @@ fn role_keeps_the_rules_by_which_a_finalizer_can_be_removed() {
 }
 
 #[test]
+fn role_keeps_whether_a_rule_by_name_lets_its_holders_delete_volumes() {
+    let deletes = |rule: &str| {
+        let rules = format!(r#""rules": [{{{rule}}}]"#);
+        let Facts::Role(role) = read("rbac.authorization.k8s.io/v1 ClusterRole", &rules).facts
+        else {
+            panic!()
+        };
+        role.deletes_volumes
+    };
+    let rule = |group: &str, resource: &str, verb: &str| {
+        deletes(&format!(
+            r#""apiGroups": ["{group}"], "resources": ["nodes", "{resource}"], "verbs": ["get", "{verb}"]"#
+        ))
+    };
+    assert!(rule("", "persistentvolumes", "delete") && rule("", "persistentvolumes", "*"));
+    assert!(!rule("", "persistentvolumes", "patch"), "an attacher and a resizer");
+    assert!(!rule("", "*", "*") && !rule("example.com", "persistentvolumes", "delete"));
+}
+
+#[test]
 fn webhook_keeps_the_rules_that_concern_deletions() {
     let hooks = read(
         "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",

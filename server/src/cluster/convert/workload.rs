@@ -83,6 +83,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
             .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
         managed_by: spec.managed_by.filter(|it| !it.is_empty()),
         drivers: spec.template.spec.drivers(),
+        sidecars: spec.template.spec.sidecars(),
         recreates: spec.strategy.is_some_and(|strategy| &*strategy.kind == "Recreate"),
     };
     Ok((metadata, workload))

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use teardown::{
     action::Outcome,
     api_problem::{ApiProblem, ProblemCode},
-    object::{Facts, Kind, Object, ObjectRef, Uid},
-    remedy::{Expected, List, Premise},
+    object::{Kind, Object, ObjectRef, Uid},
+    remedy::{Expected, List, Premise, has_same_data_fate},
 };
 use tokio::time::timeout;
 
@@ -57,6 +57,7 @@ async fn look(
     let Premise { object, kind, expected, changes_with_it: _ } = premise;
     let is_so = match expected {
         Expected::Unchanged(was) => return unchanged(client, names, was).await,
+        Expected::SameDataFate(was) => has_data_fate(client, names, was).await?,
         Expected::Content { known } => return content(client, object, known).await,
         Expected::Only { list, known } => {
             return only(client, names, (object, kind), *list, known).await;
@@ -99,18 +100,45 @@ async fn unchanged(
     names: &Interner,
     was: &Arc<Object>,
 ) -> Result<Found, ApiProblem> {
-    let reference = was.reference();
-    let path = request::object_path(&was.kind, &reference).ok_or(ProblemCode::NoPath)?;
-    let answer = get(client, &path, convert::media_type(&was.kind)).await?;
+    let answer = get_object(client, was).await?;
     if answer.code == 404 {
-        return Ok(Found::Other(reference));
+        return Ok(Found::Other(was.reference()));
     }
-    let text = body(&answer)?;
-    let now = convert::object_and_version(&was.kind, text, names).map_err(|it| unreadable(&it))?;
-    Ok(match now.filter(|(now, _)| *now == **was) {
+    let now = object_of(&answer, was, names)?.filter(|(now, _)| *now == **was);
+    Ok(match now {
         Some((_, version)) => Found::AsExpected(Some((version, answer.body))),
-        None => Found::Other(reference),
+        None => Found::Other(was.reference()),
     })
+}
+
+/// Whether a claim that goes decides over the data of a volume as it did. A volume that is gone holds none.
+async fn has_data_fate(
+    client: &ApiClient,
+    names: &Interner,
+    was: &Object,
+) -> Result<bool, ApiProblem> {
+    let answer = get_object(client, was).await?;
+    if !answer.is_success()
+        && execute::of_answer(&answer, Some((&was.kind, &was.reference()))) == Outcome::NotFound
+    {
+        return Ok(true);
+    }
+    let now = object_of(&answer, was, names)?;
+    Ok(now.is_some_and(|(now, _)| has_same_data_fate(was, &now)))
+}
+
+async fn get_object(client: &ApiClient, was: &Object) -> Result<Answer, ApiProblem> {
+    let path = request::object_path(&was.kind, &was.reference()).ok_or(ProblemCode::NoPath)?;
+    get(client, &path, convert::media_type(&was.kind)).await
+}
+
+/// The object of an answer, with its version.
+fn object_of(
+    answer: &Answer,
+    was: &Object,
+    names: &Interner,
+) -> Result<Option<(Object, String)>, ApiProblem> {
+    convert::object_and_version(&was.kind, body(answer)?, names).map_err(|it| unreadable(&it))
 }
 
 /// The first object in a namespace that is not among the known ones, of any kind that can be listed and deleted. The same read
@@ -150,13 +178,13 @@ async fn only(
     let name = request::segment(&of.name).ok_or(ProblemCode::NoPath)?;
     let filter = match list {
         List::OnNode => format!("&fieldSelector=spec.nodeName%3D{name}"),
-        List::OfVolume => String::new(),
+        List::OfVolume | List::Users => String::new(),
     };
-    let path = request::path(kind, None).ok_or(ProblemCode::NoPath)?;
-    let is_its = |object: &Object| match (list, &object.facts) {
-        (List::OfVolume, Facts::Attachment(it)) => it.volume.as_deref() == Some(&*of.name),
-        _ => true,
+    let namespace = match list {
+        List::Users => of.namespace.as_deref(),
+        List::OnNode | List::OfVolume => None,
     };
+    let path = request::path(kind, namespace).ok_or(ProblemCode::NoPath)?;
     let mut next = String::new();
     loop {
         let page = format!("{}{filter}", request::page(&path, PAGE, &next));
@@ -164,7 +192,8 @@ async fn only(
         let page: Page<'_> = serde_json::from_str(body(&answer)?).map_err(|it| unreadable(&it))?;
         for item in page.items.unwrap_or_default() {
             let object = convert::object(kind, item.get(), names).map_err(|it| unreadable(&it))?;
-            if let Some(object) = object.filter(|it| is_its(it) && !known.contains(&it.uid)) {
+            let is_its = |it: &Object| list.has(it, of) && !known.contains(&it.uid);
+            if let Some(object) = object.filter(is_its) {
                 return Ok(Found::Other(object.reference()));
             }
         }

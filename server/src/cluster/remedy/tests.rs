@@ -1,4 +1,10 @@
-use teardown::object::{Kind, Object, Uid};
+mod claim_data;
+mod recreation;
+
+use teardown::{
+    object::{Kind, Object, Uid},
+    remedy::List,
+};
 
 use super::*;
 use crate::cluster::{
@@ -222,10 +228,16 @@ async fn nothing_is_sent_if_the_copy_is_not_kept() {
     let call = RemedyCall { keeps_copy: true, is_dry_run_safe: false, ..call() };
     let (client, log) = fake::client(|seen| answered(&seen));
     let message: ApiProblem = ProblemCode::QueueFull.into();
-    let refused = AttemptOutcome::NotSent { message };
-    let outcome =
-        guarded(&client, &Interner::default(), &call, async |_| Err(refused.clone())).await;
-    assert_eq!(outcome, Err(refused.clone()));
+    let object = call.request.object.clone();
+    for (why, expected) in [
+        (NotKept::Journal(message.clone()), AttemptOutcome::NotSent { message }),
+        (NotKept::OtherObject(object.clone()), AttemptOutcome::Changed { object }),
+        (NotKept::Ended, AttemptOutcome::Unknown { message: None }),
+    ] {
+        let keep = async |_| Err(why.clone());
+        let outcome = guarded(&client, &Interner::default(), &call, keep).await;
+        assert_eq!(outcome, Err(expected));
+    }
     assert!(log.lock().unwrap().iter().all(|seen| seen.method == "GET"));
 }
 
@@ -523,73 +535,4 @@ async fn lease_that_was_renewed_or_endpoint_that_is_ready_sends_nothing() {
         .await;
         assert_eq!(name(&outcome), expected, "{path} {code}: {outcome:?}");
     }
-}
-
-/// Creates a namespace and deletes it at once.
-fn recreate() -> RemedyCall {
-    let namespace = object(&kind("Namespace", "namespaces", false), &namespace("9"));
-    let request = Request {
-        verb: Verb::Create,
-        path: "/api/v1/namespaces".to_owned(),
-        body: json!({ "metadata": { "name": "shop", "labels": { "unwind/recreated": "1" } } }),
-        object: namespace.reference(),
-        uid: None,
-    };
-    let premises = Vec::new();
-    RemedyCall { request, premises, is_dry_run_safe: false, deletes_at_once: true, ..call() }
-}
-
-fn made(uid: &str) -> String {
-    json!({ "metadata": { "name": "shop", "uid": uid, "labels": { "unwind/recreated": "1" } } })
-        .to_string()
-}
-
-fn making(
-    answer: String,
-    end: (u16, &'static str),
-) -> impl Fn(Seen) -> futures::future::BoxFuture<'static, Reply> + Send + Sync + 'static {
-    move |seen: Seen| match (seen.method.as_str(), seen.bare()) {
-        ("POST", "/api/v1/namespaces") => now(201, answer.clone()),
-        ("DELETE", SHOP) => now(end.0, status(end.0, end.1)),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn namespace_that_was_made_is_kept_and_then_deleted_by_its_uid() {
-    let (client, log) = fake::client(making(made("m-1"), (200, "")));
-    let mut kept = Vec::new();
-    let keep = async |copy: Value| {
-        let deletes = log.lock().unwrap().iter().filter(|seen| seen.method == "DELETE").count();
-        kept.push((copy["metadata"]["uid"].clone(), deletes));
-        Ok(())
-    };
-    let outcome = guarded(&client, &Interner::default(), &recreate(), keep).await;
-    assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
-    assert_eq!(kept, [(json!("m-1"), 0)]);
-    let log = log.lock().unwrap();
-    let delete = log.iter().find(|seen| seen.method == "DELETE").unwrap();
-    let body: Value = serde_json::from_str(&delete.body).unwrap();
-    assert_eq!(body["preconditions"], json!({ "uid": "m-1" }));
-}
-
-#[tokio::test(start_paused = true)]
-async fn namespace_that_was_made_and_is_not_deleted_is_said_to_be() {
-    for (answer, end) in [
-        (made("m-1"), (403, "no")),
-        (made("m-1"), (504, "later")),
-        (made(""), (200, "")),
-        (made("m-1").replace(r#""1""#, r#""2""#), (200, "")),
-    ] {
-        let (outcome, ..) = sent(&recreate(), making(answer, end)).await;
-        assert!(matches!(outcome, AttemptOutcome::Unfinished { .. }), "{outcome:?}");
-    }
-    let (client, log) = fake::client(making(made("m-1"), (200, "")));
-    let message: ApiProblem = ProblemCode::QueueFull.into();
-    let outcome = guarded(&client, &Interner::default(), &recreate(), async |_| {
-        Err(AttemptOutcome::NotSent { message: message.clone() })
-    })
-    .await;
-    assert_eq!(outcome, Err(AttemptOutcome::Unfinished { message: message.clone() }));
-    assert!(log.lock().unwrap().iter().all(|seen| seen.method == "POST"));
 }

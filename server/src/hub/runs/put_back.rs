@@ -7,7 +7,7 @@
 
 use teardown::run::{LeftSuspended, RunId, RunState};
 
-use super::{HubError, Refusal, Runs};
+use super::{Answered, Refusal, Runs};
 use crate::{chance::Chance, hub::cluster_state::ClusterState};
 
 impl Runs {
@@ -18,7 +18,7 @@ impl Runs {
         by: &str,
         cluster: &ClusterState,
         chance: &Chance,
-    ) -> Result<Result<Vec<String>, Refusal>, HubError> {
+    ) -> Answered<Vec<String>> {
         let run = match self.get(run, cluster) {
             Ok(active) if active.run.state() == RunState::Stopped => &active.run,
             Ok(_) => return Ok(Err(Refusal::NotStopped)),

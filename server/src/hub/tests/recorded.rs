@@ -192,6 +192,7 @@ fn attempts(version: u32) -> Vec<Attempt> {
         ended: Some(at(number + 1)),
         outcome,
         settled: version >= SETTLED && number == 4,
+        unconfirmed: vec![],
     });
     attempts.collect()
 }

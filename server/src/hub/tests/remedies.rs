@@ -1,5 +1,7 @@
 //! Remedies that a person has the server do.
 
+mod unconfirmed;
+
 use teardown::{
     fetched::{Answer, Question, Review},
     remedy::{
@@ -10,7 +12,7 @@ use teardown::{
 use tokio::sync::watch;
 
 use super::*;
-use crate::hub::{Remedies, RemedyCall};
+use crate::hub::{NotKept, Remedies, RemedyCall};
 
 /// A custom resource whose operator is gone.
 const STUCK: &str = "
@@ -39,13 +41,17 @@ impl Cluster {
     }
 
     async fn before(disk: &Disk, world: &str) -> Self {
+        Self::with(disk, world, |hub| hub).await
+    }
+
+    async fn with(disk: &Disk, world: &str, change: impl FnOnce(Hub) -> Hub) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
         let (remedies_out, remedies) = mpsc::channel(REMEDIES);
         let hub = Hub::open("test".into(), inbox, out, Journal::over(disk.clone())).unwrap();
         let hub = hub.repeatable(fixture::now(), Chance::default()).unwrap();
         let (want, wanted) = watch::channel(Wanted::default());
-        let hub = hub.allow_remedies(remedies_out).wanting(want);
+        let hub = change(hub.allow_remedies(remedies_out).wanting(want));
         tokio::spawn(hub.run(CancellationToken::new()));
         let hub = HubHandle::new(mailbox.clone());
         let cluster = Self { hub, mailbox, remedies, wanted, _calls: calls };
@@ -211,7 +217,7 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
         kept.await.unwrap()
     };
     let other = copied("v1.other").await;
-    assert!(matches!(other, Err(AttemptOutcome::Changed { .. })), "{other:?}");
+    assert!(matches!(other, Err(NotKept::OtherObject(_))), "{other:?}");
     assert_eq!(copied("v1beta1.metrics.k8s.io").await, Ok(()));
     drop(cluster);
 

@@ -220,7 +220,7 @@ pub enum Cause {
         /// The resources.
         resources: Vec<Arc<str>>,
     },
-    /// The namespace of Pods that are being deleted does not exist, so nobody can report that they ended.
+    /// The namespace of the objects does not exist, so nobody can clear their finalizers or report that their Pods ended.
     NamespaceGone,
     /// No kube-controller-manager renews the lease of the leader, so nobody does the work of the control plane's
     /// controllers.

@@ -1,4 +1,4 @@
-//! APIs that the garbage collector cannot see: an owner waits in the foreground for a dependent that nobody can list.
+//! APIs that the garbage collector cannot see: an owner waits for a dependent that nobody can list, to be deleted or to be orphaned.
 //!
 //! The collector keeps what it knew of a group whose server has gone, and learns nothing of its end
 //! (`pkg/controller/garbagecollector/garbagecollector.go`, `Sync`). So an owner without a dependent that can be seen waits for

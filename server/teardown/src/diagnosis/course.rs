@@ -50,7 +50,7 @@ const POD_WORKER: SignedDuration = SignedDuration::from_secs(15);
 const COLLECTOR_LOOKS: SignedDuration = SignedDuration::from_secs(20);
 /// A look misses the Node, the quarantine passes, the next look removes the Pod.
 const ORPHAN: SignedDuration = SignedDuration::from_secs(80);
-const FORCED_DETACH: SignedDuration = SignedDuration::from_mins(6);
+pub(super) const FORCED_DETACH: SignedDuration = SignedDuration::from_mins(6);
 const NAMESPACE_BACK_OFF: SignedDuration = SignedDuration::from_secs(60);
 const JOB_BACK_OFF: SignedDuration = SignedDuration::from_secs(60);
 const CONTROLLER_BACK_OFF: SignedDuration = SignedDuration::from_secs(1000);
@@ -275,11 +275,6 @@ pub(crate) fn course(
             };
             found.push(looks(controller, Due::Within(back_off)));
         }
-        // The API server refuses every change in a namespace that does not exist.
-        Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. }
-            if diagnosis.waiting.iter().filter(|held| held.on.is_none()).all(|held| {
-                index.named(&held.object).is_some_and(|it| index.is_in_gone_namespace(it))
-            }) => {}
         Cause::FinisherBusy { finisher, .. } => {
             found.push(Upcoming::ProgramRetries { programs: vec![finisher.clone()] });
         }
@@ -335,7 +330,7 @@ impl Upcoming {
     }
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     /// The next try of a kubelet: by its own log if it was read. A node whose lease stands still has no kubelet that tries.
     fn kubelet_retries(
         &self,
@@ -421,19 +416,26 @@ impl Case<'_> {
     }
 
     /// The time since which no Pod of a node wants a volume; `None` while one does, or where nobody saw the last one go.
-    fn unwanted_since(&self, volume: &str, node: &Arc<str>) -> Option<Timestamp> {
-        let volume = self.index.find("", "PersistentVolume", None, volume)?;
-        let Facts::Volume(facts) = &volume.facts else { return None };
-        let claim = self.index.claim_of(facts).ok()??;
-        let is_here = |pod: &Pod| pod.node.as_ref() == Some(node);
-        let wants =
-            |object: &Arc<Object>| pod(object).is_some_and(|it| is_here(it) && wants(object, it));
-        if self.sources(claim, EdgeKind::Mounts).any(wants) {
-            return None;
-        }
+    pub(super) fn unwanted_since(&self, volume: &str, node: &Arc<str>) -> Option<Timestamp> {
+        let claim = self.claim_of_volume(volume).filter(|claim| !self.is_wanted(claim, node))?;
         let name = claim.reference();
         let gone = self.index.unconfirmed_users(&name, &claim.uid);
-        gone.filter(|it| pod(&it.object).is_some_and(is_here)).map(|it| it.at).max()
+        gone.filter(|it| pod(&it.object).is_some_and(|pod| is_on(pod, node))).map(|it| it.at).max()
+    }
+
+    /// The claim that a volume is bound to, if both can be seen.
+    pub(super) fn claim_of_volume(&self, volume: &str) -> Option<&'a Arc<Object>> {
+        let volume = self.index.find("", "PersistentVolume", None, volume)?;
+        let Facts::Volume(facts) = &volume.facts else { return None };
+        self.index.claim_of(facts).ok()?
+    }
+
+    /// Whether a Pod of a node wants the volume of a claim.
+    pub(super) fn is_wanted(&self, claim: &Object, node: &Arc<str>) -> bool {
+        let wants = |object: &Arc<Object>| {
+            pod(object).is_some_and(|pod| is_on(pod, node) && wants(object, pod))
+        };
+        self.sources(claim, EdgeKind::Mounts).any(wants)
     }
 }
 
@@ -456,6 +458,10 @@ fn pod(object: &Object) -> Option<&Pod> {
         Facts::Pod(pod) => Some(pod),
         _ => None,
     }
+}
+
+fn is_on(pod: &Pod, node: &Arc<str>) -> bool {
+    pod.node.as_ref() == Some(node)
 }
 
 /// Whether the attach-detach controller keeps the volumes of a Pod attached.

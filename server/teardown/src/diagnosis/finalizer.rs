@@ -116,37 +116,13 @@ pub(crate) fn finisher(
     Some(Verdict::at(cause, kind_of(object), Confidence::Inferred).with(evidence))
 }
 
-/// The verdict on the program of a CSI driver that clears a finalizer of a volume, the external-provisioner or the
-/// external-attacher. `None` where none is known to be the driver's: it may run outside of the cluster, and another program
-/// that may change volumes may be of another driver.
-///
-/// The plugins on the nodes unmount volumes, and most often may not change them.
-pub(crate) fn driver_finisher(
-    case: &Case<'_>,
-    object: &Object,
-    finalizer: &Arc<str>,
-) -> Option<Verdict> {
-    let Facts::Volume(volume) = &object.facts else { return None };
-    let driver = volume.driver.as_ref().filter(|_| is_a_drivers(finalizer))?;
-    let edges = case.graph.from(&object.uid).filter(|edge| {
-        let is_its_own = edge.strength == Strength::Hard && edge.reason.value == *driver;
-        edge.kind == EdgeKind::Provisions && is_its_own
-    });
-    let programs: Vec<&Arc<Object>> = edges
-        .filter_map(|edge| case.index.get(edge.to))
-        .filter(|it| matches!(it.facts, Facts::Workload(_) | Facts::Pod(_)))
-        .filter(|it| is_entitled(case.index, it, object))
-        .collect();
-    known(&programs, finalizer)
-}
-
 /// The verdict on the cloud controller that removes a load balancer; `None` where none is seen: most run outside of the cluster.
 pub(crate) fn cloud_controller(case: &Case<'_>, finalizer: &Arc<str>) -> Option<Verdict> {
     known(&field_manager::called(case, &[CLOUD_CONTROLLER]), finalizer)
 }
 
 /// The verdict on programs each of which clears the finalizer; `None` if there are none.
-fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<Verdict> {
+pub(super) fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<Verdict> {
     let finalizer = finalizer.clone();
     let ready = programs.iter().find(|program| ready(program) == Some(true));
     let evidence = programs.iter().map(|program| readiness(program));

@@ -4,9 +4,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, NAMED};
+use super::{
+    case::{Case, NAMED},
+    replacement,
+};
 use crate::{
-    object::{Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind},
+    object::{Attachment, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind},
     relation::EdgeKind,
 };
 
@@ -21,15 +24,20 @@ pub struct Impact {
     /// Pods that run on a claim that is being deleted. A page gets them as sentences, with the advice.
     #[serde(skip)]
     pub losing_claim: Vec<ObjectRef>,
+    /// Pods that cannot start before their disk is detached from another node. A page gets them as sentences, with the advice.
+    #[serde(skip)]
+    pub waiting_for_disk: Vec<ObjectRef>,
     /// The resource whose objects may be harmed and cannot be seen. A page gets it as a sentence, with the advice.
     #[serde(skip)]
     pub unseen: Option<Arc<str>>,
 }
 
 impl Impact {
-    /// Whether no workload and no Service is affected.
+    /// Whether no workload, no Service and no Pod that is to start is affected.
     pub fn is_none(&self) -> bool {
-        self.replacements_blocked.is_empty() && self.without_endpoints.is_empty()
+        self.replacements_blocked.is_empty()
+            && self.without_endpoints.is_empty()
+            && self.waiting_for_disk.is_empty()
     }
 
     /// The harm of these objects, which wait.
@@ -37,8 +45,10 @@ impl Impact {
         let mut found = Found::default();
         for object in waiting {
             match &object.facts {
+                Facts::Pod(_) if object.deletion.is_none() => found.add_replacement(case, object),
                 Facts::Pod(pod) => found.add_pod(case, object, pod),
                 Facts::Claim(_) => found.add_claim(case, object),
+                Facts::Attachment(facts) => found.add_attachment(case, facts),
                 _ => {}
             }
         }
@@ -47,6 +57,7 @@ impl Impact {
             replacements_blocked: first(found.blocked),
             without_endpoints: first(found.without),
             losing_claim: first(found.losing),
+            waiting_for_disk: first(found.starting),
             unseen: found.unseen,
         }
     }
@@ -57,6 +68,7 @@ struct Found {
     blocked: BTreeSet<ObjectRef>,
     without: BTreeSet<ObjectRef>,
     losing: BTreeSet<ObjectRef>,
+    starting: BTreeSet<ObjectRef>,
     unseen: Option<Arc<str>>,
 }
 
@@ -76,6 +88,20 @@ impl Found {
         self.losing.extend(users.map(|user| user.reference()));
     }
 
+    /// A Pod that is not being deleted waits to start, and with it the Services that have no other.
+    fn add_replacement(&mut self, case: &Case<'_>, pod: &Object) {
+        self.look(case, "services", pod.namespace.as_deref());
+        self.without.extend(case.services_without_pods(pod).map(|it| it.reference()));
+        self.starting.insert(pod.reference());
+    }
+
+    /// No Pod of another node can have the disk before it is detached.
+    fn add_attachment(&mut self, case: &Case<'_>, Attachment { volume, node, .. }: &Attachment) {
+        let volume = volume.iter();
+        let pods = volume.flat_map(|volume| replacement::waiting_for(case, volume, node));
+        pods.for_each(|pod| self.add_replacement(case, pod));
+    }
+
     /// A Deployment with strategy Recreate starts no Pod of a new template before those of the old one are over: it has scaled
     /// their ReplicaSet to 0 by then. With the same template the ReplicaSet replaces a Pod at once. A StatefulSet starts none
     /// of the same name before the old one is gone, and a DaemonSet none on the same node, which matters on a node that is
@@ -92,12 +118,12 @@ impl Found {
                 continue;
             };
             if owner.deletion.is_none() {
-                self.add_replacement(case, owner, object, pod, is_over);
+                self.add_blocked(case, owner, object, pod, is_over);
             }
         }
     }
 
-    fn add_replacement(
+    fn add_blocked(
         &mut self,
         case: &Case<'_>,
         owner: &Object,

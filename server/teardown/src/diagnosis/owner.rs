@@ -36,28 +36,38 @@ pub(super) fn foreground<'a>(
     if !going.is_empty() {
         found.push(Finding::WaitsFor(Link::Dependent, going));
     } else if case.waited(object) > COLLECTOR {
-        let said = Evidence::field(object, "metadata.finalizers", "foregroundDeletion");
-        let left = staying.iter().take(3).map(|dependent| {
-            Evidence::field(dependent, "metadata.ownerReferences", object.name.to_string())
-        });
         // A dependent that stays is one that the collector should have deleted.
-        let unseen = if staying.is_empty() { collector::unseen(case) } else { Vec::new() };
-        if unseen.is_empty() {
-            found.push(silent(object, [said].into_iter().chain(left)));
-        }
-        found.extend(unseen.into_iter().map(|it| {
-            let said = Evidence::field(object, "metadata.finalizers", "foregroundDeletion");
-            it.with([said]).into()
-        }));
+        collector_waits(case, object, "foregroundDeletion", &staying, found);
     }
 }
 
-/// `orphan`: the garbage collector removes the reference to the owner from each dependent first.
+/// `orphan`: the garbage collector removes the reference to the owner from each dependent first, and keeps the owner while one of
+/// those changes is refused (`orphanDependents` in `pkg/controller/garbagecollector/garbagecollector.go`). It says so in its log alone.
 pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     if has_finalizer(object, "orphan") && case.waited(object) > COLLECTOR {
-        let said = Evidence::field(object, "metadata.finalizers", "orphan");
-        found.push(silent(object, [said]));
+        let left: Vec<_> = case.sources(object, EdgeKind::Owns).collect();
+        collector_waits(case, object, "orphan", &left, found);
     }
+}
+
+/// The garbage collector has not done its part, with the dependents that it has left; or it waits for an API, if all that are left
+/// may be of that.
+fn collector_waits<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+    left: &[&Arc<Object>],
+    found: &mut Vec<Finding<'a>>,
+) {
+    let said = || Evidence::field(object, "metadata.finalizers", finalizer);
+    let unseen = if left.is_empty() { collector::unseen(case) } else { Vec::new() };
+    if unseen.is_empty() {
+        let left = left.iter().take(3).map(|dependent| {
+            Evidence::field(dependent, "metadata.ownerReferences", object.name.to_string())
+        });
+        found.push(silent(object, [said()].into_iter().chain(left)));
+    }
+    found.extend(unseen.into_iter().map(|it| it.with([said()]).into()));
 }
 
 /// `customresourcecleanup.apiextensions.k8s.io`: a definition waits for the objects of its kind

@@ -20,29 +20,6 @@ use crate::object::{
     Claim, ContainerState, Deletion, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind,
 };
 
-/// The namespace was finished by force while the Pod was in it. The API server refuses every change there, so the kubelet can
-/// report nothing, and never sends the last DELETE. It is a root beside the others: the state of the Pod is that of then
-/// (`staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go`).
-pub(super) fn namespace_gone<'a>(
-    case: &Case<'a>,
-    object: &'a Arc<Object>,
-    found: &mut Vec<Finding<'a>>,
-) {
-    let Some(pod) = Ended::of(object) else { return };
-    let Some(name) = object.namespace.clone().filter(|_| case.index.is_in_gone_namespace(object))
-    else {
-        return;
-    };
-    if case.now < pod.deletion.at {
-        return;
-    }
-    let namespace = ObjectRef { group: "".into(), kind: "Namespace".into(), namespace: None, name };
-    let evidence = [Evidence::absent(namespace.clone()), pod.phase()];
-    found.push(
-        Verdict::at(Cause::NamespaceGone, namespace, Confidence::Inferred).with(evidence).into(),
-    );
-}
-
 /// The grace period is not over: the kubelet is stopping the containers.
 pub(super) fn within_grace<'a>(
     case: &Case<'a>,

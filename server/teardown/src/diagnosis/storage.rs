@@ -5,12 +5,17 @@ use std::sync::Arc;
 use super::{
     case::{Case, cannot_see, names, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+    driver::driver_finisher,
 };
 use crate::{
     deadlines::Overdue,
     object::{Attachment, Facts, Object, Phase},
     relation::EdgeKind,
 };
+
+/// Set on a volume by its CSI provisioner, and by the controller of volumes for in-tree ones.
+const PROVISIONERS: [&str; 2] =
+    ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
 
 /// `kubernetes.io/pvc-protection`: a Pod that names the claim holds it, in whatever phase the Pod is
 /// (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`).
@@ -96,23 +101,24 @@ pub(super) fn volume_released<'a>(
     let is_attacher = |finalizer: &Arc<str>| finalizer.starts_with("external-attacher/");
     if object.finalizers.iter().any(is_attacher) {
         for attachment in &staying {
-            found.extend(attached(case, attachment));
+            found.extend(attached(case, attachment).map(Finding::from));
         }
         if !going.is_empty() {
             found.push(Finding::WaitsFor(Link::Attachment, going));
             return;
         }
     }
-    let is_provisioned =
-        ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"]
-            .iter()
-            .any(|finalizer| has_finalizer(object, finalizer));
-    if is_provisioned && staying.is_empty() && matches!(phase, "Released" | "Failed") {
+    let provisioners = object.finalizers.iter().find(|it| PROVISIONERS.contains(&&***it));
+    if let Some(finalizer) = provisioners
+        && staying.is_empty()
+        && matches!(phase, "Released" | "Failed")
+    {
         let cause = Cause::BackendLeft { driver: volume.driver.clone() };
         let confidence =
             if phase == "Failed" { Confidence::Confirmed } else { Confidence::Inferred };
         let said = Evidence::field(object, "status.phase", phase);
-        found.push(Verdict::new(cause, object, confidence).with([said]).into());
+        let verdict = Verdict::new(cause, object, confidence).with([said]);
+        found.push(verdict.with(program(case, object, finalizer)).into());
     }
 }
 
@@ -123,28 +129,36 @@ pub(super) fn not_detached<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     if matches!(object.facts, Facts::Attachment(_)) {
-        found.extend(attached(case, object));
+        found.extend(attached(case, object).map(Finding::from));
     }
 }
 
-fn attached<'a>(case: &Case<'a>, object: &Arc<Object>) -> Option<Finding<'a>> {
+/// The verdict on a volume that is attached to a node.
+pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict> {
     let Facts::Attachment(attachment) = &object.facts else { return None };
     let Attachment { node, attacher, detach_error, .. } = &**attachment;
     let (node, attacher) = (node.clone(), attacher.clone());
     if let Some(said) = detach_error {
         let cause = Cause::DetachFailed { attacher, node, said: said.clone() };
         let error = Evidence::field(object, "status.detachError.message", &**said);
-        return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]).into());
+        return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]));
     }
     // Where the attachment is being deleted, the detach has been asked for, and the driver has to answer.
     if object.deletion.is_none()
         && let Some(verdict) = case.silent_node(&node)
     {
-        return Some(verdict.into());
+        return Some(verdict);
     }
     let cause = Cause::VolumeAttached { attacher, node };
     let said = Evidence::field(object, "status.attached", attachment.attached.to_string());
-    Some(Verdict::new(cause, object, Confidence::Inferred).with([said]).into())
+    let asked = object.finalizers.iter().filter(|_| object.deletion.is_some());
+    let programs = asked.flat_map(|finalizer| program(case, object, finalizer));
+    Some(Verdict::new(cause, object, Confidence::Inferred).with([said]).with(programs))
+}
+
+/// The readiness of the program of a driver that clears a finalizer, where it is known.
+fn program(case: &Case<'_>, object: &Object, finalizer: &Arc<str>) -> Vec<Evidence> {
+    driver_finisher(case, object, finalizer).map(|verdict| verdict.evidence).unwrap_or_default()
 }
 
 fn attachments_of<'a>(

@@ -4,17 +4,20 @@ mod admission;
 mod before;
 mod causes;
 mod course;
+mod driver;
 mod evidence;
 mod explains;
 mod fetched;
 mod field_manager;
 mod impact;
 mod incident;
+mod left_behind;
 mod look_alikes;
 mod metamorphic;
 mod namespace;
 mod pod;
 mod protection;
+mod replacement;
 mod situations;
 mod variants;
 
@@ -37,13 +40,17 @@ fn describe(index: &Index) -> String {
             let on = waiting
                 .on
                 .map(|(on, link)| format!(" for {:?} of {}", link, it.waiting[on].object));
-            writeln!(described, "  {}{}", waiting.object, on.unwrap_or_default()).unwrap();
+            let starts = if waiting.starts { " is to start" } else { "" };
+            writeln!(described, "  {}{starts}{}", waiting.object, on.unwrap_or_default()).unwrap();
         }
         for object in &it.impact.replacements_blocked {
             writeln!(described, "  ! no replacement of {object}").unwrap();
         }
         for object in &it.impact.without_endpoints {
             writeln!(described, "  ! no endpoints of {object}").unwrap();
+        }
+        for object in &it.impact.waiting_for_disk {
+            writeln!(described, "  ! no disk for {object}").unwrap();
         }
         for fact in &it.evidence {
             let source = match &fact.source {

@@ -22,11 +22,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Departure, Index};
+use super::{Departure, Index, UnconfirmedEnd};
 use crate::{
     object::{
-        ConditionStatus, Container, ContainerState, Facts, Node, Object, ObjectRef, Phase, Pod,
-        PodReferenceKind, Uid,
+        ConditionStatus, Container, ContainerState, Facts, Node, Object, ObjectRef, Phase, Pod, Uid,
     },
     proof::Proof,
 };
@@ -49,19 +48,8 @@ const CONDITIONS: [&str; 5] = [
 #[derive(Clone, Debug)]
 pub(super) struct UnconfirmedDeparture {
     gone: Departure,
-    /// The claims that it mounted, if it was a Pod.
-    claims: Vec<MountedClaim>,
-    /// The namespace that it was in: the name may belong to another one later.
-    namespace: Option<Uid>,
-}
-
-/// A claim as it was when a Pod that mounted it went.
-#[derive(Clone, Debug)]
-struct MountedClaim {
-    name: Arc<str>,
-    /// Its identity; `None` if no claim had the name.
-    uid: Option<Uid>,
-    volume: Option<Arc<str>>,
+    /// What stood behind it then.
+    end: UnconfirmedEnd,
 }
 
 impl Index {
@@ -76,80 +64,42 @@ impl Index {
         let is_silent = || node.is_some_and(|node| !self.is_node_ready(node));
         self.unconfirmed.contains_key(uid)
             || self.by_hand.contains(uid)
+            || self.has_ended_by_hand(uid)
             || !self.tombstones.contains_key(uid) && is_silent()
+    }
+
+    /// Whether anything is gone from the API alone.
+    pub fn has_unconfirmed(&self) -> bool {
+        !self.unconfirmed.is_empty()
     }
 
     /// Takes over which objects, none of them a Pod, lost a finalizer by hand, or may have.
     pub fn set_by_hand(&mut self, objects: HashSet<Uid>) {
         self.by_hand = objects;
         // One that went while a remedy was under way that then did nothing went by itself.
-        let (by_hand, is_pod) = (&self.by_hand, |it: &Object| matches!(it.facts, Facts::Pod(_)));
-        self.unconfirmed.retain(|uid, it| is_pod(&it.gone.object) || by_hand.contains(uid));
+        let by_hand = &self.by_hand;
+        self.unconfirmed.retain(|uid, it| it.end.is_of_pod() || by_hand.contains(uid));
     }
 
-    /// The objects that stood in front of another and are gone from the API alone, each with the time at which it went: of a claim the
-    /// Pods that mounted it, the attachments of its volume and its owners, of a volume its attachments, of a namespace its content.
-    ///
-    /// A Pod names its claim, and the name may belong to another claim now: a Pod counts unless another claim had the name when
-    /// it went, with another volume.
+    /// The objects that stood in front of another and went from the API alone while this process watched, each with the time at which
+    /// it went.
     pub fn unconfirmed_users<'a>(
         &'a self,
         of: &'a ObjectRef,
         uid: &'a Uid,
     ) -> impl Iterator<Item = &'a Departure> {
-        let object = self.get(uid);
-        let volume = object.and_then(|object| volume_of(object));
-        let is_mounted = move |used: &MountedClaim| {
-            let is_same = used.uid.as_ref().is_none_or(|used| used == uid)
-                || used.volume.is_some() && used.volume.as_ref() == volume;
-            used.name == of.name && is_same
-        };
-        let is_attached = move |attached: &Arc<str>| match object.map(|object| &object.facts) {
-            Some(Facts::Claim(_)) => Some(attached) == volume,
-            Some(Facts::Volume(_)) => *attached == of.name,
-            _ => false,
-        };
-        let owners = object.map_or(&[][..], |object| &*object.owners);
-        let is_owner = move |gone: &Object| owners.iter().any(|owner| owner.uid == gone.uid);
-        let is_claim = object.is_some_and(|object| matches!(object.facts, Facts::Claim(_)));
-        let gone = self.unconfirmed.values().filter(move |it| match &it.gone.object.facts {
-            Facts::Pod(_) => {
-                is_claim
-                    && it.gone.object.namespace == of.namespace
-                    && it.claims.iter().any(&is_mounted)
-            }
-            Facts::Attachment(facts) => facts.volume.as_ref().is_some_and(is_attached),
-            _ => it.namespace.as_ref() == Some(uid) || is_owner(&it.gone.object),
-        });
-        gone.map(|it| &it.gone)
+        let is_in_front = self.in_front_of(of, uid);
+        self.unconfirmed.values().filter(move |it| is_in_front(&it.end)).map(|it| &it.gone)
     }
 
-    /// Remembers an object that goes from the API alone, and of a Pod the claims that it names as they are now.
+    /// Remembers an object that goes from the API alone, with what stands behind it now.
     pub(super) fn note_unconfirmed(&mut self, object: &Arc<Object>) {
-        let uses = match &object.facts {
-            Facts::Pod(pod) => &*pod.uses,
-            Facts::Attachment(facts) => {
-                // Its detach proves nothing any more.
-                facts.volume.iter().for_each(|volume| _ = self.attached.remove(volume));
-                &[]
-            }
-            _ => &[],
-        };
-        let namespace = object.namespace.as_deref();
-        let claims = uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
-        let claims = claims.map(|used| {
-            let claim = self.find("", "PersistentVolumeClaim", namespace, &used.name);
-            MountedClaim {
-                name: (*used.name).into(),
-                uid: claim.map(|claim| claim.uid.clone()),
-                volume: claim.and_then(|claim| volume_of(claim)).cloned(),
-            }
-        });
-        let claims = claims.collect();
-        let of = namespace.and_then(|name| self.find("", "Namespace", None, name));
-        let namespace = of.map(|namespace| namespace.uid.clone());
+        if let Facts::Attachment(attachment) = &object.facts {
+            // Its detach proves nothing any more.
+            attachment.volume.iter().for_each(|volume| _ = self.attached.remove(volume));
+        }
         let gone = Departure { object: object.clone(), at: self.now };
-        let gone = UnconfirmedDeparture { gone, claims, namespace };
+        let gone = UnconfirmedDeparture { gone, end: self.end_of(object) };
         self.unconfirmed.insert(object.uid.clone(), gone);
     }
 
@@ -205,11 +155,17 @@ impl Index {
         self.remove_with_namespaces();
     }
 
+    /// Whether the last namespace of this name ended in order, as far as this process saw it.
+    pub fn has_ended_in_order(&self, name: &str) -> bool {
+        self.former.contains_key(name)
+            && !self.forced.contains(name)
+            && !self.unseen_ends.contains(name)
+    }
+
     /// Whether the last namespace of this name ended in order, and was another one than this.
     pub fn has_ended_in_order_since(&self, name: &str, uid: &Uid) -> bool {
         let is_other = self.former.get(name).is_some_and(|former| former.uid != *uid);
-        let is_there = self.get(uid).is_some();
-        is_other && !is_there && !self.forced.contains(name) && !self.unseen_ends.contains(name)
+        is_other && self.get(uid).is_none() && self.has_ended_in_order(name)
     }
 
     /// Notes a namespace that is about to be finished by force: its end is none in order, however it becomes known.
@@ -275,7 +231,7 @@ impl Index {
         self.attached.contains(volume) && self.attached_to(volume).is_none()
     }
 
-    fn is_node_ready(&self, name: &str) -> bool {
+    pub(super) fn is_node_ready(&self, name: &str) -> bool {
         let node = self.find("", "Node", None, name);
         node.is_some_and(|node| matches!(&node.facts, Facts::Node(node) if node.is_ready()))
     }
@@ -299,13 +255,6 @@ impl Index {
         let nobody_watched = !matches!(proof, Proof::DeletedEvent | Proof::NamespaceGone);
         has_ended(pod) && !self.is_ended_by_collector(pod, node)
             || nobody_watched && self.is_node_ready(node)
-    }
-}
-
-fn volume_of(claim: &Object) -> Option<&Arc<str>> {
-    match &claim.facts {
-        Facts::Claim(claim) => claim.volume.as_ref(),
-        _ => None,
     }
 }
 

@@ -74,7 +74,8 @@ impl Index {
         self.pods_in(namespace).filter(move |pod| !has_ended(pod)).map(|pod| &**pod)
     }
 
-    fn pods_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<Object>> {
+    /// The known Pods of a namespace.
+    pub(crate) fn pods_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<Object>> {
         self.workers_in(namespace).filter(|object| matches!(object.facts, Facts::Pod(_)))
     }
 

@@ -75,6 +75,7 @@ impl Facts {
                     recreates,
                     managed_by: _,
                     drivers,
+                    sidecars: _,
                 } = &**a;
                 *selector == b.selector
                     && *template_labels == b.template_labels

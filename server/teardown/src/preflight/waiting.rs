@@ -14,7 +14,8 @@ pub(super) fn already_deleted(subject: &Subject<'_>, notes: &mut Notes) {
     for diagnosis in subject.diagnoses {
         let ends_by_itself = diagnosis.cause.may_pass() && !diagnosis.stuck;
         let severity = if ends_by_itself { Severity::Warning } else { Severity::Refusal };
-        for waiting in diagnosis.waiting.iter().filter(|it| planned.contains(&it.uid)) {
+        let deleted = diagnosis.waiting.iter().filter(|it| !it.starts);
+        for waiting in deleted.filter(|it| planned.contains(&it.uid)) {
             let code = NoteCode::Waits { diagnosis: Box::new(diagnosis.clone()) };
             notes.add(severity, code, waiting.object.clone());
         }

@@ -89,8 +89,12 @@ pub(crate) fn is_built_in(finalizer: &str) -> bool {
 
 /// Whether a CSI driver's own sidecars clear the finalizer of a volume or attachment (KEP-2644, `external-attacher`).
 pub(crate) fn is_a_drivers(finalizer: &str) -> bool {
+    is_an_attachers(finalizer) || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
+}
+
+/// Whether the sidecar that clears the finalizer is the external-attacher of a driver, and not its external-provisioner.
+pub(crate) fn is_an_attachers(finalizer: &str) -> bool {
     finalizer.starts_with("external-attacher/")
-        || finalizer == "external-provisioner.volume.kubernetes.io/finalizer"
 }
 
 /// Whether a workload is the program of the project that ships the finalizer.

@@ -22,7 +22,7 @@ use super::{
     Reason, Strength,
     field_manager::{is_called, writer},
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
-    rights::{Account, Rights},
+    rights::{self, Account, Rights},
     selection, uses,
 };
 use crate::{
@@ -49,6 +49,19 @@ pub(crate) fn is_entitled(index: &Index, program: &Object, object: &Object) -> b
     let Some(namespace) = program.namespace.clone() else { return false };
     let rights = Rights::of_account(index, &(namespace, account_of(program)));
     rights.by_name(object).next().is_some()
+}
+
+/// Whether a rule by name lets the ServiceAccount of a program change attachments, as a CSI attacher does.
+pub(crate) fn may_attach(index: &Index, program: &Object) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    let rights = Rights::of_account(index, &(namespace, account_of(program)));
+    rights.of_resource("storage.k8s.io", "volumeattachments", None).next().is_some()
+}
+
+/// Whether a rule by name lets the ServiceAccount of a program delete volumes, as a CSI provisioner does.
+pub(crate) fn may_delete_volumes(index: &Index, program: &Object) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    rights::may_delete_volumes(index, &(namespace, account_of(program)))
 }
 
 /// The programs of these accounts, by UID.

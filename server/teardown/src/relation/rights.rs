@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     index::Index,
-    object::{Facts, Kind, Object, ResourceRule},
+    object::{Binding, Facts, Kind, Object, ResourceRule, Role},
 };
 
 /// A ServiceAccount: namespace and name.
@@ -64,15 +64,7 @@ impl Rights {
         if accounts.peek().is_none() {
             return;
         }
-        let role_namespace =
-            if &*binding.role_kind == "Role" { object.namespace.as_deref() } else { None };
-        let role = index.find(
-            "rbac.authorization.k8s.io",
-            &binding.role_kind,
-            role_namespace,
-            &binding.role,
-        );
-        let Some(Facts::Role(role)) = role.map(|role| &role.facts) else { return };
+        let Some(role) = role_of(index, object, binding) else { return };
         for account in accounts {
             let holder = Holder { account: account.clone(), namespace: object.namespace.clone() };
             role.updates.iter().for_each(|rule| self.add(rule, &holder));
@@ -128,6 +120,29 @@ impl Rights {
                     && holder.may_change_in(object.namespace.as_ref())
             })
             .map(|(.., holder)| &holder.account)
+    }
+}
+
+/// Whether a rule that names PersistentVolumes lets an account delete them, as a CSI provisioner does and an attacher does not.
+pub(super) fn may_delete_volumes(index: &Index, account: &Account) -> bool {
+    // They are in no namespace, so a RoleBinding gives no right to them.
+    let bindings = index.of_resource("clusterrolebindings.rbac.authorization.k8s.io");
+    let mut roles = bindings.filter_map(|object| match &object.facts {
+        Facts::Binding(binding) if binding.accounts.contains(account) => {
+            role_of(index, object, binding)
+        }
+        _ => None,
+    });
+    roles.any(|role| role.deletes_volumes)
+}
+
+/// The role that a binding gives; none if it is hidden.
+fn role_of<'a>(index: &'a Index, object: &Object, binding: &Binding) -> Option<&'a Role> {
+    let namespace = object.namespace.as_deref().filter(|_| &*binding.role_kind == "Role");
+    let group = "rbac.authorization.k8s.io";
+    match &index.find(group, &binding.role_kind, namespace, &binding.role)?.facts {
+        Facts::Role(role) => Some(role),
+        _ => None,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     api_problem::ApiProblem,
     diagnosis::{Diagnosis, root_of},
     fetched::Permission,
-    index::Index,
+    index::{Index, UnconfirmedEnd},
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
     plan::{Step, digest},
     suspension::{resume, suspend},
@@ -112,6 +112,10 @@ pub struct Attempt {
     /// The namespace that it finished by force has existed again since, and has ended in order.
     #[serde(default)]
     pub settled: bool,
+    /// The objects that go from the API alone through it and that nobody has answered for. None unless it was, or may have been,
+    /// accepted.
+    #[serde(default)]
+    pub unconfirmed: Vec<UnconfirmedEnd>,
 }
 
 /// The outcome of an attempt.
@@ -144,6 +148,11 @@ pub enum AttemptOutcome {
     Unfinished {
         /// The problem with the second.
         message: ApiProblem,
+    },
+    /// The first of two requests was accepted and made another object than the one that was asked for, so the second was not sent.
+    MadeOther {
+        /// The object that was asked for.
+        object: ObjectRef,
     },
     /// The effect is unknown: no answer, or the server ended before it came.
     Unknown {
@@ -258,6 +267,7 @@ impl Remedy {
             ended: None,
             outcome: AttemptOutcome::Sending,
             settled: false,
+            unconfirmed: Vec::new(),
         }
     }
 }
@@ -309,6 +319,7 @@ impl Attempt {
             ended: None,
             outcome: AttemptOutcome::Sending,
             settled: false,
+            unconfirmed: Vec::new(),
         })
     }
 
@@ -340,6 +351,7 @@ impl Attempt {
             ended: None,
             outcome: AttemptOutcome::Sending,
             settled: false,
+            unconfirmed: Vec::new(),
             ..self.clone()
         }
     }
@@ -392,6 +404,7 @@ impl Attempt {
             self.outcome,
             AttemptOutcome::Accepted { .. }
                 | AttemptOutcome::Unfinished { .. }
+                | AttemptOutcome::MadeOther { .. }
                 | AttemptOutcome::Unknown { .. }
         )
     }
@@ -414,6 +427,7 @@ impl Attempt {
         self.ended = Some(now);
         if !self.may_have_effect() {
             self.undo = None;
+            self.unconfirmed.clear();
         }
     }
 

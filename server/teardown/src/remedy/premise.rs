@@ -12,11 +12,15 @@
 //!   cause.
 //! - An object that is gone is a premise too: a program that was installed again clears its finalizer itself.
 //! - A list names the objects that a person saw. Fewer of them harm nobody; one more was in no blast radius.
+//! - A claim that goes decides over the data of its volume. Whatever may let claims go rests on the reclaim policies of their
+//!   volumes and on the claims that these are bound to, and on nothing else of them: after the request a volume is released, or gone.
+//! - To end one user of a claim frees it only if no other has come. The Pods of the namespace say so.
 //!
 //! # Not read again
 //! - The number of silent nodes: the Nodes of a large cluster are too much for a second.
 //! - The rights and labels by which a finisher was found: they say which program it is, not whether it is there.
 //! - The owners and GitOps parents that may put something back, and more than five dependents.
+//! - Volumes that cannot be seen, and more than fifty: where their data is said to be lost, all of it is.
 //! - Words of the kubelet's log, Events, and the conditions for which a person answered.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -25,11 +29,15 @@ use super::act::{Remedy, RemedyAct};
 use crate::{
     diagnosis::{Cause, Diagnosis},
     index::Index,
-    object::{Facts, Kind, Node, Object, ObjectRef, ServiceRef, Uid},
+    object::{
+        Facts, Kind, Node, Object, ObjectRef, PodReference, PodReferenceKind, ServiceRef, Uid,
+    },
 };
 
 /// The most dependents, programs or waiting objects that are read again.
 const EACH: usize = 5;
+/// The most volumes that are read again.
+const VOLUMES: usize = 50;
 
 /// Something that must still be so.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +57,8 @@ pub struct Premise {
 pub enum Expected {
     /// The object is exactly so.
     Unchanged(Arc<Object>),
+    /// The volume has this reclaim policy and is bound to this claim, or is gone.
+    SameDataFate(Arc<Object>),
     /// There is no object of this name.
     Absent,
     /// The lease of this node's kubelet has not been renewed since this: its time of renewal and its holder.
@@ -76,6 +86,35 @@ pub enum List {
     OnNode,
     /// The attachments of the volume.
     OfVolume,
+    /// The Pods in the namespace of the object that name it, a claim.
+    Users,
+}
+
+impl List {
+    /// Whether an object that was read is one of the list that belongs to `of`.
+    pub fn has(self, object: &Object, of: &ObjectRef) -> bool {
+        match (self, &object.facts) {
+            (Self::OnNode, Facts::Pod(pod)) => pod.node.as_deref() == Some(&*of.name),
+            (Self::OfVolume, Facts::Attachment(it)) => it.volume.as_deref() == Some(&*of.name),
+            (Self::Users, Facts::Pod(pod)) => {
+                let names = |used: &PodReference| {
+                    used.what.group() == &*of.group
+                        && used.what.kind() == &*of.kind
+                        && used.name == of.name
+                };
+                object.namespace == of.namespace && pod.uses.iter().any(names)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a claim that goes decides the same over the data of a volume that was read as over that of the volume as it was.
+pub fn has_same_data_fate(was: &Object, now: &Object) -> bool {
+    let (Facts::Volume(before), Facts::Volume(after)) = (&was.facts, &now.facts) else {
+        return false;
+    };
+    was.uid == now.uid && before.reclaim == after.reclaim && before.claim == after.claim
 }
 
 impl Premise {
@@ -88,6 +127,12 @@ impl Premise {
     /// The same for an object that changes with the request: its target, and what waits for that.
     pub fn unchanged_before(object: &Arc<Object>) -> Self {
         Self { changes_with_it: true, ..Self::unchanged(object) }
+    }
+
+    /// The data of a volume has the same fate once its claim goes.
+    fn same_data_fate(volume: &Arc<Object>) -> Self {
+        let expected = Expected::SameDataFate(volume.clone());
+        Self { expected, ..Self::unchanged(volume) }
     }
 
     fn only<'a>(
@@ -142,6 +187,10 @@ impl Remedy {
             RemedyAct::FinalizeNamespace | RemedyAct::RemoveSpecFinalizer { .. } => {
                 found.push(search.content(target?));
             }
+            RemedyAct::ScaleDown { .. } | RemedyAct::DeleteUser => {
+                found.extend(search.users(&diagnosis.root)?);
+                found.extend(search.users(&request.object)?);
+            }
             RemedyAct::RecreateNamespace { namespace, .. } => {
                 let waiting = diagnosis.waiting.iter().filter_map(|it| index.get(&it.uid));
                 let inside = waiting.filter(|it| it.namespace.as_ref() == Some(namespace));
@@ -149,6 +198,7 @@ impl Remedy {
             }
             _ => {}
         }
+        found.extend(search.volumes(self, diagnosis, target));
         let mut premises: Vec<Premise> = Vec::with_capacity(found.len());
         for premise in found {
             let is_same = |it: &Premise| it.object == premise.object && it.kind == premise.kind;
@@ -280,6 +330,60 @@ impl<'a> Search<'a> {
         };
         let known = self.index.of_resource("volumeattachments.storage.k8s.io").filter(is_its);
         Some(Premise::only(volume, kind, List::OfVolume, known))
+    }
+
+    /// No other Pod uses the object, if it is one that Pods name in their namespace. `None` where Pods cannot be seen there.
+    fn users(self, object: &ObjectRef) -> Option<Vec<Premise>> {
+        let what =
+            self.index.kind(&object.group, &object.kind).and_then(|it| PodReferenceKind::of(&it));
+        if what.is_none() || object.namespace.is_none() {
+            return Some(Vec::new());
+        }
+        let namespace = object.namespace.as_deref();
+        self.index.check_pods_visible(namespace).ok()?;
+        let pods = self.index.kind("", "Pod")?;
+        let users = self
+            .index
+            .pods_in(namespace.unwrap_or_default())
+            .filter(|pod| List::Users.has(pod, object));
+        Some(vec![Premise::only(object.clone(), pods, List::Users, users)])
+    }
+
+    /// The volumes whose data may go with the remedy: those of the claims that wait, or go, and those that wait themselves. A claim
+    /// without a volume may be bound meanwhile. The target is a premise already.
+    fn volumes(
+        self,
+        remedy: &Remedy,
+        diagnosis: &Diagnosis,
+        target: Option<&'a Arc<Object>>,
+    ) -> Vec<Premise> {
+        let waiting = diagnosis.waiting.iter().filter_map(|it| self.index.get(&it.uid));
+        let dependents = target.into_iter().flat_map(|it| self.index.dependents(&it.uid));
+        let inside = match &remedy.act {
+            RemedyAct::RecreateNamespace { namespace, .. } => Some(self.index.claims_in(namespace)),
+            _ => None,
+        };
+        let going = waiting.chain(target).chain(dependents).chain(inside.into_iter().flatten());
+        let mut found: Vec<Premise> = Vec::new();
+        for object in going {
+            let premise = match &object.facts {
+                Facts::Volume(_) => Premise::same_data_fate(object),
+                Facts::Claim(claim) => match &claim.volume {
+                    Some(name) => {
+                        let volume = self.index.find("", "PersistentVolume", None, name);
+                        let Some(volume) = volume else { continue };
+                        Premise::same_data_fate(volume)
+                    }
+                    None => Premise::unchanged_before(object),
+                },
+                _ => continue,
+            };
+            let is_target = target.is_some_and(|target| target.reference() == premise.object);
+            if !is_target && !found.contains(&premise) && found.len() < VOLUMES {
+                found.push(premise);
+            }
+        }
+        found
     }
 
     /// The Services behind a webhook or an API that does not answer, and that none of their endpoints is ready where that is

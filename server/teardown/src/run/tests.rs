@@ -9,6 +9,7 @@ mod stop;
 mod transition;
 mod refusal;
 mod script;
+mod wording;
 mod retry;
 mod skip;
 
@@ -26,11 +27,11 @@ use std::collections::BTreeSet;
 use super::*;
 
 use crate::{
-    action::{Action, ActionTarget, Outcome},
+    action::{Action, Outcome},
     fixture,
     graph::Graph,
     index::Index,
-    object::Facts,
+    object::{Facts, PodReferenceKind},
     observation::{AwayCause, HiddenCause, Observation},
     plan::{Choices, plan},
     unit::{UnitId, units},
@@ -40,6 +41,8 @@ use crate::{
 struct Scenario {
     /// Every event so far.
     journal: Vec<Recorded>,
+    /// Every call so far.
+    calls: Vec<Action>,
     run: Run,
     index: Index,
     now: Timestamp,
@@ -58,7 +61,7 @@ impl Scenario {
         let now = fixture::now();
         let plan = plan(&index, &graph, &units[&UnitId::new("shop")], choices, now).unwrap();
         let run = Run::new(RunId::new("r"), Arc::new(plan));
-        let mut scenario = Self { journal: vec![], run, index, now };
+        let mut scenario = Self { journal: vec![], calls: vec![], run, index, now };
         scenario.record(&RunEvent::Started { by: "Li".into() });
         scenario
     }
@@ -73,6 +76,7 @@ impl Scenario {
     fn apply_input(&mut self, input: &Input) -> Decision {
         let decision = self.run.decide(input, &self.index, self.now).unwrap();
         decision.events.iter().for_each(|event| self.record(event));
+        self.calls.extend(decision.actions.iter().cloned());
         decision
     }
 
@@ -113,19 +117,7 @@ impl Scenario {
                 calls.sort();
                 return calls;
             }
-            calls.extend(decision.actions.iter().map(|action| match action {
-                Action::Delete { target, .. } => format!("DELETE {}", target.object),
-                Action::Suspend { target, .. } => format!("PATCH {}", target.object),
-                Action::Read { target, .. } | Action::ReadClaim { target } => {
-                    format!("GET {}", target.object)
-                }
-                Action::ReadPods { target, .. } => {
-                    format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
-                }
-                Action::ReadContent { target, .. } => {
-                    format!("LIST everything in {}", target.object.name)
-                }
-            }));
+            calls.extend(decision.actions.iter().map(wording::call_of));
         }
     }
 
@@ -151,20 +143,34 @@ impl Scenario {
         self.run.progress(self.id(uid)).unwrap()
     }
 
-    /// Completes the step's last call with this outcome.
-    fn answer(&mut self, uid: &str, outcome: Outcome) {
-        let step = self.run.plan.step(self.id(uid)).unwrap();
-        let (step, target) = (step.id, ActionTarget::of(step));
-        let action = match self.run.progress(step).unwrap().call {
-            Some(Call::Delete) => {
-                Action::Delete { step, target, propagation: Propagation::Background }
-            }
-            Some(Call::ReadPods) => Action::ReadPods { step, target },
-            Some(Call::ReadContent) => Action::ReadContent { step, target, unproven: vec![] },
-            Some(Call::Suspend) => Action::Suspend { step, target, patch: serde_json::Value::Null },
-            Some(Call::Read) | None => Action::Read { step, target },
-        };
-        _ = self.apply_input(&Input::CallCompleted { action, outcome });
+    /// Completes the last call about this object with this outcome, and returns the calls that follow at once.
+    fn answer(&mut self, uid: &str, outcome: Outcome) -> Vec<Action> {
+        let action = self.last_call(uid).clone();
+        self.apply_input(&Input::CallCompleted { action, outcome }).actions
+    }
+
+    fn last_call(&self, uid: &str) -> &Action {
+        let uid = fixture::uid(uid);
+        let made = self.calls.iter().rfind(|action| action.target().uid == uid);
+        made.unwrap_or_else(|| panic!("no call about {uid}"))
+    }
+
+    /// Whether the last call about this object is in flight.
+    fn is_awaited(&self, uid: &str) -> bool {
+        let call = self.last_call(uid);
+        match call.step().and_then(|step| self.run.progress(step)) {
+            Some(progress) => progress.call == Call::of(call),
+            None => self.run.kept_claims.get(&call.target().uid).is_some_and(|it| it.is_being_read),
+        }
+    }
+
+    /// The unit that the plan found named by an object.
+    fn planned_unit(&self, uid: &str) -> Option<UnitId> {
+        self.run.plan.step(self.id(uid)).unwrap().named.clone()
+    }
+
+    fn is_step(&self, uid: &str) -> bool {
+        self.run.step_of(&fixture::uid(uid)).is_some()
     }
 
     fn see(&mut self, observation: Observation) {
@@ -196,31 +202,8 @@ impl Scenario {
     fn steer(&mut self, input: &Input) {
         _ = self.apply_input(input);
     }
-
-    /// The numbers of untouched, requested and gone objects when the run stopped.
-    fn stopped(&self) -> Option<(usize, usize, usize)> {
-        self.run.event_log().iter().find_map(|entry| match entry.event {
-            FeedEvent::Stopped { untouched, requested, gone, .. } => {
-                Some((untouched, requested, gone))
-            }
-            _ => None,
-        })
-    }
 }
 
 fn command(command: RunCommand) -> Input {
     Input::Command { command, by: "Li".to_owned() }
-}
-
-/// The object outside the plan that blocks a step.
-#[track_caller]
-fn user_of(scenario: &Scenario, step: &str) -> String {
-    match &scenario.progress(step).hold.problem {
-        Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => by.to_string(),
-        other => panic!("{step}: {other:?}"),
-    }
-}
-
-fn accepted(scenario: &mut Scenario, uid: &str) {
-    scenario.answer(uid, Outcome::Accepted);
 }

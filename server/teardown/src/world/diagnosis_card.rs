@@ -49,10 +49,10 @@ pub fn diagnosis_card<'a>(
         joined: joined(index, diagnosis, now),
     };
     (&diagnosis.evidence, &incident).hash(&mut hasher);
-    diagnosis.waiting.iter().for_each(|held| held.on.hash(&mut hasher));
+    diagnosis.waiting.iter().for_each(|held| (held.on, held.starts).hash(&mut hasher));
     hash_ways(index, graph, diagnosis, &mut hasher);
-    let Impact { losing_claim, unseen, .. } = &diagnosis.impact;
-    (losing_claim, unseen).hash(&mut hasher);
+    let Impact { losing_claim, waiting_for_disk, unseen, .. } = &diagnosis.impact;
+    (losing_claim, waiting_for_disk, unseen).hash(&mut hasher);
     for attempt in attempts {
         // The note has everything that is switched off.
         if attempt.is_about(diagnosis) || attempt.switched_off(index).is_some() {

@@ -6,7 +6,7 @@ use sandbox::{control_plane::ControlPlane, store::Key};
 use serde_json::json;
 use teardown::remedy::{Attempt, AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
 
-use super::{Case, InTheLastMoment, api, delete, has, incident, label, li, race};
+use super::{Case, InTheLastMoment, api, delete, erase, has, incident, label, li, race};
 use crate::setup::{Server, create};
 
 /// A namespace whose API is back, while its controller does not look again.
@@ -78,10 +78,7 @@ async fn namespace_is_not_created_again_on_a_false_premise() {
                 name: "what was left in it has changed",
                 change: |world| {
                     // An object of a namespace that does not exist cannot be changed, but it can be erased.
-                    let script = "at 0s erase mailboxes.mail.example s4-forced/sales";
-                    let faults = world.parse_faults(script).unwrap();
-                    world.cluster.faults.extend(faults);
-                    world.run_until_idle();
+                    erase(world, "mailboxes.mail.example s4-forced/sales");
                 },
                 then: InTheLastMoment::Unseen,
             },
@@ -114,9 +111,8 @@ async fn namespace_is_created_again_with_its_labels_and_goes_with_its_content() 
     server.until("the namespace goes with its content", is_empty).await;
 }
 
-/// The server ends between the two requests.
-#[tokio::test(start_paused = true)]
-async fn namespace_that_was_created_again_and_not_deleted_is_shown_until_somebody_deletes_it() {
+/// A server whose second request, the DELETE of the namespace that it created, gets no answer; the attempt.
+async fn interrupted() -> (Server, Attempt) {
     let server = Server::start(li(), incident("s4-forced"));
     let offer = server.offer(is_recreation).await;
     let faults = "on delete namespaces as=li 1x -> reset";
@@ -139,9 +135,45 @@ async fn namespace_that_was_created_again_and_not_deleted_is_shown_until_somebod
     else {
         panic!("{off:?}")
     };
-    let Attempt { id, .. } = attempt.clone();
-    let undone = server.hub.undo_remedy(id, "s4-forced".into(), "Li".into()).await;
-    server.outcome(&undone.unwrap().unwrap()).await;
+    let attempt = attempt.clone();
+    (server, attempt)
+}
+
+async fn put_back(server: &Server, attempt: &Attempt) -> AttemptOutcome {
+    let undone = server.hub.undo_remedy(attempt.id.clone(), "s4-forced".into(), "Li".into()).await;
+    server.outcome(&undone.unwrap().unwrap()).await
+}
+
+fn another_has_its_name(world: &mut ControlPlane) {
+    erase(world, "namespaces s4-forced");
+    make_again(world);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_of_the_same_name_that_others_made_is_not_deleted_in_place_of_the_first() {
+    let is_there = |world: &ControlPlane| has(world, "", "namespaces", "", "s4-forced");
+    let (server, attempt) = interrupted().await;
+    let before = server.effects();
+    server.sandbox.with(another_has_its_name);
+    let outcome = put_back(&server, &attempt).await;
+    assert!(matches!(outcome, AttemptOutcome::Changed { .. }), "{outcome:?}");
+    assert_eq!(server.effects(), before);
+
+    let (server, attempt) = interrupted().await;
+    server.interruption.arm(another_has_its_name);
+    let outcome = put_back(&server, &attempt).await;
+    assert!(!server.interruption.is_armed(), "nothing was sent: {outcome:?}");
+    assert!(matches!(outcome, AttemptOutcome::Refused { .. }), "{outcome:?}");
+    assert_eq!(server.effects(), before);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(server.sandbox.with(|world| is_there(world)));
+    assert_eq!(server.hub.switched_off().await.unwrap(), [], "it is another one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespace_that_was_created_again_and_not_deleted_is_shown_until_somebody_deletes_it() {
+    let (server, attempt) = interrupted().await;
+    put_back(&server, &attempt).await;
     server
         .until("the namespace is gone", |world| !has(world, "", "namespaces", "", "s4-forced"))
         .await;

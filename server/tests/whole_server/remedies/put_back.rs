@@ -10,7 +10,7 @@ use teardown::remedy::{Attempt, AttemptOutcome, PutBack, RemedyAct, SwitchedOff}
 use super::{
     Case, InTheLastMoment, api, configuration,
     conversion::{dead_conversion, definition, is_stop},
-    dead_webhook, delete, gate, in_use, incident, label, li, modify, node,
+    dead_webhook, delete, erase, gate, in_use, incident, label, li, modify, node,
 };
 use crate::setup::{Server, create};
 
@@ -97,6 +97,10 @@ async fn webhook_is_not_put_back_on_a_false_premise() {
         SwitchedOff::Webhook,
         &[
             refused("the configuration has changed", |world| label(world, &gate())),
+            refused("another configuration has its name", |world| {
+                delete(world, &gate());
+                create(world, &gate().group, &gate().plural, "", configuration());
+            }),
             refused("somebody has put it back", |world| {
                 modify(world, &gate(), "", |it| it["webhooks"][0]["failurePolicy"] = json!("Fail"));
             }),
@@ -150,6 +154,16 @@ async fn taint_is_not_taken_off_on_a_false_premise() {
         SwitchedOff::Node,
         &[
             refused("the node has changed", |world| label(world, &node())),
+            refused("another node has its name", |world| {
+                erase(world, "nodes node-a");
+                let taint =
+                    json!({"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"});
+                let again = json!({
+                    "metadata": {"name": "node-a"},
+                    "spec": {"taints": [taint]},
+                });
+                create(world, "", "nodes", "", again);
+            }),
             refused("somebody has taken it off", |world| {
                 modify(world, &node(), "", |it| {
                     let is_left =
@@ -182,6 +196,12 @@ async fn workload_is_not_scaled_up_again_on_a_false_premise() {
         &[
             refused("the workload has changed", |world| label(world, &in_use::workload())),
             refused("somebody has scaled it up", in_use::scale_up),
+            refused("another workload has its name", |world| {
+                delete(world, &in_use::workload());
+                let mut again = in_use::deployment();
+                again["spec"]["replicas"] = json!(0);
+                create(world, "apps", "deployments", "shop", again);
+            }),
         ],
     )
     .await;
@@ -196,6 +216,12 @@ async fn policy_that_destroys_data_is_not_put_back_once_the_claim_goes() {
         SwitchedOff::Reclaim,
         &[
             refused("the volume has changed", |world| label(world, &in_use::volume())),
+            refused("another volume has its name", |world| {
+                erase(world, "persistentvolumes disk");
+                let mut again = in_use::disk();
+                again["spec"]["persistentVolumeReclaimPolicy"] = json!("Retain");
+                create(world, "", "persistentvolumes", "", again);
+            }),
             refused("somebody has put it back", |world| in_use::set_policy(world, "Delete")),
             Case {
                 name: "the claim is being deleted",

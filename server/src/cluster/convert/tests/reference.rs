@@ -1,6 +1,6 @@
 //! The names that specs refer to.
 
-use teardown::object::References;
+use teardown::object::{References, Sidecars};
 
 use super::*;
 
@@ -259,6 +259,27 @@ fn pods_name_their_classes_and_workloads_their_drivers() {
     let set = read("apps/v1 DaemonSet", &format!(r#""spec": {{"template": {{"spec": {spec}}}}}"#));
     let Facts::Workload(set) = set.facts else { panic!() };
     assert_eq!(*set.drivers, ["disk.csi.example".into()]);
+}
+
+#[test]
+fn workload_keeps_which_csi_sidecars_its_containers_are() {
+    let sidecars = |containers: &str| {
+        let template = format!(r#"{{"template": {{"spec": {{"containers": {containers}}}}}}}"#);
+        let object = read("apps/v1 Deployment", &format!(r#""spec": {template}"#));
+        let Facts::Workload(workload) = object.facts else { panic!() };
+        let Sidecars { provisioner, attacher } = workload.sidecars;
+        (provisioner, attacher)
+    };
+    let both = r#"[{"name": "csi-provisioner"}, {"name": "b", "image": "registry.k8s.io/sig-storage/csi-attacher:v4.8.0"}]"#;
+    assert_eq!(sidecars(both), (true, true));
+    let by_digest =
+        r#"[{"name": null, "image": "mirror.example/csi/external-attacher@sha256:0f"}]"#;
+    assert_eq!(sidecars(by_digest), (false, true));
+    // A folder of a registry is no name.
+    let neither = r#"[{"name": "csi-resizer", "image": "mirror.example/provisioner/csi-resizer:v1"}, {"image": null}]"#;
+    assert_eq!(sidecars(neither), (false, false));
+    let init = r#"[], "initContainers": [{"name": "csi-provisioner", "restartPolicy": "Always"}]"#;
+    assert_eq!(sidecars(init), (true, false));
 }
 
 #[test]

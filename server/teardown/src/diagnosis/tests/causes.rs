@@ -164,6 +164,41 @@ fn owner_without_a_dependent_that_can_be_seen_waits_for_the_api_that_is_down() {
     // The collector sees this dependent, and does nothing about it.
     let staying = format!("{down}\ncm shop/child owner=cm/owner");
     assert_eq!(causes(&world(&staying)), silent);
+    // To orphan a dependent is a change of it, which needs its API as well.
+    let orphans = "cm shop/owner deleted=200 finalizers=orphan";
+    let api = ["apiDown at APIService v1.backup.example"];
+    assert_eq!(causes(&fixture::index(&format!("{orphans}\n{down}"))), api);
+    assert_eq!(causes(&fixture::index(&format!("{orphans}\n{staying}"))), silent);
+}
+
+#[test]
+fn owner_that_orphans_waits_for_the_collector_with_the_dependents_that_it_has_left() {
+    let text = "
+        deploy shop/web deleted=200 finalizers=orphan
+        rs shop/web-1 owner=deploy/web
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @"
+    controllerSilent at Deployment shop/web (Inferred, stuck)
+      Deployment shop/web
+      - Deployment shop/web: metadata.finalizers orphan
+      - ReplicaSet shop/web-1: metadata.ownerReferences web
+    ");
+    assert_eq!(causes(&fixture::index(&text.replace("=200", "=30"))), [""; 0], "it has a minute");
+    let mut without_manager = fixture::index(text);
+    stand_still(&mut without_manager);
+    assert_eq!(
+        causes(&without_manager)[0],
+        "managerSilent at Lease kube-system/kube-controller-manager"
+    );
+    let refuses = "
+        ns ops
+        webhook gate service=ops/gate guards=replicasets.apps asked=UPDATE
+    ";
+    let both = [
+        "controllerSilent at Deployment shop/web",
+        "webhookDown at ValidatingWebhookConfiguration gate",
+    ];
+    assert_eq!(causes(&fixture::index(&format!("{text}{refuses}"))), both);
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn hidden_cause_promises_nothing() {
     assert_eq!(courses(&index), "cannotSee\n");
 }
 
-/// The API server refuses every change in a namespace that does not exist, so no program can clear the finalizer.
+/// The API server refuses every change in a namespace that does not exist, so no program clears the finalizer.
 #[test]
 fn program_retries_only_while_the_namespace_of_its_object_exists() {
     let text = "
@@ -351,5 +351,5 @@ fn program_retries_only_while_the_namespace_of_its_object_exists() {
         ns ops
     ";
     assert_eq!(of(&format!("{text}ns shop\n")), "finisherUnknown\n  ProgramRetries 2 programs\n");
-    assert_eq!(of(text), "finisherUnknown\n");
+    assert_eq!(of(text), "namespaceGone\n");
 }

@@ -283,7 +283,7 @@ pub(super) const ALL: [Situation; 43] = [
         gone: "deploy ops/operator",
         ..of(
             "finisherGone",
-            "ns shop
+            "ns ops
             crd topics.queue.example defines=Topic.queue.example
             Topic.queue.example ops/orders deleted=90 finalizers=queue.example/topic",
         )

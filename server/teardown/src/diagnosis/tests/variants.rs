@@ -249,9 +249,30 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
         pod gone/web node=w3 deleted=500 grace=30 containers=nginx:running",
         &["containersRunning at Pod gone/web", "namespaceGone at Namespace gone"],
     ),
+    (
+        "a database that was left in a namespace which was forced away, while its operator runs elsewhere",
+        "ns pg-operators
+        crd clusters.postgresql.cnpg.io defines=Cluster.postgresql.cnpg.io
+        Cluster.postgresql.cnpg.io billing/main deleted=500 finalizers=postgresql.cnpg.io/cluster
+        deploy pg-operators/cnpg-controller-manager ready=1 replicas=1 uses=account:cnpg
+        crb cnpg role=clusterrole/cnpg accounts=pg-operators/cnpg
+        clusterrole cnpg updates=clusters.postgresql.cnpg.io",
+        &["namespaceGone at Namespace billing"],
+    ),
+    (
+        "the same database and operator, in a namespace that somebody created again and deleted",
+        "ns pg-operators
+        ns billing deleted=20
+        crd clusters.postgresql.cnpg.io defines=Cluster.postgresql.cnpg.io
+        Cluster.postgresql.cnpg.io billing/main deleted=500 finalizers=postgresql.cnpg.io/cluster
+        deploy pg-operators/cnpg-controller-manager ready=1 replicas=1 uses=account:cnpg
+        crb cnpg role=clusterrole/cnpg accounts=pg-operators/cnpg
+        clusterrole cnpg updates=clusters.postgresql.cnpg.io",
+        &["finisherBusy at Deployment pg-operators/cnpg-controller-manager"],
+    ),
 ];
 
-const VARIANTS: usize = 38;
+const VARIANTS: usize = 40;
 
 #[test]
 fn cause_is_recognised_as_other_clusters_show_it() {

@@ -259,6 +259,55 @@ fn attempt_without_an_answer_is_unknown_after_a_restart() {
     assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
 }
 
+/// An attempt at the first remedy of this kind, with the ends that it notes.
+fn noted(index: &Index, wanted: impl Fn(&RemedyAct) -> bool) -> Attempt {
+    let (diagnosis, remedy) = find(index, wanted);
+    let request = remedy.request().unwrap().clone();
+    let (id, by) = ("1".to_owned(), "Li".to_owned());
+    let mut attempt = remedy.begin(id, &diagnosis, request, by, "word", fixture::now());
+    attempt.note_ends(index);
+    attempt
+}
+
+fn names(attempt: &Attempt) -> Vec<String> {
+    attempt.unconfirmed.iter().map(|end| end.object.to_string()).collect()
+}
+
+#[test]
+fn remedy_notes_the_objects_that_it_sends_away_without_confirmation() {
+    let node = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+        pod shop/b node=n1 uses=claim:other
+        pod shop/c node=n1
+        pod shop/d node=n2 uses=claim:data
+        pvc shop/data
+    ";
+    let index = fixture::index(node);
+    let both = ["Pod shop/a", "Pod shop/b"];
+    for act in ["taint", "node"] {
+        let mut attempt = noted(&index, |it| match it {
+            RemedyAct::OutOfServiceTaint { .. } => act == "taint",
+            RemedyAct::DeleteNode { .. } => act == "node",
+            _ => false,
+        });
+        attempt.unconfirmed.sort_by(|a, b| a.object.cmp(&b.object));
+        assert_eq!(names(&attempt), both, "{act}");
+    }
+    let forced = noted(&index, |act| matches!(act, RemedyAct::ForceDeletePod { .. }));
+    assert_eq!(names(&forced), ["Pod shop/a"]);
+    let topic = "ns shop\n Topic.example.com shop/a deleted=400 finalizers=example.com/x";
+    let is_removal = |act: &RemedyAct| matches!(act, RemedyAct::RemoveFinalizer { .. });
+    assert_eq!(names(&noted(&fixture::index(topic), is_removal)), ["Topic shop/a"]);
+    let mut refused = noted(&fixture::index(topic), is_removal);
+    refused.end(AttemptOutcome::Refused { message: "no".into() }, fixture::now());
+    assert_eq!(names(&refused), [""; 0]);
+    let (id, by) = ("2".to_owned(), "Wu".to_owned());
+    let undo = noted(&index, |act| matches!(act, RemedyAct::OutOfServiceTaint { .. }));
+    let again = undo.undoing(id, undo.request.clone(), by, fixture::now());
+    assert_eq!(names(&again), [""; 0], "to take the taint off sends nothing away");
+}
+
 #[test]
 fn removal_of_a_finalizer_is_held_against_its_object_unless_it_had_no_effect_or_it_is_a_pod() {
     let of = |objects: &str| {

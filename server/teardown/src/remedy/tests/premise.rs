@@ -7,6 +7,7 @@ fn describe_premise(premise: &Premise) -> String {
     let Premise { object, kind, expected, changes_with_it } = premise;
     let is = match expected {
         Expected::Unchanged(_) => "unchanged".to_owned(),
+        Expected::SameDataFate(_) => "has the same data fate".to_owned(),
         Expected::Absent => "absent".to_owned(),
         Expected::NotRenewed(renewed) => format!("lease {renewed}"),
         Expected::NoReadyEndpoints => "no ready endpoints".to_owned(),
@@ -187,6 +188,138 @@ fn namespace_that_is_finished_rests_on_the_content_that_was_shown() {
         "Namespace s3 content: cm:s3/left, once",
     ]
     "#);
+}
+
+const USED: &str = "
+    node n1
+    pvc shop/live volume=pv-1 deleted=300 finalizers=kubernetes.io/pvc-protection
+    pv pv-1 claim=shop/live reclaim=Delete
+    deploy shop/web replicas=2
+    rs shop/web-1 owner=deploy/web replicas=2
+    pod shop/web-1-a owner=rs/web-1 node=n1 uses=claim:live
+    pod shop/done phase=Succeeded node=n1 uses=claim:live
+    pod shop/other node=n1 uses=claim:other
+    pod lab/other node=n1 uses=claim:live
+";
+
+#[test]
+fn end_of_a_claims_user_rests_on_its_other_users_and_on_the_fate_of_its_data() {
+    for act in ["scaleDown", "deleteUser"] {
+        insta::allow_duplicates! {
+            insta::assert_debug_snapshot!(premises(&fixture::index(USED), act), @r#"
+            Some(
+                [
+                    "Deployment shop/web unchanged, once",
+                    "PersistentVolumeClaim shop/live unchanged, once",
+                    "PersistentVolumeClaim shop/live Users pods: pod:shop/done pod:shop/web-1-a",
+                    "PersistentVolume pv-1 has the same data fate",
+                ],
+            )
+            "#);
+        }
+    }
+}
+
+#[test]
+fn deletion_of_a_claim_rests_on_its_users_and_on_the_fate_of_its_data() {
+    let index = fixture::index(
+        "
+        node n1
+        pvc shop/data volume=pv
+        pod shop/a node=n1 uses=claim:data
+        pv pv deleted=400 finalizers=kubernetes.io/pv-protection claim=shop/data reclaim=Delete
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "deleteUser"), @r#"
+    Some(
+        [
+            "PersistentVolumeClaim shop/data unchanged, once",
+            "PersistentVolume pv unchanged, once",
+            "PersistentVolumeClaim shop/data Users pods: pod:shop/a",
+            "PersistentVolume pv has the same data fate",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn workload_whose_claims_go_with_it_rests_on_the_fate_of_their_data() {
+    let index = fixture::index(
+        "
+        node n1
+        pvc shop/live deleted=300 finalizers=kubernetes.io/pvc-protection
+        sts shop/db whenDeleted=Delete
+        pod shop/db-0 owner=sts/db node=n1 uses=claim:live,claim:data-db-0
+        pvc shop/data-db-0 owner=sts/db volume=pv-1
+        pv pv-1 claim=shop/data-db-0 reclaim=Delete
+        pvc shop/new-db-0 owner=sts/db
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "deleteUser"), @r#"
+    Some(
+        [
+            "StatefulSet shop/db unchanged, once",
+            "PersistentVolumeClaim shop/live unchanged, once",
+            "PersistentVolumeClaim shop/live Users pods: pod:shop/db-0",
+            "PersistentVolume pv-1 has the same data fate",
+            "PersistentVolumeClaim shop/new-db-0 unchanged, once",
+        ],
+    )
+    "#);
+}
+
+#[test]
+fn namespace_that_is_created_again_rests_on_the_fate_of_the_data_in_it() {
+    let claims: String = (0..60)
+        .map(|n| format!("pvc gone/c-{n} volume=pv-{n}\n pv pv-{n} claim=gone/c-{n}\n"))
+        .collect();
+    let index = fixture::index(&format!(
+        "ns other
+        Topic.queue.example gone/orders deleted=400 finalizers=queue.example/topic
+        {claims}"
+    ));
+    let premises = premises(&index, "recreateNamespace").unwrap();
+    let fates = premises.iter().filter(|it| it.ends_with("has the same data fate")).count();
+    assert_eq!(fates, 50, "{premises:?}");
+}
+
+#[test]
+fn volume_that_is_set_to_keep_its_data_rests_on_no_policy_but_its_own() {
+    let premises = premises(&fixture::index(USED), "retainVolume").unwrap();
+    assert_eq!(
+        premises,
+        [
+            "PersistentVolume pv-1 unchanged, once",
+            "PersistentVolumeClaim shop/live unchanged, once"
+        ]
+    );
+}
+
+#[test]
+fn claim_is_not_deleted_by_unwind_where_its_users_cannot_be_seen() {
+    let mut index = fixture::index(
+        "
+        pvc shop/data volume=pv
+        pv pv deleted=400 finalizers=kubernetes.io/pv-protection claim=shop/data
+        ",
+    );
+    hide(&mut index, "pods");
+    assert_eq!(premises(&index, "deleteUser"), None);
+}
+
+#[test]
+fn fate_of_data_is_another_with_another_policy_claim_or_volume() {
+    let was = fixture::object("pv pv-1 claim=shop/data reclaim=Delete");
+    for (now, is_same) in [
+        ("pv pv-1 claim=shop/data reclaim=Delete", true),
+        ("pv pv-1 claim=shop/data reclaim=Delete phase=Released labels=a:b deleted=1", true),
+        ("pv pv-1 claim=shop/data", false),
+        ("pv pv-1 claim=shop/other reclaim=Delete", false),
+        ("pv pv-1 reclaim=Delete", false),
+        ("pv pv-1 uid=again claim=shop/data reclaim=Delete", false),
+    ] {
+        assert_eq!(has_same_data_fate(&was, &fixture::object(now)), is_same, "{now}");
+    }
 }
 
 #[test]

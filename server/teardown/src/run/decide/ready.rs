@@ -192,6 +192,11 @@ impl Run {
                 _ => None,
             },
         });
+        let by_hand = index.ends_by_hand(&step.object, &step.uid).map(|end| UnconfirmedObject {
+            uid: end.uid.clone(),
+            object: end.object.clone(),
+            node: end.node.as_deref().map(str::to_owned),
+        });
         let in_front = step.after.iter().map(|it| (it.step, it.has(EdgeKind::Mounts)));
         let owners = self.recreating_owners(step.id).iter().map(|owner| (*owner, false));
         let planned = in_front.chain(owners).filter_map(|(first, mounts)| {
@@ -214,6 +219,7 @@ impl Run {
         };
         let mut users: Vec<UnconfirmedObject> = remembered
             .chain(seen)
+            .chain(by_hand)
             .chain(planned)
             .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
             .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))

@@ -1,7 +1,7 @@
 //! Tests of storage and namespaces behind an object that lost a finalizer by hand.
 
 use super::{script::transcript, *};
-use crate::object::Object;
+use crate::{index::UnconfirmedEnd, object::Object};
 
 #[test]
 fn namespace_waits_for_content_that_lost_a_finalizer_by_hand_and_not_for_other_content() {
@@ -96,41 +96,160 @@ fn storage_waits_for_an_attachment_that_lost_its_finalizer_by_hand() {
     ");
 }
 
-/// A run whose custom resource lost its finalizer by hand and is gone, with the index of a process that has not seen it go.
-fn restarted(saw_it_go: bool) -> Scenario {
-    let topic = "Topic.example.com shop/orders of=shop finalizers=example.com/t";
-    let by_hand = || std::iter::once(fixture::object(topic).uid).collect();
-    let mut scenario = Scenario::of(&format!("ns shop of=shop\n {topic}"));
-    assert_eq!(scenario.reconcile(), ["DELETE Topic shop/orders"]);
-    accepted(&mut scenario, "Topic.example.com:shop/orders");
-    scenario.index.set_by_hand(by_hand());
-    if saw_it_go {
-        scenario.gone(topic);
-        assert_eq!(scenario.reconcile(), [""; 0]);
-    }
-    // The definition's kind is listed, and has no object left.
-    scenario.index = fixture::index("ns shop of=shop");
-    let (kind, objects) = (fixture::object(topic).kind, vec![]);
-    scenario.see(Observation::Listed { kind, objects });
-    if !saw_it_go {
-        scenario.index.set_by_hand(by_hand());
-    }
-    _ = scenario.apply_input(&Input::Recover);
+#[test]
+fn object_that_lost_a_finalizer_by_hand_is_remembered_after_a_restart() {
+    let cluster =
+        "ns shop of=shop\n Topic.example.com shop/orders of=shop finalizers=example.com/t";
+    let saw_it_go = "accepted Topic.example.com:shop/orders
+        unfinalize Topic.example.com shop/orders & gone Topic.example.com shop/orders
+        restart anew without Topic.example.com shop/orders & listed Topic.example.com:
+        look at Topic.example.com:shop/orders & look at ns:shop";
+    insta::assert_snapshot!(transcript(cluster, saw_it_go), @"
+    DELETE Topic shop/orders
+    > accepted Topic.example.com:shop/orders
+    > unfinalize Topic.example.com shop/orders & gone Topic.example.com shop/orders
+    Topic shop/orders is gone from the API alone
+    Namespace shop waits for a report of Topic shop/orders
+    > restart anew without Topic.example.com shop/orders & listed Topic.example.com:
+    > look at Topic.example.com:shop/orders & look at ns:shop
+    Topic shop/orders is gone, from the API alone
+    Namespace shop waits for a report of Topic shop/orders
+    ");
+    let was_away = "accepted Topic.example.com:shop/orders
+        unfinalize Topic.example.com shop/orders
+        restart anew without Topic.example.com shop/orders & listed Topic.example.com: & unfinalize Topic.example.com shop/orders
+        look at Topic.example.com:shop/orders & look at ns:shop";
+    insta::assert_snapshot!(transcript(cluster, was_away), @"
+    DELETE Topic shop/orders
+    > accepted Topic.example.com:shop/orders
+    > unfinalize Topic.example.com shop/orders
+    > restart anew without Topic.example.com shop/orders & listed Topic.example.com: & unfinalize Topic.example.com shop/orders
+    Topic shop/orders is gone from the API alone, as it is not listed
+    Namespace shop waits for a report of Topic shop/orders
+    > look at Topic.example.com:shop/orders & look at ns:shop
+    Topic shop/orders is gone, from the API alone
+    Namespace shop waits for a report of Topic shop/orders
+    ");
+}
+
+/// The index alone knows what an earlier namespace of the name had in it, so there is no run here.
+const STORAGE: &str = "
+    ns shop of=shop
+    node n1
+    pvc shop/data of=shop volume=pv-1
+    pv pv-1 claim=shop/data reclaim=Delete
+";
+
+/// The ends of these objects as an earlier process noted them, beside [`STORAGE`].
+fn noted(objects: &[&str]) -> Vec<UnconfirmedEnd> {
+    let index = fixture::index(&format!("{STORAGE}{}", objects.join("\n")));
+    objects.iter().map(|line| index.end_of(&fixture::object(line))).collect()
+}
+
+/// A run that is planned in a process that has never seen these objects, in this world.
+fn planned_later(world: &str, ends: &[UnconfirmedEnd]) -> Scenario {
+    let mut scenario = Scenario::of(world);
+    scenario.index.set_ends_by_hand(ends.to_vec());
     scenario
 }
 
+/// The objects for whose end a step waits.
+fn waited_for(scenario: &mut Scenario, step: &str) -> Vec<String> {
+    scenario.reconcile();
+    let problem = scenario.progress(step).hold.problem.clone();
+    match problem {
+        Some(StepProblem::Unknown { reason: UnknownReason::Unconfirmed { objects } }) => {
+            objects.iter().map(|it| it.object.to_string()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 #[test]
-fn object_that_lost_a_finalizer_by_hand_is_remembered_after_a_restart() {
-    for saw_it_go in [true, false] {
-        let mut scenario = restarted(saw_it_go);
-        assert_eq!(scenario.reconcile(), [""; 0], "{saw_it_go}");
-        assert!(scenario.progress("Topic.example.com:shop/orders").unconfirmed);
-        let problem = scenario.progress("ns:shop").hold.problem.clone();
-        let Some(StepProblem::Unknown { reason: UnknownReason::Unconfirmed { objects } }) = problem
-        else {
-            panic!("{problem:?}")
-        };
-        assert_eq!(objects.len(), 1);
+fn run_that_is_planned_after_a_restart_waits_for_what_a_remedy_sent_away() {
+    for (gone, step, expected) in [
+        ("attachment a volume=pv-1 node=n1", "pvc:shop/data", vec!["VolumeAttachment a"]),
+        ("attachment a volume=pv-2 node=n1", "pvc:shop/data", vec![]),
+        ("pod shop/web node=n2 uses=claim:data", "pvc:shop/data", vec!["Pod shop/web"]),
+        ("pod lab/web node=n2 uses=claim:data", "pvc:shop/data", vec![]),
+        ("Topic.example.com shop/orders", "ns:shop", vec!["Topic shop/orders"]),
+    ] {
+        let world = if step == "ns:shop" { "ns shop of=shop" } else { STORAGE };
+        let mut scenario = planned_later(world, &noted(&[gone]));
+        assert_eq!(waited_for(&mut scenario, step), expected, "{gone}");
+    }
+}
+
+#[test]
+fn person_who_answers_for_what_a_remedy_sent_away_opens_the_storage() {
+    let attachment = "attachment a volume=pv-1 node=n1";
+    let mut scenario = planned_later(STORAGE, &noted(&[attachment]));
+    assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), ["VolumeAttachment a"]);
+    let (step, pods) = (scenario.id("pvc:shop/data"), vec![fixture::object(attachment).uid]);
+    scenario.steer(&Input::TakeOn { step, pods, by: "Li".to_owned() });
+    assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), [""; 0]);
+}
+
+#[test]
+fn pod_that_a_remedy_sent_away_has_ended_once_its_silent_node_is_ready() {
+    let pod = "pod shop/web node=n1 uses=claim:data";
+    let silent = STORAGE.replace("node n1", "node n1 ready=no");
+    let then = fixture::index(&format!("{silent}{pod}"));
+    let end = vec![then.end_of(&fixture::object(pod))];
+    let world = |node: &str| STORAGE.replace("node n1", node);
+    for (node, expected) in [("node n1 ready=no", true), ("node n1", false), ("node n2", true)] {
+        let mut scenario = planned_later(&world(node), &end);
+        assert_eq!(!waited_for(&mut scenario, "pvc:shop/data").is_empty(), expected, "{node}");
+        assert_eq!(scenario.index.is_end_open(&end[0]), expected, "{node}");
+    }
+    // A node that was ready when the Pod was forced proves nothing by being ready.
+    let forced = noted(&[pod]);
+    let mut scenario = planned_later(&world("node n1"), &forced);
+    assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), ["Pod shop/web"]);
+    assert!(scenario.index.is_end_open(&forced[0]));
+}
+
+#[test]
+fn end_that_nothing_is_left_behind_is_not_open_and_one_of_an_object_that_is_there_is() {
+    let topic = "Topic.example.com shop/orders";
+    let kept = "pv pv-1 claim=shop/data";
+    for (gone, left, expected) in [
+        ("attachment a volume=pv-1 node=n1", "pv pv-1 reclaim=Delete", true),
+        ("attachment a volume=pv-1 node=n1", "pvc shop/data volume=pv-1", true),
+        ("attachment a volume=pv-1 node=n1", "pv pv-2", false),
+        ("pod shop/web node=n2 uses=claim:data", "pvc shop/data volume=pv-1", true),
+        ("pod shop/web node=n2 uses=claim:data", kept, true),
+        ("pod shop/web node=n2 uses=claim:data", "pvc shop/data uid=again volume=pv-9", false),
+        (topic, "ns shop", true),
+        (topic, "ns shop uid=again", false),
+        (
+            topic,
+            "pvc lab/data owner=Topic.example.com/orders owner-uid=Topic.example.com:shop/orders",
+            true,
+        ),
+        (topic, "pvc lab/data", false),
+        (topic, topic, true),
+    ] {
+        let end = noted(&[gone]).remove(0);
+        let mut index = fixture::index("ns lab\n node n1\n pvc lab/x\n pv pv-x");
+        for object in fixture::objects(left) {
+            index.apply([Observation::Applied(Box::new(object))], fixture::now());
+        }
+        assert_eq!(index.is_end_open(&end), expected, "{gone}: {left}");
+    }
+}
+
+#[test]
+fn end_that_this_process_saw_in_order_is_proven() {
+    let pod = "pod shop/web node=n1 uses=claim:data";
+    for (ended, expected) in [("phase=Succeeded containers=web:terminated", false), ("", true)] {
+        let mut index = fixture::index(&format!("{STORAGE}{pod} {ended}"));
+        let Object { kind, uid, .. } = fixture::object(pod);
+        let end = index.end_of(&fixture::object(pod));
+        index.set_ends_by_hand(vec![end.clone()]);
+        index.apply([Observation::Deleted { kind, uid: uid.clone() }], fixture::now());
+        assert_eq!(index.is_end_open(&end), expected, "{ended}");
+        assert_eq!(index.is_unconfirmed(&uid, Some("n1")), expected, "{ended}");
     }
 }
 

@@ -40,7 +40,7 @@ fn config_map_that_came_back_goes_with_its_namespace() {
     DELETE Namespace shop
     > accepted ns:shop
     > gone cm shop/leader uid=again
-    ConfigMap shop/leader is gone
+    ConfigMap shop/leader is gone, as another has its name
     > gone ns shop
     Namespace shop is gone
     the run has finished

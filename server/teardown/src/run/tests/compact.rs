@@ -1,6 +1,8 @@
 //! Tests of the shorter journal of a run that has ended.
+//!
+//! A script makes the run. That its steps are the same after either journal is compared field by field.
 
-use super::*;
+use super::{script::played, wording::log_of, *};
 
 const SHOP: &str = "
     ns shop of=shop
@@ -24,49 +26,53 @@ fn replayed(scenario: &Scenario, journal: &[Recorded]) -> Run {
     run
 }
 
-fn refused() -> Outcome {
-    Outcome::Refused { code: 403, message: "no".into() }
-}
-
 /// A run in which a map is refused for a while, another one stays refused, and a claim is read again and again.
 fn stopped() -> Scenario {
-    let mut scenario = Scenario::of(SHOP);
-    scenario.reconcile();
-    for _ in 0..20 {
-        for map in ["cm:shop/a", "cm:shop/b"] {
-            if scenario.progress(map).call.is_some() {
-                scenario.answer(map, refused());
-            }
-        }
-        scenario.pass(700);
-        scenario.reconcile();
-    }
-    scenario.answer("cm:shop/a", Outcome::Accepted);
-    scenario.gone("cm shop/a of=shop");
-    scenario.answer("cm:shop/b", refused());
-    scenario.steer(&command(RunCommand::Pause));
-    scenario.steer(&Input::Recover);
-    scenario.steer(&command(RunCommand::Resume));
-    scenario.reconcile();
-    scenario.answer("cm:shop/b", refused());
-    scenario.steer(&command(RunCommand::Stop));
-    scenario.reconcile();
-    if scenario.progress("pod:shop/web").call.is_some() {
-        accepted(&mut scenario, "pod:shop/web");
-    }
-    scenario.pass(700);
-    scenario.reconcile();
-    scenario
+    let script = format!(
+        "{}accepted cm:shop/a & gone cm shop/a & refused cm:shop/b & pause & restart & resume
+        refused cm:shop/b & stop
+        accepted pod:shop/web & +700",
+        "refused cm:shop/a & refused cm:shop/b & +700\n".repeat(20)
+    );
+    played(SHOP, &script).0
 }
 
 #[test]
 fn journal_of_an_ended_run_is_shortened_to_its_outcome_with_the_number_of_refusals() {
     let scenario = stopped();
-    assert_eq!(scenario.run.state(), RunState::Stopped, "{:?}", scenario.journal.last());
+    insta::assert_snapshot!(log_of(&scenario.run, scenario.now).join("\n"), @"
+    Li started the run
+    ConfigMap shop/a is requested
+    ConfigMap shop/b is requested
+    Pod shop/web is requested
+    ConfigMap shop/a was refused 20 times: 403, for 14700 s, with the next try due: no
+    ConfigMap shop/b was refused 14 times: 403, for 14700 s, with the next try due: no
+    Li paused the run
+    the server was restarted
+    Li resumed the run
+    ConfigMap shop/a is gone
+    Li stopped the run
+    Pod shop/web is late
+    the run has stopped: 4 untouched, 1 requested, 0 terminating before, 0 unknown, 1 gone
+    ");
     let short = shortened(&scenario).unwrap();
     assert!(short.len() * 3 < scenario.journal.len(), "{} {short:?}", scenario.journal.len());
     let run = replayed(&scenario, &short);
-    assert_eq!(run.state(), RunState::Stopped);
+    insta::assert_snapshot!(log_of(&run, scenario.now).join("\n"), @"
+    Li started the run
+    ConfigMap shop/a is requested
+    ConfigMap shop/b is requested
+    Pod shop/web is requested
+    ConfigMap shop/a was refused 20 times: 403, for 14700 s, with the next try due: no
+    ConfigMap shop/b was refused 14 times: 403, for 14700 s, with the next try due: no
+    Li paused the run
+    the server was restarted
+    Li resumed the run
+    ConfigMap shop/a is gone
+    Li stopped the run
+    Pod shop/web is late
+    the run has stopped: 4 untouched, 1 requested, 0 terminating before, 0 unknown, 1 gone
+    ");
     for (before, after) in scenario.run.steps().zip(run.steps()) {
         let (step, before, after) = (before.0, before.1, after.1);
         assert_eq!((after.phase, after.proof), (before.phase, before.proof), "{}", step.object);
@@ -80,9 +86,7 @@ fn journal_of_an_ended_run_is_shortened_to_its_outcome_with_the_number_of_refusa
 
 #[test]
 fn journal_of_an_open_run_and_one_that_does_not_fit_are_left_alone() {
-    let mut scenario = Scenario::of(SHOP);
-    scenario.reconcile();
-    assert_eq!(shortened(&scenario), None);
+    assert_eq!(shortened(&played(SHOP, "").0), None);
     let mut torn = stopped();
     torn.journal.remove(0);
     torn.journal.insert(1, (torn.now, RunEvent::Finished));

@@ -1,6 +1,6 @@
 //! Tests of objects that are newer than the plan.
 
-use super::{script::transcript, *};
+use super::script::transcript;
 
 #[test]
 fn late_pod_that_does_not_terminate_is_reported() {
@@ -28,39 +28,68 @@ fn late_pod_that_does_not_terminate_is_reported() {
 
 #[test]
 fn objects_that_a_late_pod_refers_to_stay() {
-    let mut scenario = Scenario::of("ns shop of=shop\n cm shop/c of=shop\n sa shop/web of=shop");
-    scenario.applied("pod shop/late uses=config:c,account:web");
-    scenario.applied("pod shop/done uses=config:c phase=Succeeded");
-    assert!(scenario.reconcile().is_empty());
-    assert_eq!(user_of(&scenario, "cm:shop/c"), "Pod shop/late");
-    scenario.gone("pod shop/late");
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/c", "DELETE ServiceAccount shop/web"]);
-    assert_eq!(scenario.progress("cm:shop/c").hold.problem, None);
+    let cluster = "ns shop of=shop\n cm shop/c of=shop\n sa shop/web of=shop";
+    let script = "pause first
+        applied pod shop/late uses=config:c,account:web
+        applied pod shop/done uses=config:c phase=Succeeded
+        resume
+        gone pod shop/late
+        look at cm:shop/c";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied pod shop/late uses=config:c,account:web
+    > applied pod shop/done uses=config:c phase=Succeeded
+    > resume
+    ConfigMap shop/c is used by Pod shop/late
+    ServiceAccount shop/web is used by Pod shop/late
+    > gone pod shop/late
+    DELETE ConfigMap shop/c
+    DELETE ServiceAccount shop/web
+    > look at cm:shop/c
+    ConfigMap shop/c is requested
+    ");
 }
 
 #[test]
 fn objects_that_select_a_late_pod_or_give_it_rights_stay() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n ns lab
-         netpol shop/closed of=shop selector=
-         svc shop/web of=shop selector=app:web
-         svc shop/out of=shop selector=app:web type=LoadBalancer
-         pdb shop/web of=shop selector=app:web
-         sa shop/web of=shop
-         role shop/reader of=shop
-         rb shop/reads of=shop accounts=web role=role/reader
-         crb reads of=shop accounts=shop/web role=clusterrole/view",
-    );
-    scenario.applied("pod shop/late labels=app:web uses=account:web");
-    scenario.applied("pod shop/done labels=app:web uses=account:web phase=Succeeded");
-    scenario.applied("pod lab/namesake labels=app:web uses=account:web");
-    assert_eq!(scenario.reconcile(), ["DELETE Service shop/out"]);
-    let held = ["netpol:shop/closed", "svc:shop/web", "pdb:shop/web", "rb:shop/reads", "crb:reads"];
-    for step in held {
-        assert_eq!(user_of(&scenario, step), "Pod shop/late", "{step}");
-    }
-    scenario.gone("pod shop/late");
-    assert_eq!(scenario.reconcile().len(), held.len() + 1, "the account as well");
+    let cluster = "
+        ns shop of=shop
+        ns lab
+        netpol shop/closed of=shop selector=
+        svc shop/web of=shop selector=app:web
+        svc shop/out of=shop selector=app:web type=LoadBalancer
+        pdb shop/web of=shop selector=app:web
+        sa shop/web of=shop
+        role shop/reader of=shop
+        rb shop/reads of=shop accounts=web role=role/reader
+        crb reads of=shop accounts=shop/web role=clusterrole/view";
+    let script = "pause first
+        applied pod shop/late labels=app:web uses=account:web
+        applied pod shop/done labels=app:web uses=account:web phase=Succeeded
+        applied pod lab/namesake labels=app:web uses=account:web
+        resume
+        gone pod shop/late";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied pod shop/late labels=app:web uses=account:web
+    > applied pod shop/done labels=app:web uses=account:web phase=Succeeded
+    > applied pod lab/namesake labels=app:web uses=account:web
+    > resume
+    Service shop/web is used by Pod shop/late
+    ServiceAccount shop/web is used by Pod shop/late
+    NetworkPolicy shop/closed is used by Pod shop/late
+    PodDisruptionBudget shop/web is used by Pod shop/late
+    ClusterRoleBinding reads is used by Pod shop/late
+    RoleBinding shop/reads is used by Pod shop/late
+    DELETE Service shop/out
+    > gone pod shop/late
+    DELETE ClusterRoleBinding reads
+    DELETE NetworkPolicy shop/closed
+    DELETE PodDisruptionBudget shop/web
+    DELETE RoleBinding shop/reads
+    DELETE Service shop/web
+    DELETE ServiceAccount shop/web
+    ");
 }
 
 #[test]
@@ -124,26 +153,52 @@ fn late_claim_and_late_pod_of_one_owner_block_it() {
 
 #[test]
 fn late_objects_other_than_pods_block_the_objects_they_need() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n ns lab\n svc shop/api of=shop\n pvc shop/data of=shop\n role shop/reader of=shop
-         crd widgets.example.com of=shop defines=Widget.example.com\n cm shop/c of=shop
-         Widget.example.com shop/w of=shop",
-    );
-    scenario.gone("Widget.example.com shop/w");
-    let late_objects = [
-        ("ing shop/x of=bystander routes=api age=0", "svc:shop/api"),
-        ("cronjob shop/x of=bystander uses=claim:data age=0", "pvc:shop/data"),
-        ("rb shop/x of=bystander people=yes role=role/reader age=0", "role:shop/reader"),
-        ("Widget.example.com lab/x of=bystander age=0", "crd:widgets.example.com"),
-    ];
-    late_objects.iter().for_each(|(late_object, _)| scenario.applied(late_object));
-    scenario.applied("ing lab/x routes=api age=0");
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/c"]);
-    for (late_object, step) in late_objects {
-        assert_eq!(user_of(&scenario, step), fixture::object(late_object).reference().to_string());
-        scenario.gone(late_object);
-        assert_eq!(scenario.reconcile().len(), 1, "{step}");
-    }
+    let cluster = "
+        ns shop of=shop
+        ns lab
+        svc shop/api of=shop
+        pvc shop/data of=shop
+        role shop/reader of=shop
+        crd widgets.example.com of=shop defines=Widget.example.com
+        cm shop/c of=shop
+        Widget.example.com shop/w of=shop";
+    // The Ingress in the other namespace blocks nothing.
+    let script = "pause first
+        gone Widget.example.com shop/w
+        applied ing shop/x of=bystander routes=api age=0
+        applied cronjob shop/x of=bystander uses=claim:data age=0
+        applied rb shop/x of=bystander people=yes role=role/reader age=0
+        applied Widget.example.com lab/x of=bystander age=0
+        applied ing lab/x routes=api age=0
+        resume
+        gone ing shop/x
+        gone cronjob shop/x
+        gone rb shop/x
+        gone Widget.example.com lab/x";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > gone Widget.example.com shop/w
+    Widget shop/w is gone
+    > applied ing shop/x of=bystander routes=api age=0
+    > applied cronjob shop/x of=bystander uses=claim:data age=0
+    > applied rb shop/x of=bystander people=yes role=role/reader age=0
+    > applied Widget.example.com lab/x of=bystander age=0
+    > applied ing lab/x routes=api age=0
+    > resume
+    PersistentVolumeClaim shop/data is used by CronJob shop/x
+    Service shop/api is used by Ingress shop/x
+    Role shop/reader is used by RoleBinding shop/x
+    CustomResourceDefinition widgets.example.com is used by Widget lab/x
+    DELETE ConfigMap shop/c
+    > gone ing shop/x
+    DELETE Service shop/api
+    > gone cronjob shop/x
+    LIST pods in shop
+    > gone rb shop/x
+    DELETE Role shop/reader
+    > gone Widget.example.com lab/x
+    DELETE CustomResourceDefinition widgets.example.com
+    ");
 }
 
 #[test]
@@ -189,88 +244,130 @@ fn unplanned_object_of_any_age_blocks_its_definition() {
 /// A watch that is behind shows nothing of it.
 #[test]
 fn object_that_only_a_list_shows_blocks_its_definition_until_it_is_gone() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n cm shop/c of=shop\n ns lab
-         crd widgets.example.com of=shop defines=Widget.example.com\n Widget.example.com shop/w of=shop",
-    );
-    scenario.reconcile();
-    scenario.gone("Widget.example.com shop/w");
-    _ = scenario.apply_input(&Input::Reconcile);
-    let step = "crd:widgets.example.com";
-    let mut read_after = |seconds, listed: &str| {
-        scenario.pass(seconds);
-        let sight = |object: crate::object::Object| crate::action::ContentSight {
-            object: object.reference(),
-            uid: object.uid,
-        };
-        let objects = fixture::objects(listed).into_iter().map(sight).collect();
-        _ = scenario.apply_input(&Input::Reconcile);
-        let Some(Call::Read) = scenario.progress(step).call else { return None };
-        let unchanged = scenario.unchanged(scenario.id(step));
-        scenario.answer(step, unchanged);
-        assert_eq!(scenario.progress(step).call, Some(Call::ReadContent));
-        scenario.answer(step, Outcome::Content { objects, unlisted: vec![] });
-        Some((scenario.progress(step).call, scenario.progress(step).hold.problem.clone()))
-    };
-    let by = fixture::object("Widget.example.com lab/x").reference();
-    let problem = Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } });
-    assert_eq!(read_after(0, "Widget.example.com lab/x"), Some((None, problem.clone())));
-    assert_eq!(read_after(0, ""), None, "not at once");
-    assert_eq!(read_after(1, "Widget.example.com lab/x"), Some((None, problem)));
-    assert_eq!(read_after(2, "").unwrap().0, Some(Call::Delete));
+    let cluster = "
+        ns shop of=shop
+        cm shop/c of=shop
+        ns lab
+        crd widgets.example.com of=shop defines=Widget.example.com
+        Widget.example.com shop/w of=shop";
+    let script = "each call
+        gone Widget.example.com shop/w
+        there crd:widgets.example.com
+        content crd:widgets.example.com: Widget.example.com lab/x
+        until call
+        there crd:widgets.example.com
+        content crd:widgets.example.com: Widget.example.com lab/x
+        until call
+        there crd:widgets.example.com
+        no content crd:widgets.example.com";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > each call
+    DELETE ConfigMap shop/c
+    GET Widget shop/w
+    > gone Widget.example.com shop/w
+    Widget shop/w is gone
+    GET CustomResourceDefinition widgets.example.com
+    > there crd:widgets.example.com
+    LIST everything of widgets.example.com at 17
+    > content crd:widgets.example.com: Widget.example.com lab/x
+    CustomResourceDefinition widgets.example.com is used by Widget lab/x
+    > until call
+    1 s later
+    GET CustomResourceDefinition widgets.example.com
+    > there crd:widgets.example.com
+    LIST everything of widgets.example.com at 17
+    > content crd:widgets.example.com: Widget.example.com lab/x
+    > until call
+    1 s later
+    GET CustomResourceDefinition widgets.example.com
+    > there crd:widgets.example.com
+    LIST everything of widgets.example.com at 17
+    > no content crd:widgets.example.com
+    DELETE CustomResourceDefinition widgets.example.com at 17
+    ");
 }
 
 #[test]
 fn repeated_problem_has_one_entry_in_the_event_log() {
-    let mut scenario = Scenario::of("ns shop of=shop\n pvc shop/data of=shop");
-    let pod = fixture::object("pod shop/debug uses=claim:data");
-    let sight = || crate::action::PodSight {
-        uid: pod.uid.clone(),
-        object: pod.reference(),
-        labels: pod.labels.clone(),
-        owners: pod.owners.clone(),
-        claims: vec!["data".into()],
-    };
-    scenario.applied("pod shop/debug uses=claim:data");
-    let mut reads = 0;
-    for _ in 0..600 {
-        reads += scenario.reconcile().len();
-        scenario.answer("pvc:shop/data", Outcome::Pods(vec![sight()]));
-        scenario.pass(1);
-    }
-    assert_eq!(reads, 10, "in ten minutes");
-    let problems =
-        scenario.run.event_log().iter().filter(|it| matches!(it.event, FeedEvent::Problem { .. }));
-    assert_eq!(problems.count(), 1);
-    scenario.gone("pod shop/debug");
-    scenario.pass(1);
-    assert_eq!(
-        scenario.reconcile(),
-        ["LIST pods in shop"],
-        "it is read at once when the index has no user left"
+    let read = "pods pvc:shop/data: pod shop/debug uses=claim:data\n";
+    // It is read at once when the index has no user left.
+    let script = format!(
+        "pause first
+        applied pod shop/debug uses=claim:data
+        resume
+        {}{read} +1
+        gone pod shop/debug",
+        format!("{read} until call\n").repeat(9)
     );
+    insta::assert_snapshot!(transcript("ns shop of=shop\n pvc shop/data of=shop", &script), @"
+    > pause first
+    > applied pod shop/debug uses=claim:data
+    > resume
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    PersistentVolumeClaim shop/data is used by Pod shop/debug
+    > until call
+    1 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    2 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    4 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    8 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    16 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    32 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    64 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    128 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > until call
+    256 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    > +1
+    > gone pod shop/debug
+    LIST pods in shop
+    ");
 }
 
 #[test]
 fn object_that_was_given_to_another_unit_after_the_plan_is_not_deleted() {
-    let mut scenario = Scenario::of(
-        "
-        ns shop of=shop
-        cm shop/a of=shop
-        cm shop/b of=shop
-        ",
-    );
-    scenario.applied("cm shop/a of=other");
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/b"]);
-    let given_away = |to: Option<&str>| {
-        let reason = UnknownReason::GivenAway { to: to.map(str::to_owned) };
-        Some(StepProblem::Unknown { reason })
-    };
-    assert_eq!(scenario.progress("cm:shop/a").hold.problem, given_away(Some("other")));
-    scenario.applied("cm shop/a");
-    scenario.reconcile();
-    assert_eq!(scenario.progress("cm:shop/a").hold.problem, given_away(None));
-    scenario.applied("cm shop/a of=shop");
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    assert_eq!(scenario.progress("cm:shop/a").hold.problem, None);
+    let cluster = "ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop";
+    let script = "pause first
+        applied cm shop/a of=other
+        resume
+        applied cm shop/a
+        applied cm shop/a of=shop
+        look at cm:shop/a";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied cm shop/a of=other
+    > resume
+    ConfigMap shop/a belongs to other now
+    DELETE ConfigMap shop/b
+    > applied cm shop/a
+    ConfigMap shop/a belongs to nobody now
+    > applied cm shop/a of=shop
+    DELETE ConfigMap shop/a
+    > look at cm:shop/a
+    ConfigMap shop/a is requested
+    ");
 }

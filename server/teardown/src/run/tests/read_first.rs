@@ -1,6 +1,11 @@
 //! Tests of the read just before the DELETE of what holds data or much else.
+//!
+//! The weekend stays a loop: the number of its reads counts, and the size of its journal.
 
-use super::*;
+use super::{
+    script::{endings, transcript},
+    *,
+};
 
 const SHOP: &str = "
     ns shop of=shop
@@ -9,133 +14,143 @@ const SHOP: &str = "
     Widget.example.com shop/main of=shop
     cm shop/settings of=shop
 ";
-const WIDGET: &str = "Widget.example.com:shop/main";
-
-/// The calls of the next decision, without answers.
-fn calls(scenario: &mut Scenario, input: &Input) -> Vec<String> {
-    let decision = scenario.apply_input(input);
-    let calls = decision.actions.iter().map(|action| match action {
-        Action::Delete { target, .. } => {
-            let version = target.version.as_deref().unwrap_or("any version");
-            format!("DELETE {} at {version}", target.object)
-        }
-        Action::Suspend { target, .. } => format!("PATCH {}", target.object),
-        Action::Read { target, .. } | Action::ReadClaim { target } => {
-            format!("GET {}", target.object)
-        }
-        Action::ReadPods { target, .. } => {
-            format!("LIST pods in {}", target.object.namespace.as_deref().unwrap())
-        }
-        Action::ReadContent { target, .. } => {
-            format!("LIST everything in {}", target.object.name)
-        }
-    });
-    let mut calls: Vec<String> = calls.collect();
-    calls.sort();
-    calls
-}
-
-/// Answers the read of a step's object.
-fn answered(scenario: &mut Scenario, uid: &str, outcome: Outcome) -> Vec<String> {
-    let step = scenario.run.plan.step(scenario.id(uid)).unwrap();
-    let action = Action::Read { step: step.id, target: ActionTarget::of(step) };
-    calls(scenario, &Input::CallCompleted { action, outcome })
-}
-
-fn read(named: Option<&str>) -> Outcome {
-    Outcome::Present { terminating: false, version: "17".into(), named: named.map(UnitId::new) }
-}
-
-/// The reason why a step's object is not deleted.
-fn reason(scenario: &Scenario, uid: &str) -> UnknownReason {
-    match &scenario.progress(uid).hold.problem {
-        Some(StepProblem::Unknown { reason }) => reason.clone(),
-        other => panic!("{other:?}"),
-    }
-}
 
 #[test]
 fn custom_resource_is_read_and_deleted_at_the_version_that_was_read() {
-    let mut scenario = Scenario::of(SHOP);
-    assert_eq!(
-        calls(&mut scenario, &Input::Reconcile),
-        [
-            "DELETE ConfigMap shop/settings at any version",
-            "DELETE Deployment shop/web at any version",
-            "GET Widget shop/main"
-        ]
-    );
-    let then = answered(&mut scenario, WIDGET, read(Some("shop")));
-    assert_eq!(then, ["DELETE Widget shop/main at 17"]);
+    let script = "each call
+        there Widget.example.com:shop/main";
+    insta::assert_snapshot!(transcript(SHOP, script), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    DELETE Deployment shop/web
+    GET Widget shop/main
+    > there Widget.example.com:shop/main
+    DELETE Widget shop/main at 17
+    ");
 }
 
 #[test]
 fn claim_is_read_before_its_pods_are_listed() {
-    let mut scenario = Scenario::of(SHOP);
-    scenario.reconcile();
-    accepted(&mut scenario, "deploy:shop/web");
-    scenario.gone("deploy shop/web");
-    assert_eq!(calls(&mut scenario, &Input::Reconcile), Vec::<String>::new());
-    assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET PersistentVolumeClaim shop/data"]);
-    let then = answered(&mut scenario, "pvc:shop/data", read(Some("shop")));
-    assert_eq!(then, ["LIST pods in shop"]);
-    let step = scenario.run.plan.step(scenario.id("pvc:shop/data")).unwrap();
-    let target = ActionTarget::of(step).at("17".into());
-    let action = Action::ReadPods { step: step.id, target };
-    let input = Input::CallCompleted { action, outcome: Outcome::Pods(vec![]) };
-    assert_eq!(calls(&mut scenario, &input), ["DELETE PersistentVolumeClaim shop/data at 17"]);
+    let script = "each call
+        accepted deploy:shop/web
+        gone deploy shop/web
+        there pvc:shop/data
+        no pods pvc:shop/data";
+    insta::assert_snapshot!(transcript(SHOP, script), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    DELETE Deployment shop/web
+    GET Widget shop/main
+    > accepted deploy:shop/web
+    > gone deploy shop/web
+    Deployment shop/web is gone
+    GET PersistentVolumeClaim shop/data
+    > there pvc:shop/data
+    LIST pods in shop at 17
+    > no pods pvc:shop/data
+    DELETE PersistentVolumeClaim shop/data at 17
+    ");
 }
 
 #[test]
 fn object_that_was_given_to_another_unit_is_not_deleted() {
-    for (named, to) in [(Some("other"), Some("other".to_owned())), (None, None)] {
-        let mut scenario = Scenario::of(SHOP);
-        _ = calls(&mut scenario, &Input::Reconcile);
-        assert_eq!(answered(&mut scenario, WIDGET, read(named)), Vec::<String>::new());
-        assert_eq!(reason(&scenario, WIDGET), UnknownReason::GivenAway { to });
-        scenario.pass(1);
-        assert_eq!(calls(&mut scenario, &Input::Reconcile), Vec::<String>::new(), "not at once");
-        scenario.pass(30);
-        assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET Widget shop/main"]);
-        let then = answered(&mut scenario, WIDGET, read(Some("shop")));
-        assert_eq!(then, ["DELETE Widget shop/main at 17"], "it was given back");
-    }
+    let script = |unit: &str| {
+        format!(
+            "each call
+            there of {unit} Widget.example.com:shop/main
+            +1
+            +30
+            there Widget.example.com:shop/main"
+        )
+    };
+    insta::assert_snapshot!(transcript(SHOP, &script("other")), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    DELETE Deployment shop/web
+    GET Widget shop/main
+    > there of other Widget.example.com:shop/main
+    Widget shop/main belongs to other now
+    > +1
+    > +30
+    GET Widget shop/main
+    > there Widget.example.com:shop/main
+    DELETE Widget shop/main at 17
+    ");
+    insta::assert_snapshot!(transcript(SHOP, &script("nobody")), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    DELETE Deployment shop/web
+    GET Widget shop/main
+    > there of nobody Widget.example.com:shop/main
+    Widget shop/main belongs to nobody now
+    > +1
+    > +30
+    GET Widget shop/main
+    > there Widget.example.com:shop/main
+    DELETE Widget shop/main at 17
+    ");
 }
 
 #[test]
 fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
-    for (before, after, is_used) in [
-        ("deploy shop/theirs of=other", "uses=secret:main", true),
-        ("deploy lab/theirs of=other", "uses=secret:main", false),
-        ("deploy shop/theirs of=other", "uses=secret:other", false),
-        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/shop/main", true),
-        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/lab/main", false),
-        ("Gadget.example.com lab/theirs of=other", "refs=Widget.example.com/main", false),
-        ("Gadget.example.com lab/theirs of=other", "refs=cm/shop/main", false),
-    ] {
-        let secret = "secret shop/main owner=Widget.example.com/main";
-        let mut scenario = Scenario::of(&format!("{SHOP}\n {secret}\n {before}"));
-        scenario.applied(&format!("{before} {after}"));
-        _ = calls(&mut scenario, &Input::Reconcile);
-        let then = answered(&mut scenario, WIDGET, read(Some("shop")));
-        assert_eq!(then.is_empty(), is_used, "{before} {after}: {then:?}");
-        if is_used {
-            let (kind, name) = before.split_once(' ').unwrap();
-            let kind = if kind == "deploy" { "Deployment" } else { "Gadget" };
-            let name = name.strip_suffix(" of=other").unwrap();
-            assert_eq!(user_of(&scenario, WIDGET), format!("{kind} {name}"));
-        }
-    }
+    let cluster = format!(
+        "{SHOP}
+        secret shop/main owner=Widget.example.com/main
+        deploy shop/theirs of=other
+        Gadget.example.com lab/theirs of=other"
+    );
+    let users = [
+        "deploy shop/theirs of=other uses=secret:main",
+        "deploy lab/theirs of=other uses=secret:main",
+        "deploy shop/theirs of=other uses=secret:other",
+        "Gadget.example.com lab/theirs of=other refs=Widget.example.com/shop/main",
+        "Gadget.example.com lab/theirs of=other refs=Widget.example.com/lab/main",
+        "Gadget.example.com lab/theirs of=other refs=Widget.example.com/main",
+        "Gadget.example.com lab/theirs of=other refs=cm/shop/main",
+    ];
+    let script = |user: &str| {
+        format!(
+            "each call
+            pause first
+            applied {user}
+            resume
+            there Widget.example.com:shop/main"
+        )
+    };
+    insta::assert_snapshot!(endings(&cluster, users, script), @"
+    deploy shop/theirs of=other uses=secret:main
+        Widget shop/main is used by Deployment shop/theirs
+    deploy lab/theirs of=other uses=secret:main
+        DELETE Widget shop/main at 17
+    deploy shop/theirs of=other uses=secret:other
+        DELETE Widget shop/main at 17
+    Gadget.example.com lab/theirs of=other refs=Widget.example.com/shop/main
+        Widget shop/main is used by Gadget lab/theirs
+    Gadget.example.com lab/theirs of=other refs=Widget.example.com/lab/main
+        DELETE Widget shop/main at 17
+    Gadget.example.com lab/theirs of=other refs=Widget.example.com/main
+        DELETE Widget shop/main at 17
+    Gadget.example.com lab/theirs of=other refs=cm/shop/main
+        DELETE Widget shop/main at 17
+    ");
 }
 
 #[test]
 fn read_before_a_delete_is_no_more_than_a_read_while_the_run_is_paused() {
-    let mut scenario = Scenario::of(SHOP);
-    _ = calls(&mut scenario, &Input::Reconcile);
-    scenario.steer(&command(RunCommand::Pause));
-    assert_eq!(answered(&mut scenario, WIDGET, read(Some("shop"))), Vec::<String>::new());
-    scenario.steer(&command(RunCommand::Resume));
-    assert_eq!(calls(&mut scenario, &Input::Reconcile), ["GET Widget shop/main"]);
+    let script = "each call
+        pause
+        there Widget.example.com:shop/main
+        resume";
+    insta::assert_snapshot!(transcript(SHOP, script), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    DELETE Deployment shop/web
+    GET Widget shop/main
+    > pause
+    > there Widget.example.com:shop/main
+    > resume
+    GET Widget shop/main
+    ");
 }
 
 /// An object that is used for a weekend is read again ever more rarely, because each read is kept in the journal; and soon after

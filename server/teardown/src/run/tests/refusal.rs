@@ -1,12 +1,18 @@
 //! Tests of when a refused call is tried again, and of the traces that it leaves.
+//!
+//! Causes that change all the time, and the weekends, stay loops: the number of tries counts, and the size of the journal. An earlier
+//! journal is events.
 
 use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 use serde::Serialize;
 
-use super::*;
-use crate::fixture;
+use super::{
+    script::{endings, played, transcript},
+    wording::log_of,
+    *,
+};
 
 const DOWN: &str = r#"Internal error occurred: failed calling webhook "gate.example.com": failed to call webhook: Post "https://gate.guard.svc:443/?timeout=10s": no endpoints available for service "gate""#;
 const DENIED: &str = r#"admission webhook "gate.example.com" denied the request: protected"#;
@@ -26,124 +32,210 @@ fn forbidden(name: &str) -> String {
     )
 }
 
-fn refused(code: u16, message: &str) -> Outcome {
-    Outcome::Refused { code, message: message.into() }
+/// The words for the messages in these scripts.
+fn messages() -> [(&'static str, String); 6] {
+    [
+        ("DOWN", DOWN.to_owned()),
+        ("SLOW", DOWN.replace("no endpoints available for service \"gate\"", "i/o timeout")),
+        ("DENIED", DENIED.to_owned()),
+        ("INVALID", INVALID.to_owned()),
+        ("FORBIDDEN_A", forbidden("a")),
+        ("FORBIDDEN_B", forbidden("b")),
+    ]
 }
 
-/// A run whose only DELETE was refused with this message.
-fn refused_with(code: u16, message: &str) -> Scenario {
-    let mut scenario = Scenario::of(GUARDED);
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    scenario.pass(2);
-    scenario.answer("cm:shop/a", refused(code, message));
-    scenario
+fn in_full(script: &str) -> String {
+    messages().iter().fold(script.to_owned(), |it, (word, message)| it.replace(word, message))
 }
 
-impl Scenario {
-    /// Passes time second by second until a call is made, and returns the number of seconds.
-    fn until_next_call(&mut self) -> i64 {
-        for seconds in 0.. {
-            if !self.reconcile().is_empty() {
-                return seconds;
-            }
-            self.pass(1);
-        }
-        unreachable!("the loop has no end");
-    }
+/// The transcript with a word for each message.
+fn in_short(transcript: &str) -> String {
+    messages().iter().fold(transcript.to_owned(), |it, (word, message)| it.replace(message, word))
+}
 
-    fn refusals(&self, uid: &str) -> Refusals {
-        *self.progress(uid).hold.refusals().unwrap()
-    }
+fn guarded(script: &str) -> String {
+    in_short(&transcript(GUARDED, &in_full(script)))
+}
 
-    /// The problems in the event log.
-    fn problems(&self) -> Vec<StepProblem> {
-        let problem = |entry: &FeedEntry| match &entry.event {
-            FeedEvent::Problem { problem, .. } => Some(problem.clone()),
-            _ => None,
-        };
-        self.run.event_log().iter().filter_map(problem).collect()
-    }
+/// The first line of a script: the only DELETE is refused.
+fn refused(code: &str, message: &str) -> String {
+    format!("+2\n refused {code} cm:shop/a: {message}\n")
 }
 
 #[test]
 fn delay_doubles_from_20_seconds_to_10_minutes_and_another_cause_starts_again() {
-    let mut scenario = refused_with(403, &forbidden("a"));
-    for delay in [20, 40, 80, 160, 320, 600, 600, 600] {
-        assert_eq!(scenario.until_next_call(), delay);
-        scenario.answer("cm:shop/a", refused(403, &forbidden("a")));
-    }
-    assert_eq!(scenario.refusals("cm:shop/a").count, 9);
-    assert_eq!(scenario.until_next_call(), 600);
-    scenario.answer("cm:shop/a", refused(422, INVALID));
-    assert_eq!(scenario.refusals("cm:shop/a").count, 1);
-    assert_eq!(scenario.until_next_call(), 20);
+    let again = "until call\n refused 403 cm:shop/a: FORBIDDEN_A\n".repeat(8);
+    let script = format!(
+        "{}{again} look at cm:shop/a
+        until call
+        refused 422 cm:shop/a: INVALID
+        look at cm:shop/a
+        until call",
+        refused("403", "FORBIDDEN_A")
+    );
+    insta::assert_snapshot!(guarded(&script), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    ConfigMap shop/a was refused: 403
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    40 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    80 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    160 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    320 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    600 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    600 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > until call
+    600 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    > look at cm:shop/a
+    ConfigMap shop/a was refused 9 times: 403, for 2420 s, with the next try in 600 s: FORBIDDEN_A
+    > until call
+    600 s later
+    DELETE ConfigMap shop/a
+    > refused 422 cm:shop/a: INVALID
+    ConfigMap shop/a was refused: 422
+    > look at cm:shop/a
+    ConfigMap shop/a was refused: 422, for 0 s, with the next try in 20 s: INVALID
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    ");
 }
 
 #[test]
 fn refusals_of_one_cause_are_one_line_with_a_count() {
-    let mut scenario = refused_with(500, DOWN);
-    let since = scenario.now;
-    let other = DOWN.replace("no endpoints available for service \"gate\"", "i/o timeout");
-    for message in [DOWN, &other, &other] {
-        scenario.until_next_call();
-        scenario.answer("cm:shop/a", refused(500, message));
-    }
-    let next = scenario.now + SignedDuration::from_secs(160);
-    let counted = StepProblem::Refused {
-        code: 500,
-        message: other.as_str().into(),
-        refusals: Some(Refusals { count: 4, since, next }),
-    };
-    assert_eq!(scenario.problems(), [counted]);
-    let requested = |entry: &&FeedEntry| matches!(entry.event, FeedEvent::Requested { .. });
-    assert_eq!(scenario.run.event_log().iter().filter(requested).count(), 1);
     // Another cause is another line.
-    scenario.until_next_call();
-    scenario.answer("cm:shop/a", refused(403, DENIED));
-    assert_eq!(scenario.problems().len(), 2);
+    let script = refused("500", "DOWN")
+        + "until call
+        refused 500 cm:shop/a: DOWN
+        until call
+        refused 500 cm:shop/a: SLOW
+        until call
+        refused 500 cm:shop/a: SLOW
+        look at log
+        until call
+        refused 403 cm:shop/a: DENIED
+        look at log";
+    insta::assert_snapshot!(guarded(&script), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 500 cm:shop/a: DOWN
+    ConfigMap shop/a was refused: 500
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    > refused 500 cm:shop/a: DOWN
+    > until call
+    40 s later
+    DELETE ConfigMap shop/a
+    > refused 500 cm:shop/a: SLOW
+    > until call
+    80 s later
+    DELETE ConfigMap shop/a
+    > refused 500 cm:shop/a: SLOW
+    > look at log
+      Li started the run
+      ConfigMap shop/a is requested
+      ConfigMap shop/a was refused 4 times: 500, for 140 s, with the next try in 160 s: SLOW
+    > until call
+    160 s later
+    DELETE ConfigMap shop/a
+    > refused 403 cm:shop/a: DENIED
+    ConfigMap shop/a was refused: 403
+    > look at log
+      Li started the run
+      ConfigMap shop/a is requested
+      ConfigMap shop/a was refused 4 times: 500, for 300 s, with the next try due: SLOW
+      ConfigMap shop/a was refused: 403, for 0 s, with the next try in 20 s: DENIED
+    ");
 }
 
 /// For each cause: the changes that lead to the next try at once, and one that does not.
 #[test]
 fn change_of_the_cause_leads_to_the_next_try_at_once() {
     let webhook = "webhook gate guards=configmaps service=guard/gate";
-    let backends = ["pod guard/gate-1 labels=app:gate", "svc guard/gate selector=app:gate"];
+    let service = "svc guard/gate selector=app:gate";
     let object = "cm shop/a of=shop";
-    let cases: [(u16, &str, &[&str], &str); 4] = [
-        (500, DOWN, &[webhook, backends[0], backends[1]], "pod guard/other labels=app:other"),
-        (403, DENIED, &[webhook, object], "role shop/deleter"),
-        (403, &forbidden("a"), &["role shop/deleter", "crb all role=ClusterRole/x"], webhook),
-        (422, INVALID, &[object], webhook),
-    ];
-    for (code, message, changes, other) in cases {
-        for change in changes {
-            let mut scenario = refused_with(code, message);
-            scenario.pass(6);
-            assert!(scenario.reconcile().is_empty(), "{message}: nothing has changed");
-            scenario.applied(change);
-            assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"], "{message}: {change}");
-        }
-        let mut scenario = refused_with(code, message);
-        scenario.pass(6);
-        scenario.applied(other);
-        assert!(scenario.reconcile().is_empty(), "{message}: {other}");
-    }
-    let mut scenario = refused_with(500, DOWN);
-    scenario.pass(6);
-    scenario.gone(webhook);
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"], "the configuration is gone");
+    let cells = [
+        ("500 DOWN", "applied", webhook),
+        ("500 DOWN", "applied", "pod guard/gate-1 labels=app:gate"),
+        ("500 DOWN", "applied", service),
+        ("500 DOWN", "gone", webhook),
+        ("500 DOWN", "applied", "pod guard/other labels=app:other"),
+        ("403 DENIED", "applied", webhook),
+        ("403 DENIED", "applied", object),
+        ("403 DENIED", "applied", "role shop/deleter"),
+        ("403 FORBIDDEN_A", "applied", "role shop/deleter"),
+        ("403 FORBIDDEN_A", "applied", "crb all role=ClusterRole/x"),
+        ("403 FORBIDDEN_A", "applied", webhook),
+        ("422 INVALID", "applied", object),
+        ("422 INVALID", "applied", webhook),
+    ]
+    .map(|(refusal, word, change)| format!("{refusal}, {word} {change}"));
+    let script = |cell: &str| {
+        let (refusal, change) = cell.split_once(", ").unwrap();
+        let (code, message) = refusal.split_once(' ').unwrap();
+        in_full(&format!("{}+6\n {change}", refused(code, message)))
+    };
+    insta::assert_snapshot!(endings(GUARDED, cells, script), @"
+    500 DOWN, applied webhook gate guards=configmaps service=guard/gate
+        DELETE ConfigMap shop/a
+    500 DOWN, applied pod guard/gate-1 labels=app:gate
+        DELETE ConfigMap shop/a
+    500 DOWN, applied svc guard/gate selector=app:gate
+        DELETE ConfigMap shop/a
+    500 DOWN, gone webhook gate guards=configmaps service=guard/gate
+        DELETE ConfigMap shop/a
+    500 DOWN, applied pod guard/other labels=app:other
+    403 DENIED, applied webhook gate guards=configmaps service=guard/gate
+        DELETE ConfigMap shop/a
+    403 DENIED, applied cm shop/a of=shop
+        DELETE ConfigMap shop/a
+    403 DENIED, applied role shop/deleter
+    403 FORBIDDEN_A, applied role shop/deleter
+        DELETE ConfigMap shop/a
+    403 FORBIDDEN_A, applied crb all role=ClusterRole/x
+        DELETE ConfigMap shop/a
+    403 FORBIDDEN_A, applied webhook gate guards=configmaps service=guard/gate
+    422 INVALID, applied cm shop/a of=shop
+        DELETE ConfigMap shop/a
+    422 INVALID, applied webhook gate guards=configmaps service=guard/gate
+    ");
 }
 
 #[test]
 fn cause_that_changes_every_second_is_tried_ever_less_often() {
-    let mut scenario = refused_with(422, INVALID);
+    let mut scenario = played(GUARDED, &in_full(&refused("422", "INVALID"))).0;
     let mut tries = vec![];
     for second in 1..=3_600 {
         scenario.pass(1);
         scenario.applied("cm shop/a of=shop");
         if !scenario.reconcile().is_empty() {
             tries.push(second);
-            scenario.answer("cm:shop/a", refused(422, INVALID));
+            scenario.answer("cm:shop/a", Outcome::Refused { code: 422, message: INVALID.into() });
         }
     }
     assert_eq!(tries[..5], [5, 15, 35, 75, 155]);
@@ -152,57 +244,107 @@ fn cause_that_changes_every_second_is_tried_ever_less_often() {
 
 #[test]
 fn early_try_wakes_the_run_although_the_change_came_before_it_was_due() {
-    let mut scenario = refused_with(422, INVALID);
-    scenario.pass(1);
-    scenario.applied("cm shop/a of=shop");
-    assert!(scenario.reconcile().is_empty());
-    let wake = scenario.run.wake(scenario.now).unwrap();
-    assert_eq!(wake.duration_since(scenario.now), SignedDuration::from_secs(4));
-    scenario.now = wake;
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
+    let script = refused("422", "INVALID")
+        + "+1 & applied cm shop/a of=shop
+        look at clock
+        +4";
+    insta::assert_snapshot!(guarded(&script), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 422 cm:shop/a: INVALID
+    ConfigMap shop/a was refused: 422
+    > +1 & applied cm shop/a of=shop
+    > look at clock
+    the run wakes in 4000 ms
+    > +4
+    DELETE ConfigMap shop/a
+    ");
 }
 
 #[test]
 fn person_asks_for_the_next_try_of_a_running_run() {
-    let mut scenario = refused_with(422, INVALID);
-    let lines = scenario.run.event_log().len();
-    scenario.steer(&command(RunCommand::Resume));
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    scenario.steer(&command(RunCommand::Resume));
-    assert_eq!(scenario.run.event_log().len(), lines + 1, "nothing was left to ask for");
+    // The second time nothing is left to ask for.
+    let script = refused("422", "INVALID")
+        + "resume
+        resume
+        look at log";
+    insta::assert_snapshot!(guarded(&script), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 422 cm:shop/a: INVALID
+    ConfigMap shop/a was refused: 422
+    > resume
+    DELETE ConfigMap shop/a
+    > resume
+    > look at log
+      Li started the run
+      ConfigMap shop/a is requested
+      ConfigMap shop/a was refused: 422, for 0 s, with the next try in 20 s: INVALID
+      Li resumed the run
+    ");
 }
 
 #[test]
 fn call_that_gets_through_leads_to_the_others_at_once() {
-    let mut scenario = Scenario::of("cm shop/a of=shop\n cm shop/b of=shop\n cm shop/c of=shop");
-    scenario.reconcile();
-    scenario.answer("cm:shop/a", refused(403, &forbidden("a")));
-    scenario.pass(10);
-    scenario.answer("cm:shop/b", refused(403, &forbidden("b")));
-    scenario.answer("cm:shop/c", refused(422, INVALID));
-    scenario.pass(10);
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a"]);
-    scenario.answer("cm:shop/a", Outcome::Accepted);
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/b"], "its right was missing too");
+    // The right was missing for the second one too.
+    let script = "refused 403 cm:shop/a: FORBIDDEN_A
+        +10 & refused 403 cm:shop/b: FORBIDDEN_B & refused 422 cm:shop/c: INVALID
+        +10
+        accepted cm:shop/a";
+    let cluster = "cm shop/a of=shop\n cm shop/b of=shop\n cm shop/c of=shop";
+    insta::assert_snapshot!(in_short(&transcript(cluster, &in_full(script))), @"
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/b
+    DELETE ConfigMap shop/c
+    > refused 403 cm:shop/a: FORBIDDEN_A
+    ConfigMap shop/a was refused: 403
+    > +10 & refused 403 cm:shop/b: FORBIDDEN_B & refused 422 cm:shop/c: INVALID
+    ConfigMap shop/b was refused: 403
+    ConfigMap shop/c was refused: 422
+    > +10
+    DELETE ConfigMap shop/a
+    > accepted cm:shop/a
+    DELETE ConfigMap shop/b
+    ");
 }
 
 /// Nobody watched while the server was down, so the cause may have changed.
 #[test]
 fn restart_leads_to_one_try_and_keeps_the_count() {
-    let mut scenario = refused_with(422, INVALID);
-    for _ in 0..3 {
-        scenario.until_next_call();
-        scenario.answer("cm:shop/a", refused(422, INVALID));
-    }
-    scenario.pass(30);
-    scenario.steer(&Input::Recover);
-    scenario.index = Index::default();
-    scenario.index.apply(fixture::listing(&fixture::objects(GUARDED)), scenario.now);
-    assert_eq!(scenario.until_next_call(), 0);
-    scenario.pass(2);
-    scenario.answer("cm:shop/a", refused(422, INVALID));
-    assert_eq!(scenario.refusals("cm:shop/a").count, 5);
-    assert_eq!(scenario.until_next_call(), 320);
+    let script = format!(
+        "{}{}+30 & restart anew
+        +2 & refused 422 cm:shop/a: INVALID
+        look at cm:shop/a
+        until call",
+        refused("422", "INVALID"),
+        "until call\n refused 422 cm:shop/a: INVALID\n".repeat(3)
+    );
+    insta::assert_snapshot!(guarded(&script), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 422 cm:shop/a: INVALID
+    ConfigMap shop/a was refused: 422
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    > refused 422 cm:shop/a: INVALID
+    > until call
+    40 s later
+    DELETE ConfigMap shop/a
+    > refused 422 cm:shop/a: INVALID
+    > until call
+    80 s later
+    DELETE ConfigMap shop/a
+    > refused 422 cm:shop/a: INVALID
+    > +30 & restart anew
+    DELETE ConfigMap shop/a
+    > +2 & refused 422 cm:shop/a: INVALID
+    > look at cm:shop/a
+    ConfigMap shop/a was refused 5 times: 422, for 172 s, with the next try in 320 s: INVALID
+    > until call
+    320 s later
+    DELETE ConfigMap shop/a
+    ");
 }
 
 /// Journals of this version have one event with the whole problem for each refusal.
@@ -215,8 +357,12 @@ fn refusals_of_an_earlier_journal_are_counted() {
         scenario.record(&RunEvent::CallStarted { step: StepId(0), call: Call::Delete });
         scenario.record(&event);
     }
-    assert_eq!(scenario.refusals("cm:shop/a").count, 2);
-    assert_eq!(scenario.problems().len(), 1);
+    let log = log_of(&scenario.run, scenario.now).join("\n");
+    insta::assert_snapshot!(log, @"
+    Li started the run
+    ConfigMap shop/a is requested
+    ConfigMap shop/a was refused 2 times: 403, for 0 s, with the next try in 3620 s: no
+    ");
     assert_eq!(serde_json::to_string(&event).unwrap(), text);
 }
 
@@ -251,7 +397,8 @@ fn weekend(message: impl Fn(usize) -> String, restless: bool) -> (Vec<u32>, usiz
         }
         for action in write(&mut scenario, &Input::Reconcile) {
             scenario.now += SignedDuration::from_millis(7);
-            let outcome = refused(403, &message(action.step().unwrap().0 as usize));
+            let message = message(action.step().unwrap().0 as usize);
+            let outcome = Outcome::Refused { code: 403, message: message.as_str().into() };
             write(&mut scenario, &Input::CallCompleted { action, outcome });
         }
         scenario.now = scenario.run.wake(scenario.now).unwrap();

@@ -1,4 +1,6 @@
 //! Tests of skipping steps.
+//!
+//! That a skip takes exactly the steps that wait is checked for each step of one plan against a computed set, so it stays a loop.
 
 use super::{script::transcript, *};
 
@@ -26,18 +28,20 @@ fn step_skipped_after_its_delete_counts_as_requested() {
 
 #[test]
 fn run_whose_last_step_is_skipped_has_nothing_left_to_stop() {
-    let mut scenario = Scenario::of(TWO);
-    scenario.reconcile();
-    accepted(&mut scenario, "cm:shop/a");
-    accepted(&mut scenario, "cm:shop/b");
-    scenario.gone("cm shop/b");
-    scenario.reconcile();
-    let step = scenario.id("cm:shop/a");
-    scenario.steer(&command(RunCommand::Skip(step)));
-    assert!(scenario.progress("ns:shop").skipped_by().is_some());
-    scenario.steer(&command(RunCommand::Stop));
-    scenario.reconcile();
-    assert_eq!(scenario.run.state(), RunState::Finished);
+    let script = "accepted cm:shop/a & accepted cm:shop/b
+        gone cm shop/b
+        skip cm:shop/a & stop";
+    insta::assert_snapshot!(transcript(TWO, script), @"
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/b
+    > accepted cm:shop/a & accepted cm:shop/b
+    > gone cm shop/b
+    ConfigMap shop/b is gone
+    > skip cm:shop/a & stop
+    ConfigMap shop/a is skipped
+    Namespace shop is skipped
+    the run has finished
+    ");
 }
 
 #[test]
@@ -67,138 +71,162 @@ fn refused_step_is_skipped_if_its_blocker_was_skipped_during_the_call() {
     ");
 }
 
-/// A run's DELETEs with their propagation policies.
-fn deletes(scenario: &mut Scenario) -> Vec<String> {
-    let decision = scenario.decide();
-    let deletes = decision.actions.iter().filter_map(|action| match action {
-        Action::Delete { target, propagation, .. } => {
-            Some(format!("{} {propagation:?}", target.object))
-        }
-        _ => None,
-    });
-    deletes.collect()
-}
-
 #[test]
 fn owner_of_a_skipped_object_orphans_it() {
-    let mut scenario = Scenario::of(
-        "Widget.example.com shop/db of=shop\n deploy shop/web of=shop\n rs shop/web-1 owner=deploy/web
-         pvc shop/data owner=Widget.example.com/db volume=pv\n pv pv claim=shop/data reclaim=Delete",
-    );
-    scenario.steer(&command(RunCommand::Pause));
-    scenario.steer(&command(RunCommand::Skip(scenario.id("pvc:shop/data"))));
-    assert!(scenario.progress("pv:pv").skipped_by().is_some());
-    scenario.steer(&command(RunCommand::Resume));
-    let mut sent = deletes(&mut scenario);
-    sent.sort();
-    assert_eq!(sent, ["Deployment shop/web Background", "Widget shop/db Orphan"]);
+    let cluster = "
+        Widget.example.com shop/db of=shop
+        deploy shop/web of=shop
+        rs shop/web-1 owner=deploy/web
+        pvc shop/data owner=Widget.example.com/db volume=pv
+        pv pv claim=shop/data reclaim=Delete";
     // The dependents of an owner whose deletion was accepted can no longer be skipped.
-    accepted(&mut scenario, "deploy:shop/web");
-    let skip = command(RunCommand::Skip(scenario.id("rs:shop/web-1")));
-    let step = scenario.id("rs:shop/web-1");
-    assert_eq!(
-        scenario.run.decide(&skip, &scenario.index, scenario.now),
-        Err(CommandError::TooLate(step))
-    );
+    let script = "pause first
+        skip pvc:shop/data
+        resume
+        accepted deploy:shop/web
+        skip rs:shop/web-1";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > skip pvc:shop/data
+    PersistentVolumeClaim shop/data is skipped
+    PersistentVolume pv is skipped
+    > resume
+    DELETE Deployment shop/web
+    DELETE Widget shop/db without its dependents
+    > accepted deploy:shop/web
+    > skip rs:shop/web-1
+    refused: step 3 can no longer be skipped
+    ");
 }
 
 #[test]
 fn dependent_cannot_be_skipped_while_its_owners_delete_is_in_flight() {
-    let fixture = "Widget.example.com shop/db of=shop
-         pvc shop/data owner=Widget.example.com/db volume=pv\n pv pv claim=shop/data reclaim=Delete";
-    for (is_accepted, uid) in
-        [(false, "pvc:shop/data"), (false, "pv:pv"), (true, "pvc:shop/data"), (true, "pv:pv")]
-    {
-        let mut scenario = Scenario::of(fixture);
-        assert_eq!(deletes(&mut scenario), ["Widget shop/db Background"]);
-        if is_accepted {
-            accepted(&mut scenario, "Widget.example.com:shop/db");
-        }
-        let step = scenario.id(uid);
-        let skip = command(RunCommand::Skip(step));
-        let decision = scenario.run.decide(&skip, &scenario.index, scenario.now);
-        assert_eq!(decision, Err(CommandError::TooLate(step)), "{uid}, {is_accepted}");
-    }
+    let cluster = "
+        Widget.example.com shop/db of=shop
+        pvc shop/data owner=Widget.example.com/db volume=pv
+        pv pv claim=shop/data reclaim=Delete";
+    let skips = "skip pvc:shop/data & skip pv:pv";
+    let script = format!("{skips}\n accepted Widget.example.com:shop/db\n {skips}");
+    insta::assert_snapshot!(transcript(cluster, &script), @"
+    DELETE Widget shop/db
+    > skip pvc:shop/data & skip pv:pv
+    refused: step 1 can no longer be skipped
+    refused: step 2 can no longer be skipped
+    > accepted Widget.example.com:shop/db
+    > skip pvc:shop/data & skip pv:pv
+    refused: step 1 can no longer be skipped
+    refused: step 2 can no longer be skipped
+    ");
 }
 
 #[test]
 fn skipping_a_refused_dependent_keeps_no_other_dependent() {
-    let mut scenario = Scenario::of(
-        "Widget.example.com shop/w of=shop
-         cm shop/a owner=Widget.example.com/w\n cm shop/b owner=Widget.example.com/w",
-    );
-    scenario.reconcile();
-    accepted(&mut scenario, "Widget.example.com:shop/w");
-    scenario.gone("Widget.example.com shop/w");
-    assert_eq!(scenario.reconcile(), ["DELETE ConfigMap shop/a", "DELETE ConfigMap shop/b"]);
-    for uid in ["cm:shop/a", "cm:shop/b"] {
-        scenario.answer(uid, Outcome::Refused { code: 403, message: "no".into() });
-    }
-    scenario.steer(&command(RunCommand::Skip(scenario.id("cm:shop/a"))));
-    assert!(scenario.progress("cm:shop/a").skipped_by().is_some());
-    assert!(
-        scenario.run.taken().contains(&scenario.id("cm:shop/b")),
-        "the collector will delete it"
-    );
+    let cluster = "
+        Widget.example.com shop/w of=shop
+        cm shop/a owner=Widget.example.com/w
+        cm shop/b owner=Widget.example.com/w";
+    // The collector will delete the other one.
+    let script = "accepted Widget.example.com:shop/w
+        gone Widget.example.com shop/w
+        refused cm:shop/a & refused cm:shop/b
+        skip cm:shop/a
+        look at cm:shop/b";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Widget shop/w
+    > accepted Widget.example.com:shop/w
+    > gone Widget.example.com shop/w
+    Widget shop/w is gone
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/b
+    > refused cm:shop/a & refused cm:shop/b
+    ConfigMap shop/a was refused: 403
+    ConfigMap shop/b was refused: 403
+    > skip cm:shop/a
+    ConfigMap shop/a is skipped
+    > look at cm:shop/b
+    ConfigMap shop/b was refused: 403, for 0 s, with the next try in 20 s: no, goes along with another
+    ");
 }
 
 #[test]
 fn volume_is_skipped_with_its_claim() {
-    let fixture =
-        "ns shop of=shop\n pvc shop/data of=shop volume=pv\n pv pv claim=shop/data reclaim=Delete";
-    let mut scenario = Scenario::of(fixture);
-    scenario.steer(&command(RunCommand::Skip(scenario.id("pv:pv"))));
-    for step in ["pv:pv", "pvc:shop/data", "ns:shop"] {
-        assert!(scenario.progress(step).skipped_by().is_some(), "{step}");
-    }
-    assert_eq!(scenario.reconcile(), [""; 0]);
-
-    let mut scenario = Scenario::of(fixture);
-    scenario.reconcile();
-    scenario.answer("pvc:shop/data", Outcome::Pods(vec![]));
-    let skip = command(RunCommand::Skip(scenario.id("pv:pv")));
-    let late = Err(CommandError::TooLate(scenario.id("pv:pv")));
-    assert_eq!(
-        scenario.run.decide(&skip, &scenario.index, scenario.now),
-        late,
-        "its DELETE is on its way"
-    );
-    accepted(&mut scenario, "pvc:shop/data");
-    assert_eq!(scenario.run.decide(&skip, &scenario.index, scenario.now), late);
-    assert!(scenario.run.taken().contains(&scenario.id("pv:pv")));
-    scenario.gone("pvc shop/data");
-    scenario.reconcile();
-    scenario.steer(&skip);
-    assert!(scenario.progress("pv:pv").skipped_by().is_some(), "no controller handles it any more");
+    let cluster = "
+        ns shop of=shop
+        pvc shop/data of=shop volume=pv
+        pv pv claim=shop/data reclaim=Delete";
+    let script = "pause first
+        skip pv:pv";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > skip pv:pv
+    PersistentVolume pv is skipped
+    PersistentVolumeClaim shop/data is skipped
+    Namespace shop is skipped
+    the run has finished
+    ");
+    // Once the claim is gone, no controller handles the volume any more.
+    let script = "no pods pvc:shop/data
+        skip pv:pv
+        accepted pvc:shop/data
+        skip pv:pv
+        look at pv:pv
+        gone pvc shop/data
+        skip pv:pv";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    LIST pods in shop
+    > no pods pvc:shop/data
+    DELETE PersistentVolumeClaim shop/data
+    > skip pv:pv
+    refused: step 2 can no longer be skipped
+    > accepted pvc:shop/data
+    > skip pv:pv
+    refused: step 2 can no longer be skipped
+    > look at pv:pv
+    PersistentVolume pv is waiting, after PersistentVolumeClaim shop/data, goes along with another
+    > gone pvc shop/data
+    PersistentVolumeClaim shop/data is gone
+    DELETE Namespace shop
+    > skip pv:pv
+    PersistentVolume pv is skipped
+    ");
 }
 
 #[test]
 fn skipping_a_pod_skips_steps_that_wait_for_its_workload_to_have_none() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
-         sts shop/db of=shop selector=app:db template=app:db templates=data
-         pod shop/db-0 owner=sts/db labels=app:db uses=config:c
-         pvc shop/data-db-0 of=shop\n cm shop/other of=shop",
-    );
-    scenario.reconcile();
-    accepted(&mut scenario, "sts:shop/db");
-    scenario.gone("sts shop/db");
-    scenario.reconcile();
-    let step = scenario.id("pod:shop/db-0");
-    let claim = scenario.run.plan.step(scenario.id("pvc:shop/data-db-0")).unwrap();
-    assert_eq!(
-        scenario.run.waits_for(claim, &scenario.index, &mut PodsLeft::default()),
-        [step],
-        "the page can count the steps that wait"
-    );
-    scenario.answer("pod:shop/db-0", Outcome::Refused { code: 403, message: "no".into() });
-    scenario.steer(&command(RunCommand::Skip(step)));
-    assert!(scenario.progress("pvc:shop/data-db-0").skipped_by().is_some());
-    assert!(scenario.progress("ns:shop").skipped_by().is_some());
-    accepted(&mut scenario, "cm:shop/other");
-    scenario.gone("cm shop/other");
-    scenario.reconcile();
-    assert_eq!(scenario.run.state(), RunState::Finished);
+    let cluster = "
+        ns shop of=shop
+        sts shop/db of=shop selector=app:db template=app:db templates=data
+        pod shop/db-0 owner=sts/db labels=app:db uses=config:c
+        pvc shop/data-db-0 of=shop
+        cm shop/other of=shop";
+    // The page can count the steps that wait.
+    let script = "accepted sts:shop/db
+        gone sts shop/db
+        look at pvc:shop/data-db-0
+        refused pod:shop/db-0
+        skip pod:shop/db-0
+        accepted cm:shop/other
+        gone cm shop/other";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE ConfigMap shop/other
+    DELETE StatefulSet shop/db
+    > accepted sts:shop/db
+    > gone sts shop/db
+    StatefulSet shop/db is gone
+    DELETE Pod shop/db-0
+    > look at pvc:shop/data-db-0
+    PersistentVolumeClaim shop/data-db-0 is waiting, after Pod shop/db-0
+    > refused pod:shop/db-0
+    Pod shop/db-0 was refused: 403
+    > skip pod:shop/db-0
+    Pod shop/db-0 is skipped
+    PersistentVolumeClaim shop/data-db-0 is skipped
+    Namespace shop is skipped
+    > accepted cm:shop/other
+    > gone cm shop/other
+    ConfigMap shop/other is gone
+    the run has finished
+    ");
 }
 
 /// A page lists the steps that are skipped with a step. It derives them from the steps that each one waits for.

@@ -1,4 +1,6 @@
 //! Events that cannot follow are refused, and change nothing.
+//!
+//! No decision leads to such events, only a damaged journal, so that no script can write them.
 
 use super::*;
 use crate::proof::Proof;

@@ -1,10 +1,12 @@
 //! Tests of the objects that a run waits for outside its plan, and of the plan of those alone.
+//!
+//! What follows from several runs, and the hash of a plan, is no line of a script and stays typed.
 
-use super::*;
-use crate::{
-    action::PodSight,
-    plan::{Choice, KeptReason},
+use super::{
+    script::{played, transcript},
+    *,
 };
+use crate::plan::Choice;
 
 /// A claim in a namespace, and a ConfigMap.
 const SHOP: &str = "
@@ -13,194 +15,200 @@ const SHOP: &str = "
     cm shop/settings of=shop
 ";
 
-/// Each object with the step that it holds, and the plan of them: the deletions, the objects that stay with the reasons, the
-/// fates of data, and the objects that a person confirms by name.
-fn unplanned(scenario: &Scenario) -> String {
-    let Scenario { run, index, now, .. } = scenario;
-    let graph = Graph::of(index);
-    let found = run.unplanned(index, &graph, &[run]);
-    let mut lines: Vec<String> = found
-        .iter()
-        .map(|it| {
-            format!("{} holds {}", it.object.reference(), run.plan.step(it.step).unwrap().object)
-        })
-        .collect();
-    let unit = run.unplanned_unit(index, &graph, &[run]);
-    let choices: Choices = [Choice::Unplanned(run.id.clone())].into_iter().collect();
-    match plan(index, &graph, &unit, &choices, *now) {
-        Ok(plan) => {
-            lines.extend(plan.steps.iter().map(|step| format!("delete {}", step.object)));
-            lines.extend(plan.kept.iter().map(|kept| match &kept.reason {
-                KeptReason::UsedBy { user, .. } => format!("keep {}: used by {user}", kept.object),
-                other => format!("keep {}: {other:?}", kept.object),
-            }));
-            let data =
-                plan.data.iter().map(|data| format!("data {}: {:?}", data.volume, data.fate));
-            lines.extend(data);
-            lines.extend(plan.by_name.iter().map(|object| format!("by name {object}")));
-        }
-        Err(error) => lines.push(format!("no plan: {error:?}")),
-    }
-    lines.join("\n")
-}
-
-fn sight(line: &str) -> PodSight {
-    let pod = fixture::object(line);
-    let claims = vec!["data".into()];
-    let (object, labels, owners) = (pod.reference(), pod.labels.clone(), pod.owners.clone());
-    PodSight { uid: pod.uid, object, labels, owners, claims }
-}
-
-/// A run whose claim is held by this Pod, which a consistent read shows.
-fn held_by(pod: &str) -> Scenario {
-    let mut scenario = Scenario::of(SHOP);
-    scenario.applied(pod);
-    scenario.reconcile();
-    scenario.answer("pvc:shop/data", Outcome::Pods(vec![sight(pod)]));
-    scenario
-}
+/// A claim is held by a Pod that somebody made by hand, which a consistent read shows.
+const HELD: &str = "pause first
+    applied pod shop/debug uses=claim:data age=0
+    resume
+    pods pvc:shop/data: pod shop/debug uses=claim:data";
 
 #[test]
 fn pod_by_hand_on_a_claim_is_planned_alone() {
-    let pod = "pod shop/debug uses=claim:data age=0";
-    let mut scenario = held_by(pod);
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Pod shop/debug holds PersistentVolumeClaim shop/data
-    delete Pod shop/debug
+    let script = format!(
+        "{HELD}
+        look at unplanned
+        gone pod shop/debug & look at unplanned & +30"
+    );
+    insta::assert_snapshot!(transcript(SHOP, &script), @"
+    > pause first
+    > applied pod shop/debug uses=claim:data age=0
+    > resume
+    DELETE ConfigMap shop/settings
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    PersistentVolumeClaim shop/data is used by Pod shop/debug
+    > look at unplanned
+      Pod shop/debug holds PersistentVolumeClaim shop/data
+      delete Pod shop/debug
+    > gone pod shop/debug & look at unplanned & +30
+      nothing to plan
+    LIST pods in shop
     ");
-    scenario.gone(pod);
-    insta::assert_snapshot!(unplanned(&scenario), @"no plan: Empty");
-    scenario.pass(30);
-    assert_eq!(scenario.reconcile(), ["LIST pods in shop"]);
 }
 
 #[test]
 fn workload_goes_in_place_of_its_pod_with_all_that_belongs_to_it() {
+    // At first its owner is not known.
     let pod = "pod shop/report-1-a owner=rs/report-1 labels=app:report uses=claim:data age=0";
-    let mut scenario = held_by(pod);
-    assert_eq!(unplanned(&scenario).lines().count(), 2, "its owner is not known yet");
-    scenario.applied("rs shop/report-1 owner=deploy/report selector=app:report age=0");
-    scenario.applied(
-        "deploy shop/report selector=app:report template=app:report uses=claim:data age=0",
+    let script = format!(
+        "pause first
+        applied {pod}
+        resume
+        pods pvc:shop/data: {pod}
+        look at unplanned
+        applied rs shop/report-1 owner=deploy/report selector=app:report age=0
+        applied deploy shop/report selector=app:report template=app:report uses=claim:data age=0
+        applied hpa shop/report target=deploy/report age=0
+        look at unplanned"
     );
-    scenario.applied("hpa shop/report target=deploy/report age=0");
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Deployment shop/report holds PersistentVolumeClaim shop/data
-    delete HorizontalPodAutoscaler shop/report
-    delete Deployment shop/report
-    delete ReplicaSet shop/report-1
-    delete Pod shop/report-1-a
+    insta::assert_snapshot!(transcript(SHOP, &script), @"
+    > pause first
+    > applied pod shop/report-1-a owner=rs/report-1 labels=app:report uses=claim:data age=0
+    > resume
+    DELETE ConfigMap shop/settings
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/report-1-a owner=rs/report-1 labels=app:report uses=claim:data age=0
+    PersistentVolumeClaim shop/data is used by Pod shop/report-1-a
+    > look at unplanned
+      Pod shop/report-1-a holds PersistentVolumeClaim shop/data
+      nothing to plan
+    > applied rs shop/report-1 owner=deploy/report selector=app:report age=0
+    > applied deploy shop/report selector=app:report template=app:report uses=claim:data age=0
+    > applied hpa shop/report target=deploy/report age=0
+    > look at unplanned
+      Deployment shop/report holds PersistentVolumeClaim shop/data
+      delete HorizontalPodAutoscaler shop/report
+      delete Deployment shop/report
+      delete ReplicaSet shop/report-1
+      delete Pod shop/report-1-a
     ");
 }
 
 #[test]
 fn config_map_that_nobody_planned_holds_the_namespace() {
-    let mut scenario = Scenario::of("ns shop of=shop\n cm shop/settings of=shop");
-    scenario.applied("cm shop/late age=0");
-    scenario.applied("pvc shop/late age=0 volume=late");
-    scenario.applied("pv late claim=shop/late reclaim=Delete age=0");
-    scenario.applied("cm shop/other of=other age=0");
-    scenario.reconcile();
-    assert_eq!(unplanned(&scenario), "no plan: Empty", "the namespace waits for its content first");
-    scenario.gone("cm shop/settings");
-    scenario.reconcile();
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    ConfigMap shop/late holds Namespace shop
-    PersistentVolumeClaim shop/late holds Namespace shop
-    delete ConfigMap shop/late
-    delete PersistentVolumeClaim shop/late
-    delete PersistentVolume late
-    data PersistentVolume late: Destroyed
-    by name PersistentVolumeClaim shop/late
+    // The namespace waits for its content first.
+    let script = "pause first
+        applied cm shop/late age=0
+        applied pvc shop/late age=0 volume=late
+        applied pv late claim=shop/late reclaim=Delete age=0
+        applied cm shop/other of=other age=0
+        resume
+        look at unplanned
+        gone cm shop/settings
+        look at unplanned";
+    insta::assert_snapshot!(transcript("ns shop of=shop\n cm shop/settings of=shop", script), @"
+    > pause first
+    > applied cm shop/late age=0
+    > applied pvc shop/late age=0 volume=late
+    > applied pv late claim=shop/late reclaim=Delete age=0
+    > applied cm shop/other of=other age=0
+    > resume
+    DELETE ConfigMap shop/settings
+    > look at unplanned
+      nothing to plan
+    > gone cm shop/settings
+    ConfigMap shop/settings is gone
+    Namespace shop has ConfigMap shop/late in it
+    > look at unplanned
+      ConfigMap shop/late holds Namespace shop
+      PersistentVolumeClaim shop/late holds Namespace shop
+      delete ConfigMap shop/late
+      delete PersistentVolumeClaim shop/late
+      delete PersistentVolume late
+      data of PersistentVolume late is destroyed
+      by name PersistentVolumeClaim shop/late
     ");
 }
 
 #[test]
 fn deployment_that_gitops_made_again_is_planned() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
-         deploy shop/web of=shop selector=app:web template=app:web uses=config:settings
-         cm shop/settings of=shop",
-    );
-    scenario.reconcile();
-    accepted(&mut scenario, "deploy:shop/web");
-    scenario.gone("deploy shop/web");
-    for line in [
-        "deploy shop/web of=shop selector=app:web template=app:web uses=config:settings uid=again age=0",
-        "rs shop/web-2 owner=deploy/web owner-uid=again selector=app:web template=app:web age=0",
-    ] {
-        scenario.applied(line);
-    }
-    scenario.reconcile();
-    assert!(scenario.progress("deploy:shop/web").has_come_back());
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Deployment shop/web holds Deployment shop/web
-    delete Deployment shop/web
-    delete ReplicaSet shop/web-2
+    let cluster = "
+        ns shop of=shop
+        deploy shop/web of=shop selector=app:web template=app:web uses=config:settings
+        cm shop/settings of=shop";
+    let script = "accepted deploy:shop/web
+        gone deploy shop/web & applied deploy shop/web of=shop selector=app:web template=app:web uses=config:settings uid=again age=0 & applied rs shop/web-2 owner=deploy/web owner-uid=again selector=app:web template=app:web age=0
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Deployment shop/web
+    > accepted deploy:shop/web
+    > gone deploy shop/web & applied deploy shop/web of=shop selector=app:web template=app:web uses=config:settings uid=again age=0 & applied rs shop/web-2 owner=deploy/web owner-uid=again selector=app:web template=app:web age=0
+    Deployment shop/web came back as again
+    > look at unplanned
+      Deployment shop/web holds Deployment shop/web
+      delete Deployment shop/web
+      delete ReplicaSet shop/web-2
     ");
 }
 
 #[test]
 fn object_goes_with_its_controller_while_that_is_an_open_step() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop\n Widget.example.com shop/w of=shop finalizers=example.com/w\n svc shop/c of=shop",
-    );
-    scenario.reconcile();
-    scenario.gone("svc shop/c");
-    scenario.applied("svc shop/c owner=Widget.example.com/w uid=again age=0");
-    scenario.reconcile();
-    assert!(scenario.progress("svc:shop/c").has_come_back());
-    assert_eq!(unplanned(&scenario), "no plan: Empty");
-    scenario.gone("Widget.example.com shop/w");
-    scenario.reconcile();
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Service shop/c holds Service shop/c
-    delete Service shop/c
+    let cluster = "
+        ns shop of=shop
+        Widget.example.com shop/w of=shop finalizers=example.com/w
+        svc shop/c of=shop";
+    let script = "gone svc shop/c & applied svc shop/c owner=Widget.example.com/w uid=again age=0
+        look at unplanned
+        gone Widget.example.com shop/w
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Service shop/c
+    DELETE Widget shop/w
+    > gone svc shop/c & applied svc shop/c owner=Widget.example.com/w uid=again age=0
+    Service shop/c came back as again, made by Widget shop/w
+    > look at unplanned
+      nothing to plan
+    > gone Widget.example.com shop/w
+    Widget shop/w is gone
+    > look at unplanned
+      Service shop/c holds Service shop/c
+      delete Service shop/c
     ");
 }
 
 #[test]
 fn object_that_a_pod_of_the_open_run_needs_is_kept() {
-    let mut scenario = Scenario::of(
-        "ns shop of=shop
-         pod shop/web of=shop labels=app:web finalizers=example.com/hold
-         svc shop/out of=shop type=LoadBalancer selector=app:web
-         svc shop/plain of=shop",
-    );
-    scenario.reconcile();
-    scenario.gone("svc shop/out");
-    scenario.gone("svc shop/plain");
+    let cluster = "
+        ns shop of=shop
+        pod shop/web of=shop labels=app:web finalizers=example.com/hold
+        svc shop/out of=shop type=LoadBalancer selector=app:web
+        svc shop/plain of=shop";
     // Somebody creates both again, and one of them now serves the Pod, which is not gone yet.
-    scenario.applied("svc shop/out of=shop selector=app:web uid=out-again age=0");
-    scenario.applied("svc shop/plain of=shop uid=plain-again age=0");
-    scenario.reconcile();
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Service shop/out holds Service shop/out
-    Service shop/plain holds Service shop/plain
-    delete Service shop/plain
-    keep Service shop/out: used by Pod shop/web
+    let script = "gone svc shop/out & gone svc shop/plain & applied svc shop/out of=shop selector=app:web uid=out-again age=0 & applied svc shop/plain of=shop uid=plain-again age=0
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Service shop/out
+    DELETE Service shop/plain
+    > gone svc shop/out & gone svc shop/plain & applied svc shop/out of=shop selector=app:web uid=out-again age=0 & applied svc shop/plain of=shop uid=plain-again age=0
+    Service shop/out came back as out-again
+    Service shop/plain came back as plain-again
+    > look at unplanned
+      Service shop/out holds Service shop/out
+      Service shop/plain holds Service shop/plain
+      delete Service shop/plain
+      keep Service shop/out: used by Pod shop/web
     ");
 }
 
 #[test]
 fn objects_that_go_with_the_namespace_are_not_planned() {
-    let mut scenario =
-        Scenario::of("ns shop of=shop\n cm shop/leader of=shop\n svc shop/web of=shop");
-    scenario.reconcile();
-    scenario.gone("cm shop/leader");
-    scenario.gone("svc shop/web");
-    scenario.applied("cm shop/leader uid=again age=0");
-    scenario.applied("svc shop/web uid=svc-again age=0");
-    scenario.reconcile();
-    insta::assert_snapshot!(unplanned(&scenario), @"
-    Service shop/web holds Service shop/web
-    delete Service shop/web
+    let cluster = "ns shop of=shop\n cm shop/leader of=shop\n svc shop/web of=shop";
+    let script = "gone cm shop/leader & gone svc shop/web & applied cm shop/leader uid=again age=0 & applied svc shop/web uid=svc-again age=0
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE ConfigMap shop/leader
+    DELETE Service shop/web
+    > gone cm shop/leader & gone svc shop/web & applied cm shop/leader uid=again age=0 & applied svc shop/web uid=svc-again age=0
+    ConfigMap shop/leader came back as again
+    Service shop/web came back as svc-again
+    > look at unplanned
+      Service shop/web holds Service shop/web
+      delete Service shop/web
     ");
 }
 
 #[test]
 fn what_another_open_run_deletes_is_not_planned_again() {
-    let scenario = held_by("pod shop/debug uses=claim:data age=0");
+    let (scenario, _) = played(SHOP, HELD);
     let graph = Graph::of(&scenario.index);
     let unit = scenario.run.unplanned_unit(&scenario.index, &graph, &[&scenario.run]);
     let choices: Choices = [Choice::Unplanned(scenario.run.id.clone())].into_iter().collect();
@@ -212,7 +220,7 @@ fn what_another_open_run_deletes_is_not_planned_again() {
 
 #[test]
 fn plan_of_unplanned_objects_has_the_run_in_its_hash() {
-    let scenario = held_by("pod shop/debug uses=claim:data age=0");
+    let (scenario, _) = played(SHOP, HELD);
     let graph = Graph::of(&scenario.index);
     let unit = scenario.run.unplanned_unit(&scenario.index, &graph, &[&scenario.run]);
     let hash = |run: &str| {
