@@ -48,7 +48,7 @@ const CONDITIONS: [&str; 5] = [
 #[derive(Clone, Debug)]
 pub(super) struct UnconfirmedDeparture {
     gone: Departure,
-    /// What stood behind it then.
+    /// The things that stood behind it then.
     end: UnconfirmedEnd,
 }
 

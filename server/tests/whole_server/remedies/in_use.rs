@@ -94,7 +94,7 @@ const CLAIM_HAS_CHANGED: Case = Case {
     then: InTheLastMoment::Unseen,
 };
 
-/// What is lost with the claim is not what the person was shown.
+/// The claim takes other data along than the person was shown.
 const POLICY_HAS_CHANGED: Case = Case {
     name: "the policy of its volume is another one",
     change: |world| set_policy(world, "Retain"),

@@ -152,7 +152,7 @@ fn exited(command: &[&str], code: u8) -> String {
     format!("command '{}' exited with {code}: ", command.join(" "))
 }
 
-/// What a command would do: sleep, by itself or in a shell, or fail.
+/// The effect of a command: sleep, by itself or in a shell, or fail.
 fn outcome_of(command: &[&str]) -> Outcome {
     if command == ["false"] {
         return Outcome::Fails;
@@ -224,7 +224,7 @@ mod tests {
             .collect()
     }
 
-    /// What a report logs, and the reasons and messages of its events.
+    /// The lines that a report logs, and the reasons and messages of its events.
     fn said(
         pod: &Value,
         report: impl Fn(&Hook<'_>, &mut Client<'_>),

@@ -187,7 +187,7 @@ mod tests {
         lines
     }
 
-    /// What the sandbox logs and reports of the same failure.
+    /// The log and the events of the sandbox for the same failure.
     fn said(failure: KillFailure, name: &str) -> (Vec<String>, String) {
         let mut cluster = cluster(name);
         let mut node_faults = crate::controller::node_faults::NodeFaults::default();

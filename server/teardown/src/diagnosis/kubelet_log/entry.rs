@@ -175,12 +175,16 @@ fn after_header(line: &str) -> Option<&str> {
     is_header.then_some(rest)
 }
 
+/// The entry of a JSON object, whose escapes may stand for control characters.
 fn from_json(fields: &serde_json::Map<String, Value>) -> Entry {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let written = |it: Option<&Value>| -> String {
+        it.and_then(Value::as_str).unwrap_or_default().chars().filter(is_text).collect()
+    };
+    let text = |name: &str| written(fields.get(name));
     let pod = match fields.get("pod") {
-        Some(Value::String(pod)) => pod.clone(),
+        Some(Value::String(_)) => text("pod"),
         Some(pod) => {
-            let part = |name: &str| pod.get(name).and_then(Value::as_str).unwrap_or_default();
+            let part = |name: &str| written(pod.get(name));
             format!("{}/{}", part("namespace"), part("name"))
         }
         None => String::new(),
@@ -270,5 +274,12 @@ mod tests {
         for broken in ["\"a", "\"a\\", "\"\\x1", "\"\\u12", "\"\\xzz\"", "\"\\u12占\""] {
             assert_eq!(read(broken), None, "{broken}");
         }
+    }
+
+    #[test]
+    fn control_characters_that_json_escapes_are_left_out() {
+        let fields = serde_json::json!({"msg": "a\u{8}b", "err": "c\u{1b}[1m\n", "pod": {"namespace": "s\u{7}", "name": "p"}});
+        let entry = from_json(fields.as_object().unwrap());
+        assert_eq!((&*entry.message, &*entry.error, &*entry.pod), ("ab", "c[1m\n", "s/p"));
     }
 }

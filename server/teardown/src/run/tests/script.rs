@@ -281,7 +281,7 @@ impl Play {
         Some((uid, outcome))
     }
 
-    /// What lists and watches show of kinds, and of the API server.
+    /// A line about kinds that can or cannot be listed, or about the API server.
     fn see(&mut self, words: &[&str], text: &str) {
         let message = "no".into();
         let observation = match words {

@@ -1,6 +1,6 @@
 //! Tests of the objects that a run waits for outside its plan, and of the plan of those alone.
 //!
-//! What follows from several runs, and the hash of a plan, is no line of a script and stays typed.
+//! Tests over several runs, or of the hash of a plan, are no scripts: a script has one run.
 
 use super::{
     script::{played, transcript},

@@ -257,7 +257,7 @@ pub(super) fn wakes(scenario: &Scenario) -> String {
     }
 }
 
-/// What the run left suspended, with the command that puts it back.
+/// The objects that the run left suspended, each with the command that puts it back.
 pub(super) fn suspended(scenario: &Scenario) -> Vec<String> {
     let left: Vec<_> = scenario.run.suspensions().collect();
     let off = put_backs(&left, &scenario.index, false, "prod").into_iter();
