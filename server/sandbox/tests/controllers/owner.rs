@@ -107,6 +107,7 @@ fn owner_that_orphans_waits_for_a_dependent_that_refuses_the_change() {
             }],
         }],
     })]);
+    test.play("at 0s webhook frozen.example.com allow");
     test.change("configmaps/shop/child", |it| {
         object::set(it, &["metadata", "labels", "frozen"], json!("yes"));
     });

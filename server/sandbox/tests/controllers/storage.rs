@@ -351,7 +351,7 @@ fn volume_stays_mounted_while_its_driver_is_not_registered() {
     assert_eq!(in_use.as_array().map(Vec::len), Some(1));
     test.play(&format!("at 0s driver csi.unwind.test registered {node}"));
     test.until(123, "the end within one back-off", |it| it.pods("web").is_empty());
-    assert_eq!(drivers(&test, &node), ["csi.unwind.test"]);
+    test.until(11, "the driver", |it| drivers(it, &node) == ["csi.unwind.test"]);
     test.until(5, "a detached disk", |it| it.list("storage.k8s.io/volumeattachments").is_empty());
 }
 

@@ -34,11 +34,10 @@ async fn finalizer_of_a_node_is_not_removed_on_a_false_premise() {
                 then: InTheLastMoment::Refused,
             },
             Case {
-                name: "its finalizer has another place",
+                name: "its program has removed it",
                 change: |world| {
-                    let all = json!(["example.com/drain", "karpenter.sh/termination"]);
                     let field = ["metadata", "finalizers"];
-                    modify(world, &node(), "", |it| object::set(it, &field, all));
+                    modify(world, &node(), "", |it| object::set(it, &field, json!([])));
                 },
                 then: InTheLastMoment::Refused,
             },
@@ -66,13 +65,14 @@ async fn finalizer_of_a_node_is_not_removed_on_a_false_premise() {
     .await;
 }
 
-/// Asks for an attachment of the volume.
+/// Asks for an attachment of the volume, which stays although no Pod wants it.
 fn attach(world: &mut ControlPlane) {
     let spec = json!({
         "attacher": "disk.example", "nodeName": "node-b",
         "source": {"persistentVolumeName": "disk"},
     });
-    let attachment = json!({"metadata": {"name": "late"}, "spec": spec});
+    let metadata = json!({"name": "late", "finalizers": ["example.com/hold"]});
+    let attachment = json!({"metadata": metadata, "spec": spec});
     create(world, "storage.k8s.io", "volumeattachments", "", attachment);
 }
 
