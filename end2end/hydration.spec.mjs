@@ -86,7 +86,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	unwind,
 	visit,
 }) => {
-	test.setTimeout(420_000);
+	test.setTimeout(300_000);
 	const first = await visit();
 	await signIn(first, unwind.link);
 	const plan = async (/** @type {string} */ unit) =>
@@ -120,8 +120,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 	const page = await visit({ viewport });
 	await page.context().addCookies(await first.context().cookies());
 	for (const route of routes) {
-		// If the cluster changes between the three, the comparison is repeated. Each 20 s the nodes are seen again, and on a machine
-		// that is busy one comparison takes half of that.
+		// If the cluster changes between the three, the comparison is repeated.
 		await expect(async () => {
 			const answer = await page.goto(unwind.origin + route);
 			const sent = await structure(page, await answer?.text());
@@ -136,7 +135,7 @@ test('server-rendered, hydrated and client-rendered pages are identical', async 
 			await goWithin(page, route);
 			const made = async () => parting(sent, await structure(page));
 			await expect.poll(made, { message: `${route}, sent and made by the browser`, timeout: 5_000 }).toEqual([]);
-		}).toPass({ timeout: 90_000 });
+		}).toPass({ timeout: 40_000 });
 	}
 });
 

@@ -170,7 +170,7 @@ async fn end_is_remembered_as_long_as_the_attempt_and_until_the_volume_and_its_c
     assert_eq!(cluster.remembered().await, [""; 0]);
     assert_eq!(cluster.hub.attempts().await.unwrap().len(), 1);
     cluster.see(days(42)).await;
-    // What is old is removed at the end of a batch.
+    // An attempt that is old is removed at the end of a batch.
     cluster.hub.time().await.unwrap();
     assert_eq!(cluster.hub.attempts().await.unwrap(), []);
 }
