@@ -193,6 +193,7 @@ fn owner_that_orphans_waits_for_the_collector_with_the_dependents_that_it_has_le
         "managerSilent at Lease kube-system/kube-controller-manager"
     );
     let refuses = "
+        ns shop
         ns ops
         webhook gate service=ops/gate guards=replicasets.apps asked=UPDATE
     ";
