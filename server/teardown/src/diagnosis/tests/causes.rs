@@ -198,8 +198,8 @@ fn owner_that_orphans_waits_for_the_collector_with_the_dependents_that_it_has_le
         webhook gate service=ops/gate guards=replicasets.apps asked=UPDATE
     ";
     let both = [
-        "controllerSilent at Deployment shop/web",
         "webhookDown at ValidatingWebhookConfiguration gate",
+        "controllerSilent at Deployment shop/web",
     ];
     assert_eq!(causes(&fixture::index(&format!("{text}{refuses}"))), both);
 }
