@@ -23,7 +23,7 @@ use teardown::{
     run::Run,
     unit::{Unit, UnitId},
     wanted::{Wanted, wanted},
-    world::{UnitCards, World, diagnosis_card},
+    world::{RunPages, UnitCards, World, diagnosis_card},
 };
 use tokio::time::Instant;
 
@@ -46,6 +46,7 @@ pub(super) struct ClusterState {
     index: Index,
     derived: Derived,
     cards: UnitCards,
+    pages: RunPages,
     /// The questions of the diagnoses to the cluster.
     wanted: Wanted,
     /// Whether a page that somebody reads draws nodes.
@@ -78,6 +79,7 @@ impl ClusterState {
             index: Index::default(),
             derived: Derived::default(),
             cards: UnitCards::default(),
+            pages: RunPages::default(),
             wanted: Wanted::default(),
             are_nodes_drawn: false,
             opened: VecDeque::new(),
@@ -268,6 +270,23 @@ impl ClusterState {
         world.overview_with(cards, &stale)
     }
 
+    /// The records of the page of a run. The cards of its steps are kept until they may differ.
+    pub(super) fn run(
+        &mut self,
+        run: &Run,
+        runs: &[&Run],
+        attempts: &[&Attempt],
+    ) -> Vec<Arc<Record>> {
+        self.current();
+        let now = self.clock.now();
+        let Self { name, demo, index, derived, pages, .. } = self;
+        let demo = demo.as_ref();
+        let (graph, units, diagnoses) = (derived.graph(), derived.units(), derived.diagnoses());
+        let world =
+            World { cluster: name, demo, index, graph, units, runs, attempts, diagnoses, now };
+        world.run_with(run, pages.of(&run.id, now))
+    }
+
     /// The records of the page of a unit. The relations of its members are kept until they may differ.
     pub(super) fn unit(
         &mut self,
@@ -283,6 +302,7 @@ impl ClusterState {
     /// Brings the graph, the units and the diagnoses up to date with the index, which remembers a bounded number of changes.
     pub(super) fn follow(&mut self) {
         let now = self.clock.now();
+        self.pages.forget_unread(now);
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_answers.add_to(self.derived.diagnoses_mut());
             let diagnoses = self.derived.diagnoses();

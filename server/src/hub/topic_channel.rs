@@ -47,9 +47,9 @@ impl TopicChannel {
     }
 
     /// Replaces the records; readers receive the changes.
-    pub(super) fn publish(&mut self, records: Vec<Record>) {
+    pub(super) fn publish(&mut self, records: Vec<Arc<Record>>) {
         let is_node =
-            |record: &Record| matches!(record, Record::Object(card) if card.node.is_some());
+            |it: &Arc<Record>| matches!(&**it, Record::Object(card) if card.node.is_some());
         self.has_nodes = records.iter().any(is_node);
         let Some(delta) = self.publication.advance(records) else { return };
         let frame = frame(&delta, FrameKind::Delta);
@@ -132,13 +132,13 @@ mod tests {
 
     use super::*;
 
-    fn records(message: &str) -> Vec<Record> {
-        vec![Record::HiddenKind(HiddenKindCard {
+    fn records(message: &str) -> Vec<Arc<Record>> {
+        vec![Arc::new(Record::HiddenKind(HiddenKindCard {
             resource: "widgets.example.com".into(),
             cause: HiddenCause::Failing,
             message: message.into(),
             since: Timestamp::UNIX_EPOCH,
-        })]
+        }))]
     }
 
     /// The first messages for a reader at this revision.

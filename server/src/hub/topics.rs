@@ -1,6 +1,6 @@
 //! The topics that readers follow: their views, and when these are published.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use app::text;
 use teardown::{
@@ -112,7 +112,7 @@ impl Topics {
     fn publish_to(
         &mut self,
         topic: &Topic,
-        records: Result<Vec<Record>, Refusal>,
+        records: Result<Vec<Arc<Record>>, Refusal>,
         cluster: &mut ClusterState,
         runs: &Runs,
     ) -> Result<(), Refusal> {
@@ -148,27 +148,24 @@ fn lasting_records(topic: &Topic, cluster: &ClusterState, runs: &Runs) -> Vec<Re
 }
 
 /// The records of a topic in the current state.
-fn records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Result<Vec<Record>, Refusal> {
+fn records(
+    topic: &Topic,
+    cluster: &mut ClusterState,
+    runs: &Runs,
+) -> Result<Vec<Arc<Record>>, Refusal> {
     let mut records = records_of_cluster(topic, cluster, runs)?;
-    add_journal(&mut records, cluster, runs);
-    add_sentences(&mut records);
+    complete(&mut records, cluster, runs);
     Ok(records)
 }
 
-/// Says the cause of each diagnosis.
-fn add_sentences(records: &mut [Record]) {
-    for record in records {
-        if let Record::Diagnosis(card) = record {
-            card.said = text::cause(&card.diagnosis);
-        }
-    }
-}
-
-/// Adds to the card of the cluster that the journal needs a person.
-fn add_journal(records: &mut [Record], cluster: &ClusterState, runs: &Runs) {
-    for record in records {
-        if let Record::Cluster(card) = record {
-            card.journal = runs.journal_problems(cluster);
+/// Adds to the card of the cluster that the journal needs a person, and says the cause of each diagnosis.
+fn complete(records: &mut [Arc<Record>], cluster: &ClusterState, runs: &Runs) {
+    let is_incomplete = |it: &Record| matches!(it, Record::Cluster(_) | Record::Diagnosis(_));
+    for record in records.iter_mut().filter(|record| is_incomplete(record)) {
+        match Arc::make_mut(record) {
+            Record::Cluster(card) => card.journal = runs.journal_problems(cluster),
+            Record::Diagnosis(card) => card.said = text::cause(&card.diagnosis),
+            _ => {}
         }
     }
 }
@@ -177,31 +174,36 @@ fn records_of_cluster(
     topic: &Topic,
     cluster: &mut ClusterState,
     runs: &Runs,
-) -> Result<Vec<Record>, Refusal> {
+) -> Result<Vec<Arc<Record>>, Refusal> {
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
-    match topic {
-        Topic::Units => Ok(cluster.overview(&latest, &attempts)),
-        Topic::Trouble => Ok(cluster.current().world(&latest, &attempts).trouble()),
+    let records = match topic {
+        Topic::Units => cluster.overview(&latest, &attempts),
+        Topic::Trouble => cluster.current().world(&latest, &attempts).trouble(),
         Topic::Unit(id) => {
             let is_synced = cluster.index().is_synced();
             cluster.unit(id, &latest, &attempts).ok_or_else(|| {
                 // Before the first lists are complete, a topic that is not found may still exist.
                 if is_synced { Refusal::UnknownUnit(id.clone()) } else { Refusal::NotReady }
-            })
+            })?
         }
         Topic::Run(id) => {
             let active = runs.get(id, cluster)?;
-            Ok(cluster.current().world(&latest, &attempts).run(&active.run))
+            return Ok(cluster.run(&active.run, &latest, &attempts));
         }
-    }
+    };
+    Ok(shared(records))
+}
+
+fn shared(records: Vec<Record>) -> Vec<Arc<Record>> {
+    records.into_iter().map(Arc::new).collect()
 }
 
 /// The records of every page's frame.
-fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Vec<Record> {
+fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Vec<Arc<Record>> {
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
-    let mut records = cluster.current().world(&latest, &attempts).frame();
-    add_journal(&mut records, cluster, runs);
+    let mut records = shared(cluster.current().world(&latest, &attempts).frame());
+    complete(&mut records, cluster, runs);
     records
 }

@@ -20,9 +20,9 @@ use teardown::{
     object::{Facts, Object, Uid},
     observation::Observation,
     plan::{Choices, plan},
-    run::{Input, Run, RunEvent, RunId},
+    run::{Input, Run, RunEvent, RunId, StepProblem},
     unit::UnitId,
-    world::{UnitCards, World, edges_of_plan},
+    world::{RunPage, UnitCards, World, edges_of_plan},
 };
 
 #[global_allocator]
@@ -185,7 +185,7 @@ fn report(name: &str, taken: Duration) {
 }
 
 /// The messages that readers of a topic get.
-fn publish(view: &mut Publication, records: Vec<Record>) {
+fn publish(view: &mut Publication, records: Vec<impl Into<Arc<Record>>>) {
     black_box(view.advance(records).map(|delta| serde_json::to_string(&delta)));
 }
 
@@ -275,26 +275,51 @@ fn run() {
     }
     let edges = edges_of_plan(&run.plan);
     let view = Publication::with_lasting(Revision { boot: 1, count: 0 }, edges);
-    let mut state = (cluster, run, view);
-    let taken = median(
-        11,
-        &mut state,
-        |state, number| flip(&mut state.0, number),
-        |(cluster, run, _)| {
-            let _ = black_box(look(cluster, run));
-        },
-    );
+    let mut state = (cluster, run, view, RunPage::default());
+    type State = (Cluster, Run, Publication, RunPage);
+    let look_again = |(cluster, run, ..): &mut State| {
+        let _ = black_box(look(cluster, run));
+    };
+    let event = |state: &mut State, number: usize| flip(&mut state.0, number);
+    let taken = median(11, &mut state, event, look_again);
     report(
         &format!("(c) a run of {} steps: the look after an event", state.1.plan.steps.len()),
         taken,
     );
-    let publish_page = |(cluster, run, view): &mut (Cluster, Run, Publication)| {
+    let list = |(cluster, ..): &mut State, _| {
+        let kind = fixture::kind("node");
+        let nodes = cluster.index.objects().filter(|object| object.kind == kind);
+        let objects = nodes.map(|object| Object::clone(object)).collect();
+        cluster.apply(Observation::Listed { kind, objects });
+    };
+    let taken = median(11, &mut state, list, look_again);
+    report("    the look after a list, at all steps", taken);
+    let publish_page = |(cluster, run, view, page): &mut State| {
         cluster.follow();
-        publish(view, cluster.world(&[run]).run(run));
+        publish(view, cluster.world(&[run]).run_with(run, page));
     };
     publish_page(&mut state);
-    let taken = median(11, &mut state, |state, number| flip(&mut state.0, number), publish_page);
+    let taken = median(11, &mut state, event, publish_page);
     report("    publish its page after an event", taken);
+    let taken = median(11, &mut state, list, publish_page);
+    report("    publish its page after a list", taken);
+    let (cluster, run, ..) = &mut state;
+    // An Ingress that is newer than the plan sends traffic to the Pods of a Deployment, whose DELETE was not answered.
+    cluster.apply(Observation::Applied(Box::new(fixture::object(
+        "ing team-0/late routes=web-0 age=0",
+    ))));
+    let deployment = run.plan.steps.iter().find(|step| step.uid == Uid::new(uid(0, 0)));
+    let (step, effect_unknown) = (deployment.expect("the Deployment").id, false);
+    let problem = StepProblem::Retrying { attempts: 1, message: "busy".into() };
+    let postponed = RunEvent::Postponed { step, until: cluster.now, effect_unknown, problem };
+    run.apply(cluster.now, &postponed).expect("the call was made");
+    for event in &look(cluster, run).events {
+        run.apply(cluster.now, event).expect("an event of the run");
+    }
+    let held = run.progress(step).and_then(|progress| progress.hold.problem.as_ref());
+    assert!(matches!(held, Some(StepProblem::Unknown { .. })), "{held:?}");
+    let taken = median(11, &mut state, event, look_again);
+    report("    the look after an event while a late object holds a step", taken);
 }
 
 /// (d): the memory of one object.
@@ -384,14 +409,18 @@ fn idle() {
     let edges = edges_of_plan(&run.plan);
     let of_run = Publication::with_lasting(Revision { boot: 1, count: 0 }, edges);
     let mut views = [view(), view(), view(), of_run];
+    let mut page = RunPage::default();
     let mut second = |cluster: &mut Cluster| {
         cluster.now += SignedDuration::from_secs(1);
         cluster.follow();
         let overview = cluster.overview();
         let unit = cluster.unit(&UnitId::new("shop-1"));
         let world = cluster.world(&[]);
-        let pages = [overview, unit, world.trouble(), world.run(&run)];
-        views.iter_mut().zip(pages).for_each(|(view, records)| publish(view, records));
+        let [of_overview, of_unit, of_trouble, of_run] = &mut views;
+        publish(of_overview, overview);
+        publish(of_unit, unit);
+        publish(of_trouble, world.trouble());
+        publish(of_run, world.run_with(&run, &mut page));
     };
     second(&mut cluster);
     let mut state = (cluster, second);

@@ -3,13 +3,19 @@
 //! # Loops that are left
 //! Over all objects:
 //! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers;
-//! - `LateObjects::of`, once in each look of a run in which a step could start;
+//! - `find_late_objects`, the first time that a step of a run could start, and again after a list;
 //! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card;
 //! - `check_nothing_pruned`, for each Application of Argo CD that could start, and `user_outside`, before each DELETE of what is read
 //!   first: custom resources, claims, volumes, definitions, namespaces.
 //!
-//! Over all steps of a run: `Run::decide` and `Run::wake` at each look, and `World::run` at each publication of its page,
-//! which leaves out the edges of the plan.
+//! Over all steps of a run:
+//! - a look after a list and after the few events that concern any number of steps (`run/work_queue.rs`), and in it `Run::wake`;
+//!   steps that are held are in every look;
+//! - `Run::skip`, `Run::next_try` after a refusal, `retry_refused_by` when a call gets past one, `prevents_stop` while a run is
+//!   stopping, and `Run::suspensions` after each decision;
+//! - `RunPage::follow` at each publication of its page: it asks of each step whether it changed and whether it is held, and after an
+//!   event `Run::taken`. The cards are made again of those that may differ (`world/run_page.rs`), and `Publication::advance` compares
+//!   the others by their addresses. Elsewhere a card of a run counts its steps: in the overview, on the page of its unit, in a tally.
 //!
 //! Over all units: `UnitCards::of` at each publication of the overview. It goes through members only where a card is made
 //! again. `World::unit_with` goes through the members of its unit, and `Publication::advance` compares all records of a topic;

@@ -17,6 +17,7 @@ mod gone;
 mod key;
 mod pods;
 mod reads;
+mod recent;
 mod refused;
 mod unconfirmed;
 mod visibility;
@@ -30,7 +31,6 @@ use std::{
 use hashbrown::HashSet as NameSet;
 use jiff::Timestamp;
 
-pub(crate) use self::reads::{Changes, Question};
 use self::{
     by_use::ByUse,
     changed::{Kept, Rules},
@@ -38,15 +38,21 @@ use self::{
     departures::Departures,
     durations::Durations,
     fetches::Fetches,
-    gone::UnconfirmedDeparture,
+    gone::{Tombstone, UnconfirmedDeparture},
     key::{ByName, ByUid, Name},
     reads::{Asked, Reads},
+    recent::Recent,
     refused::Refused,
 };
 pub use self::{
     departures::{Departure, Transition},
     fetches::Renewal,
     unconfirmed::UnconfirmedEnd,
+};
+pub(crate) use self::{
+    pods::PodsByOwner,
+    reads::{Changes, Question},
+    recent::Change,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -72,6 +78,7 @@ pub struct Index {
     by_use: ByUse,
     /// The changes that nobody has taken yet.
     fresh: Changes,
+    recent: Recent,
     reads: Reads,
     hidden: BTreeMap<String, HiddenKind>,
     /// Whether a kind is hidden, or may be in some namespaces.
@@ -111,13 +118,6 @@ pub struct Index {
     unreachable: Option<Unreachable>,
     own_namespace: Option<Arc<str>>,
     changes: u64,
-}
-
-/// The traces of an object that is gone.
-#[derive(Clone, Debug)]
-struct Tombstone {
-    owners: Vec<Uid>,
-    proof: Proof,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -207,6 +207,7 @@ impl Index {
             self.observe(observation, now);
             if !concerns_one {
                 self.fresh.note_list();
+                self.recent.note_everything();
                 let is_partly_watched = |watch: &Watch| watch.per_namespace.is_some();
                 self.hides = !self.hidden.is_empty() || self.kinds.values().any(is_partly_watched);
             }
@@ -428,16 +429,14 @@ impl Index {
         if before.is_none() {
             self.content_changes.note(&object, false, self.now);
         }
-        self.fresh.note(before.as_deref(), Some(&object));
-        self.by_use.replace(before.as_ref(), Some(&object));
+        self.note_change(before.as_ref(), Some(&object));
     }
 
     fn remove(&mut self, uid: &Uid, proof: Proof) {
         let Some(Kept { object, .. }) = self.objects.take(uid) else { return };
         self.refused.forget(uid);
-        self.fresh.note(Some(&object), None);
+        self.note_change(Some(&object), None);
         self.content_changes.note(&object, true, self.now);
-        self.by_use.replace(Some(&object), None);
         self.rules.note(&object.kind, self.now);
         if !self.is_confirmed(&object, proof) {
             self.note_unconfirmed(&object);

@@ -12,6 +12,7 @@ pub mod millis;
 pub mod labels;
 pub mod selector;
 pub mod object;
+mod bookmark;
 mod declaration;
 pub mod interner;
 pub mod demo;

@@ -42,11 +42,15 @@ mod creator;
 mod decide;
 mod event;
 mod event_log;
+mod feed;
 mod kept_claims;
 mod left_suspended;
 mod progress;
+mod recreating_owners;
+mod step_changes;
 mod suspensions;
 mod transition;
+mod work_queue;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -56,10 +60,13 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use self::kept_claims::KeptClaims;
+use self::{
+    decide::LateUids, kept_claims::KeptClaims, recreating_owners::recreating_owners,
+    step_changes::StepChanges, work_queue::WorkQueue,
+};
 use crate::{
     deadlines::Overdue,
-    object::Uid,
+    object::{ObjectRef, Uid},
     plan::{Blocker, Plan, PlanId, Propagation, Step, StepAction, StepId},
     refusal::RefusalCause,
     relation::{DeletionPhase, EdgeKind},
@@ -164,9 +171,16 @@ pub struct Run {
     steps_behind: Arc<[u32]>,
     /// The step of each planned object.
     numbers: Arc<BTreeMap<Uid, StepId>>,
+    /// The same by its name.
+    names: Arc<BTreeMap<ObjectRef, StepId>>,
+    /// The number of steps that the run is finished with.
+    settled: usize,
     /// The steps that were skipped at some time.
     skipped: BTreeSet<StepId>,
     kept_claims: KeptClaims,
+    step_changes: StepChanges,
+    queue: WorkQueue,
+    late: LateUids,
 }
 
 impl Run {
@@ -175,25 +189,30 @@ impl Run {
         let steps = plan.steps.iter().map(|_| Progress::new()).collect();
         let started = plan.made;
         let numbers = plan.steps.iter().map(|step| (step.uid.clone(), step.id)).collect();
+        let names = plan.steps.iter().map(|step| (step.object.clone(), step.id)).collect();
         let kept_claims = KeptClaims::of(&plan);
-        let steps_behind = plan.steps_behind().into();
-        let (by, event_log, recreating_owners) =
-            (String::new(), Vec::new(), recreating_owners(&plan).into());
+        let (steps_behind, step_changes) = (plan.steps_behind().into(), StepChanges::of(&plan));
+        let recreating_owners = recreating_owners(&plan).into();
         Self {
             id,
             plan,
             state: RunState::Running,
-            by,
+            by: String::new(),
             started,
             ended: None,
             recovered: 0,
             steps,
-            event_log,
+            event_log: Vec::new(),
             recreating_owners,
             steps_behind,
             numbers: Arc::new(numbers),
+            names: Arc::new(names),
+            settled: 0,
             skipped: BTreeSet::new(),
             kept_claims,
+            step_changes,
+            queue: WorkQueue::default(),
+            late: LateUids::default(),
         }
     }
 
@@ -243,7 +262,7 @@ impl Run {
     }
 
     /// The step of a planned object.
-    pub(super) fn step_of(&self, object: &Uid) -> Option<StepId> {
+    pub(crate) fn step_of(&self, object: &Uid) -> Option<StepId> {
         self.numbers.get(object).copied()
     }
 
@@ -260,7 +279,7 @@ impl Run {
     /// The owners, direct or indirect, that would re-create an object in front of a step, unless they are in front of
     /// the step themselves. They are needed for custom resources, which have no Pod template: from their objects alone
     /// it is not known what their Pods use.
-    pub(super) fn recreating_owners(&self, step: StepId) -> &[StepId] {
+    pub(crate) fn recreating_owners(&self, step: StepId) -> &[StepId] {
         self.recreating_owners.get(step.0 as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -272,14 +291,18 @@ impl Run {
         // Steps are ordered so that an owner or a claim is before the objects that go with it.
         for step in &self.plan.steps {
             let goes_with = |blocker: &Blocker| {
-                let Some(first) = self.plan.step(blocker.step) else { return false };
-                let collects = blocker.has(EdgeKind::Owns)
-                    && first.action
-                        == (StepAction::Delete { propagation: Propagation::Background })
-                    && !orphaning.contains(&first.id);
-                let releases = blocker.has(EdgeKind::Binds) && step.action == StepAction::Await;
-                let takes_along = collects || releases;
-                takes_along && (self.was_deletion_requested(first.id) || taken.contains(&first.id))
+                let first = blocker.step;
+                let is_deleted = |it: &Step| {
+                    it.action == StepAction::Delete { propagation: Propagation::Background }
+                };
+                let collects = || {
+                    blocker.has(EdgeKind::Owns)
+                        && self.plan.step(first).is_some_and(is_deleted)
+                        && !orphaning.contains(&first)
+                };
+                let releases = || step.action == StepAction::Await && blocker.has(EdgeKind::Binds);
+                (self.was_deletion_requested(first) || taken.contains(&first))
+                    && (releases() || collects())
             };
             if step.after.iter().any(goes_with) {
                 taken.insert(step.id);
@@ -347,6 +370,8 @@ impl Run {
             _ => event.step().and_then(|step| self.progress(step)?.hold.problem.clone()),
         };
         self.take(at, event);
+        self.queue.follow(event, &self.plan);
+        self.step_changes.note(event);
         if let (RunEvent::Accepted { .. }, Some(StepProblem::Refused { message, .. })) =
             (event, &known)
         {
@@ -421,6 +446,7 @@ impl Run {
         };
         if cause.is_shared() {
             self.steps.iter_mut().filter(is_refused_by_it).for_each(Progress::retry_at_once);
+            self.queue.add_all();
         }
     }
 
@@ -475,122 +501,13 @@ impl Run {
             | RunEvent::CameBack { step, .. }
             | RunEvent::Skipped { step, .. } => {
                 if let Some(progress) = self.steps.get_mut(step.0 as usize) {
+                    self.settled -= usize::from(progress.is_settled());
                     progress.take(at, event);
+                    self.settled += usize::from(progress.is_settled());
                 }
             }
         }
     }
-
-    fn event(&self, event: &RunEvent) -> Option<FeedEvent> {
-        let object = |step: &StepId| self.plan.step(*step).map(|step| step.object.clone());
-        let problem = |step: &StepId, problem: StepProblem| {
-            object(step).map(|object| FeedEvent::Problem { step: *step, object, problem })
-        };
-        match event {
-            RunEvent::Started { by } => Some(FeedEvent::Started { by: by.clone() }),
-            RunEvent::Recovered => Some(FeedEvent::Recovered),
-            RunEvent::Paused { by } => Some(FeedEvent::Paused { by: by.clone() }),
-            RunEvent::Resumed { by } => Some(FeedEvent::Resumed { by: by.clone() }),
-            RunEvent::Stopping { by } => Some(FeedEvent::Stopping { by: by.clone() }),
-            RunEvent::CallStarted { step, call: Call::Delete } => {
-                object(step).map(|object| FeedEvent::Requested { step: *step, object })
-            }
-            RunEvent::Suspended { step } => {
-                object(step).map(|object| FeedEvent::Suspended { step: *step, object })
-            }
-            RunEvent::CallStarted { .. }
-            | RunEvent::SuspendStarted { .. }
-            | RunEvent::StaysSuspended { .. }
-            | RunEvent::Accepted { .. }
-            | RunEvent::NoEffect { .. }
-            | RunEvent::Recalled { .. }
-            | RunEvent::Unproven { .. }
-            | RunEvent::BecameKnown { .. } => None,
-            RunEvent::Postponed { step, .. } | RunEvent::RefusedAgain { step, .. } => {
-                problem(step, self.progress(*step)?.hold.problem.clone()?)
-            }
-            RunEvent::BecameUnknown { step, reason } => {
-                problem(step, StepProblem::Unknown { reason: reason.clone() })
-            }
-            RunEvent::Terminating { step, .. } => {
-                object(step).map(|object| FeedEvent::Terminating { step: *step, object })
-            }
-            RunEvent::Overdue { step, since, finalizers, .. } => {
-                problem(step, StepProblem::Late { since: *since, finalizers: finalizers.clone() })
-            }
-            RunEvent::Gone { step, unconfirmed, .. } => object(step)
-                .map(|object| FeedEvent::Gone { step: *step, object, unconfirmed: *unconfirmed }),
-            RunEvent::TakenOn { step, by, .. } => object(step).map(|object| FeedEvent::TakenOn {
-                step: *step,
-                object,
-                by: by.clone(),
-            }),
-            RunEvent::CameBack { step, uid, by } => {
-                problem(step, StepProblem::CameBack { uid: uid.clone(), by: by.clone() })
-            }
-            RunEvent::Skipped { step, by } => object(step).map(|object| FeedEvent::Skipped {
-                step: *step,
-                object,
-                by: by.clone(),
-            }),
-            RunEvent::KeptClaim { claim, read: ClaimRead::Failed { problem, .. } } => {
-                let (object, problem) = (self.kept_claims.object(claim)?.clone(), problem.clone());
-                Some(FeedEvent::ClaimUnread { object, problem })
-            }
-            RunEvent::KeptClaim { .. } => None,
-            RunEvent::DataChecked { bound, lost, unknown } => Some(FeedEvent::DataChecked {
-                bound: *bound,
-                lost: lost.clone(),
-                unknown: unknown.clone(),
-            }),
-            RunEvent::Finished => Some(FeedEvent::Finished),
-            RunEvent::Stopped => Some(self.stopped()),
-        }
-    }
-
-    fn stopped(&self) -> FeedEvent {
-        let taken = self.taken();
-        let [mut untouched, mut requested, mut already_terminating, mut effect_unknown, mut gone] =
-            [0; 5];
-        for (step, progress) in self.steps() {
-            let was_requested = progress.requested.is_some() || taken.contains(&step.id);
-            if !step.disposition().is_going() {
-                continue;
-            }
-            *match progress.phase {
-                DeletionPhase::Gone | DeletionPhase::PodsGone => &mut gone,
-                DeletionPhase::Accepted if was_requested || progress.terminating.is_none() => {
-                    &mut requested
-                }
-                DeletionPhase::Accepted => &mut already_terminating,
-                DeletionPhase::Present if progress.effect_unknown => &mut effect_unknown,
-                DeletionPhase::Present if taken.contains(&step.id) => &mut requested,
-                DeletionPhase::Present => &mut untouched,
-            } += 1;
-        }
-        FeedEvent::Stopped { untouched, requested, already_terminating, effect_unknown, gone }
-    }
-}
-
-/// For each step, the owners of its blockers, direct or indirect, that are not blockers themselves.
-fn recreating_owners(plan: &Plan) -> Vec<Vec<StepId>> {
-    // Steps are ordered so that an owner is before its dependents.
-    let mut owners: Vec<BTreeSet<StepId>> = Vec::with_capacity(plan.steps.len());
-    for step in &plan.steps {
-        let own = step.after.iter().filter(|blocker| blocker.has(EdgeKind::Owns));
-        let with_theirs = own.flat_map(|blocker| {
-            let theirs = owners.get(blocker.step.0 as usize);
-            theirs.into_iter().flatten().copied().chain([blocker.step])
-        });
-        owners.push(with_theirs.collect());
-    }
-    let of = |step: &Step| {
-        let in_front: BTreeSet<StepId> = step.after.iter().map(|blocker| blocker.step).collect();
-        let owners = in_front.iter().filter_map(|first| owners.get(first.0 as usize));
-        let recreating_owners: BTreeSet<StepId> = owners.flatten().copied().collect();
-        recreating_owners.difference(&in_front).copied().collect()
-    };
-    plan.steps.iter().map(of).collect()
 }
 
 #[cfg(test)]

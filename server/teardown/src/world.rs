@@ -3,10 +3,11 @@
 mod diagnosis_card;
 mod memberships;
 mod run_cards;
+mod run_page;
 mod unit_cards;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
@@ -16,6 +17,7 @@ pub(crate) use self::memberships::KeptMemberships;
 pub use self::{
     diagnosis_card::diagnosis_card,
     memberships::Memberships,
+    run_page::{RunPage, RunPages},
     unit_cards::{Stale, UnitCards},
 };
 use crate::{
@@ -29,10 +31,10 @@ use crate::{
         ObjectCard, Record, State, UnitCard,
     },
     object::{Deletion, Facts, Object, Reclaim, Uid},
-    plan::{Kept, KeptReason, Plan, Step, StepId},
+    plan::{Kept, KeptReason, Plan, Step},
     relation::{self, DeletionPhase, Edge, EdgeKind, Strength},
     remedy::{Attempt, switched_off},
-    run::Run,
+    run::{PodsLeft, Run},
     unit::{Unit, UnitId, UnitOrigin},
 };
 
@@ -84,7 +86,7 @@ impl World<'_> {
     pub fn trouble(&self) -> Vec<Record> {
         let mut records = self.frame();
         records.extend(self.diagnoses_of(|_| true));
-        let shown = Shown { world: self, run: None, steps: HashMap::new() };
+        let shown = Shown { world: self, run: None };
         let mut in_time: Vec<&Arc<Object>> = self.in_time().collect();
         in_time.sort_by_cached_key(|object| (self.due(object), object.uid.clone()));
         let first = in_time.into_iter().take(IN_TIME);
@@ -120,10 +122,7 @@ impl World<'_> {
         };
         records.extend(runs);
         let run = self.open_run(id);
-        let steps = run
-            .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
-            .unwrap_or_default();
-        let shown = Shown { world: self, run, steps };
+        let shown = Shown { world: self, run };
         let around = self.outside(unit);
         for object in unit.members.iter().chain(&around).filter_map(|uid| self.index.get(uid)) {
             let membership = if unit.members.contains(&object.uid) {
@@ -153,45 +152,6 @@ impl World<'_> {
         records.push(Record::Unit(self.unit_card(unit, memberships.shared)));
         records.extend(self.diagnoses_of(|uid| unit.members.contains(uid)));
         Some(records)
-    }
-
-    /// One run with its steps, its objects, and the end of its event log, without the [`edges_of_plan`].
-    pub fn run(&self, run: &Run) -> Vec<Record> {
-        let mut records = self.frame();
-        records.push(Record::Run(self.run_card(run)));
-        records.extend(self.step_cards(run).into_iter().map(Record::Step));
-        let steps = run.steps().map(|(step, _)| (&step.uid, step)).collect();
-        let shown = Shown { world: self, run: Some(run), steps };
-        for (step, _) in run.steps() {
-            let card = match self.index.get(&step.uid) {
-                Some(object) => shown.card(object, Membership::Member, Some(step.wave)),
-                None => shown.card_of_gone_object(run, step),
-            };
-            records.push(Record::Object(card));
-        }
-        let mut drawn: BTreeSet<&Uid> = run.plan.steps.iter().map(|step| &step.uid).collect();
-        for kept in run.plan.kept.iter().chain(&run.plan.left_to_cluster) {
-            records.push(Record::Object(match self.index.get(&kept.uid) {
-                Some(object) => {
-                    drawn.insert(&kept.uid);
-                    shown.card(object, Membership::Kept(kept.reason.clone()), None)
-                }
-                None => shown.card_of_missing_object(kept),
-            }));
-        }
-        let kept = run.plan.kept.iter().chain(&run.plan.left_to_cluster);
-        let kept: BTreeSet<&Uid> = kept.map(|kept| &kept.uid).collect();
-        for uid in &kept {
-            // An edge between two kept objects is drawn from its source alone.
-            let to = self.graph.to(uid).filter(|edge| !kept.contains(edge.from));
-            let edges = self.graph.from(uid).chain(to);
-            let both = edges.filter(|edge| drawn.contains(edge.from) && drawn.contains(edge.to));
-            records.extend(both.map(|edge| Record::Edge(edge_card(edge))));
-        }
-        records.extend(self.diagnoses_of(|uid| shown.step(uid).is_some()));
-        let skip = run.event_log().len().saturating_sub(EVENTS);
-        records.extend(run.event_log().iter().skip(skip).cloned().map(Record::Event));
-        records
     }
 
     /// The records that every page shows: the cluster, and what is hidden in it.
@@ -237,10 +197,7 @@ impl World<'_> {
 
     fn unit_card(&self, unit: &Unit, shared: usize) -> UnitCard {
         let run = self.open_run(&unit.id);
-        let steps = run
-            .map(|run| run.steps().map(|(step, _)| (&step.uid, step)).collect())
-            .unwrap_or_default();
-        let shown = Shown { world: self, run, steps };
+        let shown = Shown { world: self, run };
         let members = || unit.members.iter().filter_map(|uid| self.index.get(uid));
         let mut counts = Counts::new();
         for object in members() {
@@ -384,12 +341,11 @@ fn edge_card(edge: Edge<'_>) -> EdgeCard {
 struct Shown<'a> {
     world: &'a World<'a>,
     run: Option<&'a Run>,
-    steps: HashMap<&'a Uid, &'a Step>,
 }
 
-impl Shown<'_> {
+impl<'a> Shown<'a> {
     fn state(&self, object: &Object) -> (State, Option<Timestamp>) {
-        if let (Some(run), Some(step)) = (self.run, self.steps.get(&object.uid)) {
+        if let Some((run, step)) = self.run.zip(self.step(&object.uid)) {
             let since = object.deletion.as_ref().map(|deletion| deletion.accepted());
             return (self.world.step_state(run, step), since);
         }
@@ -428,7 +384,7 @@ impl Shown<'_> {
                 DeletionPhase::Present
             },
             final_phase: relation::final_phase(object),
-            step: self.step(&object.uid),
+            step: self.step(&object.uid).map(|step| step.id),
             wave,
         }
     }
@@ -459,7 +415,7 @@ impl Shown<'_> {
         }
     }
 
-    fn card_of_gone_object(&self, run: &Run, step: &Step) -> ObjectCard {
+    fn card_of_gone_object(&self, run: &Run, step: &Step, left: &mut PodsLeft<'a>) -> ObjectCard {
         ObjectCard {
             uid: step.uid.clone(),
             object: step.object.clone(),
@@ -474,32 +430,37 @@ impl Shown<'_> {
             labels: crate::selector::Labels::new(),
             node: None,
             details: Vec::new(),
-            phase: self.phase_of_gone_object(run, step),
+            phase: self.phase_of_gone_object(run, step, left),
             final_phase: relation::final_phase_of(&step.kind),
             step: Some(step.id),
             wave: Some(step.wave),
         }
     }
 
-    fn phase_of_gone_object(&self, run: &Run, step: &Step) -> DeletionPhase {
+    fn phase_of_gone_object(
+        &self,
+        run: &Run,
+        step: &Step,
+        left: &mut PodsLeft<'a>,
+    ) -> DeletionPhase {
         // The object that came back is another one; this one is gone.
         if !matches!(self.world.step_state(run, step), State::Gone | State::CameBack) {
             let progress = run.progress(step.id);
             let is_requested = progress.is_some_and(|progress| progress.requested.is_some());
             return if is_requested { DeletionPhase::Accepted } else { DeletionPhase::Present };
         }
-        let namespace = step.object.namespace.as_deref();
-        let pods = || self.world.index.pods_of(&step.uid, namespace, step.pods.as_ref());
+        let index = self.world.index;
+        let are_visible = || index.check_pods_visible(step.object.namespace.as_deref()).is_ok();
         match relation::final_phase_of(&step.kind) {
-            DeletionPhase::PodsGone if pods().is_ok_and(|pods| pods.is_empty()) => {
+            DeletionPhase::PodsGone if are_visible() && left.is_none_of(step, run, index) => {
                 DeletionPhase::PodsGone
             }
             _ => DeletionPhase::Gone,
         }
     }
 
-    fn step(&self, uid: &Uid) -> Option<StepId> {
-        self.steps.get(uid).map(|step| step.id)
+    fn step(&self, uid: &Uid) -> Option<&Step> {
+        self.run.and_then(|run| run.plan.step(run.step_of(uid)?))
     }
 }
 

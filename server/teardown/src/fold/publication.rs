@@ -1,18 +1,21 @@
 //! The records of a topic as the server publishes them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::message::{Key, Message, Record, Revision};
 
 /// The records of a topic at a revision, in the order in which the world builds them.
 ///
 /// Most publications differ from the one before in a few records and hardly ever in their order. So two of them are compared
-/// side by side, and only the part between their common beginning and their common end by key. Records that never change are
-/// kept apart.
+/// side by side, and only the part between their common beginning and their common end by key. A record that was not made again
+/// is the same value, and need not be read. Records that never change are kept apart.
 #[derive(Clone, Debug)]
 pub struct Publication {
     revision: Revision,
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
     lasting: Vec<Record>,
 }
 
@@ -34,12 +37,14 @@ impl Publication {
 
     /// A message with all records, for a reader who has none.
     pub fn snapshot(&self) -> Message {
-        let records = self.records.iter().chain(&self.lasting).cloned().collect();
+        let records = self.records.iter().map(|record| &**record);
+        let records = records.chain(&self.lasting).cloned().collect();
         Message::Snapshot { revision: self.revision, records }
     }
 
     /// Replaces the records that may change and returns the changes; `None` if nothing changed, and then the revision stays.
-    pub fn advance(&mut self, records: Vec<Record>) -> Option<Message> {
+    pub fn advance(&mut self, records: Vec<impl Into<Arc<Record>>>) -> Option<Message> {
+        let records: Vec<Arc<Record>> = records.into_iter().map(Into::into).collect();
         let (put, remove) = changes(&self.records, &records);
         self.records = records;
         if put.is_empty() && remove.is_empty() {
@@ -52,15 +57,15 @@ impl Publication {
 }
 
 /// The records that are new or changed, and the keys of those that are gone.
-fn changes(before: &[Record], now: &[Record]) -> (Vec<Record>, Vec<Key>) {
+fn changes(before: &[Arc<Record>], now: &[Arc<Record>]) -> (Vec<Record>, Vec<Key>) {
     let mut put = Vec::new();
-    let mut is_same = |(old, new): (&Record, &Record)| {
-        if old == new {
+    let mut is_same = |(old, new): (&Arc<Record>, &Arc<Record>)| {
+        if Arc::ptr_eq(old, new) || old == new {
             return true;
         }
         let is_changed = old.key() == new.key();
         if is_changed {
-            put.push(new.clone());
+            put.push(Record::clone(new));
         }
         is_changed
     };
@@ -68,12 +73,13 @@ fn changes(before: &[Record], now: &[Record]) -> (Vec<Record>, Vec<Key>) {
     let (before, rest) = (&before[start..], &now[start..]);
     let end = before.iter().rev().zip(rest.iter().rev()).take_while(|pair| is_same(*pair)).count();
     let (before, rest) = (&before[..before.len() - end], &rest[..rest.len() - end]);
-    let mut left: BTreeMap<Key, &Record> = before.iter().map(|it| (it.key(), it)).collect();
-    put.extend(rest.iter().filter(|it| left.remove(&it.key()) != Some(it)).cloned());
+    let mut left: BTreeMap<Key, &Arc<Record>> = before.iter().map(|it| (it.key(), it)).collect();
+    let changed = rest.iter().filter(|it| left.remove(&it.key()) != Some(it));
+    put.extend(changed.map(|record| Record::clone(record)));
     let mut remove: Vec<Key> = left.into_keys().collect();
     if !remove.is_empty() {
         // Two edges of a plan may have one key, of which only one went.
-        let there: BTreeSet<Key> = now.iter().map(Record::key).collect();
+        let there: BTreeSet<Key> = now.iter().map(|record| record.key()).collect();
         remove.retain(|key| !there.contains(key));
     }
     (put, remove)

@@ -44,10 +44,15 @@ struct Content {
 
 impl ByUse {
     /// Replaces an object by its next state; it has none before it came and after it went.
-    pub(super) fn replace(&mut self, before: Option<&Arc<Object>>, after: Option<&Arc<Object>>) {
+    pub(super) fn replace(
+        &mut self,
+        before: Option<&Arc<Object>>,
+        after: Option<&Arc<Object>>,
+        is_of_status: bool,
+    ) {
         // The new state takes the place of the old one, except where the old one had another place.
         if let Some(before) = before {
-            if after.is_none_or(|after| !after.has_shape_of(before)) {
+            if !is_of_status {
                 self.remove(before);
             }
             if after.is_none_or(|after| after.deletion.is_none()) {

@@ -19,7 +19,10 @@ const KINDS: usize = 500;
 
 /// The durations of completed deletions, beyond their grace periods.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Durations(HashMap<(Arc<str>, Arc<str>), OfKind>);
+pub(super) struct Durations {
+    kinds: HashMap<(Arc<str>, Arc<str>), OfKind>,
+    changes: u64,
+}
 
 #[derive(Clone, Debug, Default)]
 struct OfKind {
@@ -32,17 +35,18 @@ impl Durations {
     pub(super) fn note(&mut self, object: &Object, now: Timestamp) {
         let Some(deletion) = &object.deletion else { return };
         let kind = (object.kind.group.clone(), object.kind.kind.clone());
-        if self.0.len() == KINDS && !self.0.contains_key(&kind) {
+        if self.kinds.len() == KINDS && !self.kinds.contains_key(&kind) {
             return;
         }
         // The time of the deletion is the end of the grace period.
         let took = now.duration_since(deletion.at).max(SignedDuration::ZERO);
-        let OfKind { latest, percentile } = self.0.entry(kind).or_default();
+        let OfKind { latest, percentile } = self.kinds.entry(kind).or_default();
         if latest.len() == KEPT {
             latest.pop_front();
         }
         latest.push_back(took);
-        *percentile = percentile_95(latest);
+        let before = std::mem::replace(percentile, percentile_95(latest));
+        self.changes += u64::from(before != *percentile);
     }
 }
 
@@ -59,8 +63,13 @@ impl Index {
     /// The time, beyond its grace period, within which 95 of 100 deletions of this kind were complete; `None` while fewer
     /// than 20 were seen.
     pub fn usual_duration(&self, kind: &Kind) -> Option<SignedDuration> {
-        let of_kind = self.durations.0.get(&(kind.group.clone(), kind.kind.clone()))?;
+        let of_kind = self.durations.kinds.get(&(kind.group.clone(), kind.kind.clone()))?;
         of_kind.percentile
+    }
+
+    /// The number of times that the usual duration of a kind has changed.
+    pub(crate) fn duration_changes(&self) -> u64 {
+        self.durations.changes
     }
 }
 

@@ -44,6 +44,13 @@ const CONDITIONS: [&str; 5] = [
     "NamespaceFinalizersRemaining",
 ];
 
+/// The traces of an object that is gone.
+#[derive(Clone, Debug)]
+pub(super) struct Tombstone {
+    pub(super) owners: Vec<Uid>,
+    pub(super) proof: Proof,
+}
+
 /// An object that is gone from the API alone.
 #[derive(Clone, Debug)]
 pub(super) struct UnconfirmedDeparture {
@@ -76,6 +83,7 @@ impl Index {
     /// Takes over which objects, none of them a Pod, lost a finalizer by hand, or may have.
     pub fn set_by_hand(&mut self, objects: HashSet<Uid>) {
         self.by_hand = objects;
+        self.recent.note_everything();
         // One that went while a remedy was under way that then did nothing went by itself.
         let by_hand = &self.by_hand;
         self.unconfirmed.retain(|uid, it| it.end.is_of_pod() || by_hand.contains(uid));
@@ -101,6 +109,7 @@ impl Index {
         let gone = Departure { object: object.clone(), at: self.now };
         let gone = UnconfirmedDeparture { gone, end: self.end_of(object) };
         self.unconfirmed.insert(object.uid.clone(), gone);
+        self.recent.note_everything();
     }
 
     /// A namespace that is gone, as it was last; none if this process never saw it.
@@ -177,6 +186,7 @@ impl Index {
     pub fn note_forced(&mut self, namespace: Arc<str>) {
         if !self.former.contains_key(&namespace) {
             self.forced.insert(namespace);
+            self.recent.note_everything();
         }
     }
 

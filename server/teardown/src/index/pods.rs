@@ -1,6 +1,6 @@
 //! Finds Pods, and the workloads they belong to.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{Index, Visibility};
 use crate::{
@@ -20,6 +20,31 @@ const USERS: [(&str, &str); 8] = [
     ("cronjobs.batch", "batch/v1"),
     ("jobs.batch", "batch/v1"),
 ];
+
+/// The Pods of a namespace by their owners. It answers as [`Index::pods_of`] does, for a reader who asks about many workloads.
+#[derive(Clone, Debug)]
+pub(crate) struct PodsByOwner<'a> {
+    index: &'a Index,
+    /// By each owner, direct or not: the Pods whose controllers are there. They belong to no workload by its selector.
+    owned: HashMap<&'a Uid, Vec<&'a Arc<Object>>>,
+    /// A few: the Pods without a controller.
+    others: Vec<&'a Arc<Object>>,
+}
+
+impl<'a> PodsByOwner<'a> {
+    /// The remaining Pods of a workload of the namespace.
+    pub(crate) fn of(
+        &self,
+        workload: &Uid,
+        selector: Option<&Selector>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let belongs = move |pod: &&&Arc<Object>| {
+            self.index.is_pod_of(&pod.owners, &pod.labels, workload, selector)
+        };
+        let owned = self.owned.get(workload).into_iter().flatten();
+        owned.chain(self.others.iter().filter(belongs)).copied()
+    }
+}
 
 impl Index {
     /// The remaining Pods of a workload: those whose chain of owners ends at its UID, and those that its selector
@@ -101,6 +126,43 @@ impl Index {
         let controlled_by_another =
             owners.iter().any(|owner| owner.controller && self.objects.contains(&owner.uid));
         !controlled_by_another && selector.is_some_and(|selector| selector.matches(labels))
+    }
+
+    /// The Pods of a namespace by all their owners; none if they are not visible.
+    pub(crate) fn pods_by_owner(&self, namespace: &str) -> PodsByOwner<'_> {
+        let mut pods = PodsByOwner { index: self, owned: HashMap::new(), others: Vec::new() };
+        if self.check_pods_visible(Some(namespace)).is_err() {
+            return pods;
+        }
+        for pod in self.pods_in(namespace) {
+            let mut controllers = pod.owners.iter().filter(|owner| owner.controller);
+            let is_there = |owner: &OwnerRef| self.objects.contains(&owner.uid);
+            if controllers.clone().next().is_some() && controllers.all(is_there) {
+                for owner in self.owners_above(pod) {
+                    pods.owned.entry(owner).or_default().push(pod);
+                }
+            } else {
+                pods.others.push(pod);
+            }
+        }
+        pods
+    }
+
+    /// The owners of an object, and theirs. Tombstones are part of the chain.
+    fn owners_above<'a>(&'a self, object: &'a Object) -> Vec<&'a Uid> {
+        let mut above: Vec<&Uid> = Vec::new();
+        let mut next = 0;
+        let add = |above: &mut Vec<&'a Uid>, owner: &'a Uid| {
+            if !above.contains(&owner) {
+                above.push(owner);
+            }
+        };
+        object.owners.iter().for_each(|owner| add(&mut above, &owner.uid));
+        while let Some(uid) = above.get(next).copied() {
+            next += 1;
+            self.owners_of(uid).for_each(|owner| add(&mut above, owner));
+        }
+        above
     }
 
     /// Whether the chain of owners that begins at `from` reaches `ancestor`. Tombstones are part of the chain.

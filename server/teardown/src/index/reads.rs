@@ -111,15 +111,19 @@ impl Changes {
     }
 
     /// Notes that an object changed from one state to another one; it has none before it came and after it went.
-    pub(super) fn note(&mut self, before: Option<&Object>, after: Option<&Object>) {
+    pub(super) fn note(
+        &mut self,
+        before: Option<&Object>,
+        after: Option<&Object>,
+        is_of_status: bool,
+    ) {
         if !self.listed {
             self.seen.extend(before.or(after).map(|object| object.uid.clone()));
         }
         if self.seen.len() > MOST {
             self.note_list();
         }
-        let is_same = matches!((before, after), (Some(a), Some(b)) if a.has_shape_of(b));
-        if self.everything || is_same {
+        if self.everything || is_of_status {
             return;
         }
         if self.objects.len() >= MOST {

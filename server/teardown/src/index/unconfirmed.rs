@@ -111,6 +111,12 @@ impl Index {
     /// Takes over the ends of objects that remedies sent away from the API alone, or may have.
     pub fn set_ends_by_hand(&mut self, ends: Vec<UnconfirmedEnd>) {
         self.ends_by_hand = ends;
+        self.recent.note_everything();
+    }
+
+    /// Whether a remedy sent anything away from the API alone, or may have.
+    pub(crate) fn has_ends_by_hand(&self) -> bool {
+        !self.ends_by_hand.is_empty()
     }
 
     /// The objects that stood in front of another and that a remedy sent away from the API alone while this process did not watch.

@@ -9,6 +9,7 @@ mod parent;
 mod ready;
 mod refusal;
 mod sequence;
+mod times;
 mod unplanned;
 mod waiting;
 
@@ -19,15 +20,17 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
+pub(super) use self::late_objects::LateUids;
 use self::{
     answer::gone,
     late_objects::LateObjects,
-    namespace::{earliest_reread, is_content_changed},
+    namespace::is_content_changed,
     refusal::{BackendsChanged, earliest_try},
 };
 pub use self::{unplanned::Unplanned, waiting::PodsLeft};
 use super::{
     Call, CommandError, Creator, Progress, Run, RunCommand, RunEvent, RunState, StepProblem,
+    work_queue::Wait,
 };
 use crate::{
     action::{Action, ActionTarget, Outcome},
@@ -116,6 +119,10 @@ struct ReconcileContext<'a> {
     users: HashMap<Arc<str>, Vec<&'a Object>>,
     late_objects: Option<LateObjects<'a>>,
     backends_changed: BackendsChanged,
+    /// The step in front of the present one that holds it, once a check found one.
+    held_by: Option<StepId>,
+    /// Whether the checks of the present step read more of the index than its object.
+    reads_more: bool,
     /// Whether there are parents that may declare objects by marks which others set too: Applications of Argo CD, Apps of
     /// kapp-controller.
     has_guessed_parents: bool,
@@ -272,62 +279,20 @@ impl Run {
         }
     }
 
-    /// The next time, after now, at which the passing of time alone may lead to an event.
-    pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.state.is_ended() {
-            return None;
-        }
-        self.steps()
-            .filter(|(_, progress)| !progress.is_settled())
-            .flat_map(|(step, progress)| {
-                let window = progress.hold.retry_window.as_ref();
-                let again = window.map(|span| span.end);
-                // A step whose object nobody uses any more is looked at this early (`is_postponed`).
-                let unused = window.and_then(|span| span.start.checked_add(REREAD_BACKOFF.0).ok());
-                let [lag, applied] = self.parent_deadlines(step, progress);
-                let late = self.overdue_at(step, progress);
-                let early = earliest_try(progress).or_else(|| earliest_reread(step, progress));
-                [again, unused, early, late, lag, applied]
-            })
-            .flatten()
-            .chain(self.kept_claims.next_reads())
-            .filter(|at| *at > now)
-            .min()
-    }
-
-    fn overdue_at(&self, step: &Step, progress: &Progress) -> Option<Timestamp> {
-        let deadlines = Deadlines::of(&step.kind, progress.grace);
-        let since =
-            progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
-        match progress.hold.overdue {
-            Overdue::No => since.checked_add(deadlines.slow).ok(),
-            Overdue::Slow => since.checked_add(deadlines.stuck).ok(),
-            Overdue::Stuck => None,
-        }
-    }
-
-    /// For a step that only waits for its controller: the time at which the last step in front of it was finished.
-    fn awaited_since(&self, step: &Step) -> Option<Timestamp> {
-        if step.action != StepAction::Await {
-            return None;
-        }
-        let gone = step.after.iter().map(|blocker| self.progress(blocker.step)?.gone);
-        let last = gone.collect::<Option<Vec<Timestamp>>>()?.into_iter().max();
-        Some(last.unwrap_or(self.started))
-    }
-
     fn reconcile(&self, index: &Index, now: Timestamp) -> Decision {
-        let mut context = ReconcileContext::new(index, now);
-        for (step, progress) in self.steps() {
-            self.reconcile_step(step, progress, &mut context);
-        }
-        let decision = context.decision;
+        let (decision, waits) = self.look_at(self.due_steps(index, now), index, now);
+        debug_assert_eq!(
+            decision,
+            self.look_at(self.plan.steps.iter().map(|step| step.id), index, now).0,
+            "a step that is not in the queue has something to decide"
+        );
+        self.note_waits(waits, now);
         if decision.is_empty() {
-            let is_awaited = self.steps.iter().any(Progress::prevents_stop);
-            let end = if self.steps.iter().all(Progress::is_settled) {
+            let is_awaited = || self.steps.iter().any(Progress::prevents_stop);
+            let end = if self.settled == self.steps.len() {
                 Some(RunEvent::Finished)
             } else {
-                (self.state == RunState::Stopping && !is_awaited).then_some(RunEvent::Stopped)
+                (self.state == RunState::Stopping && !is_awaited()).then_some(RunEvent::Stopped)
             };
             if let Some(end) = end {
                 return self.end(end, now);
@@ -336,7 +301,32 @@ impl Run {
         decision
     }
 
-    fn reconcile_step(&self, step: &Step, progress: &Progress, context: &mut ReconcileContext<'_>) {
+    /// Decides about these steps, and says what each of them waits for.
+    fn look_at(
+        &self,
+        steps: impl IntoIterator<Item = StepId>,
+        index: &Index,
+        now: Timestamp,
+    ) -> (Decision, Vec<(StepId, Wait)>) {
+        let mut context = ReconcileContext::new(index, now);
+        let steps =
+            steps.into_iter().filter_map(|id| Some((self.plan.step(id)?, self.progress(id)?)));
+        let look = |(step, progress): (&Step, &Progress)| {
+            let before = context.decision.events.len();
+            let wait = self.reconcile_step(step, progress, &mut context);
+            let is_decided = context.decision.events.len() > before;
+            (step.id, if is_decided { Wait::Anything } else { wait })
+        };
+        let waits = steps.map(look).collect();
+        (context.decision, waits)
+    }
+
+    fn reconcile_step(
+        &self,
+        step: &Step,
+        progress: &Progress,
+        context: &mut ReconcileContext<'_>,
+    ) -> Wait {
         let found = context.index.get(&step.uid);
         // A name belongs to one object, so that nothing else has it while this object is there.
         let again = match found {
@@ -346,32 +336,38 @@ impl Run {
             None => context.index.named(&step.object),
         };
         match again {
-            _ if progress.end.is_some() => return,
+            _ if progress.end.is_some() => return Wait::Object,
             // The object stays as long as one that re-creates or needs it.
             Some(_) if progress.has_come_back() => {
                 if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
                     let by = by.to_owned();
                     context.decision.events.push(RunEvent::Skipped { step: step.id, by });
                 }
-                return;
+                return Wait::Anything;
             }
             Some(object) => {
                 let (uid, by) = (object.uid.clone(), Creator::of(object, context.index));
-                return context.decision.events.push(RunEvent::CameBack { step: step.id, uid, by });
+                context.decision.events.push(RunEvent::CameBack { step: step.id, uid, by });
+                return Wait::Anything;
             }
             None if progress.has_come_back() => {
                 let event = gone(step, Proof::OtherUid, context.index);
-                return context.decision.events.push(event);
+                context.decision.events.push(event);
+                return Wait::Anything;
             }
-            None if progress.is_gone_for_good() => return,
+            None if progress.is_gone_for_good() => return Wait::Object,
             None => {}
         }
         match context.index.presence_of(found, &step.kind, step.object.namespace.as_deref()) {
             Presence::Gone => {
                 let proof = context.index.proof_of(&step.uid);
                 context.decision.events.push(gone(step, proof, context.index));
+                Wait::Anything
             }
-            Presence::Unknown(reason) => context.note_unknown(step, progress, reason),
+            Presence::Unknown(reason) => {
+                context.note_unknown(step, progress, reason);
+                Wait::Anything
+            }
             Presence::Present(object) => match object.deletion.as_deref() {
                 Some(held) => context.reconcile_terminating(step, progress, object, held.deletion),
                 None => self.reconcile_present(step, progress, context),
@@ -385,47 +381,56 @@ impl Run {
         step: &Step,
         progress: &Progress,
         context: &mut ReconcileContext<'_>,
-    ) {
+    ) -> Wait {
         if progress.phase == DeletionPhase::Accepted && progress.terminating.is_none() {
             context.note_visible_again(step, progress);
             // The DELETE was accepted, but the watch has not shown the object as terminating. Only the time limits
             // apply.
-            if let Some(since) = progress.requested {
-                context.note_overdue(step, progress, since, &[]);
-            }
-            return;
+            let Some(since) = progress.requested else { return Wait::Object };
+            return context.note_overdue(step, progress, since, &[]);
         }
         if !progress.is_waiting() {
-            return;
+            return Wait::Object;
         }
         // The step in front of it was skipped while its own call was in flight.
         if let Some(by) = self.prerequisite_skipped_by(step, context.index) {
-            return context
-                .decision
-                .events
-                .push(RunEvent::Skipped { step: step.id, by: by.to_owned() });
+            let by = by.to_owned();
+            context.decision.events.push(RunEvent::Skipped { step: step.id, by });
+            return Wait::Anything;
         }
+        context.held_by = None;
+        context.reads_more = self.may_wait_for_skipped_pod(step);
         if is_postponed(progress, context.index, context.now)
             && context.find_cause_change(step, progress).is_none()
             && !is_content_changed(step, progress, context.index, context.now)
         {
-            return;
+            let is_timed = matches!(progress.hold.problem, Some(StepProblem::Retrying { .. }));
+            return context.wait_for(is_timed.then_some(Wait::Object));
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
-            return self.call(step, Call::Read, ActionTarget::of(step), context);
+            self.call(step, Call::Read, ActionTarget::of(step), context);
+            return Wait::Anything;
         }
         if self.state != RunState::Running {
             // The journal has to have such an object before the process that saw it go may end.
-            if let Err(reason) = self.check_ends_confirmed(step, context) {
-                context.note_unknown(step, progress, reason);
-            }
-            return;
+            let confirmed = self.check_ends_confirmed(step, context);
+            return match confirmed {
+                // The end of what stands in front of it sets its times.
+                Ok(_) => {
+                    context.wait_for(Some(self.unfinished(step).map_or(Wait::Object, Wait::Step)))
+                }
+                Err(reason) => {
+                    context.note_unknown(step, progress, reason);
+                    Wait::Anything
+                }
+            };
         }
         if step.is_parent() && self.suspend_first(step, progress, context) {
-            return;
+            return Wait::Anything;
         }
         if step.action == StepAction::Suspend {
-            return context.decision.events.push(RunEvent::StaysSuspended { step: step.id });
+            context.decision.events.push(RunEvent::StaysSuspended { step: step.id });
+            return Wait::Anything;
         }
         let free = self.check_ready(step, context);
         if free.is_ok() && progress.hold.attempts == 0 && progress.hold.is_unknown() {
@@ -433,7 +438,7 @@ impl Run {
         }
         match free {
             Err(reason) => context.note_unknown(step, progress, reason),
-            Ok(false) => {}
+            Ok(false) => return context.wait_for(context.held_by.map(Wait::Step)),
             Ok(true) if step.action == StepAction::Await => {
                 if let Some(since) = self.awaited_since(step) {
                     context.note_overdue(step, progress, since, &step.finalizers);
@@ -441,6 +446,13 @@ impl Run {
             }
             Ok(true) => self.begin_sequence(step, progress, context),
         }
+        Wait::Anything
+    }
+
+    /// Whether a step may wait for a Pod that a person skipped, by what the index says of the Pod and its owners.
+    fn may_wait_for_skipped_pod(&self, step: &Step) -> bool {
+        self.skipped().any(|(first, _)| first.kind.is("", "Pod"))
+            && step.after.iter().any(|blocker| blocker.phase == DeletionPhase::PodsGone)
     }
 
     fn prerequisite_skipped_by(&self, step: &Step, index: &Index) -> Option<&str> {
@@ -483,6 +495,8 @@ impl<'a> ReconcileContext<'a> {
             users: HashMap::new(),
             late_objects: None,
             backends_changed: HashMap::new(),
+            held_by: None,
+            reads_more: false,
             has_guessed_parents: [APPLICATIONS, APPS]
                 .iter()
                 .any(|resource| index.of_resource(resource).next().is_some()),
@@ -492,6 +506,11 @@ impl<'a> ReconcileContext<'a> {
 }
 
 impl ReconcileContext<'_> {
+    /// The narrow wait that was found for the present step, unless its checks read more than that.
+    fn wait_for(&self, narrow: Option<Wait>) -> Wait {
+        narrow.filter(|_| !self.reads_more).unwrap_or(Wait::Anything)
+    }
+
     fn note_unknown(&mut self, step: &Step, progress: &Progress, reason: UnknownReason) {
         let known = matches!(&progress.hold.problem, Some(StepProblem::Unknown { reason: before }) if *before == reason);
         if !known {
@@ -512,20 +531,18 @@ impl ReconcileContext<'_> {
         progress: &Progress,
         object: &Object,
         deletion: Deletion,
-    ) {
+    ) -> Wait {
         let since = deletion.accepted();
-        if progress.terminating.is_some() {
-            self.note_visible_again(step, progress);
-            let finalizers: Vec<String> =
-                object.finalizers.iter().map(ToString::to_string).collect();
-            self.note_overdue(step, progress, since, &finalizers);
-        } else {
-            self.decision.events.push(RunEvent::Terminating {
-                step: step.id,
-                since,
-                grace: deletion.grace,
-            });
-        }
+        let Some(known) = progress.terminating else {
+            let (step, grace) = (step.id, deletion.grace);
+            self.decision.events.push(RunEvent::Terminating { step, since, grace });
+            return Wait::Anything;
+        };
+        self.note_visible_again(step, progress);
+        let finalizers: Vec<String> = object.finalizers.iter().map(ToString::to_string).collect();
+        let wait = self.note_overdue(step, progress, since, &finalizers);
+        // Its times are those since it was first seen.
+        if since == known { wait } else { Wait::Anything }
     }
 
     fn note_overdue(
@@ -534,10 +551,10 @@ impl ReconcileContext<'_> {
         progress: &Progress,
         since: Timestamp,
         finalizers: &[String],
-    ) {
+    ) -> Wait {
         // While the API server is unreachable, the object may have gone unnoticed.
         if self.index.unreachable().is_some() {
-            return;
+            return Wait::Anything;
         }
         let overdue =
             Deadlines::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
@@ -546,6 +563,7 @@ impl ReconcileContext<'_> {
                 (step.id, overdue == Overdue::Stuck, finalizers.to_vec());
             self.decision.events.push(RunEvent::Overdue { step, since, stuck, finalizers });
         }
+        Wait::Object
     }
 }
 

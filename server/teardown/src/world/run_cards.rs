@@ -13,12 +13,17 @@ use crate::{
 /// The most unplanned objects that the page of a run names.
 const UNPLANNED: usize = 100;
 
-impl World<'_> {
+impl<'a> World<'a> {
     pub(super) fn run_card(&self, run: &Run) -> RunCard {
         let mut counts = Counts::new();
         for (step, _) in run.steps() {
             *counts.entry(self.step_state(run, step)).or_default() += 1;
         }
+        self.run_card_with(run, counts)
+    }
+
+    /// The card of a run whose steps are in these states.
+    pub(super) fn run_card_with(&self, run: &Run, counts: Counts) -> RunCard {
         RunCard {
             id: run.id.clone(),
             unit: run.plan.unit.clone(),
@@ -36,28 +41,23 @@ impl World<'_> {
         }
     }
 
-    /// The cards of all steps of a run.
-    pub(super) fn step_cards(&self, run: &Run) -> Vec<StepCard> {
-        let taken = run.taken();
-        let mut left = PodsLeft::default();
+    /// The objects outside the plan of a run that it waits for, by step.
+    pub(super) fn unplanned_of(&self, run: &Run) -> BTreeMap<StepId, Vec<ObjectRef>> {
         let mut unplanned: BTreeMap<StepId, Vec<ObjectRef>> = BTreeMap::new();
         for it in run.unplanned(self.index, self.graph, self.runs).iter().take(UNPLANNED) {
             unplanned.entry(it.step).or_default().push(it.object.reference());
         }
-        let card = |(step, _): (&Step, _)| {
-            let unplanned = unplanned.remove(&step.id).unwrap_or_default();
-            self.step_card(run, step, taken.contains(&step.id), unplanned, &mut left)
-        };
-        run.steps().map(card).collect()
+        unplanned
     }
 
-    fn step_card(
+    /// The card of a step.
+    pub(super) fn step_card(
         &self,
         run: &Run,
         step: &Step,
         is_taken: bool,
         unplanned: Vec<ObjectRef>,
-        left: &mut PodsLeft,
+        left: &mut PodsLeft<'a>,
     ) -> StepCard {
         let progress = run.progress(step.id);
         let state = self.step_state(run, step);

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     fixture,
     observation::{AwayCause, Observation},
-    plan::{self, Choices},
+    plan::{self, Choices, StepId},
     run::{Call, RunEvent, RunId},
     unit::units,
 };

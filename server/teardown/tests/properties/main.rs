@@ -5,6 +5,7 @@ mod cluster;
 mod collector;
 mod growth;
 mod incremental;
+mod looks;
 mod owner_graph;
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -1,20 +1,82 @@
 //! Finds objects that are newer than the plan, so that nobody has confirmed their deletion.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    index::Index,
+    bookmark::Bookmark,
+    index::{Change, Index},
     object::{Facts, Object, Uid},
     plan::Plan,
     relation::{Edge, EdgeKind, EdgeLookup, FoundEdge, edges_of},
+    run::Run,
 };
 
 /// An object created this long before the plan still counts as late, because no watch may have delivered it yet. A watch
 /// whose connection is dead is noticed after up to 61 s. Where its successor is dead too, the kind is listed again after
 /// another 25 s, or after a minute if a request fails meanwhile; after a second failure the kind is hidden.
 const BEHIND: SignedDuration = SignedDuration::from_mins(2);
+
+/// The late objects of a run. They follow the changes of the index, so that a look does not search all objects for them.
+#[derive(Clone, Default)]
+pub(in crate::run) struct LateUids(RefCell<Followed>);
+
+#[derive(Clone, Default)]
+struct Followed {
+    uids: BTreeSet<Uid>,
+    /// The changes of the index that were taken into account.
+    bookmark: Bookmark,
+}
+
+/// It is no part of a run's state: it is found again from the index.
+impl fmt::Debug for LateUids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LateUids")
+    }
+}
+
+impl Run {
+    /// The objects that are newer than the plan and not in it.
+    fn late_objects<'a>(&self, index: &'a Index) -> HashMap<&'a Uid, &'a Arc<Object>> {
+        let late = &mut *self.late.0.borrow_mut();
+        match index.changed_since(&late.bookmark) {
+            Some(changed) => {
+                for Change { object, .. } in changed {
+                    let uid = &object.uid;
+                    match index.get(uid).filter(|it| self.is_late_object(it)) {
+                        Some(_) => late.uids.insert(uid.clone()),
+                        None => late.uids.remove(uid),
+                    };
+                }
+            }
+            None => late.uids = self.find_late_objects(index),
+        }
+        late.bookmark = index.bookmark();
+        debug_assert_eq!(
+            late.uids,
+            self.find_late_objects(index),
+            "a late object was not followed"
+        );
+        let objects = late.uids.iter().filter_map(|uid| index.get(uid));
+        objects.map(|object| (&object.uid, object)).collect()
+    }
+
+    /// Finds the late objects among all.
+    fn find_late_objects(&self, index: &Index) -> BTreeSet<Uid> {
+        let late = index.objects().filter(|object| self.is_late_object(object));
+        late.map(|object| object.uid.clone()).collect()
+    }
+
+    fn is_late_object(&self, object: &Object) -> bool {
+        is_late(object, &self.plan) && !self.is_planned(&object.uid) && !self.is_kept(&object.uid)
+    }
+}
 
 /// Objects that are newer than a plan and in none of its steps, with their edges. Pods are checked elsewhere.
 pub(super) struct LateObjects<'a> {
@@ -26,18 +88,8 @@ pub(super) struct LateObjects<'a> {
 }
 
 impl<'a> LateObjects<'a> {
-    pub(super) fn of(plan: &Plan, index: &'a Index) -> Self {
-        let mut objects: HashMap<&Uid, &Arc<Object>> = index
-            .objects()
-            .filter(|it| is_late(it, plan))
-            .map(|object| (&object.uid, object))
-            .collect();
-        for step in &plan.steps {
-            objects.remove(&step.uid);
-        }
-        for kept in &plan.kept {
-            objects.remove(&kept.uid);
-        }
+    pub(super) fn of(run: &Run, index: &'a Index) -> Self {
+        let objects = run.late_objects(index);
         let lookup = EdgeLookup::of(index);
         let mut edges: HashMap<Uid, Vec<FoundEdge>> = HashMap::new();
         for edge in objects.values().flat_map(|object| edges_of(object, index, &lookup)) {

@@ -69,7 +69,7 @@ impl Run {
             || self.came_back_to_go(object, index)
     }
 
-    fn is_kept(&self, uid: &Uid) -> bool {
+    pub(super) fn is_kept(&self, uid: &Uid) -> bool {
         self.plan.kept.iter().any(|kept| kept.uid == *uid)
     }
 

@@ -73,10 +73,15 @@ impl Run {
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
         let is_namespace = step.kind.is("", "Namespace");
-        Ok(step.after.iter().all(|blocker| {
-            self.is_gone_for_good(blocker.step)
-                || is_namespace && self.goes_with_namespace(blocker.step, context.index)
-        }))
+        let left = step.after.iter().map(|blocker| blocker.step).find(|blocker| {
+            !(self.is_gone_for_good(*blocker)
+                || is_namespace && self.goes_with_namespace(*blocker, context.index))
+        });
+        // Whether what came back goes with its namespace is a question to the index.
+        let has_come_back =
+            |step: &StepId| self.progress(*step).is_some_and(Progress::has_come_back);
+        context.held_by = left.filter(|left| !(is_namespace && has_come_back(left)));
+        Ok(left.is_none())
     }
 
     /// Whether no owner is left that would re-create an object in front of a step.
@@ -85,9 +90,11 @@ impl Run {
     fn check_recreating_owners_gone(
         &self,
         step: &Step,
-        _: &mut ReconcileContext<'_>,
+        context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
-        Ok(self.recreating_owners(step.id).iter().all(|owner| self.is_gone_for_good(*owner)))
+        let owners = self.recreating_owners(step.id).iter();
+        context.held_by = owners.copied().find(|owner| !self.is_gone_for_good(*owner));
+        Ok(context.held_by.is_none())
     }
 
     /// Whether no Pod is left of the workloads in front of a step that must have none.
@@ -176,14 +183,19 @@ impl Run {
         if !may_wait {
             return Ok(true);
         }
-        let objects = self.unconfirmed_in_front(step, context.index);
+        let objects = self.unconfirmed_in_front(step, context);
         if objects.is_empty() { Ok(true) } else { Err(UnknownReason::Unconfirmed { objects }) }
     }
 
     /// The objects that stood in front of a step, are gone from the API alone, and that no person answers for. Pods matter to the
     /// claims that they mounted.
-    fn unconfirmed_in_front(&self, step: &Step, index: &Index) -> Vec<UnconfirmedObject> {
+    fn unconfirmed_in_front(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Vec<UnconfirmedObject> {
         let Some(progress) = self.progress(step.id) else { return Vec::new() };
+        let index = context.index;
         let seen = index.unconfirmed_users(&step.object, &step.uid).map(|gone| UnconfirmedObject {
             uid: gone.object.uid.clone(),
             object: gone.object.reference(),
@@ -221,9 +233,11 @@ impl Run {
             .chain(seen)
             .chain(by_hand)
             .chain(planned)
-            .filter(|user| !progress.answered_for.contains(&user.uid) && !is_released(user))
+            .filter(|user| !progress.answered_for.contains(&user.uid))
             .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();
+        context.reads_more |= !users.is_empty() || index.has_ends_by_hand();
+        users.retain(|user| !is_released(user));
         users.sort_by(|a, b| (&a.object, &a.uid).cmp(&(&b.object, &b.uid)));
         users.dedup_by(|a, b| a.uid == b.uid);
         users
@@ -302,8 +316,7 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let index = context.index;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
-        let late_objects =
-            context.late_objects.get_or_insert_with(|| LateObjects::of(&self.plan, index));
+        let late_objects = context.late_objects.get_or_insert_with(|| LateObjects::of(self, index));
         match late_objects.before(object) {
             Some(user) => Err(UnknownReason::InUse { by: user.reference() }),
             None => Ok(true),
