@@ -13,6 +13,9 @@ const parts = 10;
 /** Files of the suite through which every case speaks. A change there may change any answer. */
 const suite = /^end2end\/conformance\/(?!gate)[^/.]+\.mjs$|^end2end\/cluster\/(go\.mod|stages\/|(cluster|boot|servers|attacher|controller|provisioner|users)\.mjs)/;
 
+/** Sources through which the sandbox gives every answer. */
+const shared = /^server\/sandbox\/src\/((api|cluster|controller|service|object|status|selector|label|kind|clock)\.rs|service\/|kind\/(element|shape|table))/;
+
 /** The files of cases that a part of the sandbox answers. @type {[RegExp, string[]][]} */
 const answeredBy = [
 	[/^api\/(authorize|escalation|impersonate|review)|^cluster\/rbac/, ['access']],
@@ -46,7 +49,7 @@ const answeredBy = [
  * @param {Case[]} all @param {string[]} changed paths from the root of the repository @returns {Case[]}
  */
 export function concerned(all, changed) {
-	if (changed.some((path) => suite.test(path))) return all;
+	if (changed.some((path) => suite.test(path) || shared.test(path))) return all;
 	/** @type {Set<string>} */
 	const files = new Set();
 	/** @type {Set<string>} */

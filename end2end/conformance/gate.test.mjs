@@ -29,9 +29,11 @@ test('changed golden, file of cases or controller concerns its cases alone', () 
 	assert.deepEqual(filesOf(concerned(all, ['server/sandbox/src/controller/stateful_set/update.rs'])), ['workloads']);
 });
 
-test('change of the suite or of the control plane concerns every case', () => {
-	assert.equal(concerned(all, ['end2end/conformance/normalise.mjs']).length, all.length);
-	assert.equal(concerned(all, ['end2end/cluster/go.mod']).length, all.length);
+test('change of the suite, of the control plane or of what every answer passes through concerns every case', () => {
+	const shared = ['api.rs', 'service/body.rs', 'kind/table.rs', 'status.rs', 'clock.rs'].map((file) => `server/sandbox/src/${file}`);
+	for (const path of ['end2end/conformance/normalise.mjs', 'end2end/cluster/go.mod', ...shared]) {
+		assert.equal(concerned(all, [path]).length, all.length, path);
+	}
 });
 
 test('change elsewhere concerns no case and leaves the turn', () => {
@@ -40,15 +42,19 @@ test('change elsewhere concerns no case and leaves the turn', () => {
 });
 
 test('every module of the simulated API and its controllers that answers requests is listed', async () => {
-	const quiet = ['client', 'queue', 'read', 'resource', 'timing', 'gitops', 'kustomize', 'operator'];
-	for (const folder of ['controller', 'api', 'cluster']) {
-		const root = new URL(`../../server/sandbox/src/${folder}/`, import.meta.url);
-		for (const entry of await readdir(root)) {
-			const module = entry.replace(/\.rs$/, '');
-			if (['tests', 'address', 'bootstrap', 'readable', ...quiet].includes(module)) continue;
-			const found = concerned(all, [`server/sandbox/src/${folder}/${entry}`]);
-			assert.ok(found.length > 0, `no case is listed for ${folder}/${entry}`);
-		}
+	// What starts the program, fills it or shows it, and what controllers are made of.
+	const starts = ['main.rs', 'lib.rs', 'log.rs', 'demo.rs', 'kubectl.rs', 'world.rs', 'kubectl', 'world', 'tests', 'tests.rs'];
+	const quiet = ['client', 'queue', 'read', 'resource', 'timing', 'gitops', 'kustomize', 'operator', 'address', 'bootstrap', 'readable'];
+	const root = new URL('../../server/sandbox/src/', import.meta.url);
+	/** @param {string} folder @returns {Promise<string[]>} */
+	const below = async (folder) =>
+		(await readdir(new URL(folder, root), { withFileTypes: true })).map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''));
+	const folders = ['', 'controller/', 'api/', 'cluster/', 'kind/', 'service/', 'store/', 'fault/', 'patch/', 'quota/'];
+	for (const path of (await Promise.all(folders.map(below))).flat()) {
+		const name = path.replace(/\/$/, '').replace(/^.*\//, '');
+		if (starts.includes(name) || quiet.includes(name.replace(/\.rs$/, ''))) continue;
+		if (folders.includes(path)) continue;
+		assert.ok(concerned(all, [`server/sandbox/src/${path}`]).length > 0, `no case is listed for ${path}`);
 	}
 });
 
