@@ -10,8 +10,13 @@
 //!   one flow of one priority level. A 503 with `Retry-After` may be one aggregated API, so it counts for the target.
 //! - One target gets at most half of the limit on all calls, so that a resource whose calls begin to hang leaves the other
 //!   half to the others, even in the ten seconds before the first timeout.
+//! - One dead webhook may guard several resources, whose calls would together take all. So a call without an answer for a second
+//!   no longer counts for the limit on all calls, and its target starts no other one until it has ended.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
 
 use teardown::action::Action;
 
@@ -24,6 +29,8 @@ const MIN: usize = 1;
 const MAX: usize = 64;
 /// The most targets whose limits are remembered while they have no call in flight.
 const MAX_TARGETS: usize = 256;
+/// A call that takes longer than this probably hangs.
+const SLOW: Duration = Duration::from_secs(1);
 /// Latency below this is never a sign of overload, whatever the lowest latency was. A local API server answers in 2 ms
 /// and often takes twice that.
 const NORMAL_LATENCY: Duration = Duration::from_millis(50);
@@ -74,21 +81,44 @@ pub(super) struct Limits {
     targets: HashMap<Target, Lane>,
 }
 
-/// A limit and the number of calls in flight.
+/// A limit and the calls in flight.
 #[derive(Debug)]
 struct Lane {
     limit: ConcurrencyLimit,
-    under_way: usize,
+    /// The times at which they began, the earliest first.
+    under_way: VecDeque<Duration>,
 }
 
 impl Lane {
     fn new(start: usize) -> Self {
-        Self { limit: ConcurrencyLimit::new(start), under_way: 0 }
+        Self { limit: ConcurrencyLimit::new(start), under_way: VecDeque::new() }
     }
 
-    fn wait(&self, most: usize, is_urgent: bool, now: Duration) -> Option<Duration> {
-        let is_free = is_urgent || self.under_way < self.limit.limit.min(most);
+    fn end(&mut self, began: Duration) {
+        if let Some(place) = self.under_way.iter().position(|it| *it == began) {
+            self.under_way.remove(place);
+        }
+    }
+
+    /// The delay before another call to this target may start; `None` until one has ended.
+    fn wait_of_target(&self, most: usize, now: Duration) -> Option<Duration> {
+        let hangs = self.under_way.front().is_some_and(|began| now.saturating_sub(*began) >= SLOW);
+        let is_free = !hangs && self.under_way.len() < self.limit.limit.min(most);
         is_free.then(|| self.limit.hold(now))
+    }
+
+    /// The delay before another call to any target may start; `None` until one has ended.
+    fn wait_of_all(&self, now: Duration) -> Option<Duration> {
+        let hold = self.limit.hold(now);
+        if self.under_way.len() >= MAX {
+            return None;
+        }
+        // With this one more they would be too many, unless it is slow.
+        let Some(place) = self.under_way.len().checked_sub(self.limit.limit) else {
+            return Some(hold);
+        };
+        let slow_at = *self.under_way.get(place)? + SLOW;
+        Some(hold.max(slow_at.saturating_sub(now)))
     }
 }
 
@@ -102,29 +132,30 @@ impl Limits {
     /// number of calls in flight.
     pub(super) fn wait(&self, target: &Target, is_urgent: bool, now: Duration) -> Option<Duration> {
         let share = (self.whole.limit.limit / 2).max(MIN);
-        let whole = self.whole.wait(MAX, is_urgent, now)?;
-        let own = match self.targets.get(target) {
-            Some(lane) => lane.wait(share, is_urgent, now)?,
-            None => Duration::ZERO,
-        };
-        Some(whole.max(own))
+        let lane = self.targets.get(target);
+        if is_urgent {
+            let own = lane.map_or(Duration::ZERO, |lane| lane.limit.hold(now));
+            return Some(self.whole.limit.hold(now).max(own));
+        }
+        let own = lane.map_or(Some(Duration::ZERO), |lane| lane.wait_of_target(share, now))?;
+        Some(self.whole.wait_of_all(now)?.max(own))
     }
 
     /// Counts the start of a call.
-    pub(super) fn started(&mut self, target: &Target) {
+    pub(super) fn started(&mut self, target: &Target, now: Duration) {
         if !self.targets.contains_key(target) && self.targets.len() >= MAX_TARGETS {
-            self.targets.retain(|_, lane| lane.under_way > 0);
+            self.targets.retain(|_, lane| !lane.under_way.is_empty());
         }
-        self.whole.under_way += 1;
+        self.whole.under_way.push_back(now);
         let lane = self.targets.entry(target.clone()).or_insert_with(|| Lane::new(START.0));
-        lane.under_way += 1;
+        lane.under_way.push_back(now);
     }
 
     /// Counts the end of a call that began at `began`.
     pub(super) fn ended(&mut self, target: &Target, load: Load, began: Duration, now: Duration) {
-        self.whole.under_way -= 1;
+        self.whole.end(began);
         let Some(lane) = self.targets.get_mut(target) else { return };
-        lane.under_way -= 1;
+        lane.end(began);
         match load {
             Load::Normal => {
                 lane.limit.answered(began, now);
@@ -283,7 +314,7 @@ mod tests {
         let target = Target::new(name);
         let mut started = 0;
         while limits.wait(&target, false, now) == Some(ms(0)) {
-            limits.started(&target);
+            limits.started(&target, now);
             started += 1;
         }
         started
@@ -295,11 +326,14 @@ mod tests {
         assert_eq!(start_all(&mut limits, "a", ms(0)), 8);
         assert_eq!(start_all(&mut limits, "b", ms(0)), 8);
         assert_eq!(start_all(&mut limits, "c", ms(0)), 0, "all calls have a limit too");
-        for n in 0..5_000 {
-            limits.ended(&Target::new("a"), Load::Normal, ms(n), ms(n + 5));
-            limits.started(&Target::new("a"));
+        for _ in 0..8 {
+            limits.ended(&Target::new("a"), Load::Normal, ms(0), ms(5));
         }
-        assert_eq!(start_all(&mut limits, "a", ms(9_000)) + 8, MAX / 2);
+        for n in 0..5_000 {
+            limits.started(&Target::new("a"), ms(n));
+            limits.ended(&Target::new("a"), Load::Normal, ms(n), ms(n + 5));
+        }
+        assert_eq!(start_all(&mut limits, "a", ms(9_000)), MAX / 2);
         assert_eq!(start_all(&mut limits, "c", ms(9_000)), 8);
     }
 
@@ -319,6 +353,26 @@ mod tests {
     }
 
     #[test]
+    fn call_without_an_answer_for_a_second_holds_its_own_target_alone() {
+        let mut limits = Limits::new();
+        assert_eq!(start_all(&mut limits, "a", ms(0)), 8);
+        assert_eq!(start_all(&mut limits, "b", ms(400)), 8);
+        let wait = |limits: &Limits, name, at| limits.wait(&Target::new(name), false, ms(at));
+        assert_eq!(wait(&limits, "c", 400), Some(ms(600)), "the calls to a are slow from then on");
+        assert_eq!(start_all(&mut limits, "c", ms(1_000)), 8);
+        limits.ended(&Target::new("a"), Load::Normal, ms(0), ms(1_100));
+        assert_eq!(wait(&limits, "a", 1_100), None, "others of its calls have no answer");
+        for _ in 0..7 {
+            limits.ended(&Target::new("a"), Load::Unanswered, ms(0), ms(1_300));
+        }
+        assert_eq!(wait(&limits, "a", 1_500), Some(ms(0)));
+        for (n, name) in ["d", "e", "f", "g", "h", "i", "j"].iter().enumerate() {
+            start_all(&mut limits, name, ms(9_000 + n as u64 * 2_000));
+        }
+        assert_eq!(limits.whole.under_way.len(), MAX, "there is a limit on slow ones too");
+    }
+
+    #[test]
     fn retry_after_holds_all_calls_with_429_and_one_target_with_503() {
         for (load, other) in [
             (Load::Throttled(Some(ms(3_000))), Some(ms(3_000))),
@@ -326,7 +380,7 @@ mod tests {
             (Load::Unavailable(ms(3_000)), Some(ms(0))),
         ] {
             let mut limits = Limits::new();
-            limits.started(&Target::new("a"));
+            limits.started(&Target::new("a"), ms(0));
             limits.ended(&Target::new("a"), load, ms(0), ms(0));
             assert!(limits.wait(&Target::new("a"), true, ms(0)) >= Some(ms(1_000)), "{load:?}");
             assert_eq!(limits.wait(&Target::new("b"), false, ms(0)), other, "{load:?}");
@@ -336,10 +390,10 @@ mod tests {
     #[test]
     fn number_of_remembered_targets_is_bounded() {
         let mut limits = Limits::new();
-        limits.started(&Target::new("in flight"));
+        limits.started(&Target::new("in flight"), ms(0));
         for n in 0..2_000 {
             let target = Target::new(&n.to_string());
-            limits.started(&target);
+            limits.started(&target, ms(n));
             limits.ended(&target, Load::Normal, ms(n), ms(n));
         }
         assert!(limits.targets.len() <= MAX_TARGETS, "{}", limits.targets.len());

@@ -82,9 +82,10 @@ pub(super) async fn execute(
                         send_back(&mailbox, call).await;
                         continue;
                     }
-                    limits.started(&target);
+                    limits.started(&target, now);
                     let (context, mailbox) = (context.clone(), mailbox.clone());
-                    in_flight.spawn(execute_call(context, mailbox, call, target, start));
+                    let times = (start, now);
+                    in_flight.spawn(execute_call(context, mailbox, call, target, times));
                 }
                 Err(hold) => break hold,
             }
@@ -156,9 +157,8 @@ async fn execute_call(
     mailbox: mpsc::Sender<Incoming>,
     CallRequest { run, action, steps_behind: _, recall: _ }: CallRequest,
     target: Target,
-    start: Instant,
+    (start, began): (Instant, Duration),
 ) -> Completed {
-    let began = start.elapsed();
     let outcome = call_api(&context, &action).await;
     let answered = Instant::now();
     let ended = answered.duration_since(start);

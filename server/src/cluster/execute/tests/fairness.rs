@@ -77,6 +77,22 @@ async fn kind_that_hangs_delays_no_other_kind() {
     }
 }
 
+/// A dead webhook guards several kinds. All of their calls hang from the first one.
+#[tokio::test(start_paused = true)]
+async fn several_kinds_that_hang_together_delay_another_by_a_second_at_most() {
+    let is_hanging = |seen: &Seen| seen.path.contains("/hanging-");
+    let alone = times(replies(is_hanging), many("r", "healthy")).await;
+    let alone = last(&alone, "r", "healthy");
+    for kinds in [2, 4, 6] {
+        let hanging = (0..kinds).flat_map(|kind| many("r", &format!("hanging-{kind}")));
+        let calls = hanging.chain(many("r", "healthy")).collect();
+        let both = times(replies(is_hanging), calls).await;
+        let beside = last(&both, "r", "healthy");
+        let most = alone * 2 + Duration::from_secs(1);
+        assert!(beside <= most, "{beside:?} beside {kinds} kinds that hang, {alone:?} alone");
+    }
+}
+
 /// The kind hangs only after its limit has grown, and takes the calls of its neighbours only until they are due.
 #[tokio::test(start_paused = true)]
 async fn kind_that_begins_to_hang_leaves_half_of_the_calls_to_others() {
