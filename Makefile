@@ -128,6 +128,7 @@ bench: prerequisites
 	app/build
 	cargo build --release -p server
 	UNWIND_PROGRAM=target/release/unwind node end2end/bench.mjs
+	UNWIND_PROGRAM=target/release/unwind node end2end/idle.mjs
 	cargo bench -p teardown --features fixture
 	cargo bench -p sandbox --bench load
 

@@ -2,9 +2,18 @@
 //!
 //! Names, UIDs and labels are as long as in a real cluster, objects share equal text through the interner, as in the
 //! server, and every figure is a median, in microseconds, unless it says otherwise. Bytes are those that the allocator
-//! was asked for, not resident memory.
+//! was asked for, not resident memory. A figure beyond its goal fails the bench.
 
-use std::{collections::BTreeSet, hint::black_box, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    hint::black_box,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use peak_alloc::PeakAlloc;
@@ -27,6 +36,9 @@ use teardown::{
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// Whether a figure was beyond its goal.
+static IS_MISSED: AtomicBool = AtomicBool::new(false);
 
 /// The objects of one application.
 const EACH: usize = 10;
@@ -181,7 +193,21 @@ fn median<S>(
 
 #[expect(clippy::print_stdout, reason = "the figure is the bench's output")]
 fn report(name: &str, taken: Duration) {
-    println!("{name:74} {:>12.1} µs", taken.as_secs_f64() * 1e6);
+    println!("{name:74} {:>12.1} µs", micros(taken));
+}
+
+#[expect(clippy::print_stdout, reason = "the figure is the bench's output")]
+fn report_within(goal: Duration, name: &str, taken: Duration) {
+    println!("{name:74} {:>12.1} µs (goal {} µs)", micros(taken), micros(goal));
+    note(taken <= goal);
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn note(is_within: bool) {
+    IS_MISSED.fetch_or(!is_within, Ordering::Relaxed);
 }
 
 /// The messages that readers of a topic get.
@@ -214,7 +240,11 @@ fn event() {
         |(cluster, event), number| *event = Some(cluster.flipped(number % 1_000)),
         |(cluster, event)| cluster.apply(event.take().expect("an event")),
     );
-    report("(a) 10,000 objects: a Pod's readiness, in the index", taken);
+    report_within(
+        Duration::from_micros(5),
+        "(a) 10,000 objects: a Pod's readiness, in the index",
+        taken,
+    );
     let taken = median(51, &mut cluster, flip, Cluster::follow);
     report("    edges, units and diagnoses after it", taken);
 }
@@ -239,7 +269,11 @@ fn publication() {
     publish_overview(&mut overview);
     let taken =
         median(11, &mut overview, |state, number| flip(&mut state.0, number), publish_overview);
-    report("    publish the overview after a Pod's readiness", taken);
+    report_within(
+        Duration::from_millis(5),
+        "    publish the overview after a Pod's readiness",
+        taken,
+    );
     let taken = median(
         11,
         &mut overview,
@@ -250,7 +284,7 @@ fn publication() {
         },
         publish_overview,
     );
-    report("    publish the overview after a Pod is gone", taken);
+    report_within(Duration::from_millis(5), "    publish the overview after a Pod is gone", taken);
 
     let mut page = (overview.0, view());
     let publish_page = |(cluster, view): &mut (Cluster, Publication)| {
@@ -259,7 +293,11 @@ fn publication() {
     };
     publish_page(&mut page);
     let taken = median(11, &mut page, |state, number| flip(&mut state.0, number), publish_page);
-    report("    publish the page of a unit of 500 objects after a Pod's readiness", taken);
+    report_within(
+        Duration::from_millis(5),
+        "    publish the page of a unit of 500 objects after a Pod's readiness",
+        taken,
+    );
 }
 
 /// (c): a run of 5,000 steps.
@@ -282,7 +320,8 @@ fn run() {
     };
     let event = |state: &mut State, number: usize| flip(&mut state.0, number);
     let taken = median(11, &mut state, event, look_again);
-    report(
+    report_within(
+        Duration::from_millis(1),
         &format!("(c) a run of {} steps: the look after an event", state.1.plan.steps.len()),
         taken,
     );
@@ -300,9 +339,9 @@ fn run() {
     };
     publish_page(&mut state);
     let taken = median(11, &mut state, event, publish_page);
-    report("    publish its page after an event", taken);
+    report_within(Duration::from_millis(20), "    publish its page after an event", taken);
     let taken = median(11, &mut state, list, publish_page);
-    report("    publish its page after a list", taken);
+    report_within(Duration::from_millis(20), "    publish its page after a list", taken);
     let (cluster, run, ..) = &mut state;
     // An Ingress that is newer than the plan sends traffic to the Pods of a Deployment, whose DELETE was not answered.
     cluster.apply(Observation::Applied(Box::new(fixture::object(
@@ -335,11 +374,12 @@ fn memory() {
     let graph = Graph::of(&index);
     let edges = ALLOCATED.current_usage() - before - rest;
     println!(
-        "(d) 100,000 objects: {} B each, {} B of them the index and its objects, {} B the edges",
+        "(d) 100,000 objects: {} B each (goal 1024 B), {} B of them the index and its objects, {} B the edges",
         all / count,
         rest / count,
         edges / count
     );
+    note(all / count <= 1024);
     drop((index, graph));
 }
 
@@ -389,7 +429,11 @@ fn diagnoses() {
             black_box(diagnose(index, graph, now));
         },
     );
-    report("(e) 1,000 deletions with 200 roots among 50,000 objects: diagnoses", taken);
+    report_within(
+        Duration::from_millis(20),
+        "(e) 1,000 deletions with 200 roots among 50,000 objects: diagnoses",
+        taken,
+    );
     let taken = median(5, &mut graph, |_, _| {}, |graph| *graph = Graph::of(index));
     report("    all edges of 50,000 objects", taken);
     let mut page = (&mut cluster, view());
@@ -425,10 +469,14 @@ fn idle() {
     second(&mut cluster);
     let mut state = (cluster, second);
     let taken = median(11, &mut state, |_, _| {}, |(cluster, second)| second(cluster));
-    report("(f) 17,000 objects and nothing happens: the work of a second", taken);
+    report_within(
+        Duration::from_millis(20),
+        "(f) 17,000 objects and nothing happens: the work of a second",
+        taken,
+    );
 }
 
-fn main() {
+fn main() -> ExitCode {
     let wanted = std::env::args().skip(1).find(|it| !it.starts_with('-'));
     let parts: [(&str, fn()); 6] = [
         ("a", event),
@@ -443,4 +491,5 @@ fn main() {
             part();
         }
     }
+    if IS_MISSED.load(Ordering::Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
