@@ -19,6 +19,8 @@ mod clock;
 mod completed_call;
 mod frame;
 mod handle;
+mod incoming;
+mod outgoing;
 mod topic_channel;
 mod active_run;
 mod attempts;
@@ -56,12 +58,11 @@ use crate::{
 pub use self::{
     confirmation::{Start, TakenOn},
     frame::{Frame, FrameKind, Subscription},
-    handle::{
-        CallRequest, HubClosed, HubHandle, Incoming, PreflightRequest, Reading, Remedies,
-        RemedyCall,
-    },
+    handle::{HubClosed, HubHandle},
+    incoming::{Incoming, Reading, Remedies},
     journal_status::{Blocks, Failing, JournalStatus, SetAside},
     not_kept::NotKept,
+    outgoing::{CallRequest, PreflightRequest, RemedyCall},
     refusal::Refusal,
 };
 

@@ -27,7 +27,7 @@ use teardown::{
 };
 use tokio::time::Instant;
 
-use super::{clock::Clock, handle::Remedies, kubelet_answers::KubeletAnswers};
+use super::{clock::Clock, incoming::Remedies, kubelet_answers::KubeletAnswers};
 use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
