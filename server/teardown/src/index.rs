@@ -15,6 +15,7 @@ mod durations;
 mod fetches;
 mod gone;
 mod key;
+mod kind_watch;
 mod pods;
 mod reads;
 mod recent;
@@ -40,6 +41,7 @@ use self::{
     fetches::Fetches,
     gone::{Tombstone, UnconfirmedDeparture},
     key::{ByName, ByUid, Name},
+    kind_watch::{Part, Watch},
     reads::{Asked, Reads},
     recent::Recent,
     refused::Refused,
@@ -48,6 +50,7 @@ pub use self::{
     departures::{Departure, Transition},
     fetches::Renewal,
     unconfirmed::UnconfirmedEnd,
+    visibility::{HiddenKind, Presence},
 };
 pub(crate) use self::{
     pods::PodsByOwner,
@@ -55,15 +58,11 @@ pub(crate) use self::{
     recent::Change,
 };
 use crate::{
-    api_problem::ApiProblem,
     object::{Facts, Kind, Object, ObjectRef, Uid, UidHasher},
-    observation::{HiddenCause, Observation, Unreachable},
+    observation::{Observation, Unreachable},
     proof::Proof,
-    unknown_reason::UnknownReason,
 };
 
-/// The most namespaces that one message names.
-const NAMED: usize = 3;
 /// The most deleted objects of which the index keeps a tombstone with their owners. Without tombstones, the Pod of a
 /// Deployment whose ReplicaSet is already gone could no longer be attributed to the Deployment, and a ReplicaSet could
 /// not be recognised as one whose Deployment is gone.
@@ -118,80 +117,6 @@ pub struct Index {
     unreachable: Option<Unreachable>,
     own_namespace: Option<Arc<str>>,
     changes: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Watch {
-    /// The kind as discovery named it last.
-    kind: Option<Arc<Kind>>,
-    namespaced: bool,
-    /// Whether the kind is listed in the whole cluster.
-    listed: bool,
-    /// The namespaces in which it is watched instead, while it may not be listed in the whole cluster.
-    per_namespace: Option<PerNamespace>,
-    objects: HashSet<ByUid, UidHasher>,
-}
-
-impl Watch {
-    /// Whether all lists of the kind have arrived.
-    fn is_listed(&self) -> bool {
-        let is_whole = |per_namespace: &PerNamespace| {
-            per_namespace.namespaces.values().all(|part| part.listed)
-        };
-        self.listed || self.per_namespace.as_ref().is_some_and(is_whole)
-    }
-}
-
-/// A kind that is watched namespace by namespace.
-#[derive(Clone, Debug)]
-struct PerNamespace {
-    /// The problem with listing the whole cluster.
-    message: ApiProblem,
-    /// The time since which it is watched namespace by namespace.
-    since: Timestamp,
-    namespaces: BTreeMap<Arc<str>, Part>,
-}
-
-/// One namespace of a kind that is watched namespace by namespace.
-#[derive(Clone, Debug, Default)]
-struct Part {
-    listed: bool,
-    /// The problem that hides the kind in this namespace now.
-    hidden: Option<ApiProblem>,
-}
-
-/// The visibility of a kind, in one namespace or, if it has none, in the cluster.
-enum Visibility {
-    /// All objects are known.
-    Visible,
-    /// Its first list has not arrived yet.
-    NotListed,
-    /// It is hidden, for this reason.
-    Hidden(UnknownReason),
-    /// The API server does not serve the kind.
-    NotServed,
-}
-
-/// A resource or group version that is hidden.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HiddenKind {
-    /// The cause.
-    pub cause: HiddenCause,
-    /// The problem.
-    pub message: ApiProblem,
-    /// The time since which this holds.
-    pub since: Timestamp,
-}
-
-/// The answer to "does the object with this UID exist?".
-#[derive(Clone, Debug, PartialEq)]
-pub enum Presence<'a> {
-    /// It exists.
-    Present(&'a Arc<Object>),
-    /// It is proven gone.
-    Gone,
-    /// It is unknown, for this reason.
-    Unknown(UnknownReason),
 }
 
 impl Index {
@@ -290,20 +215,6 @@ impl Index {
         }
     }
 
-    fn watch(&mut self, kind: &Kind) -> &mut Watch {
-        let watch = self.kinds.entry(kind.resource()).or_default();
-        if watch.kind.as_deref() != Some(kind) {
-            watch.kind = Some(Arc::new(kind.clone()));
-        }
-        watch.namespaced = kind.namespaced;
-        watch
-    }
-
-    /// The state of a kind in one namespace, if it is watched there.
-    fn part(&mut self, kind: &Kind, namespace: &str) -> Option<&mut Part> {
-        self.kinds.get_mut(&kind.resource())?.per_namespace.as_mut()?.namespaces.get_mut(namespace)
-    }
-
     fn list(&mut self, kind: &Kind, namespace: Option<&str>, objects: Vec<Object>) {
         let listed: HashSet<&Uid> = objects.iter().map(|object| &object.uid).collect();
         let is_here =
@@ -321,71 +232,6 @@ impl Index {
         if kind.is("", "Namespace") {
             self.remove_with_namespaces();
         }
-    }
-
-    fn watch_per_namespace(
-        &mut self,
-        kind: &Kind,
-        namespaces: Vec<Arc<str>>,
-        message: ApiProblem,
-        now: Timestamp,
-    ) {
-        let hidden = self.hidden.remove(&kind.resource());
-        let watch = self.watch(kind);
-        if !watch.namespaced {
-            return;
-        }
-        watch.listed = false;
-        let before = watch.per_namespace.take();
-        let since = before
-            .as_ref()
-            .map(|per_namespace| per_namespace.since)
-            .or(hidden.map(|hidden| hidden.since));
-        let mut parts = before.map(|per_namespace| per_namespace.namespaces).unwrap_or_default();
-        let namespaces = namespaces.into_iter().map(|namespace| {
-            let part = parts.remove(&namespace).unwrap_or_default();
-            (namespace, part)
-        });
-        watch.per_namespace = Some(PerNamespace {
-            message,
-            since: since.unwrap_or(now),
-            namespaces: namespaces.collect(),
-        });
-        self.remove_with_namespaces();
-    }
-
-    /// The controller of namespaces lets one go when it is empty. So if it found the namespace empty, the objects in it are gone
-    /// too, even if no watch showed their deletion. A namespace that went by force leaves them behind.
-    fn remove_with_namespaces(&mut self) {
-        for (resource, uids) in self.objects_of_deleted_namespaces() {
-            self.remove_all(&resource, &uids, Proof::NamespaceGone);
-        }
-    }
-
-    fn objects_of_deleted_namespaces(&self) -> Vec<(String, Vec<Uid>)> {
-        let orphaned = self.kinds.iter().filter_map(|(resource, watch)| {
-            let per_namespace = watch.per_namespace.as_ref()?;
-            let is_left = |object: &&Arc<Object>| {
-                object.namespace.as_deref().is_some_and(|namespace| {
-                    !per_namespace.namespaces.contains_key(namespace)
-                        && self.is_gone_namespace(namespace)
-                })
-            };
-            let left = self.of_resource(resource).filter(is_left);
-            Some((resource.clone(), left.map(|object| object.uid.clone()).collect()))
-        });
-        orphaned.collect()
-    }
-
-    fn is_gone_namespace(&self, namespace: &str) -> bool {
-        matches!(self.visibility("namespaces", None), Visibility::Visible)
-            && self.find("", "Namespace", None, namespace).is_none()
-            && !self.forced.contains(namespace)
-            && !self.unseen_ends.contains(namespace)
-    }
-
-    fn is_watched_per_namespace(&self, resource: &str) -> bool {
-        self.kinds.get(resource).is_some_and(|watch| watch.per_namespace.is_some())
     }
 
     fn remove_all(&mut self, resource: &str, uids: &[Uid], proof: Proof) {
@@ -502,11 +348,6 @@ impl Index {
         self.objects.is_empty()
     }
 
-    /// The number of watched kinds.
-    pub fn kinds(&self) -> usize {
-        self.kinds.len()
-    }
-
     /// The object of that UID.
     pub fn get(&self, uid: &Uid) -> Option<&Arc<Object>> {
         self.ask(Asked::Uid(uid));
@@ -517,18 +358,6 @@ impl Index {
     pub fn named(&self, name: &ObjectRef) -> Option<&Arc<Object>> {
         self.ask(Asked::Name(Name::from(name)));
         self.names.get(&Name::from(name)).map(|ByName(object)| object)
-    }
-
-    /// The watched kind `kind` of the group `group`.
-    pub(crate) fn kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
-        let mut kinds = self.kinds.values().filter_map(|watch| watch.kind.as_ref());
-        kinds.find(|it| it.is(group, kind)).cloned()
-    }
-
-    /// The watched kinds whose objects live in namespaces.
-    pub(crate) fn namespaced_kinds(&self) -> impl Iterator<Item = Arc<Kind>> {
-        let kinds = self.kinds.values().filter_map(|watch| watch.kind.clone());
-        kinds.filter(|kind| kind.namespaced)
     }
 
     /// The object that has this group, kind, namespace and name now.
@@ -564,30 +393,6 @@ impl Index {
     /// Set while the API server is unreachable.
     pub fn unreachable(&self) -> Option<&Unreachable> {
         self.unreachable.as_ref()
-    }
-
-    /// Whether every visible kind has been listed once, in each of its namespaces if it is watched namespace by
-    /// namespace.
-    pub fn is_synced(&self) -> bool {
-        !self.kinds.is_empty() && self.pending().next().is_none()
-    }
-
-    /// The number of watched kinds that are not hidden and whose first list has not arrived yet.
-    pub fn pending_kinds(&self) -> usize {
-        self.pending().count()
-    }
-
-    fn pending(&self) -> impl Iterator<Item = &Watch> {
-        let has_answered = |watch: &Watch| match &watch.per_namespace {
-            None => watch.listed,
-            Some(per_namespace) => {
-                per_namespace.namespaces.values().all(|part| part.listed || part.hidden.is_some())
-            }
-        };
-        let is_pending = move |(resource, watch): &(&String, &Watch)| {
-            !has_answered(watch) && !self.hidden.contains_key(*resource)
-        };
-        self.kinds.iter().filter(is_pending).map(|(_, watch)| watch)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Index, Visibility, Watch};
+use super::{Index, kind_watch::Watch, visibility::Visibility};
 use crate::object::{Object, OwnerRef};
 
 /// The watches of two kinds are not synchronised: the controller of a new object may arrive in the index up to this

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Index, Visibility};
+use super::{Index, visibility::Visibility};
 use crate::{
     object::{Facts, Object, OwnerRef, Phase, Uid},
     selector::{Labels, Selector},

@@ -2,7 +2,9 @@ use super::*;
 use crate::{
     api_problem::{ApiProblem, ProblemCode},
     fixture::{self, kind, now, object, uid},
+    observation::HiddenCause,
     selector::Selector,
+    unknown_reason::UnknownReason,
 };
 
 /// The presence of a fixture's object, in the namespace of that UID; `old` and `new` are in `shop`.

@@ -3,13 +3,55 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{HiddenKind, Index, NAMED, Part, PerNamespace, Presence, Visibility};
+use jiff::Timestamp;
+
+use super::{
+    Index,
+    kind_watch::{Part, PerNamespace},
+};
 use crate::{
     api_problem::{ApiProblem, ProblemCode},
     object::{Kind, Object, Uid, Volume},
     observation::HiddenCause,
     unknown_reason::UnknownReason,
 };
+
+/// The most namespaces that one message names.
+const NAMED: usize = 3;
+
+/// The visibility of a kind, in one namespace or, if it has none, in the cluster.
+pub(super) enum Visibility {
+    /// All objects are known.
+    Visible,
+    /// Its first list has not arrived yet.
+    NotListed,
+    /// It is hidden, for this reason.
+    Hidden(UnknownReason),
+    /// The API server does not serve the kind.
+    NotServed,
+}
+
+/// A resource or group version that is hidden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiddenKind {
+    /// The cause.
+    pub cause: HiddenCause,
+    /// The problem.
+    pub message: ApiProblem,
+    /// The time since which this holds.
+    pub since: Timestamp,
+}
+
+/// The answer to "does the object with this UID exist?".
+#[derive(Clone, Debug, PartialEq)]
+pub enum Presence<'a> {
+    /// It exists.
+    Present(&'a Arc<Object>),
+    /// It is proven gone.
+    Gone,
+    /// It is unknown, for this reason.
+    Unknown(UnknownReason),
+}
 
 impl Index {
     /// Checks that a resource is visible in a namespace, or in the cluster if it has none. A resource that is not served
@@ -124,6 +166,13 @@ impl Index {
                 Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message))
             }
         }
+    }
+
+    pub(super) fn is_gone_namespace(&self, namespace: &str) -> bool {
+        matches!(self.visibility("namespaces", None), Visibility::Visible)
+            && self.find("", "Namespace", None, namespace).is_none()
+            && !self.forced.contains(namespace)
+            && !self.unseen_ends.contains(namespace)
     }
 
     /// Whether the kind had a definition that is gone now. A kind of an aggregated API has none: its objects may still
