@@ -4,18 +4,20 @@
 //! (before 1.26, or behind some proxies), the same `Accept` header falls back to plain discovery with one request per
 //! group version.
 
+mod document;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
 
-use serde::Deserialize;
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     object::Kind,
 };
 
+use self::document::{Document, GroupDiscoveryList, ResourceList};
 use super::{
     request::{self, Answer, ApiClient, Failure, segment},
     text::bounded,
@@ -28,17 +30,40 @@ const DOCUMENT: Duration = Duration::from_secs(10);
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// The result of discovery. Versions are in the API server's order, the preferred one first, but for a version that lets delete
-/// where the preferred one does not.
+/// The served versions of a kind that can be watched, each in the API server's order, the preferred one first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Versions {
+    /// Those with the verb `delete`.
+    deletable: Vec<Kind>,
+    others: Vec<Kind>,
+}
+
+impl Versions {
+    /// The version to watch. A DELETE goes to the version that is watched, so it is one that lets delete, if there is one.
+    pub(super) fn preferred(&self) -> Option<&Kind> {
+        self.deletable.first().or_else(|| self.others.first())
+    }
+
+    /// Whether a version that is watched stays so, because a change needs a new list. It need not be the preferred one, but it lets
+    /// delete if any version does: an aggregated server may serve a version without the verb first, and another one later.
+    pub(super) fn keep(&self, watched: &Kind) -> bool {
+        let kept = if self.can_be_deleted() { &self.deletable } else { &self.others };
+        kept.contains(watched)
+    }
+
+    fn can_be_deleted(&self) -> bool {
+        !self.deletable.is_empty()
+    }
+}
+
+/// The result of discovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The kinds to watch by group and plural, each with all its served versions.
-    pub(super) kinds: BTreeMap<(String, String), Vec<Kind>>,
+    /// The kinds to watch by group and plural.
+    pub(super) kinds: BTreeMap<(String, String), Versions>,
     /// Group versions that gave no answer, such as `metrics.k8s.io/v1beta1`, and the reason. Their kinds are unknown, so
     /// a kind that is missing because of them is not withdrawn.
     pub(super) hidden: BTreeMap<String, ApiProblem>,
-    /// The resources, such as `widgets.example.com`, that no version lets delete.
-    pub(super) undeletable: BTreeSet<String>,
     /// The namespaced kinds by group and plural that can be listed and deleted, and not watched.
     unwatched: BTreeMap<(String, String), Kind>,
 }
@@ -51,41 +76,35 @@ impl Found {
         self.hidden.iter().find(|(version, _)| is_of_group(version))
     }
 
+    /// The resources, such as `widgets.example.com`, that no version lets delete.
+    pub(super) fn undeletable(&self) -> BTreeSet<String> {
+        let undeletable = self.kinds.values().filter(|versions| !versions.can_be_deleted());
+        undeletable.filter_map(Versions::preferred).map(Kind::resource).collect()
+    }
+
     /// The kinds whose objects a namespace may hold, each in the version that the API server prefers. The namespace controller
     /// leaves out those that cannot be deleted (`deleteAllContent` in
     /// `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`).
     pub(super) fn in_namespaces(self) -> Vec<Arc<Kind>> {
-        let Self { kinds, unwatched, undeletable, .. } = self;
+        let Self { kinds, unwatched, .. } = self;
         let unwatched = unwatched.into_iter().filter(|(key, _)| !kinds.contains_key(key));
         let unwatched: Vec<Kind> = unwatched.map(|(_, kind)| kind).collect();
-        let watched = kinds.into_values().filter_map(|versions| versions.into_iter().next());
-        let watched =
-            watched.filter(|kind| kind.namespaced && !undeletable.contains(&kind.resource()));
-        watched.chain(unwatched).map(Arc::new).collect()
+        let watched = kinds.into_values().filter_map(|it| it.deletable.into_iter().next());
+        watched.filter(|kind| kind.namespaced).chain(unwatched).map(Arc::new).collect()
     }
 
     /// The kind of this name, `widgets.example.com`, in the version that the API server prefers.
     pub(super) fn kind(&self, resource: &str) -> Option<&Kind> {
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
         let key = (group.to_owned(), plural.to_owned());
-        let watched = self.kinds.get(&key).and_then(|versions| versions.first());
+        let watched = self.kinds.get(&key).and_then(Versions::preferred);
         watched.or_else(|| self.unwatched.get(&key))
     }
 
     fn add(&mut self, kind: Kind, can_be_deleted: bool) {
-        let resource = kind.resource();
-        let versions =
-            self.kinds.entry((kind.group.to_string(), kind.plural.to_string())).or_default();
-        if can_be_deleted {
-            // A DELETE goes to the version that is watched, which is the first one.
-            let is_first = self.undeletable.remove(&resource);
-            let place = if is_first { 0 } else { versions.len() };
-            return versions.insert(place, kind);
-        }
-        if versions.is_empty() {
-            self.undeletable.insert(resource);
-        }
-        versions.push(kind);
+        let key = (kind.group.to_string(), kind.plural.to_string());
+        let Versions { deletable, others } = self.kinds.entry(key).or_default();
+        (if can_be_deleted { deletable } else { others }).push(kind);
     }
 }
 
@@ -297,127 +316,6 @@ fn is_noise(group: &str, plural: &str) -> bool {
     }
 }
 
-/// A discovery document of any form; `kind` distinguishes them.
-#[derive(Deserialize)]
-#[serde(tag = "kind")]
-enum Document {
-    #[serde(rename = "APIGroupDiscoveryList")]
-    Groups(GroupDiscoveryList),
-    #[serde(rename = "APIVersions")]
-    Core(CoreVersions),
-    #[serde(rename = "APIGroupList")]
-    Plain(GroupList),
-}
-
-#[derive(Deserialize)]
-struct GroupDiscoveryList {
-    #[serde(default)]
-    items: Vec<GroupDiscovery>,
-}
-
-#[derive(Deserialize)]
-struct GroupDiscovery {
-    #[serde(default)]
-    metadata: GroupName,
-    #[serde(default)]
-    versions: Vec<VersionDiscovery>,
-}
-
-/// The core group has no name.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct GroupName {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct VersionDiscovery {
-    version: String,
-    #[serde(default)]
-    resources: Vec<ResourceDiscovery>,
-    #[serde(default)]
-    freshness: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResourceDiscovery {
-    resource: String,
-    #[serde(default)]
-    response_kind: Option<ResponseKind>,
-    #[serde(default)]
-    scope: Option<String>,
-    #[serde(default)]
-    verbs: BTreeSet<String>,
-}
-
-#[derive(Deserialize)]
-struct ResponseKind {
-    #[serde(default)]
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct CoreVersions {
-    #[serde(default)]
-    versions: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct GroupList {
-    #[serde(default)]
-    groups: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Group {
-    name: String,
-    #[serde(default)]
-    versions: Vec<GroupVersion>,
-    #[serde(default)]
-    preferred_version: Option<GroupVersion>,
-}
-
-#[derive(Clone, Deserialize, PartialEq)]
-struct GroupVersion {
-    version: String,
-}
-
-impl GroupList {
-    /// All pairs of group and version, each group's preferred version first.
-    fn versions(self) -> Vec<(String, String)> {
-        let mut all = Vec::new();
-        for group in self.groups {
-            let rest = group
-                .versions
-                .into_iter()
-                .filter(|version| Some(version) != group.preferred_version.as_ref());
-            for version in group.preferred_version.iter().cloned().chain(rest) {
-                all.push((group.name.clone(), version.version));
-            }
-        }
-        all
-    }
-}
-
-#[derive(Deserialize)]
-struct ResourceList {
-    #[serde(default)]
-    resources: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-struct Resource {
-    name: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    namespaced: bool,
-    #[serde(default)]
-    verbs: BTreeSet<String>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,9 +324,11 @@ mod tests {
     /// The result as lines.
     fn lines(found: &Found) -> Vec<String> {
         let kinds = found.kinds.values().map(|versions| {
-            let served: Vec<_> = versions.iter().map(|kind| &*kind.version).collect();
-            let scope = if versions[0].namespaced { "in namespaces" } else { "in the cluster" };
-            format!("{} {} {} {scope}", versions[0].kind, versions[0].resource(), served.join(" "))
+            let Versions { deletable, others } = versions;
+            let served: Vec<_> = deletable.iter().chain(others).map(|it| &*it.version).collect();
+            let kind = versions.preferred().unwrap();
+            let scope = if kind.namespaced { "in namespaces" } else { "in the cluster" };
+            format!("{} {} {} {scope}", kind.kind, kind.resource(), served.join(" "))
         });
         kinds.chain(found.hidden.keys().map(|version| format!("hidden {version}"))).collect()
     }
@@ -491,7 +391,7 @@ mod tests {
         let (client, _) =
             fake::client(|seen| now(200, if seen.path == "/api" { NOTHING } else { VERBS }));
         let found = discover(&client).await.unwrap();
-        assert_eq!(found.undeletable, BTreeSet::from(["cs.example.com".to_owned()]));
+        assert_eq!(found.undeletable(), BTreeSet::from(["cs.example.com".to_owned()]));
         assert_eq!(
             lines(&found),
             [

@@ -99,18 +99,17 @@ impl KindWatches {
     /// so that a reader who waits for all lists knows their kinds.
     async fn update(&mut self, found: Found) -> Result<(), HubGone> {
         self.update_hidden(&found).await?;
-        if self.undeletable != found.undeletable {
-            self.undeletable.clone_from(&found.undeletable);
-            self.shared.report.send(Observation::Undeletable(found.undeletable.clone())).await?;
+        let undeletable = found.undeletable();
+        if self.undeletable != undeletable {
+            self.undeletable.clone_from(&undeletable);
+            self.shared.report.send(Observation::Undeletable(undeletable)).await?;
         }
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
-            // A served version is kept even if it is no longer preferred, because a change needs a new list.
-            let served = |kind: &Kind| versions.iter().any(|version| version == kind);
-            if self.watched.get(key).is_some_and(|(kind, _)| served(kind)) {
+            if self.watched.get(key).is_some_and(|(kind, _)| versions.keep(kind)) {
                 continue;
             }
-            if let Some(preferred) = versions.first() {
+            if let Some(preferred) = versions.preferred() {
                 begin.push((key.clone(), Arc::new(preferred.clone())));
             }
         }
@@ -118,7 +117,7 @@ impl KindWatches {
             self.shared.report.send(Observation::Watching(kind.clone())).await?;
         }
         for (key, kind) in begin {
-            // If the watched version is no longer served, the watch continues in another; the objects are the same.
+            // If the watched version is not kept, the watch continues in another; the objects are the same.
             let before = self.watched.remove(&key);
             if let Some((_, before)) = &before {
                 self.stop(before).await?;

@@ -220,3 +220,25 @@ async fn kind_without_the_verb_delete_is_reported_until_it_has_it() {
     changed.notify_one();
     assert_eq!(next(&mut reported).await, "Undeletable({})");
 }
+
+#[tokio::test(start_paused = true)]
+async fn version_with_the_verb_delete_is_watched_once_it_appears() {
+    let (mut reported, served, changed, _tasks) = kinds(&["a.io/v1 as A undeletable"]);
+    let lines = ["reached v1.36.3", "Undeletable({\"as.a.io\"})", "watching as.a.io v1"];
+    expect(&mut reported, &lines).await;
+    assert_eq!(next(&mut reported).await, "listed as.a.io v1");
+    *served.lock().unwrap() =
+        vec!["a.io/v1 as A undeletable", "a.io/v1beta1 as A", "a.io/v1alpha1 as A"];
+    changed.notify_one();
+    let lines = [
+        "Undeletable({})",
+        "watching as.a.io v1beta1",
+        "visible as.a.io",
+        "listed as.a.io v1beta1",
+    ];
+    expect(&mut reported, &lines).await;
+    *served.lock().unwrap() = vec!["a.io/v1 as A", "a.io/v1beta1 as A"];
+    changed.notify_one();
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(reported.try_recv().is_err(), "the version that is watched lets delete, too");
+}
