@@ -2,16 +2,23 @@
 //! later version reads them and finds the same runs.
 //!
 //! A recording has a line for each value: the shelf or the run, the name or the number, and the sealed bytes, which are
-//! text. `RECORD=1 cargo test -p server --lib recorded` prints that of the present version.
+//! text. This prints that of the present version, the last one, and fails until its file has it:
+//!
+//! ```sh
+//! RECORD=1 cargo test -p server --lib recorded_versions -- --nocapture 2>&1 \
+//!     | grep -E '^(plans|runs|counts|attempts|record-of-[a-z]+) ' > server/src/hub/tests/recorded/version-8.txt
+//! ```
 
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
+    index::Index,
     object::{ObjectRef, Uid},
-    plan::StepId,
+    observation::Observation,
+    plan::{Choice, Plan, StepId},
     proof::Proof,
     remedy::{Attempt, AttemptOutcome, RemedyAct, Request, Verb},
-    run::{Call, RunEvent, StepProblem},
+    run::{Call, ClaimRead, RunEvent, StepProblem},
     unknown_reason::{UnconfirmedObject, UnknownReason},
 };
 
@@ -22,11 +29,12 @@ use crate::{
 };
 
 /// The recordings of all versions.
-const RECORDINGS: [(u32, &str); 4] = [
+const RECORDINGS: [(u32, &str); 5] = [
     (4, include_str!("recorded/version-4.txt")),
     (5, include_str!("recorded/version-5.txt")),
     (6, include_str!("recorded/version-6.txt")),
     (7, include_str!("recorded/version-7.txt")),
+    (8, include_str!("recorded/version-8.txt")),
 ];
 
 fn at(seconds: i64) -> Timestamp {
@@ -57,6 +65,16 @@ const UNPROVEN: u32 = 7;
 
 /// The first version with attempts whose namespace has ended in order since.
 const SETTLED: u32 = 7;
+
+/// The first version with reads of claims whose data is kept, objects of kinds without the verb `delete`, and objects that
+/// remedies sent away from the API alone.
+const KEPT: u32 = 8;
+
+/// The names of the runs.
+fn runs(version: u32) -> Vec<&'static str> {
+    let kept = (version >= KEPT).then_some("kept");
+    ["finished", "open", "stopped"].into_iter().chain(kept).collect()
+}
 
 /// Every reason for which a step's state is unknown.
 fn reasons(version: u32) -> Vec<UnknownReason> {
@@ -157,15 +175,34 @@ fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
     events
 }
 
+/// Every event about a claim whose data is kept.
+fn events_of_kept_claim() -> Vec<RunEvent> {
+    let message = ProblemCode::Timeout { seconds: 10 }.into();
+    let problem = StepProblem::Retrying { attempts: 1, message };
+    let ends = [
+        ClaimRead::Recalled,
+        ClaimRead::Failed { until: at(9), problem },
+        ClaimRead::Bound,
+        ClaimRead::Lost,
+    ];
+    let reads = ends.into_iter().flat_map(|end| [ClaimRead::Started, end]);
+    reads.map(|read| RunEvent::KeptClaim { claim: fixture::uid("pvc:shop/data"), read }).collect()
+}
+
 /// An attempt at a remedy with each outcome.
-fn attempts(version: u32) -> Vec<Attempt> {
-    let outcomes = [
+fn attempts(version: u32, index: &Index) -> Vec<Attempt> {
+    let mut outcomes = vec![
         AttemptOutcome::Changed { object: pod() },
         AttemptOutcome::NotSent { message: quoted("denied") },
         AttemptOutcome::Refused { message: quoted("conflict") },
         AttemptOutcome::Accepted { meanwhile: Some(pod()) },
         AttemptOutcome::Unknown { message: None },
     ];
+    if version >= KEPT {
+        outcomes.push(AttemptOutcome::Unfinished { message: quoted("conflict") });
+        outcomes.push(AttemptOutcome::MadeOther { object: pod() });
+    }
+    let gone = index.named(&pod()).filter(|_| version >= KEPT).map(|pod| index.end_of(pod));
     let request = |verb| Request {
         verb,
         path: "/apis/apiregistration.k8s.io/v1/apiservices/v1.m".into(),
@@ -192,44 +229,54 @@ fn attempts(version: u32) -> Vec<Attempt> {
         ended: Some(at(number + 1)),
         outcome,
         settled: version >= SETTLED && number == 4,
-        unconfirmed: vec![],
+        unconfirmed: gone.iter().filter(|_| number == 4).cloned().collect(),
     });
     attempts.collect()
 }
 
-/// Writes a plan, three runs of it and attempts, with every kind of record.
+/// A plan of the unit `shop` of these objects, Reports among them of a kind without the verb `delete`.
+fn plan_with(objects: &str, choices: &Choices) -> (Arc<Plan>, ClusterState) {
+    let mut cluster = ClusterState::new("test".into(), fixture::now());
+    cluster.observe(fixture::listing(&fixture::objects(objects)));
+    cluster.observe(vec![Observation::Undeletable(["reports.stats.example".into()].into())]);
+    let plan = plan_of(&UnitId::new("shop"), choices, None, &mut cluster).unwrap();
+    (Arc::new(plan), cluster)
+}
+
+/// Writes a run with these events.
+fn record_run(journal: &mut Journal, name: &str, plan: &Arc<Plan>, events: Vec<RunEvent>) {
+    let here = ClusterId::new("test", None);
+    let begun =
+        ActiveRun::begin(journal, RunId::new(name), plan.clone(), "Li", here, fixture::now());
+    let mut active = begun.unwrap();
+    for (seconds, event) in (1..).zip(events) {
+        let entries = ActiveRun::entries(at(seconds), vec![event]);
+        journal.append(&[active.batch(&entries)]).unwrap();
+        active.apply(&entries).unwrap();
+    }
+}
+
+/// Writes plans, runs and attempts, with every kind of record.
 fn record_all(disk: &Disk, version: u32) {
     let mut journal = Journal::over(disk.clone());
-    let mut cluster = ClusterState::new("test".into(), fixture::now());
-    cluster.observe(fixture::listing(&fixture::objects(SHOP)));
-    let plan =
-        Arc::new(plan_of(&UnitId::new("shop"), &Choices::default(), None, &mut cluster).unwrap());
-    let here = ClusterId::new("test", None);
+    let (plan, cluster) = plan_with(SHOP, &Choices::default());
     let steps: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
     let [one, two, three, four] = steps[..4] else { panic!("{steps:?}") };
-    let ends = [
-        ("finished", events(version, one, [two, three, four]), vec![RunEvent::Finished]),
-        ("open", events(version, two, [one, four, three]), vec![]),
-        ("stopped", vec![RunEvent::Stopping { by: "Li".into() }], vec![RunEvent::Stopped]),
-    ];
-    for (name, mut events, end) in ends {
-        let begun = ActiveRun::begin(
-            &mut journal,
-            RunId::new(name),
-            plan.clone(),
-            "Li",
-            here.clone(),
-            fixture::now(),
-        );
-        let mut active = begun.unwrap();
-        events.extend(end);
-        for (seconds, event) in (1..).zip(events) {
-            let entries = ActiveRun::entries(at(seconds), vec![event]);
-            journal.append(&[active.batch(&entries)]).unwrap();
-            active.apply(&entries).unwrap();
-        }
+    let finished = events(version, one, [two, three, four]).into_iter().chain([RunEvent::Finished]);
+    record_run(&mut journal, "finished", &plan, finished.collect());
+    record_run(&mut journal, "open", &plan, events(version, two, [one, four, three]));
+    let stop = [RunEvent::Stopping { by: "Li".into() }, RunEvent::Stopped];
+    record_run(&mut journal, "stopped", &plan, stop.to_vec());
+    if version >= KEPT {
+        let objects = format!("{SHOP}\n Report.stats.example shop/daily of=shop");
+        let (plan, _) = plan_with(&objects, &Choices::from_iter([Choice::KeepData]));
+        let mut events = events_of_kept_claim();
+        events.insert(0, RunEvent::StaysSuspended { step: plan.steps[0].id });
+        events.extend(stop);
+        record_run(&mut journal, "kept", &plan, events);
     }
-    for attempt in attempts(version) {
+    let here = ClusterId::new("test", None);
+    for attempt in attempts(version, cluster.index()) {
         journal.put_attempt(&AttemptRecord { attempt, cluster: here.clone() }).unwrap();
     }
 }
@@ -280,10 +327,10 @@ pub(super) fn put_of(line: &str) -> Put {
 }
 
 /// Everything that a person sees of the runs and the attempts of a journal.
-async fn shown(disk: &Disk) -> String {
+async fn shown(disk: &Disk, version: u32) -> String {
     let process = Process::start(disk);
     let mut shown = String::new();
-    for run in ["finished", "open", "stopped"].map(RunId::new) {
+    for run in runs(version).into_iter().map(RunId::new) {
         let event_log = process.hub.event_log(run.clone()).await.unwrap().unwrap();
         for entry in event_log {
             shown += &format!("{run} {}\n", serde_json::to_string(&entry).unwrap());
@@ -310,9 +357,9 @@ async fn recorded_versions_are_read_as_the_present_one_is() {
         {
             eprint!("{}", written(&disk));
         }
-        let expected = shown(&disk).await;
+        let expected = shown(&disk, version).await;
         assert!(expected.lines().count() > 100, "{expected}");
-        let found = shown(&disk_of(recording)).await;
+        let found = shown(&disk_of(recording), version).await;
         for (found, expected) in found.lines().zip(expected.lines()) {
             assert_eq!(found, expected, "version {version}");
         }
