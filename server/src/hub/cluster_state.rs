@@ -23,7 +23,7 @@ use teardown::{
     run::Run,
     unit::{Unit, UnitId},
     wanted::{Wanted, wanted},
-    world::{RunPages, UnitCards, World, diagnosis_card},
+    world::{OverviewCards, RunPages, World, diagnosis_card},
 };
 use tokio::time::Instant;
 
@@ -45,7 +45,7 @@ pub(super) struct ClusterState {
     demo: Option<Demo>,
     index: Index,
     derived: Derived,
-    cards: UnitCards,
+    cards: OverviewCards,
     pages: RunPages,
     /// The questions of the diagnoses to the cluster.
     wanted: Wanted,
@@ -78,7 +78,7 @@ impl ClusterState {
             demo: None,
             index: Index::default(),
             derived: Derived::default(),
-            cards: UnitCards::default(),
+            cards: OverviewCards::default(),
             pages: RunPages::default(),
             wanted: Wanted::default(),
             are_nodes_drawn: false,

@@ -31,7 +31,7 @@ use teardown::{
     plan::{Choices, plan},
     run::{Input, Run, RunEvent, RunId, StepProblem},
     unit::UnitId,
-    world::{RunPage, UnitCards, World, edges_of_plan},
+    world::{OverviewCards, RunPage, World, edges_of_plan},
 };
 
 #[global_allocator]
@@ -98,7 +98,7 @@ fn objects(count: usize, per_unit: usize) -> Vec<Object> {
 struct Cluster {
     index: Index,
     derived: Derived,
-    cards: UnitCards,
+    cards: OverviewCards,
     _interner: Interner,
     now: Timestamp,
 }
@@ -113,7 +113,7 @@ impl Cluster {
         index.apply(fixture::listing(&objects), now);
         drop(objects);
         derived.follow(&mut index, now);
-        Self { index, derived, cards: UnitCards::default(), _interner: interner, now }
+        Self { index, derived, cards: OverviewCards::default(), _interner: interner, now }
     }
 
     fn world<'a>(&'a self, runs: &'a [&'a Run]) -> World<'a> {

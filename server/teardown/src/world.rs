@@ -4,7 +4,7 @@ mod diagnosis_card;
 mod memberships;
 mod run_cards;
 mod run_page;
-mod unit_cards;
+mod overview_cards;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -17,8 +17,8 @@ pub(crate) use self::memberships::KeptMemberships;
 pub use self::{
     diagnosis_card::diagnosis_card,
     memberships::Memberships,
+    overview_cards::{OverviewCards, Stale},
     run_page::{RunPage, RunPages},
-    unit_cards::{Stale, UnitCards},
 };
 use crate::{
     deadlines::{Deadlines, Overdue},
@@ -71,14 +71,14 @@ pub struct World<'a> {
 impl World<'_> {
     /// All units, runs and hidden kinds.
     pub fn overview(&self) -> Vec<Record> {
-        self.overview_with(&mut UnitCards::default(), &Stale::All)
+        self.overview_with(&mut OverviewCards::default(), &Stale::All)
     }
 
     /// The same, with the cards that were kept since the last time.
-    pub fn overview_with(&self, cards: &mut UnitCards, stale: &Stale) -> Vec<Record> {
+    pub fn overview_with(&self, cards: &mut OverviewCards, stale: &Stale) -> Vec<Record> {
         let mut records = self.frame();
-        records.extend(cards.of(self, stale).into_iter().map(Record::Unit));
-        records.extend(self.runs.iter().map(|run| Record::Run(self.run_card(run))));
+        records.extend(cards.of_units(self, stale).into_iter().map(Record::Unit));
+        records.extend(cards.of_runs(self).into_iter().map(Record::Run));
         records
     }
 

@@ -11,7 +11,7 @@ use teardown::{
     observation::{HiddenCause, Observation},
     relation::Edge,
     unit::{UnitId, units},
-    world::{UnitCards, World},
+    world::{OverviewCards, World},
 };
 
 /// Every object with its possible states, which differ in all that edges and units depend on, and in status.
@@ -244,7 +244,7 @@ proptest! {
         operations in prop::collection::vec(operation(), 1..120),
     ) {
         let (mut index, mut derived) = (Index::default(), Derived::default());
-        let mut cards = UnitCards::default();
+        let mut cards = OverviewCards::default();
         let (mut shown, mut pages) = (Vec::new(), [(); 3].map(|()| None));
         index.apply(fixture::listing(&[]), now());
         for custom in ["Topic.example.com", "ScaledObject.keda.sh"] {
