@@ -1,25 +1,47 @@
 //! Values computed from the index: its edges, its units, and why deletions wait. Edges and units follow the changes.
 //!
 //! # Loops that are left
+//! Everything else is found through a table. The letters are the parts of `benches/size.rs` that measure a loop, with up to
+//! 100,000 objects and 5,000 steps; the others are not measured by themselves.
+//!
 //! Over all objects:
-//! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers;
-//! - `find_late_objects`, the first time that a step of a run could start, and again after a list;
-//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card;
-//! - `check_nothing_pruned`, for each Application of Argo CD that could start, and `user_outside`, before each DELETE of what is read
-//!   first: custom resources, claims, volumes, definitions, namespaces.
+//! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers: a search for each
+//!   (e);
+//! - `find_late_objects`, the first time that a step of a run could start, and again after a list (c);
+//! - `user_outside`, before each DELETE of what is read first and others may name: custom resources, definitions, namespaces.
+//!   It compares the names in the specs, in the moment in which a request is on its way;
+//! - `check_nothing_pruned`, for each Application of Argo CD that could start: a few in a cluster;
+//! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card: its rules may match any object;
+//! - `remove_with_namespaces`, when a Namespace goes, over the kinds that are watched namespace by namespace; a list of a
+//!   kind goes through the objects of that kind.
+//!
+//! Over all objects that are being deleted: `World::in_time` in the frame of each page, and `diagnose`, once for each state
+//! of the index that a publication or a request sees, and once a second (e). Its detectors go through kinds of which a
+//! cluster has few: webhook configurations, APIServices, VolumeAttachments.
+//!
+//! Over all bindings of roles: `Rights::of`, at most once in each `Graph::follow` and each look, and only where a search asks
+//! which program clears a finalizer.
 //!
 //! Over all steps of a run:
-//! - a look after a list and after the few events that concern any number of steps (`run/work_queue.rs`), and in it `Run::wake`;
-//!   steps that are held are in every look;
-//! - `Run::skip`, `Run::next_try` after a refusal, `retry_refused_by` when a call gets past one, `prevents_stop` while a run is
-//!   stopping, and `Run::suspensions` after each decision;
-//! - `RunPage::follow` at each publication of its page: it asks of each step whether it changed and whether it is held, and after an
-//!   event `Run::taken`. The cards are made again of those that may differ (`world/run_page.rs`), and `Publication::advance` compares
-//!   the others by their addresses. Elsewhere a card of a run counts its steps: in the overview, on the page of its unit, in a tally.
+//! - a look after a list and after the few events that concern any number of steps (`run/work_queue.rs`), and in it `Run::wake`
+//!   (c); steps that are held are in every look; `prevents_stop` while a run is stopping, and `Run::suspensions` after a decision;
+//! - `RunPage::follow` at each publication of its page (c): it asks of each step whether it changed and whether it is held, and
+//!   after an event `Run::taken`. The cards are made again of those that may differ (`world/run_page.rs`), and
+//!   `Publication::advance` compares the others by their addresses. `Limits::of` goes over the steps of all open runs;
+//! - the card of a run in the overview, in a unit's page and in its own; a finished run is counted once for the overview;
+//! - `Run::skip`, for a person's command, once for each step that is skipped with it; `retry_refused_by` and `next_try`, when
+//!   a call is refused or accepted after that; `goes_with_namespace`, for an object that came back; `World::tally`, when
+//!   monitoring asks.
 //!
-//! Over all units: `UnitCards::of` at each publication of the overview. It goes through members only where a card is made
-//! again. `World::unit_with` goes through the members of its unit, and `Publication::advance` compares all records of a topic;
-//! a unit is planned again where its plan may differ (`world/memberships.rs`).
+//! Over all units: `OverviewCards::of_units` at each publication of the overview (b). It goes through members only where a
+//! card is made again: where something changed, and always for a unit with an open run. `World::unit_with` goes through the
+//! members of its unit, and `Publication::advance` compares all records of a topic; a unit is planned again where its plan
+//! may differ (`world/memberships.rs`).
+//!
+//! Over all runs and attempts that are kept: the frame of each page, which says what is switched off, at each publication.
+//!
+//! Over all kinds, and for those that are watched namespace by namespace over all of these: `Index::hidden_kinds`, in the
+//! frame of each page, and `Index::is_synced`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
