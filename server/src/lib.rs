@@ -15,7 +15,11 @@ pub mod journal;
 pub mod demo;
 pub mod shutdown;
 
-use std::{io::IsTerminal, sync::Arc};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
@@ -67,13 +71,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
         notify_format,
         log,
     } = args;
-    let filter = EnvFilter::try_new(&log).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
-    let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours)
-        .init();
+    write_log(&log)?;
     let signals =
         Signals::listen().context("cannot install the handlers for SIGINT and SIGTERM")?;
 
@@ -85,28 +83,12 @@ async fn start(args: Args) -> anyhow::Result<()> {
             let state = args::state_dir(state)?;
             let journal = Journal::open(&state.join("journal.redb"))?;
             let cluster = connect(Access { kubeconfig, context }).await?;
-            let cluster = match (kubelet_logs, kubelet_kubeconfig) {
-                (false, _) => cluster,
-                (true, None) => cluster.reading_kubelet_logs(),
-                (true, Some(path)) => {
-                    let access = Access { kubeconfig: Some(path), context: None };
-                    cluster
-                        .reading_kubelet_logs_as(access)
-                        .await
-                        .context("the file of --kubelet-kubeconfig cannot be used")?
-                }
-            };
-            (state, journal, cluster, None)
+            let logs = kubelet_logs.then_some(kubelet_kubeconfig);
+            (state, journal, with_kubelet_logs(cluster, logs).await?, None)
         }
         Some(world) => {
             let state = args::state_dir(Some(args::state_dir(state)?.join("sandbox")))?;
-            let demo = DemoCluster::open(world.as_deref())?;
-            let kubeconfig = state.join("kubeconfig");
-            asides.spawn(demo.listen(&kubeconfig).await?);
-            eprintln!(
-                "kubectl --kubeconfig {} get pods -A looks at the sandbox.",
-                kubeconfig.display()
-            );
+            let demo = open_sandbox(world.as_deref(), &state, &mut asides).await?;
             // The sandbox's objects end with the process, so its runs need no journal on disk.
             (state, Journal::in_memory(), demo.cluster(), Some(demo))
         }
@@ -182,6 +164,47 @@ async fn start(args: Args) -> anyhow::Result<()> {
     let serving = http::serve(listener, router, limits, drain.clone());
     let work = work(cluster, hub, mailbox, calls, serving, drain.clone());
     supervise(work, asides, signals, drain).await
+}
+
+/// Writes the log to the standard error.
+fn write_log(filter: &str) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(filter).context("--log is not a filter; use a level such as `info`, or a list such as `info,server::http=debug`")?;
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .init();
+    Ok(())
+}
+
+/// The cluster, with the logs of its kubelets if they may be read, and by this kubeconfig if there is one for them.
+async fn with_kubelet_logs(
+    cluster: Cluster,
+    logs: Option<Option<PathBuf>>,
+) -> anyhow::Result<Cluster> {
+    match logs {
+        None => Ok(cluster),
+        Some(None) => Ok(cluster.reading_kubelet_logs()),
+        Some(Some(path)) => {
+            let access = Access { kubeconfig: Some(path), context: None };
+            let reading = cluster.reading_kubelet_logs_as(access).await;
+            reading.context("the file of --kubelet-kubeconfig cannot be used")
+        }
+    }
+}
+
+/// Opens the sandbox with this world, and a port of its API server for kubectl.
+async fn open_sandbox(
+    world: Option<&str>,
+    state: &Path,
+    asides: &mut JoinSet<()>,
+) -> anyhow::Result<DemoCluster> {
+    let demo = DemoCluster::open(world)?;
+    let kubeconfig = state.join("kubeconfig");
+    asides.spawn(demo.listen(&kubeconfig).await?);
+    eprintln!("kubectl --kubeconfig {} get pods -A looks at the sandbox.", kubeconfig.display());
+    Ok(demo)
 }
 
 async fn connect(access: Access) -> anyhow::Result<Cluster> {

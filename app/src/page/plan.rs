@@ -9,8 +9,9 @@ use leptos_router::{
     hooks::{use_navigate, use_params_map, use_query_map},
 };
 use teardown::{
+    advice::Advice,
     message::Topic,
-    plan::{Plan, PlanId},
+    plan::{Choices, Plan, PlanId},
     right::Right,
     unit::UnitId,
 };
@@ -56,19 +57,14 @@ fn check(plan: RwSignal<Option<Arc<Plan>>>, known: KnownAdvice, start: bool) {
     });
 }
 
-/// The plan's page.
-#[component]
-pub fn PlanPage() -> impl IntoView {
-    let unit = super::parameter("unit", UnitId::new);
-    let named = use_params_map();
-    let id = Memo::new(move |_| named.with(|it| it.get("plan")).map(PlanId::new));
-    let query = use_query_map();
-    let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
-    let initial = expect_context::<InitialData>();
-    let plan = RwSignal::new(initial.take_plan().map(Arc::new));
-    let missing = RwSignal::new(initial.take_refusal().is_some());
-    let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
-    let cluster = super::cluster(scene);
+/// Reads the plan that the address names, or makes one with its choices, whenever it names another one.
+fn follow_address(
+    plan: RwSignal<Option<Arc<Plan>>>,
+    missing: RwSignal<bool>,
+    unit: Memo<UnitId>,
+    id: Memo<Option<PlanId>>,
+    choices: Memo<Choices>,
+) {
     Effect::new(move |_| {
         let (wanted, of, chosen) = (id.get(), unit.get(), choices.get());
         let is_wanted = |plan: &Plan| match &wanted {
@@ -96,13 +92,15 @@ pub fn PlanPage() -> impl IntoView {
             }
         });
     });
+}
 
-    let may_plan = expect_context::<Connection>().right() >= Right::Act;
-    let known = expect_context::<KnownAdvice>();
-    let checks = Memo::new(move |_| {
-        let id = plan.with(|plan| plan.as_ref().map(|it| it.id.to_string()))?;
-        known.of(&id)
-    });
+/// Has the plan on the page checked, by somebody who may act, and follows the checks until they are done.
+fn keep_checked(
+    plan: RwSignal<Option<Arc<Plan>>>,
+    checks: Memo<Option<Advice>>,
+    known: KnownAdvice,
+    may_plan: bool,
+) {
     Effect::new(move |_| {
         if plan.with(Option::is_some) {
             match checks.with_untracked(|checks| checks.as_ref().map(|it| it.note.is_empty())) {
@@ -112,6 +110,30 @@ pub fn PlanPage() -> impl IntoView {
             }
         }
     });
+}
+
+/// The plan's page.
+#[component]
+pub fn PlanPage() -> impl IntoView {
+    let unit = super::parameter("unit", UnitId::new);
+    let named = use_params_map();
+    let id = Memo::new(move |_| named.with(|it| it.get("plan")).map(PlanId::new));
+    let query = use_query_map();
+    let choices = Memo::new(move |_| query.with(address::choices).unwrap_or_default());
+    let initial = expect_context::<InitialData>();
+    let plan = RwSignal::new(initial.take_plan().map(Arc::new));
+    let missing = RwSignal::new(initial.take_refusal().is_some());
+    let scene = super::open(Signal::derive(move || Topic::Unit(unit.get())));
+    let cluster = super::cluster(scene);
+    follow_address(plan, missing, unit, id, choices);
+
+    let may_plan = expect_context::<Connection>().right() >= Right::Act;
+    let known = expect_context::<KnownAdvice>();
+    let checks = Memo::new(move |_| {
+        let id = plan.with(|plan| plan.as_ref().map(|it| it.id.to_string()))?;
+        known.of(&id)
+    });
+    keep_checked(plan, checks, known, may_plan);
     let opened = StoredValue::new(Vec::new());
     let check_again = Callback::new(move |()| check(plan, known, true));
 

@@ -183,13 +183,8 @@ pub(crate) fn course(
         }
         Cause::ContainersRunning { node, .. } => {
             let pod = case.index.named(&diagnosis.root);
-            let until = pod.and_then(|pod| Some(pod.deletion.as_ref()?.at));
-            found.extend(
-                until.map(|until| Upcoming::GraceEnds {
-                    node: node.clone(),
-                    due: Due::at(until, now),
-                }),
-            );
+            let due = pod.and_then(|pod| Some(Due::at(pod.deletion.as_ref()?.at, now)));
+            found.extend(due.map(|due| Upcoming::GraceEnds { node: node.clone(), due }));
             found.extend(case.kubelet_retries(node, POD_WORKER, diagnosis));
         }
         Cause::NeverStarted { node }
@@ -206,27 +201,14 @@ pub(crate) fn course(
         }
         Cause::NodeSilent { node, .. } => {
             found.extend(case.evicted(node, |_| true));
-            if case.node(node).is_some_and(|(_, facts)| facts.is_out_of_service()) {
-                let due = Due::Within(COLLECTOR_LOOKS);
-                found.push(Upcoming::OutOfServiceCollected { node: node.clone(), due });
-            }
+            found.extend(case.collected_out_of_service(node));
             found.extend(case.detached_by_force(node));
         }
         Cause::NodeMissing { node } => {
-            let gone = case
-                .index
-                .departures()
-                .rfind(|it| matches!(it.object.facts, Facts::Node(_)) && *it.object.name == **node);
-            let due = gone.map_or(Due::Within(ORPHAN), |gone| Due::after(gone.at, ORPHAN, now));
-            found.push(Upcoming::OrphansCollected { node: node.clone(), due });
+            found.push(case.orphans_collected(node));
             found.extend(case.detached_by_force(node));
         }
-        Cause::ClaimInUse { pods } => {
-            let holds = |pod: &Object| pods.contains(&pod.reference());
-            let nodes = pods.iter().filter_map(|it| pod(case.index.named(it)?)?.node.clone());
-            let nodes: BTreeSet<Arc<str>> = nodes.collect();
-            found.extend(nodes.iter().flat_map(|node| case.evicted(node, holds)));
-        }
+        Cause::ClaimInUse { pods } => found.extend(case.users_evicted(pods)),
         Cause::DetachFailed { attacher, .. } => found.push(driver_retries(attacher)),
         Cause::VolumeAttached { attacher, node } => {
             let attachment = case.index.named(&diagnosis.root);
@@ -240,13 +222,7 @@ pub(crate) fn course(
             found.push(looks("persistentvolume-binder-controller", Due::Within(VOLUME_BACK_OFF)));
         }
         Cause::ApiDown { .. } => {
-            let is_namespace =
-                diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace");
-            found.push(if is_namespace {
-                namespace_looks()
-            } else {
-                looks("garbage-collector-controller", Due::Within(CONTROLLER_BACK_OFF))
-            });
+            found.push(api_looked_for(diagnosis));
         }
         Cause::LooksAgain { controller, .. } => {
             let due = repaired(case.index, &diagnosis.root)
@@ -259,21 +235,10 @@ pub(crate) fn course(
         | Cause::ConversionDown { .. }
         | Cause::Unreadable { .. }
         | Cause::ContentRefused => {
-            let direct = || diagnosis.waiting.iter().filter(|held| held.on.is_none());
-            let is = |kind: &str| direct().any(|held| &*held.object.kind == kind);
-            found.extend(is("Namespace").then(namespace_looks));
-            found.extend(
-                is("CustomResourceDefinition")
-                    .then(|| looks("kube-apiserver", Due::Within(CONTROLLER_BACK_OFF))),
-            );
+            found.extend(refused_again(diagnosis));
         }
         Cause::ControllerSilent { controller } => {
-            let back_off = match &**controller {
-                "namespace-controller" => NAMESPACE_BACK_OFF,
-                "job-controller" => JOB_BACK_OFF,
-                _ => CONTROLLER_BACK_OFF,
-            };
-            found.push(looks(controller, Due::Within(back_off)));
+            found.push(looks(controller, Due::Within(back_off_of(controller))));
         }
         Cause::FinisherBusy { finisher, .. } => {
             found.push(Upcoming::ProgramRetries { programs: vec![finisher.clone()] });
@@ -307,6 +272,34 @@ pub(crate) fn course(
         found.extend((found.len() < all).then_some(Upcoming::NoManager));
     }
     found
+}
+
+/// The controller that looks again whether an aggregated API answers.
+fn api_looked_for(diagnosis: &Diagnosis) -> Upcoming {
+    let is_namespace = diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace");
+    if is_namespace {
+        namespace_looks()
+    } else {
+        looks("garbage-collector-controller", Due::Within(CONTROLLER_BACK_OFF))
+    }
+}
+
+/// The controllers that repeat a request that was refused: one for the content of a namespace, one for the objects of a definition.
+fn refused_again(diagnosis: &Diagnosis) -> Vec<Upcoming> {
+    let direct = || diagnosis.waiting.iter().filter(|held| held.on.is_none());
+    let is = |kind: &str| direct().any(|held| &*held.object.kind == kind);
+    let definition = is("CustomResourceDefinition")
+        .then(|| looks("kube-apiserver", Due::Within(CONTROLLER_BACK_OFF)));
+    is("Namespace").then(namespace_looks).into_iter().chain(definition).collect()
+}
+
+/// The longest time between two tries of a controller.
+fn back_off_of(controller: &str) -> SignedDuration {
+    match controller {
+        "namespace-controller" => NAMESPACE_BACK_OFF,
+        "job-controller" => JOB_BACK_OFF,
+        _ => CONTROLLER_BACK_OFF,
+    }
 }
 
 impl Upcoming {
@@ -352,6 +345,31 @@ impl<'a> Case<'a> {
         } else {
             Upcoming::KubeletRetries { node, due: Due::Within(back_off) }
         })
+    }
+
+    /// The end of the Pods of a node that is out of service.
+    fn collected_out_of_service(&self, node: &Arc<str>) -> Option<Upcoming> {
+        let (_, facts) = self.node(node)?;
+        let due = Due::Within(COLLECTOR_LOOKS);
+        let collected = Upcoming::OutOfServiceCollected { node: node.clone(), due };
+        facts.is_out_of_service().then_some(collected)
+    }
+
+    /// The end of the Pods of a node that does not exist any more.
+    fn orphans_collected(&self, node: &Arc<str>) -> Upcoming {
+        let is_it =
+            |object: &Object| matches!(object.facts, Facts::Node(_)) && *object.name == **node;
+        let gone = self.index.departures().rfind(|it| is_it(&it.object));
+        let due = gone.map_or(Due::Within(ORPHAN), |gone| Due::after(gone.at, ORPHAN, self.now));
+        Upcoming::OrphansCollected { node: node.clone(), due }
+    }
+
+    /// The evictions of the Pods that use a claim.
+    fn users_evicted(&self, pods: &[ObjectRef]) -> Vec<Upcoming> {
+        let nodes = pods.iter().filter_map(|it| pod(self.index.named(it)?)?.node.clone());
+        let nodes: BTreeSet<Arc<str>> = nodes.collect();
+        let is_user = |pod: &Object| pods.contains(&pod.reference());
+        nodes.iter().flat_map(|node| self.evicted(node, is_user)).collect()
     }
 
     /// The evictions of Pods from an unreachable node, by the end of their tolerations. The toleration runs from the moment at
