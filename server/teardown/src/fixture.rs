@@ -379,6 +379,7 @@ impl<'a> Fields<'a> {
                     uses: self.uses("spec.template.spec"),
                     claim_templates: self.list("templates").map(Arc::from).collect(),
                     claims_go_with_it: self.get("whenDeleted") == Some("Delete"),
+                    claims_go_when_scaled: self.get("whenScaled") == Some("Delete"),
                     recreates: self.get("strategy") == Some("Recreate"),
                     managed_by: self.text("managedBy"),
                     drivers: self.list("drivers").map(Arc::from).collect(),

@@ -377,8 +377,7 @@ pub struct Pod {
     pub ready: bool,
     /// Its priority class keeps the cluster running: `system-node-critical` or `system-cluster-critical`.
     pub critical: bool,
-    /// Seconds for which it stays on a node that is unreachable: its toleration of that taint, 1 s at least. None if it stays
-    /// for ever.
+    /// Seconds for which it stays on a node that is unreachable: its toleration of that taint, 1 s at least. None if for ever.
     pub stays_unreachable: Option<NonZeroU32>,
     /// Every name it refers to, its ServiceAccount among them.
     pub uses: Arc<[PodReference]>,
@@ -445,6 +444,8 @@ pub struct Workload {
     pub claim_templates: Box<[Arc<str>]>,
     /// A StatefulSet's `persistentVolumeClaimRetentionPolicy.whenDeleted` is `Delete`.
     pub claims_go_with_it: bool,
+    /// Its `whenScaled` is `Delete`: the claims of a replica that is removed go (`remedy/scale_down.rs`).
+    pub claims_go_when_scaled: bool,
     /// A Deployment's `strategy.type` is `Recreate`: no Pod of a new version before those of the old one are over.
     pub recreates: bool,
     /// `spec.managedBy` of a Job: the controller that it is left to.

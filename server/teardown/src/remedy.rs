@@ -27,6 +27,7 @@ mod premise;
 mod put_back;
 mod reach;
 mod request;
+mod scale_down;
 mod storage;
 mod unconfirmed;
 
@@ -44,9 +45,9 @@ pub use self::{
     },
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
-    premise::{Expected, List, Premise, has_same_data_fate},
+    premise::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate},
     put_back::{PutBack, put_backs},
-    reach::{Reach, ReachedClaim, ReachedPod},
+    reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
 };
 use crate::{

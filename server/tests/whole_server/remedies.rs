@@ -8,6 +8,7 @@ mod in_use;
 mod namespace;
 mod put_back;
 mod rights;
+mod scale_down;
 mod spec_finalizer;
 
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! The ways out of a deletion that waits, for somebody who was woken by it.
 
 pub(super) mod attempt;
+mod loss;
 mod permit;
 mod proof;
 pub(super) mod reach;
@@ -9,13 +10,13 @@ use teardown::{
     advice::{Way, WayCommand, WayNeed, WayOffer},
     object::{ObjectRef, Reclaim},
     remedy::{
-        Command, DriverPart, Harm, Holds, Loss, Need, NeedCode, Place, Purpose, Remedy, RemedyAct,
-        Undo, WaitReason, Withheld,
+        Command, DriverPart, Harm, Holds, Need, NeedCode, Place, Purpose, Remedy, RemedyAct, Undo,
+        WaitReason, Withheld,
     },
 };
 
 pub use self::attempt::{attempt, switched_off_advice};
-use self::{permit::permit, proof::remedy_proof, reach::remedy_reaches};
+use self::{loss::losses, permit::permit, proof::remedy_proof, reach::remedy_reaches};
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
     many,
@@ -30,14 +31,14 @@ pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Wa
         harms: harm_of(remedy.harm).to_owned(),
         does: format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act)),
         reaches: remedy_reaches(&remedy.reaches),
-        loses: remedy.loses.iter().map(|it| loss(*it).to_owned()).collect(),
+        loses: losses(remedy),
         needs: remedy
             .needs
             .iter()
             .map(condition)
             .chain(remedy.permits.iter().map(permit))
             .collect(),
-        undo: remedy.undo.map(undo).or_else(|| no_undo(remedy)).map(str::to_owned),
+        undo: undoing(remedy),
         withheld: remedy.withheld.as_ref().map(withheld),
         commands: remedy.lines(context).into_iter().map(command_line).collect(),
         offer,
@@ -114,6 +115,9 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         | RemedyAct::DeleteApiService { .. }
         | RemedyAct::DeleteUser => format!("Delete {target}"),
         RemedyAct::RetainVolume { .. } => format!("Keep the data: set {target} to Retain"),
+        RemedyAct::ScaleDown { keeps_claims: true, .. } => {
+            format!("Scale {target} to 0 and keep its claims")
+        }
         RemedyAct::ScaleDown { .. } => format!("Scale {target} to 0"),
         RemedyAct::SuspendParent => format!("Suspend {target}"),
         RemedyAct::DeleteAgain { .. } => {
@@ -246,9 +250,14 @@ fn remedy_does(act: &RemedyAct) -> String {
             reclaim_policy(*was)
         ),
         RemedyAct::SuspendParent => "It does not make its objects again until it is resumed.".to_owned(),
-        RemedyAct::ScaleDown { replicas } => format!(
-            "Its Pods end in order and let go of the claim. It has {} now.",
-            many(usize::try_from(*replicas).unwrap_or_default(), "replica", "replicas")
+        RemedyAct::ScaleDown { replicas, keeps_claims } => format!(
+            "Its Pods end in order and let go of the claim. It has {} now.{}",
+            many(usize::try_from(*replicas).unwrap_or_default(), "replica", "replicas"),
+            if *keeps_claims {
+                " The same request sets whenScaled in its persistentVolumeClaimRetentionPolicy from Delete to Retain, so its controller does not delete the claims of these replicas."
+            } else {
+                ""
+            }
         ),
         RemedyAct::DeleteUser => {
             "It uses the object that you delete. This is an ordinary deletion, in order and with the grace period.".to_owned()
@@ -363,60 +372,13 @@ fn harm_of(harm: Harm) -> &'static str {
     }
 }
 
-/// Something that is lost, or may be.
-fn loss(loss: Loss) -> &'static str {
-    match loss {
-        Loss::SecondWriter => {
-            "If the node still runs the Pod, a second one writes to the same volume, and data is damaged."
-        }
-        Loss::PodsOnNode => {
-            "Every Pod on the node ends and loses its data on the node’s own disks."
-        }
-        Loss::Machine => {
-            "Karpenter, Cluster API or Gardener may destroy the machine with its disks."
-        }
-        Loss::Mount => "The mount stays on the node, and a later Pod may mount over it.",
-        Loss::Directory => "A directory or control group of the Pod may stay on the node.",
-        Loss::Network => "The Pod’s IP address and network interfaces stay reserved on the node.",
-        Loss::Device => "The device stays allocated, and no other Pod can use it.",
-        Loss::Workload => "The workload does not run until you scale it up again.",
-        Loss::Output => "The logs and exit codes of the completed Pod are lost.",
-        Loss::Data => "The data in the volume is destroyed.",
-        Loss::Checks => "Meanwhile nothing checks the requests that the webhook guards.",
-        Loss::Api => "Clients of this API get errors. Autoscalers that use it stop scaling.",
-        Loss::ComesBack => "An operator, GitOps or an addon manager may put it back.",
-        Loss::OwnerFirst => {
-            "The owner goes before its dependents, which follow if nothing holds them."
-        }
-        Loss::Dependents => "The dependents that were to be kept are deleted as well.",
-        Loss::WorkloadsStart => {
-            "Deployments and CronJobs that were left in the namespace start again for a moment."
-        }
-        Loss::Orphans => {
-            "Whatever is left in the namespace can be neither seen nor changed until the namespace exists again."
-        }
-        Loss::Fields => "Fields of objects that are stored in another version are misread.",
-        Loss::LoadBalancer => {
-            "The load balancer in the cloud stays, with its address, and costs money."
-        }
-        Loss::Kept => {
-            "Later the volume stays as Released, and its storage costs money until somebody deletes both."
-        }
-        Loss::Storage => {
-            "The storage behind the volume stays and costs money. Note its handle first: only this object records it."
-        }
-        Loss::Attachment => {
-            "If the volume is attached after all, the next node attaches it too, and data is damaged."
-        }
-        Loss::Snapshot => "The snapshot in the storage system stays and costs money.",
-        Loss::Deployed => "Everything that the deployment tool created stays.",
-        Loss::Cloud => "The resource in the cloud stays and costs money.",
-        Loss::DnsRecords => "Records in the DNS stay.",
-        Loss::JobCount => "The Job never counts this Pod. That is harmless once the Job is gone.",
-        Loss::CleanUp => {
-            "Whatever the program would have cleaned up stays: databases, addresses, records elsewhere."
-        }
+/// The way to take it back, and whatever does not come back with that.
+fn undoing(remedy: &Remedy) -> Option<String> {
+    let way = remedy.undo.map(undo).or_else(|| no_undo(remedy))?;
+    if remedy.undo.is_some() && !remedy.reaches.going.is_empty() {
+        return Some(format!("{way} The claims do not come back with it."));
     }
+    Some(way.to_owned())
 }
 
 /// A precondition.
@@ -523,7 +485,7 @@ fn command_purpose(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teardown::remedy::Reach;
+    use teardown::remedy::{Loss, Reach};
 
     use super::*;
 

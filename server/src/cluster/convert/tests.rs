@@ -226,6 +226,10 @@ fn stateful_set_is_read_with_its_selector_its_templates_and_the_fate_of_its_clai
     );
     assert_eq!(*set.claim_templates, ["data".into(), "log".into()]);
     assert!(set.claims_go_with_it);
+    assert!(!set.claims_go_when_scaled);
+    let scaled = r#""spec": {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}"#;
+    let Facts::Workload(set) = read("apps/v1 StatefulSet", scaled).facts else { panic!() };
+    assert_eq!((set.claims_go_with_it, set.claims_go_when_scaled), (false, true));
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
     json: &str,
 ) -> Result<(Meta, Workload), Unreadable> {
     let Whole::<Spec<L>, Status> { metadata, spec, status } = serde_json::from_str(json)?;
+    let retention = spec.persistent_volume_claim_retention_policy.unwrap_or_default();
     let workload = Workload {
         replicas: spec.replicas,
         ready: status.ready_replicas.or(status.number_ready),
@@ -78,9 +79,8 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
             .into_iter()
             .map(|template| template.metadata.name)
             .collect(),
-        claims_go_with_it: spec
-            .persistent_volume_claim_retention_policy
-            .is_some_and(|policy| policy.when_deleted.as_deref() == Some("Delete")),
+        claims_go_with_it: retention.when_deleted.as_deref() == Some("Delete"),
+        claims_go_when_scaled: retention.when_scaled.as_deref() == Some("Delete"),
         managed_by: spec.managed_by.filter(|it| !it.is_empty()),
         drivers: spec.template.spec.drivers(),
         sidecars: spec.template.spec.sidecars(),
@@ -157,6 +157,7 @@ struct ClaimTemplate {
 #[serde(rename_all = "camelCase", default)]
 struct Retention {
     when_deleted: Option<Box<str>>,
+    when_scaled: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

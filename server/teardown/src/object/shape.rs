@@ -72,6 +72,7 @@ impl Facts {
                     uses,
                     claim_templates,
                     claims_go_with_it,
+                    claims_go_when_scaled: _,
                     recreates,
                     managed_by: _,
                     drivers,

@@ -214,6 +214,9 @@ pub enum RemedyAct {
     ScaleDown {
         /// The replicas that it has.
         replicas: i64,
+        /// The same request makes the StatefulSet keep the claims of the replicas that go.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keeps_claims: bool,
     },
     /// Suspend a GitOps parent. Only runs do that.
     SuspendParent,

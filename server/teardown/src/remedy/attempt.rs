@@ -2,8 +2,8 @@
 //! with a hash, a journal entry and a confirmation of its own.
 //!
 //! # Decisions
-//! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses and
-//!   the conditions. If any of it has changed, the confirmation is for another remedy.
+//! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses,
+//!   the conditions, and who uses the object that waits. If any of it has changed, the confirmation is for another remedy.
 //! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept.
 //! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
 //!   says so, and a new diagnosis offers what is right then.
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api_problem::ApiProblem,
-    diagnosis::{Diagnosis, root_of},
+    diagnosis::{Cause, Diagnosis, root_of},
     fetched::Permission,
     index::{Index, UnconfirmedEnd},
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
@@ -161,6 +161,15 @@ pub enum AttemptOutcome {
     },
 }
 
+/// The users that the card names: a remedy that ends one of them frees the object only if there are no others.
+fn users(cause: &Cause) -> &[ObjectRef] {
+    match cause {
+        Cause::ClaimInUse { pods } | Cause::ClaimHeldByCompletedPods { pods } => pods,
+        Cause::InUse { users } => users,
+        _ => &[],
+    }
+}
+
 impl Remedy {
     /// The hash of everything that a person reads before the decision.
     pub fn hash(&self, diagnosis: &Diagnosis) -> String {
@@ -175,6 +184,7 @@ impl Remedy {
             self.reaches,
             self.loses,
             self.withheld,
+            users(&diagnosis.cause),
         ]);
         digest(shown.to_string().as_bytes())
     }

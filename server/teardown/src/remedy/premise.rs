@@ -14,6 +14,8 @@
 //! - A list names the objects that a person saw. Fewer of them harm nobody; one more was in no blast radius.
 //! - A claim that goes decides over the data of its volume. Whatever may let claims go rests on the reclaim policies of their
 //!   volumes and on the claims that these are bound to, and on nothing else of them: after the request a volume is released, or gone.
+//! - A StatefulSet removes the claims of its replicas by the policy that it has when its controller looks, after the request. So
+//!   the policy is read after it too.
 //! - To end one user of a claim frees it only if no other has come. The Pods of the namespace say so.
 //!
 //! # Not read again
@@ -59,6 +61,8 @@ pub enum Expected {
     Unchanged(Arc<Object>),
     /// The volume has this reclaim policy and is bound to this claim, or is gone.
     SameDataFate(Arc<Object>),
+    /// The StatefulSet does the same with the claims of replicas that it removes.
+    SameClaimPolicy(Arc<Object>),
     /// There is no object of this name.
     Absent,
     /// The lease of this node's kubelet has not been renewed since this: its time of renewal and its holder.
@@ -117,6 +121,14 @@ pub fn has_same_data_fate(was: &Object, now: &Object) -> bool {
     was.uid == now.uid && before.reclaim == after.reclaim && before.claim == after.claim
 }
 
+/// Whether a StatefulSet that was read does the same with the claims of replicas that it removes as it did.
+pub fn has_same_claim_policy(was: &Object, now: &Object) -> bool {
+    let (Facts::Workload(before), Facts::Workload(after)) = (&was.facts, &now.facts) else {
+        return false;
+    };
+    was.uid == now.uid && before.claims_go_when_scaled == after.claims_go_when_scaled
+}
+
 impl Premise {
     /// The object is exactly as the index has it.
     pub fn unchanged(object: &Arc<Object>) -> Self {
@@ -133,6 +145,11 @@ impl Premise {
     fn same_data_fate(volume: &Arc<Object>) -> Self {
         let expected = Expected::SameDataFate(volume.clone());
         Self { expected, ..Self::unchanged(volume) }
+    }
+
+    fn same_claim_policy(set: &Arc<Object>) -> Self {
+        let expected = Expected::SameClaimPolicy(set.clone());
+        Self { expected, ..Self::unchanged(set) }
     }
 
     fn only<'a>(
@@ -188,6 +205,7 @@ impl Remedy {
                 found.push(search.content(target?));
             }
             RemedyAct::ScaleDown { .. } | RemedyAct::DeleteUser => {
+                found.extend(search.claim_policy(&self.act, target));
                 found.extend(search.users(&diagnosis.root)?);
                 found.extend(search.users(&request.object)?);
             }
@@ -349,6 +367,15 @@ impl<'a> Search<'a> {
         Some(vec![Premise::only(object.clone(), pods, List::Users, users)])
     }
 
+    /// The StatefulSet goes on to do the same with the claims of the replicas that it removes. Its controller acts after the request,
+    /// by the policy of that moment. A remedy that changes the policy itself rests on it before the request alone, as on everything
+    /// else of its target.
+    fn claim_policy(self, act: &RemedyAct, target: Option<&Arc<Object>>) -> Option<Premise> {
+        let target = target.filter(|target| target.kind.is("apps", "StatefulSet"))?;
+        let scales = matches!(act, RemedyAct::ScaleDown { keeps_claims: false, .. });
+        scales.then(|| Premise::same_claim_policy(target))
+    }
+
     /// The volumes whose data may go with the remedy: those of the claims that wait, or go, and those that wait themselves. A claim
     /// without a volume may be bound meanwhile. The target is a premise already.
     fn volumes(
@@ -363,7 +390,9 @@ impl<'a> Search<'a> {
             RemedyAct::RecreateNamespace { namespace, .. } => Some(self.index.claims_in(namespace)),
             _ => None,
         };
-        let going = waiting.chain(target).chain(dependents).chain(inside.into_iter().flatten());
+        let named = remedy.reaches.going.iter().filter_map(|it| self.index.get(&it.uid));
+        let going = waiting.chain(target).chain(dependents).chain(named);
+        let going = going.chain(inside.into_iter().flatten());
         let mut found: Vec<Premise> = Vec::new();
         for object in going {
             let premise = match &object.facts {

@@ -1,10 +1,12 @@
 //! The blast radius of a remedy.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     index::Index,
-    object::{Facts, Object, ObjectRef, PodReferenceKind},
+    object::{Facts, Object, ObjectRef, PodReferenceKind, Reclaim, Uid},
 };
 
 /// The most other objects, and the most namespaces, that a remedy lists. Pods that it ends are all listed.
@@ -18,6 +20,9 @@ pub struct Reach {
     pub pods: Vec<ReachedPod>,
     /// The claims of the Pod that is its target.
     pub claims: Vec<ReachedClaim>,
+    /// The claims that nobody has deleted and that go with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub going: Vec<GoingClaim>,
     /// Other objects; at most 50.
     pub objects: Vec<ObjectRef>,
     /// The number of all other objects.
@@ -49,6 +54,46 @@ pub struct ReachedClaim {
     pub one_node: bool,
     /// The data is on a disk of one node, and nowhere else.
     pub node_local: bool,
+}
+
+/// A claim that nobody has deleted and that goes with a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoingClaim {
+    /// The claim.
+    pub claim: ObjectRef,
+    /// Its identity.
+    pub uid: Uid,
+    /// The volume that it is bound to.
+    pub volume: Option<Arc<str>>,
+    /// The reclaim policy of that volume; `None` if the volume cannot be seen.
+    pub reclaim: Option<Reclaim>,
+}
+
+impl GoingClaim {
+    /// The claim as it is now. `None` for one that somebody has deleted, and for another object.
+    pub(super) fn of(index: &Index, claim: &Object) -> Option<Self> {
+        let Facts::Claim(facts) = &claim.facts else { return None };
+        if claim.deletion.is_some() {
+            return None;
+        }
+        let volume = facts.volume.as_deref();
+        let volume = volume.and_then(|name| index.find("", "PersistentVolume", None, name));
+        let reclaim = match volume.map(|volume| &volume.facts) {
+            Some(Facts::Volume(volume)) => Some(volume.reclaim),
+            _ => None,
+        };
+        Some(Self {
+            claim: claim.reference(),
+            uid: claim.uid.clone(),
+            volume: facts.volume.clone(),
+            reclaim,
+        })
+    }
+
+    /// Whether the data in its volume goes too, or may: nobody knows that of a volume that cannot be seen.
+    pub fn destroys_data(&self) -> bool {
+        self.volume.is_some() && self.reclaim != Some(Reclaim::Retain)
+    }
 }
 
 impl ReachedClaim {
@@ -116,6 +161,12 @@ impl Reach {
         Self { claims: ReachedClaim::of_pod(index, pod), ..Self::default() }
     }
 
+    /// The same, with which these claims go too.
+    pub(super) fn with_going(mut self, going: Vec<GoingClaim>) -> Self {
+        self.going = going;
+        self
+    }
+
     /// The same, which also lets these go on.
     pub(super) fn releasing(mut self, objects: impl IntoIterator<Item = ObjectRef>) -> Self {
         for object in objects {
@@ -131,6 +182,7 @@ impl Reach {
     pub fn is_none(&self) -> bool {
         self.pods.is_empty()
             && self.claims.is_empty()
+            && self.going.is_empty()
             && self.total == 0
             && self.released == 0
             && self.resources.is_empty()

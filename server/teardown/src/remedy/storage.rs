@@ -9,7 +9,8 @@ use super::{
     case::{Case, EACH},
     command::{self, Purpose},
     finalizer::{nudge, remove},
-    reach::Reach,
+    reach::{GoingClaim, Reach},
+    scale_down::scale_down,
 };
 use crate::{
     object::{Facts, Object, ObjectRef, Reclaim},
@@ -32,7 +33,7 @@ pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
     let mut found: Vec<Remedy> =
         case.root().and_then(|claim| retain(case, claim)).into_iter().collect();
     for owner in owners.into_iter().take(EACH) {
-        found.extend(scale_down(owner));
+        found.extend(scale_down(case, owner));
         // An operator creates the workload again.
         found.push(delete_user(case, owner, owner.controller().map(|_| Loss::ComesBack)));
     }
@@ -70,7 +71,7 @@ fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
 
 /// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
 /// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
-fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
+pub(super) fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
     let mut top = pod;
     // A chain of owners is short; the bound ends a cycle.
     for _ in 0..8 {
@@ -84,33 +85,19 @@ fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
     top
 }
 
-fn scale_down(owner: &Object) -> Option<Remedy> {
-    let Facts::Workload(workload) = &owner.facts else { return None };
-    let scales = ["Deployment", "ReplicaSet", "StatefulSet"].contains(&&*owner.kind.kind);
-    let replicas = workload.replicas.filter(|_| scales && &*owner.kind.group == "apps")?;
-    let to = |replicas: i64| command::set("replace", "/spec/replicas", replicas);
-    let remedy = Remedy::new(RemedyAct::ScaleDown { replicas })
-        .at(owner)
-        .with([
-            command::patch(owner, &[to(0)]),
-            command::patch(owner, &[to(replicas)]).map(|it| it.to(Purpose::Undo)),
-        ])
-        .loss([Loss::Workload, Loss::ComesBack])
-        .undo(Undo::SetBack);
-    Some(remedy)
-}
-
 fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
     let dependents = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
     let takes_claims =
         matches!(&object.facts, Facts::Workload(workload) if workload.claims_go_with_it);
+    let owned = case.sources(object, EdgeKind::Owns).filter(|_| takes_claims);
+    let going = owned.filter_map(|claim| GoingClaim::of(case.index, claim)).collect();
     let remedy = Remedy::new(RemedyAct::DeleteUser)
         .at(object)
         .with([
             command::copy(object),
             command::delete(object, &json!({ "propagationPolicy": "Background" })),
         ])
-        .reach(Reach::of(dependents))
+        .reach(Reach::of(dependents).with_going(going))
         .loss(loss);
     if takes_claims { destroys_data(remedy) } else { remedy }
 }

@@ -2,6 +2,7 @@
 
 mod namespace;
 mod premise;
+mod scale_down;
 mod waiting;
 
 use std::{collections::BTreeMap, fmt::Write};
@@ -44,8 +45,9 @@ fn reaches(reach: &Reach) -> Vec<String> {
     };
     let pods = reach.pods.iter().map(pod).chain(reach.claims.iter().map(claim));
     let released = reach.releases.iter().map(|it| format!("and releases {it}"));
+    let going = reach.going.iter().map(|it| format!("and deletes {}", it.claim));
     let others = reach.objects.iter().map(ToString::to_string);
-    pods.chain(others).chain(reach.resources.iter().cloned()).chain(released).collect()
+    pods.chain(going).chain(others).chain(reach.resources.iter().cloned()).chain(released).collect()
 }
 
 /// The remedies as text: harm and act, then needs, reach, losses, undo, then the commands.

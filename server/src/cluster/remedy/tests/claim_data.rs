@@ -107,3 +107,42 @@ async fn pod_that_uses_the_claim_as_well_is_named_and_one_that_is_known_or_uses_
     let hidden = (403, status(403, "no"));
     assert!(matches!(outcome(hidden.clone(), hidden).await, AttemptOutcome::NotSent { .. }));
 }
+
+const SET: &str = "/apis/apps/v1/namespaces/shop/statefulsets/db";
+
+fn stateful_set(uid: &str, when_scaled: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{{"name":"db","namespace":"shop","uid":"{uid}","resourceVersion":"3","creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"replicas":2,"persistentVolumeClaimRetentionPolicy":{{"whenScaled":"{when_scaled}"}}}}}}"#
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_for_the_claims_of_replicas_is_read_before_and_again_after_the_request() {
+    let kind = Arc::new(Kind {
+        group: "apps".into(),
+        kind: "StatefulSet".into(),
+        version: "v1".into(),
+        plural: "statefulsets".into(),
+        namespaced: true,
+    });
+    let was = object(&kind, &stateful_set("s-1", "Retain"));
+    let expected = Expected::SameClaimPolicy(was.clone());
+    let call = resting_on(Premise { expected, ..Premise::unchanged(&was) });
+    let same = || (200, stateful_set("s-1", "Retain"));
+    let scaled = (200, stateful_set("s-1", "Retain").replace(":2", ":0"));
+    for answer in [same(), scaled] {
+        let outcome = outcome(&call, SET, answer.clone(), answer.clone()).await;
+        assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None }, "{answer:?}");
+    }
+    for other in [
+        (200, stateful_set("s-1", "Delete")),
+        (200, stateful_set("s-2", "Retain")),
+        (404, "{}".to_owned()),
+    ] {
+        let object = was.reference();
+        let held = outcome(&call, SET, other.clone(), other.clone()).await;
+        assert_eq!(held, AttemptOutcome::Changed { object: object.clone() }, "{other:?}");
+        let reported = outcome(&call, SET, same(), other.clone()).await;
+        assert_eq!(reported, AttemptOutcome::Accepted { meanwhile: Some(object) }, "{other:?}");
+    }
+}

@@ -77,6 +77,7 @@ fn claim_in_use_needs_its_workload_to_end() {
     ")), @r#"
     claimInUse at PersistentVolumeClaim shop/live
       Interruption: scaleDown:replicas:2 → Deployment shop/web
+        reaches Pod shop/web-1-a with PersistentVolumeClaim shop/live
         loses workload
         loses comesBack
         undo setBack
