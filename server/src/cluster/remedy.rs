@@ -73,6 +73,11 @@ pub(super) async fn send(
             },
         }
     }
+    // Those that still wait are never sent, and the journal is to say so.
+    calls.close();
+    while let Some(call) = calls.recv().await {
+        complete(&mailbox, call.attempt, AttemptOutcome::Interrupted).await;
+    }
     while let Some(done) = under_way.join_next().await {
         propagate(done);
     }
@@ -94,9 +99,13 @@ async fn send_one(
 ) {
     let keep = async |copy| keep(&mailbox, &call, copy).await;
     let outcome = guarded(&client, &names, &call, keep).await.unwrap_or_else(|outcome| outcome);
-    tracing::info!(attempt.id = %call.attempt, outcome = name(&outcome), "remedy ended");
-    // A closed mailbox means that the process ends; the next one counts the effect as unknown.
-    let _ = mailbox.send(Incoming::RemedyCompleted { attempt: call.attempt, outcome }).await;
+    complete(&mailbox, call.attempt, outcome).await;
+}
+
+async fn complete(mailbox: &mpsc::Sender<Incoming>, attempt: String, outcome: AttemptOutcome) {
+    tracing::info!(attempt.id = %attempt, outcome = name(&outcome), "remedy ended");
+    // A closed mailbox means that the process ends; the next one judges by what the journal has.
+    let _ = mailbox.send(Incoming::RemedyCompleted { attempt, outcome }).await;
 }
 
 /// Has the hub keep the copy of the target, or of the object that was made. An `Err` means that it is not kept, so nothing may be
@@ -115,7 +124,7 @@ async fn keep(
 /// The outcome of an attempt whose target could not be kept, so that nothing was sent.
 fn before_the_request(why: NotKept) -> AttemptOutcome {
     match why {
-        NotKept::Ended => AttemptOutcome::Unknown { message: None },
+        NotKept::Ended => AttemptOutcome::Interrupted,
         NotKept::OtherObject(object) => AttemptOutcome::Changed { object },
         NotKept::Journal(message) => AttemptOutcome::NotSent { message },
     }
@@ -136,6 +145,7 @@ fn name(outcome: &AttemptOutcome) -> &'static str {
         AttemptOutcome::Sending => "sending",
         AttemptOutcome::Changed { .. } => "changed",
         AttemptOutcome::NotSent { .. } => "not sent",
+        AttemptOutcome::Interrupted => "interrupted before it was sent",
         AttemptOutcome::Refused { .. } => "refused",
         AttemptOutcome::Accepted { .. } => "accepted",
         AttemptOutcome::Unfinished { .. } => "unfinished",

@@ -103,6 +103,12 @@ impl Disk {
         self.0.lock().unwrap().failure = None;
     }
 
+    /// The disk as a crash in this moment leaves it.
+    fn copy(&self) -> Self {
+        let store = self.0.lock().unwrap().store.clone();
+        Self(Arc::new(Mutex::new(DiskState { store, ..DiskState::default() })))
+    }
+
     /// The number of writes so far.
     fn writes(&self) -> usize {
         self.0.lock().unwrap().writes

@@ -232,7 +232,7 @@ async fn nothing_is_sent_if_the_copy_is_not_kept() {
     for (why, expected) in [
         (NotKept::Journal(message.clone()), AttemptOutcome::NotSent { message }),
         (NotKept::OtherObject(object.clone()), AttemptOutcome::Changed { object }),
-        (NotKept::Ended, AttemptOutcome::Unknown { message: None }),
+        (NotKept::Ended, AttemptOutcome::Interrupted),
     ] {
         let keep = async |_| Err(why.clone());
         let outcome = guarded(&client, &Interner::default(), &call, keep).await;
@@ -535,4 +535,21 @@ async fn lease_that_was_renewed_or_endpoint_that_is_ready_sends_nothing() {
         .await;
         assert_eq!(name(&outcome), expected, "{path} {code}: {outcome:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn remedy_that_still_waits_when_the_server_ends_is_reported_as_not_sent() {
+    let (client, log) = fake::client(|seen| answered(&seen));
+    let (mailbox, mut inbox) = mpsc::channel(1);
+    let (queue, calls) = mpsc::channel(1);
+    queue.try_send(call()).unwrap();
+    let drain = CancellationToken::new();
+    drain.cancel();
+    send(client, Arc::new(Interner::default()), mailbox, calls, drain).await;
+    let Some(Incoming::RemedyCompleted { attempt, outcome }) = inbox.recv().await else {
+        panic!("no outcome")
+    };
+    assert_eq!((attempt.as_str(), outcome), ("a1", AttemptOutcome::Interrupted));
+    assert!(log.lock().unwrap().is_empty());
+    assert!(queue.try_send(call()).is_err(), "another remedy waits for nobody");
 }

@@ -208,6 +208,9 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let attempt = cluster.order(&given).await.unwrap();
     let call = cluster.remedies.recv().await.unwrap();
     assert!(call.keeps_copy);
+    // Before the copy is kept, no request has left.
+    let early = Cluster::before(&disk.copy(), API).await;
+    assert_eq!(early.outcomes().await, [(AttemptOutcome::Interrupted, WORD.to_owned())]);
     let copied = async |name: &str| {
         let uid = &call.request.uid;
         let copy = serde_json::json!({ "metadata": { "name": name, "uid": uid } });

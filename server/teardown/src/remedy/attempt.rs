@@ -134,6 +134,8 @@ pub enum AttemptOutcome {
         /// The problem.
         message: ApiProblem,
     },
+    /// Nothing was sent: the server, or the attempt, ended before the request left.
+    Interrupted,
     /// The API server refused.
     Refused {
         /// The problem that the server reported.
@@ -441,10 +443,13 @@ impl Attempt {
         }
     }
 
-    /// Ends it after a restart: nobody waits for the answer any more.
+    /// Ends it after a restart: nobody waits for the answer any more. A request that needs a copy of its target leaves only once the
+    /// copy is kept, so without one nothing was sent.
     pub fn interrupt(&mut self, now: Timestamp) {
         if self.is_open() {
-            self.end(AttemptOutcome::Unknown { message: None }, now);
+            let lacks_copy = self.keeps_copy() && self.undoes.is_none() && self.undo.is_none();
+            let unknown = AttemptOutcome::Unknown { message: None };
+            self.end(if lacks_copy { AttemptOutcome::Interrupted } else { unknown }, now);
         }
     }
 

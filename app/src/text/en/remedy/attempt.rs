@@ -32,6 +32,9 @@ fn outcome(attempt: &Attempt) -> String {
         AttemptOutcome::NotSent { message } => {
             format!("Not sent: {}", api_problem(message))
         }
+        AttemptOutcome::Interrupted => {
+            "Not sent: the server or the attempt ended before the request left.".to_owned()
+        }
         AttemptOutcome::Refused { message } => {
             format!("The API server refused: {}", api_problem(message))
         }
