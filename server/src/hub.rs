@@ -414,6 +414,7 @@ impl Hub {
             Incoming::TakeOn { run, step, answer, by, reply } => {
                 let accepted = self.runs.take_on(&run, step, &answer, by, &self.cluster)?;
                 if accepted.is_ok() {
+                    self.cluster.answer_for(&answer.pods);
                     let (attempts, writer) = self.runs.attempts_mut();
                     attempts.take_on(&answer.pods, &mut self.cluster, writer);
                 }

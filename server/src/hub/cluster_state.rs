@@ -123,6 +123,11 @@ impl ClusterState {
         self.index.set_ends_by_hand(ends);
     }
 
+    /// Notes that a person answers for the ends of these objects.
+    pub(super) fn answer_for(&mut self, objects: &[Uid]) {
+        self.index.answer_for(objects);
+    }
+
     /// Notes that the API server refused an update of an object with this answer.
     pub(super) fn note_refused_update(&mut self, uid: Uid, said: &str) {
         self.index.note_refused_update(uid, said, self.clock.now());

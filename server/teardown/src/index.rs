@@ -91,6 +91,8 @@ pub struct Index {
     by_hand: HashSet<Uid>,
     /// The objects that remedies sent away from the API alone, or may have, as the journal has them.
     ends_by_hand: Vec<UnconfirmedEnd>,
+    /// Objects whose end a person answers for.
+    answered_for: HashSet<Uid>,
     /// Volumes that were attached to a node at some time.
     attached: HashSet<Arc<str>>,
     tombstones_by_age: VecDeque<Uid>,

@@ -119,6 +119,17 @@ impl Index {
         !self.ends_by_hand.is_empty()
     }
 
+    /// Notes that a person answers for the ends of these objects, so that no other step and no later run asks about them. An object
+    /// of the same name with another UID has an end of its own.
+    pub fn answer_for(&mut self, objects: &[Uid]) {
+        self.answered_for.extend(objects.iter().cloned());
+    }
+
+    /// Whether a person answers for the end of this object.
+    pub(crate) fn is_answered_for(&self, uid: &Uid) -> bool {
+        self.answered_for.contains(uid)
+    }
+
     /// The objects that stood in front of another and that a remedy sent away from the API alone while this process did not watch.
     pub fn ends_by_hand<'a>(
         &'a self,

@@ -17,18 +17,18 @@ const STORAGE: &str = "
     pv pv-1 claim=shop/data reclaim=Delete
 ";
 /// An attachment whose detach fails.
-const ATTACHMENT: &str = "attachment a-1 volume=pv-1 node=n1 attacher=disk.example attached=no deleted=200 error=disk_is_busy finalizers=external-attacher/disk-example";
+pub(super) const ATTACHMENT: &str = "attachment a-1 volume=pv-1 node=n1 attacher=disk.example attached=no deleted=200 error=disk_is_busy finalizers=external-attacher/disk-example";
 const SILENT: &str = "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped";
 const POD: &str =
     "pod shop/web of=shop node=n1 deleted=400 grace=30 containers=web:running uses=claim:data";
 
-fn is_removal(act: &RemedyAct) -> bool {
+pub(super) fn is_removal(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::RemoveFinalizer { .. })
 }
 
 impl Cluster {
     /// Has a remedy done for this object, and answers its request.
-    async fn send_away(
+    pub(super) async fn send_away(
         &mut self,
         name: &str,
         is_it: fn(&RemedyAct) -> bool,
@@ -47,7 +47,7 @@ impl Cluster {
         self.mailbox.send(Incoming::RemedyCompleted { attempt, outcome }).await.unwrap();
     }
 
-    async fn lose(&self, object: &str) {
+    pub(super) async fn lose(&self, object: &str) {
         let Object { kind, uid, .. } = fixture::object(object);
         self.see(vec![Observation::Deleted { kind, uid }]).await;
     }
@@ -60,7 +60,7 @@ impl Cluster {
     }
 
     /// Plans and starts a run of the claim.
-    async fn start_run(&self) -> (RunId, Arc<Plan>) {
+    pub(super) async fn start_run(&self) -> (RunId, Arc<Plan>) {
         let choices = Choices::default();
         let plan = self.hub.make_plan(UnitId::new("shop"), choices).await.unwrap().unwrap();
         (self.hub.start(confirmation(&plan)).await.unwrap().unwrap(), plan)
@@ -83,11 +83,11 @@ impl Cluster {
     }
 }
 
-fn accepted() -> AttemptOutcome {
+pub(super) fn accepted() -> AttemptOutcome {
     AttemptOutcome::Accepted { meanwhile: None }
 }
 
-fn with(objects: &str) -> String {
+pub(super) fn with(objects: &str) -> String {
     format!("{STORAGE}{objects}")
 }
 
@@ -208,4 +208,36 @@ async fn end_that_could_not_be_forgotten_on_a_full_disk_is_forgotten_later() {
     disk.repair();
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(cluster.remembered().await, [""; 0]);
+}
+
+/// The run in which the person answered is stopped, and another one of the same process has the same claim.
+#[tokio::test(start_paused = true)]
+async fn next_run_of_the_process_asks_only_about_an_object_with_another_uid() {
+    let again = ATTACHMENT.replace("a-1 ", "a-1 uid=again ");
+    for is_another in [false, true] {
+        let disk = Disk::default();
+        let mut cluster = Cluster::before(&disk, &with(ATTACHMENT)).await;
+        cluster.send_away("a-1", is_removal, accepted()).await;
+        cluster.lose(ATTACHMENT).await;
+        let (run, plan) = cluster.start_run().await;
+        assert_eq!(cluster.waited_for(&run).await.len(), 1);
+        let command = async |command: RunCommand| {
+            cluster.hub.command(run.clone(), command, "Li".into()).await.unwrap().unwrap();
+        };
+        // No call is on its way when it is stopped.
+        command(RunCommand::Pause).await;
+        let step = plan.steps.iter().find(|it| &*it.object.name == "data").unwrap().id;
+        let pods = vec![fixture::object(ATTACHMENT).uid];
+        let answer = TakenOn { confirm: "data".into(), pods };
+        let taken_on = cluster.hub.take_on(run.clone(), step, answer, "Li".into()).await;
+        assert_eq!(taken_on.unwrap(), Ok(()));
+        command(RunCommand::Stop).await;
+        if is_another {
+            cluster.see(vec![Observation::Applied(Box::new(fixture::object(&again)))]).await;
+            cluster.send_away("a-1", is_removal, accepted()).await;
+            cluster.lose(&again).await;
+        }
+        let (next, _) = cluster.start_run().await;
+        assert_eq!(cluster.waited_for(&next).await.len(), usize::from(is_another));
+    }
 }

@@ -234,6 +234,7 @@ impl Run {
             .chain(by_hand)
             .chain(planned)
             .filter(|user| !progress.answered_for.contains(&user.uid))
+            .filter(|user| !index.is_answered_for(&user.uid))
             .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();
         context.reads_more |= !users.is_empty() || index.has_ends_by_hand();

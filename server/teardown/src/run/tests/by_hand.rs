@@ -264,3 +264,15 @@ fn namespace_of_the_same_name_does_not_wait_for_the_content_of_an_earlier_one() 
     let waits = |uid: &str| index.unconfirmed_users(&namespace, &fixture::uid(uid)).count();
     assert_eq!((waits("earlier"), waits("ns:shop")), (1, 0));
 }
+
+#[test]
+fn object_that_a_person_answered_for_in_another_run_is_asked_about_again_with_another_uid_alone() {
+    for (answered, expected) in [
+        ("attachment a volume=pv-1 node=n1", vec![]),
+        ("attachment a uid=again volume=pv-1 node=n1", vec!["VolumeAttachment a"]),
+    ] {
+        let mut scenario = planned_later(STORAGE, &noted(&["attachment a volume=pv-1 node=n1"]));
+        scenario.index.answer_for(&[fixture::object(answered).uid]);
+        assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), expected, "{answered}");
+    }
+}
