@@ -344,6 +344,9 @@ impl Hub {
                 send_reply(reply, attempts.keep_copy(&attempt, &copy, &self.cluster, writer));
             }
             Incoming::RemedyCompleted { attempt, outcome } => {
+                // If the server is killed between the two writes, the run is paused for a remedy of unknown effect.
+                self.runs.note_change(&attempt, &outcome);
+                self.runs.halt(&self.cluster)?;
                 let (attempts, writer) = self.runs.attempts_mut();
                 attempts.complete(&attempt, outcome, &mut self.cluster, writer);
                 self.topics.mark_stale();

@@ -308,7 +308,7 @@ fn events() -> Vec<FeedEntry> {
     let events = every! { FeedEvent:
         FeedEvent::Started { .. } => FeedEvent::Started { by: by.clone() },
         FeedEvent::Recovered => FeedEvent::Recovered,
-        FeedEvent::Paused { .. } => FeedEvent::Paused { by: by.clone() },
+        FeedEvent::Paused { .. } => FeedEvent::Paused { by: by.clone(), changed: Some(object("a")) },
         FeedEvent::Resumed { .. } => FeedEvent::Resumed { by: by.clone() },
         FeedEvent::Stopping { .. } => FeedEvent::Stopping { by: by.clone() },
         FeedEvent::Suspended { .. } => FeedEvent::Suspended { step: id, object: object("a") },

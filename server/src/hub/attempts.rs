@@ -102,6 +102,11 @@ impl Attempts {
         self.by_id.remove(id);
     }
 
+    /// The attempt with this id.
+    pub(super) fn get(&self, id: &str) -> Option<&Attempt> {
+        self.by_id.get(id).map(|record| &record.attempt)
+    }
+
     /// The attempts that cannot be read, by id, each with the reason.
     pub(super) fn unreadable(&self) -> &[(String, String)] {
         &self.unreadable

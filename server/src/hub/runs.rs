@@ -1,6 +1,7 @@
 //! The runs: their start, a person's commands to them, and everything that they decide by themselves.
 
 mod compaction;
+mod halt;
 mod put_back;
 mod unplanned;
 
@@ -22,6 +23,7 @@ use tokio::{
     time::Instant,
 };
 
+use self::halt::Halt;
 use super::{
     Answered, CallRequest, CompletedCall, HubError, Refusal, Start, TakenOn,
     active_run::{ActiveRun, Entry, UnreadableRun},
@@ -53,6 +55,8 @@ pub(super) struct Runs {
     calls: mpsc::Sender<CallRequest>,
     /// Completed calls that no run has taken yet: those of the present batch, and all while the journal cannot be written.
     completed: Vec<CompletedCall>,
+    /// Changes that have not halted their runs yet, because the journal cannot be written.
+    halts: Vec<Halt>,
     /// Runs that were refused because the journal could not be written, each with the person. The disk may have kept them.
     refused: Vec<(RunId, String)>,
     /// The time for which runs and attempts are kept after their end; `None` for ever.
@@ -108,6 +112,7 @@ impl Runs {
             writer,
             calls,
             completed: vec![],
+            halts: vec![],
             refused: vec![],
             keep: None,
             compact_after: None,
@@ -367,6 +372,7 @@ impl Runs {
         if self.writer.retry(cluster.now()) {
             self.catch_up(cluster)?;
         }
+        self.halt(cluster)?;
         self.settle(cluster)?;
         if self.writer.failing().is_some() {
             return Ok(());

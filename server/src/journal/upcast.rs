@@ -25,8 +25,9 @@ const UPCASTS: [Upcast; 4] = [
     // Version 7 also has the event `unproven`, the choices `unproven` and `unreported`, and whether an attempt is settled. Without
     // it none is.
     |_, value| value,
-    // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcome `madeOther` of an
-    // attempt, and the objects that an attempt sent away without confirmation. Without them there are none.
+    // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcomes `madeOther` and
+    // `interrupted` of an attempt, the objects that an attempt sent away without confirmation, whether one keeps claims,
+    // and the change that paused a run. Without them there are none.
     |_, value| value,
 ];
 

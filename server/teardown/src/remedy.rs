@@ -17,6 +17,7 @@ mod case;
 mod command;
 mod control_plane;
 mod finalizer;
+mod halt;
 mod loss;
 mod namespace;
 mod node;

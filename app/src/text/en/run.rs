@@ -182,7 +182,10 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
     match event {
         FeedEvent::Started { by } => format!("{} started the run", isolated(by)),
         FeedEvent::Recovered => "The server was restarted; the run continues".to_owned(),
-        FeedEvent::Paused { by } => format!("{} paused the run", isolated(by)),
+        FeedEvent::Paused { changed: Some(object), .. } => {
+            format!("Paused: {} changed during a remedy", named(object))
+        }
+        FeedEvent::Paused { by, .. } => format!("{} paused the run", isolated(by)),
         FeedEvent::Resumed { by } => format!("{} resumed the run", isolated(by)),
         FeedEvent::Stopping { by } => format!("{} stopped the run", isolated(by)),
         FeedEvent::Suspended { object, .. } => format!("{} is suspended", named(object)),

@@ -122,7 +122,8 @@ fn problems(version: u32) -> Vec<StepProblem> {
 /// Every event that a run can have before its end, about this step and these others.
 fn events(version: u32, step: StepId, others: [StepId; 3]) -> Vec<RunEvent> {
     let by = || "Li".to_owned();
-    let mut events = vec![RunEvent::Paused { by: by() }, RunEvent::Resumed { by: by() }];
+    let mut events =
+        vec![RunEvent::Paused { by: by(), changed: None }, RunEvent::Resumed { by: by() }];
     let content = (version >= CONTENT).then_some(Call::ReadContent);
     for call in [Call::ReadPods, Call::Read, Call::Delete].into_iter().chain(content) {
         events.push(RunEvent::CallStarted { step, call });

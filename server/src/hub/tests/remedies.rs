@@ -1,5 +1,6 @@
 //! Remedies that a person has the server do.
 
+mod halt;
 mod unconfirmed;
 
 use teardown::{

@@ -123,6 +123,7 @@ impl Index {
     /// of the same name with another UID has an end of its own.
     pub fn answer_for(&mut self, objects: &[Uid]) {
         self.answered_for.extend(objects.iter().cloned());
+        self.recent.note_everything();
     }
 
     /// Whether a person answers for the end of this object.

@@ -86,6 +86,14 @@ pub enum Input {
         /// The person's name.
         by: String,
     },
+    /// An object changed while a remedy for objects of the run was under way: neither the remedy nor the run knows the cluster that
+    /// a person decided about.
+    Changed {
+        /// The object.
+        object: ObjectRef,
+        /// The name of the remedy's person.
+        by: String,
+    },
 }
 
 /// The result of a decision. The caller writes the events to the journal, applies them, and then executes the actions,
@@ -143,9 +151,10 @@ impl Run {
     ) -> Result<Decision, CommandError> {
         if self.state.is_ended() {
             return match input {
-                Input::Reconcile | Input::CallCompleted { .. } | Input::Recover => {
-                    Ok(Decision::default())
-                }
+                Input::Reconcile
+                | Input::CallCompleted { .. }
+                | Input::Recover
+                | Input::Changed { .. } => Ok(Decision::default()),
                 Input::Command { .. } | Input::TakeOn { .. } => Err(CommandError::Ended),
             };
         }
@@ -157,6 +166,11 @@ impl Run {
             Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
             Input::Command { command, by } => self.command(*command, by, index),
             Input::TakeOn { step, pods, by } => self.take_on(*step, pods, by.clone()),
+            Input::Changed { object, by } if self.state == RunState::Running => {
+                let (by, changed) = (by.clone(), Some(object.clone()));
+                Ok(Decision::event(RunEvent::Paused { by, changed }))
+            }
+            Input::Changed { .. } => Ok(Decision::default()),
         }
     }
 
@@ -168,7 +182,9 @@ impl Run {
     ) -> Result<Decision, CommandError> {
         let by = by.to_owned();
         match command {
-            RunCommand::Pause => self.steer(RunState::Running, RunEvent::Paused { by }),
+            RunCommand::Pause => {
+                self.steer(RunState::Running, RunEvent::Paused { by, changed: None })
+            }
             // Nothing else asks for the next try of what was refused, so a run need not be paused for it.
             RunCommand::Resume
                 if self.state == RunState::Running

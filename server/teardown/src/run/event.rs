@@ -24,10 +24,13 @@ pub enum RunEvent {
     },
     /// The server was restarted: calls without an answer are followed by a read.
     Recovered,
-    /// A person paused it.
+    /// A person paused it, or a person's remedy during which an object changed.
     Paused {
         /// The person's name.
         by: String,
+        /// The object that changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed: Option<ObjectRef>,
     },
     /// A person resumed it.
     Resumed {

@@ -133,10 +133,12 @@ pub enum FeedEvent {
     },
     /// The server was restarted and the run continues.
     Recovered,
-    /// A person paused it.
+    /// A person paused it, or a person's remedy during which an object changed.
     Paused {
         /// The person's name.
         by: String,
+        /// The object that changed.
+        changed: Option<ObjectRef>,
     },
     /// A person resumed it.
     Resumed {

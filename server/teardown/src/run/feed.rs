@@ -13,7 +13,9 @@ impl Run {
         match event {
             RunEvent::Started { by } => Some(FeedEvent::Started { by: by.clone() }),
             RunEvent::Recovered => Some(FeedEvent::Recovered),
-            RunEvent::Paused { by } => Some(FeedEvent::Paused { by: by.clone() }),
+            RunEvent::Paused { by, changed } => {
+                Some(FeedEvent::Paused { by: by.clone(), changed: changed.clone() })
+            }
             RunEvent::Resumed { by } => Some(FeedEvent::Resumed { by: by.clone() }),
             RunEvent::Stopping { by } => Some(FeedEvent::Stopping { by: by.clone() }),
             RunEvent::CallStarted { step, call: Call::Delete } => {

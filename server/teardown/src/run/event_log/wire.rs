@@ -58,7 +58,7 @@ impl From<FeedEvent> for FlatEvent {
         match event {
             FeedEvent::Started { by } => Self::by("started", by),
             FeedEvent::Recovered => Self::named("recovered"),
-            FeedEvent::Paused { by } => Self::by("paused", by),
+            FeedEvent::Paused { by, changed } => Self { object: changed, ..Self::by("paused", by) },
             FeedEvent::Resumed { by } => Self::by("resumed", by),
             FeedEvent::Stopping { by } => Self::by("stopping", by),
             FeedEvent::Suspended { step, object } => Self::of("suspended", step, object),
@@ -119,7 +119,7 @@ fn read(flat: FlatEvent) -> Option<FeedEvent> {
     Some(match flat.code.as_str() {
         "started" => FeedEvent::Started { by: by? },
         "recovered" => FeedEvent::Recovered,
-        "paused" => FeedEvent::Paused { by: by? },
+        "paused" => FeedEvent::Paused { by: by?, changed: object },
         "resumed" => FeedEvent::Resumed { by: by? },
         "stopping" => FeedEvent::Stopping { by: by? },
         "suspended" => FeedEvent::Suspended { step: step?, object: object? },
@@ -164,7 +164,8 @@ mod tests {
         let events = [
             FeedEvent::Started { by: by() },
             FeedEvent::Recovered,
-            FeedEvent::Paused { by: by() },
+            FeedEvent::Paused { by: by(), changed: None },
+            FeedEvent::Paused { by: by(), changed: Some(object()) },
             FeedEvent::Resumed { by: by() },
             FeedEvent::Stopping { by: by() },
             FeedEvent::Suspended { step, object: object() },

@@ -1,6 +1,6 @@
 //! Tests of stopping a run, and of how its objects are counted then.
 
-use super::script::transcript;
+use super::{script::transcript, *};
 
 const TWO: &str = "ns shop of=shop\n cm shop/a of=shop\n cm shop/b of=shop";
 const ONE: &str = "ns shop of=shop\n cm shop/a of=shop";
@@ -134,4 +134,20 @@ fn stop_does_not_count_collected_objects_as_untouched() {
     > stop
     the run has stopped: 2 untouched, 4 requested, 0 terminating before, 0 unknown, 0 gone
     ");
+}
+
+#[test]
+fn change_during_a_remedy_pauses_a_run_that_is_running_until_a_person_resumes_it() {
+    let object = fixture::object("cm shop/a").reference();
+    let changed = || Input::Changed { object: object.clone(), by: "Li".into() };
+    let paused = || RunEvent::Paused { by: "Li".into(), changed: Some(object.clone()) };
+    let mut scenario = Scenario::of(ONE);
+    assert_eq!(scenario.apply_input(&changed()), Decision::event(paused()));
+    assert_eq!(scenario.run.state(), RunState::Paused);
+    assert!(scenario.decide().is_empty(), "a paused run deletes nothing");
+    assert!(scenario.apply_input(&changed()).is_empty(), "it is paused already");
+    scenario.steer(&command(RunCommand::Resume));
+    assert!(!scenario.decide().actions.is_empty());
+    scenario.steer(&command(RunCommand::Stop));
+    assert!(scenario.apply_input(&changed()).is_empty(), "nothing pauses the end of a run");
 }

@@ -63,7 +63,10 @@ pub(super) fn whole_entry_of(run: &Run, event: &FeedEvent) -> String {
     match event {
         FeedEvent::Started { by } => format!("{by} started the run"),
         FeedEvent::Recovered => "the server was restarted".to_owned(),
-        FeedEvent::Paused { by } => format!("{by} paused the run"),
+        FeedEvent::Paused { by, changed: None } => format!("{by} paused the run"),
+        FeedEvent::Paused { by, changed: Some(object) } => {
+            format!("paused, because {object} changed during a remedy of {by}")
+        }
         FeedEvent::Resumed { by } => format!("{by} resumed the run"),
         FeedEvent::Stopping { by } => format!("{by} stopped the run"),
         FeedEvent::Requested { object, .. } => format!("{object} is requested"),
