@@ -124,6 +124,22 @@ pub(super) fn claims(pod: &Object) -> Vec<ObjectRef> {
     named.collect()
 }
 
+/// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
+/// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
+pub(super) fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
+    let mut top = pod;
+    // A chain of owners is short; the bound ends a cycle.
+    for _ in 0..8 {
+        let owner = top.controller().and_then(|owner| case.index.get(&owner.uid));
+        let is_workload = |owner: &&Arc<Object>| {
+            matches!(owner.facts, Facts::Workload(_)) && owner.deletion.is_none()
+        };
+        let Some(owner) = owner.filter(is_workload) else { break };
+        top = owner;
+    }
+    top
+}
+
 /// Whether the kubelet has reported that all containers of a Pod have ended.
 pub(super) fn has_ended(pod: &Object) -> bool {
     let Facts::Pod(facts) = &pod.facts else { return false };

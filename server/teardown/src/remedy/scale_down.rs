@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use super::{
     act::{Harm, Loss, Remedy, RemedyAct, Undo},
-    case::Case,
+    case::{Case, workload_of},
     command::{self, Purpose},
     reach::{GoingClaim, Reach},
-    storage::workload_of,
 };
 use crate::{
     object::{Facts, Object, Reclaim, Workload},

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
-    case::{Case, EACH},
+    case::{Case, EACH, workload_of},
     command::{self, Purpose},
     finalizer::{nudge, remove},
     reach::{GoingClaim, Reach},
@@ -67,22 +67,6 @@ pub(super) fn copied(case: &Case<'_>, copies: &[ObjectRef]) -> Vec<Remedy> {
 fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
     let commands = case.index.named(name).and_then(|object| command::describe(object));
     Remedy::new(RemedyAct::Look).named(Some(name.clone())).with([commands])
-}
-
-/// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
-/// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
-pub(super) fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
-    let mut top = pod;
-    // A chain of owners is short; the bound ends a cycle.
-    for _ in 0..8 {
-        let owner = top.controller().and_then(|owner| case.index.get(&owner.uid));
-        let is_workload = |owner: &&Arc<Object>| {
-            matches!(owner.facts, Facts::Workload(_)) && owner.deletion.is_none()
-        };
-        let Some(owner) = owner.filter(is_workload) else { break };
-        top = owner;
-    }
-    top
 }
 
 fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {

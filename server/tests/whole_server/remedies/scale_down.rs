@@ -92,7 +92,7 @@ async fn set_is_not_scaled_down_on_a_false_premise_about_its_claims() {
         change: |world| {
             let volume = Key::new("", "persistentvolumes", "", "disk-1");
             let field = ["spec", "persistentVolumeReclaimPolicy"];
-            modify(world, &volume, "", |it| object::set(it, &field, json!("Recycle")));
+            modify(world, &volume, "", |it| object::set(it, &field, json!("Retain")));
         },
         then: InTheLastMoment::Reported,
     };
