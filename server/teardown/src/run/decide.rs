@@ -37,7 +37,7 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     declaration::{APPLICATIONS, APPS},
     index::{Index, Presence},
-    object::{Deletion, Facts, Object, Uid},
+    object::{Deletion, Facts, Object, ObjectRef, Uid},
     plan::{Propagation, Step, StepAction, StepId},
     proof::Proof,
     relation::{DeletionPhase, EdgeKind},
