@@ -31,9 +31,9 @@ async fn change_that_a_remedy_met_pauses_the_open_run_of_its_objects() {
         (AttemptOutcome::Changed { object: claim() }, claimed),
         (AttemptOutcome::Accepted { meanwhile: Some(claim()) }, claimed),
         // Neither it nor the attachment is in the plan.
-        (AttemptOutcome::Changed { object: node() }, &[]),
-        (accepted(), &[]),
-        (AttemptOutcome::Refused { message: "no".into() }, &[]),
+        (AttemptOutcome::Changed { object: node() }, &[][..]),
+        (accepted(), &[][..]),
+        (AttemptOutcome::Refused { message: "no".into() }, &[][..]),
     ] {
         let disk = Disk::default();
         let mut cluster = Cluster::before(&disk, &with(ATTACHMENT)).await;

@@ -142,7 +142,7 @@ fn change_during_a_remedy_pauses_a_run_that_is_running_until_a_person_resumes_it
     let changed = || Input::Changed { object: object.clone(), by: "Li".into() };
     let paused = || RunEvent::Paused { by: "Li".into(), changed: Some(object.clone()) };
     let mut scenario = Scenario::of(ONE);
-    assert_eq!(scenario.apply_input(&changed()), Decision::event(paused()));
+    assert_eq!(scenario.apply_input(&changed()).events, [paused()]);
     assert_eq!(scenario.run.state(), RunState::Paused);
     assert!(scenario.decide().is_empty(), "a paused run deletes nothing");
     assert!(scenario.apply_input(&changed()).is_empty(), "it is paused already");
