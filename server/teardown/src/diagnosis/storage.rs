@@ -84,7 +84,8 @@ pub(super) fn volume_bound<'a>(
     }
 }
 
-/// A volume waits for its attachments, and then for its provisioner, which deletes the storage behind it.
+/// A volume waits for its attachments, and then for its provisioner, which deletes the storage behind it. A provisioner that is
+/// known and not ready is the cause.
 pub(super) fn volume_released<'a>(
     case: &Case<'a>,
     object: &'a Arc<Object>,
@@ -113,12 +114,22 @@ pub(super) fn volume_released<'a>(
         && staying.is_empty()
         && matches!(phase, "Released" | "Failed")
     {
-        let cause = Cause::BackendLeft { driver: volume.driver.clone() };
-        let confidence =
-            if phase == "Failed" { Confidence::Confirmed } else { Confidence::Inferred };
         let said = Evidence::field(object, "status.phase", phase);
+        let program = driver_finisher(case, object, finalizer);
+        let is_failed = phase == "Failed";
+        // A phase of Failed is the answer of a provisioner, and a cause of its own, whether one is ready now or not.
+        if let Some(verdict) = program.clone().filter(Verdict::is_not_ready) {
+            let held = Evidence::field(object, "metadata.finalizers", &**finalizer);
+            found.push(verdict.part(finalizer).with([held, said.clone()]).into());
+            if !is_failed {
+                return;
+            }
+        }
+        let cause = Cause::BackendLeft { driver: volume.driver.clone() };
+        let confidence = if is_failed { Confidence::Confirmed } else { Confidence::Inferred };
+        let programs = program.map(|verdict| verdict.evidence).unwrap_or_default();
         let verdict = Verdict::new(cause, object, confidence).with([said]);
-        found.push(verdict.with(program(case, object, finalizer)).into());
+        found.push(verdict.with(programs).into());
     }
 }
 

@@ -165,6 +165,7 @@ pub(super) fn remove(
             Remedy { harm: Harm::DataLoss, ..remedy }
         }
         Facts::Node(_) => of_node(case, object, remedy),
+        Facts::Volume(_) => of_volume(case, object, remedy),
         _ => remedy,
     })
 }
@@ -185,6 +186,15 @@ fn of_node(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
         return remedy.need(NeedCode::PoweredOff, Holds::Unknown);
     }
     of_silent_node(case, &object.name, remedy)
+}
+
+/// A volume that is attached to a node must not go from the API.
+fn of_volume(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
+    let attached = case.index.attached_to(&object.name);
+    let why = attached.map(|node| Withheld::Attached { node: node.clone() });
+    let hidden = case.hidden(&["volumeattachments.storage.k8s.io"]);
+    let holds = if hidden.is_some() { Holds::Unknown } else { attached.is_none().into() };
+    remedy.need(NeedCode::NotAttached, holds).withhold(why).withhold(hidden)
 }
 
 /// The thing that stays if a finalizer is removed by hand.

@@ -168,14 +168,8 @@ pub(super) fn backend_left(case: &Case<'_>, driver: Option<&Arc<str>>) -> Vec<Re
         node: None,
     };
     let mut found = vec![Remedy::new(repair).at(object).with([command::describe(object)])];
-    let attached = case.index.attached_to(&object.name);
     let held = object.finalizers.iter().filter(|it| PROVISIONERS.contains(&&***it));
-    for remedy in held.filter_map(|finalizer| remove(case, object, finalizer)) {
-        let why = attached.map(|node| Withheld::Attached { node: node.clone() });
-        let hidden = case.hidden(&["volumeattachments.storage.k8s.io"]);
-        let holds = if hidden.is_some() { Holds::Unknown } else { attached.is_none().into() };
-        found.push(remedy.need(NeedCode::NotAttached, holds).withhold(why).withhold(hidden));
-    }
+    found.extend(held.filter_map(|finalizer| remove(case, object, finalizer)));
     found.push(nudge(case, object));
     found
 }

@@ -38,6 +38,11 @@ impl Verdict {
         self.evidence.extend(evidence);
         self
     }
+
+    /// Whether it blames a program that has no ready Pod.
+    pub(in crate::diagnosis) fn is_not_ready(&self) -> bool {
+        matches!(self.cause, Cause::FinisherNotReady { .. })
+    }
 }
 
 /// The relation by which one object waits for another.

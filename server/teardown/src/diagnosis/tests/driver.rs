@@ -15,15 +15,62 @@ fn driver(provisioner: u8, attacher: u8) -> String {
     )
 }
 
+/// A volume that its claim has released, and whose storage that driver deletes.
+const RELEASED: &str = "pv disk-1 deleted=300 phase=Released reclaim=Delete driver=disk.example finalizers=external-provisioner.volume.kubernetes.io/finalizer";
+
 #[test]
-fn storage_that_is_left_names_the_provisioner_that_is_not_ready_and_no_attacher() {
-    let volume = "pv disk-1 deleted=300 phase=Released reclaim=Delete driver=disk.example finalizers=external-provisioner.volume.kubernetes.io/finalizer";
-    insta::assert_snapshot!(diagnoses(&format!("{}{volume}", driver(0, 1))), @r#"
-    backendLeft at PersistentVolume disk-1 (Inferred, stuck)
+fn released_volume_waits_for_its_provisioner_that_is_not_ready() {
+    insta::assert_snapshot!(diagnoses(&format!("{}{RELEASED}", driver(0, 1))), @r#"
+    finisherNotReady at Deployment disk/csi-provisioner (Inferred, stuck)
       PersistentVolume disk-1
-      - PersistentVolume disk-1: status.phase Released
       - Deployment disk/csi-provisioner: status.readyReplicas 0 / 1
+      - PersistentVolume disk-1: metadata.finalizers external-provisioner.volume.kubernetes.io/finalizer
+      - PersistentVolume disk-1: status.phase Released
     "#);
+    let many = format!("{}{RELEASED}\n{}", driver(0, 1), RELEASED.replace("disk-1", "disk-2"));
+    assert_eq!(heads(&fixture::index(&many)).lines().count(), 1, "one program is one root");
+}
+
+#[test]
+fn released_volume_whose_provisioner_is_ready_or_of_another_driver_names_its_storage() {
+    let storage = "backendLeft at PersistentVolume disk-1 (Inferred, stuck)";
+    let attacher_away = format!("{}{RELEASED}", driver(1, 0));
+    assert_eq!(heads(&fixture::index(&attacher_away)).trim(), storage);
+    let other = driver(0, 1).replace("csidriver disk.example", "csidriver other.example");
+    let other = heads(&fixture::index(&format!("{other}{RELEASED}")));
+    assert_eq!(other.trim(), storage);
+}
+
+/// The provisioner has said that it failed before it went away.
+#[test]
+fn failed_volume_whose_provisioner_is_not_ready_has_both_roots() {
+    let text = format!("{}{}", driver(0, 1), RELEASED.replace("Released", "Failed"));
+    insta::assert_snapshot!(heads(&fixture::index(&text)), @r#"
+    backendLeft at PersistentVolume disk-1 (Confirmed, stuck)
+    finisherNotReady at Deployment disk/csi-provisioner (Inferred, stuck)
+    "#);
+}
+
+#[test]
+fn finalizer_of_a_provisioner_is_not_removed_by_hand_while_the_volume_is_attached() {
+    let text = format!("{}{RELEASED}\n", driver(0, 1));
+    let ways = |text: &str| {
+        let index = fixture::index(text);
+        let graph = Graph::of(&index);
+        let found = diagnose(&index, &graph, fixture::now());
+        let of_program = |it: &&Diagnosis| matches!(it.cause, Cause::FinisherNotReady { .. });
+        let of_program = found.iter().filter(of_program);
+        let ways =
+            of_program.flat_map(|it| crate::remedy::remedies(it, &index, &graph, fixture::now()));
+        let removals =
+            ways.filter(|it| matches!(it.act, crate::remedy::RemedyAct::RemoveFinalizer { .. }));
+        removals.map(|it| it.withheld).collect::<Vec<_>>()
+    };
+    assert_eq!(ways(&text), [None]);
+    let detaching =
+        format!("{text}attachment a1 volume=disk-1 node=n1 attacher=disk.example deleted=5");
+    let node = "n1".into();
+    assert_eq!(ways(&detaching), [Some(crate::remedy::Withheld::Attached { node })]);
 }
 
 #[test]
