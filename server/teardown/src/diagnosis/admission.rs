@@ -116,8 +116,9 @@ pub(super) fn webhooks_down<'a>(
         orphans || dependent.owners.iter().any(|owner| owner.uid == object.uid && owner.blocks)
     };
     let dependents: Vec<&Arc<Object>> = if orphans || has("foregroundDeletion") {
-        let staying = case.sources(object, EdgeKind::Owns).filter(|it| it.deletion.is_none());
-        staying.filter(|it| blocks(it)).collect()
+        // The collector takes the reference to an owner off a dependent that is being deleted, too.
+        let of_owner = case.sources(object, EdgeKind::Owns);
+        of_owner.filter(|it| (orphans || it.deletion.is_none()) && blocks(it)).collect()
     } else {
         Vec::new()
     };

@@ -76,5 +76,8 @@ fn webhook_keeps_the_last_delete_of_a_pod_and_those_of_the_garbage_collector() {
     // To orphan a dependent is an UPDATE of it.
     let orphan = owner.replace("foregroundDeletion", "orphan");
     assert_eq!(blamed(&orphan), [""; 0]);
-    assert_eq!(blamed(&format!("{} asked=UPDATE", orphan.trim_end())).len(), 1);
+    let updates = format!("{} asked=UPDATE", orphan.trim_end());
+    assert_eq!(blamed(&updates).len(), 1);
+    let goes = updates.replace("rs shop/web-1", "rs shop/web-1 deleted=9");
+    assert_eq!(blamed(&goes).len(), 1, "a dependent that is being deleted keeps its owner too");
 }
