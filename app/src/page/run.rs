@@ -26,7 +26,7 @@ use crate::{
         diagnosis::{diagnoses, remedy::RemedyDialog},
         empty,
         map::{drawer::Drawer, graph::Graph, shape::ShapeSwitch},
-        plan::kept::{kept_cards, names},
+        plan::kept::{kept_cards, names, section},
         run::{
             attention::{Attention, asks},
             current::current,
@@ -116,13 +116,7 @@ pub fn Run() -> impl IntoView {
         let kept_view = move || kept_cards(&kept.get());
         let left_view = move || {
             let left = left_to_cluster.get();
-            (!left.is_empty()).then(|| view! {
-                <section aria-labelledby="left-title">
-                    <h2 id="left-title">{text::LEFT_TITLE} " " <span class="count">{left.len()}</span></h2>
-                    <p class="lead">{text::LEFT_LEAD}</p>
-                    {names(&left)}
-                </section>
-            }.into_any())
+            section("left-title", text::LEFT_TITLE, text::LEFT_LEAD, left.len(), names(&left))
         };
         view! {
             <RunHead scene card=Signal::derive(move || head.get().unwrap_or_else(|| card.clone())) attention=count busy send/>

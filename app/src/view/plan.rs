@@ -13,7 +13,7 @@ use leptos::prelude::*;
 use teardown::plan::{DataFate, Fate, Plan};
 
 use self::{
-    kept::{kept_list, names},
+    kept::{kept_list, names, section},
     step::Terminating,
     wave::wave,
 };
@@ -64,44 +64,32 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         .is_empty()
         .then(|| view! { <p class="quiet">{text::NOTHING_TO_DO}</p> }.into_any());
     let all = plan.deletions() + plan.kept.len() + plan.left_to_cluster.len();
-    let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
-    let namespaces: Vec<String> =
-        namespaces.map(|step| text::isolated(&step.object.name)).collect();
-    let namespaces = (!namespaces.is_empty()).then(|| {
-        view! { <p class="plan-namespaces">{icon("kind-namespace")} " " {text::namespaces_go(&namespaces)}</p> }.into_any()
+    let namespaces = namespaces_go(plan).map(|said| {
+        view! { <p class="plan-namespaces">{icon("kind-namespace")} " " {said}</p> }.into_any()
     });
-    let left_to_cluster = (!plan.left_to_cluster.is_empty()).then(|| {
-        view! {
-            <section aria-labelledby="left-title">
-                <h2 id="left-title">{text::LEFT_TITLE} " " <span class="count">{plan.left_to_cluster.len()}</span></h2>
-                <p class="lead">{text::LEFT_LEAD}</p>
-                {names(&plan.left_to_cluster)}
-            </section>
-        }.into_any()
-    });
-    let ephemeral = (!plan.ephemeral.is_empty()).then(|| {
-        view! {
-            <section aria-labelledby="ephemeral-title">
-                <h2 id="ephemeral-title">{text::EPHEMERAL_TITLE} " " <span class="count">{plan.ephemeral.len()}</span></h2>
-                <p class="lead">{text::EPHEMERAL_LEAD}</p>
-                {names(&plan.ephemeral)}
-            </section>
-        }
-        .into_any()
-    });
-    let given_up = (!plan.given_up.is_empty()).then(|| {
-        let rows = plan.given_up.iter().map(|it| {
-            view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }.into_any()
-        });
-        view! {
-            <section aria-labelledby="given-up-title">
-                <h2 id="given-up-title">{text::GIVEN_UP_TITLE} " " <span class="count">{plan.given_up.len()}</span></h2>
-                <p class="lead">{text::GIVEN_UP_LEAD}</p>
-                <ul class="kept-names">{rows.collect_view()}</ul>
-            </section>
-        }
-        .into_any()
-    });
+    let of_cluster = &plan.left_to_cluster;
+    let left_to_cluster = section(
+        "left-title",
+        text::LEFT_TITLE,
+        text::LEFT_LEAD,
+        of_cluster.len(),
+        names(of_cluster),
+    );
+    let ephemeral = &plan.ephemeral;
+    let ephemeral = section(
+        "ephemeral-title",
+        text::EPHEMERAL_TITLE,
+        text::EPHEMERAL_LEAD,
+        ephemeral.len(),
+        names(ephemeral),
+    );
+    let given_up = section(
+        "given-up-title",
+        text::GIVEN_UP_TITLE,
+        text::GIVEN_UP_LEAD,
+        plan.given_up.len(),
+        given_up(plan),
+    );
     view! {
         <div class="plan-totals">
             {total(plan.deletions().to_string(), text::WILL_DELETE, text::waves(plan.waves()), "")}
@@ -129,6 +117,21 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         {left_to_cluster}
     }
     .into_any()
+}
+
+/// The sentence about the namespaces that go, if any do.
+fn namespaces_go(plan: &Plan) -> Option<String> {
+    let names: Vec<String> = plan.namespaces().map(text::isolated).collect();
+    (!names.is_empty()).then(|| text::namespaces_go(&names))
+}
+
+/// The orders that the plan does not keep.
+fn given_up(plan: &Plan) -> AnyView {
+    let rows = plan.given_up.iter().map(|it| {
+        view! { <li>{text::given_up(it)} " " <span class="quote">{text::reason(&it.reason)}</span></li> }
+            .into_any()
+    });
+    view! { <ul class="kept-names">{rows.collect_view()}</ul> }.into_any()
 }
 
 fn total(figure: String, label: &'static str, more: String, class: &'static str) -> AnyView {

@@ -110,7 +110,8 @@ pub struct Diagnosis {
     pub cause: Cause,
     /// The object where the cause sits.
     pub root: ObjectRef,
-    /// How sure it is.
+    /// How sure it is. A page gets it as a sentence, with the advice.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub confidence: Confidence,
     /// The facts that speak for it. A page gets them as sentences, with the advice.
     #[serde(skip)]
@@ -127,7 +128,8 @@ pub struct Diagnosis {
     pub since: Timestamp,
     /// An object is past its deadline, and not only later than expected.
     pub stuck: bool,
-    /// The harm that is done while it waits.
+    /// The harm that is done while it waits. A page gets it as sentences, with the advice.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub impact: Impact,
 }
 

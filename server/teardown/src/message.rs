@@ -201,9 +201,11 @@ pub struct ClusterCard {
     pub version: Option<String>,
     /// Whether every visible kind has been listed once.
     pub synced: bool,
-    /// The number of watched kinds.
+    /// The number of watched kinds. No page shows it.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub kinds: usize,
-    /// The number of known objects.
+    /// The number of known objects. No page shows it.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub objects: usize,
     /// The number of causes for which deletions wait, anywhere in the cluster.
     #[serde(default)]
@@ -416,8 +418,9 @@ pub struct RunCard {
     pub left_to_cluster: usize,
     /// The number of times it continued after a restart of the server.
     pub recovered: u32,
-    /// The run beside which it deletes objects that the plan of that run does not know.
+    /// The run beside which it deletes objects that the plan of that run does not know. No page shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub beside: Option<RunId>,
 }
 

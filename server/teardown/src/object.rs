@@ -41,7 +41,7 @@ pub use self::{
 
 use crate::{labels::Labels, selector::Selector};
 
-/// A kind as discovery names it. All objects of a kind share one value.
+/// A kind as discovery names it. All objects of a kind share one value. A page reads no more of it than group and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kind {
     /// API group; empty for the core group.
@@ -49,10 +49,13 @@ pub struct Kind {
     /// The kind, such as `Pod`.
     pub kind: Arc<str>,
     /// The version its objects are read in.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub version: Arc<str>,
     /// The plural in request paths, such as `pods`.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub plural: Arc<str>,
     /// Whether its objects live in a namespace.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub namespaced: bool,
 }
 

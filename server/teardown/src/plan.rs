@@ -154,6 +154,12 @@ impl Plan {
         self.hidden.iter().any(|resource| resource == "persistentvolumeclaims")
     }
 
+    /// The names of the namespaces that go.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        let namespaces = self.steps.iter().filter(|step| step.kind.is("", "Namespace"));
+        namespaces.map(|step| &*step.object.name)
+    }
+
     /// The number of objects that go.
     pub fn deletions(&self) -> usize {
         self.steps.iter().filter(|step| step.disposition().is_going()).count()
@@ -165,7 +171,7 @@ impl Plan {
     }
 }
 
-/// One object and the action on it.
+/// One object and the action on it. A page reads no more than it shows: each field costs code in its module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its number.
@@ -185,14 +191,18 @@ pub struct Step {
     /// Finalizers at the time of planning, which also have to be removed before the object is gone.
     pub finalizers: Vec<String>,
     /// For a workload: the selector of its Pods, because they must be found even after the workload is gone.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub pods: Option<Selector>,
     /// For a claim: a consistent read must show that no Pod uses it before it is deleted.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub holds_storage: bool,
     /// For a Pod: its node at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub node: Option<String>,
     /// The unit that its own labels and annotations named at the time of planning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub named: Option<UnitId>,
     /// For a namespace: the kinds of which it need not be proven empty, because a person chose so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -11,6 +11,7 @@ use teardown::{
     relation::EdgeKind,
 };
 
+use super::namespaces_go;
 use crate::{
     state::{connection::Connection, production::is_production},
     text,
@@ -208,11 +209,7 @@ pub fn Confirm(
             }
         });
     };
-    let namespaces = plan.steps.iter().filter(|step| step.kind.is("", "Namespace"));
-    let namespaces: Vec<String> =
-        namespaces.map(|step| text::isolated(&step.object.name)).collect();
-    let namespaces = (!namespaces.is_empty())
-        .then(|| view! { <p>{text::namespaces_go(&namespaces)}</p> }.into_any());
+    let namespaces = namespaces_go(&plan).map(|said| view! { <p>{said}</p> }.into_any());
     let cluster = expect_context::<Badge>().name();
     let place = cluster.map(|name| text::confirm_where(&name, is_production(&name)));
     let expected = move || checks.with(|checks| checks.as_ref().map(|it| it.expected.clone()));

@@ -34,6 +34,27 @@ pub fn names<'a, T: 'a + Named>(objects: impl IntoIterator<Item = &'a T>) -> Any
     view! { <ul class="kept-names">{rows}</ul> }.into_any()
 }
 
+/// A section of a plan or a run with a list of so many objects, and what they have in common; nothing where there are none.
+pub fn section(
+    id: &'static str,
+    title: &'static str,
+    lead: &'static str,
+    count: usize,
+    list: AnyView,
+) -> AnyView {
+    if count == 0 {
+        return ().into_any();
+    }
+    view! {
+        <section aria-labelledby=id>
+            <h2 id=id>{title} " " <span class="count">{count}</span></h2>
+            <p class="lead">{lead}</p>
+            {list}
+        </section>
+    }
+    .into_any()
+}
+
 /// Whatever stands for an object.
 pub trait Named {
     /// The object.

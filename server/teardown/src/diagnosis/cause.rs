@@ -440,10 +440,13 @@ impl Cause {
 }
 
 /// How sure a diagnosis is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Confidence {
     /// The kinds that would say are hidden, or nothing fits.
+    #[default]
     Unknown,
     /// The state of the objects fits this cause and no other that is known.
     Inferred,

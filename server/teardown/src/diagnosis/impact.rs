@@ -14,20 +14,20 @@ use crate::{
 };
 
 /// The harm that a waiting deletion does to what should go on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Impact {
     /// Workloads that start no replacement before the waiting Pod is gone.
     pub replacements_blocked: Vec<ObjectRef>,
     /// Services without a ready Pod.
     pub without_endpoints: Vec<ObjectRef>,
-    /// Pods that run on a claim that is being deleted. A page gets them as sentences, with the advice.
+    /// Pods that run on a claim that is being deleted.
     #[serde(skip)]
     pub losing_claim: Vec<ObjectRef>,
-    /// Pods that cannot start before their disk is detached from another node. A page gets them as sentences, with the advice.
+    /// Pods that cannot start before their disk is detached from another node.
     #[serde(skip)]
     pub waiting_for_disk: Vec<ObjectRef>,
-    /// The resource whose objects may be harmed and cannot be seen. A page gets it as a sentence, with the advice.
+    /// The resource whose objects may be harmed and cannot be seen.
     #[serde(skip)]
     pub unseen: Option<Arc<str>>,
 }

@@ -38,7 +38,8 @@ pub struct DataFate {
     pub capacity: Option<String>,
     /// The place where the data is stored.
     pub source: Option<String>,
-    /// Its reclaim policy; none if the volume is hidden.
+    /// Its reclaim policy; none if the volume is hidden. A page shows the fate that follows from it.
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub reclaim: Option<Reclaim>,
     /// The fate of the data.
     pub fate: Fate,

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    diagnosis::{Cause, Diagnosis, Impact, before, course},
+    diagnosis::{Cause, Diagnosis, before, course},
     fetched::{Answer, Permission},
     graph::Graph,
     incident::{Incident, data_at_risk, joined},
@@ -51,8 +51,7 @@ pub fn diagnosis_card<'a>(
     (&diagnosis.evidence, &incident).hash(&mut hasher);
     diagnosis.waiting.iter().for_each(|held| (held.on, held.starts).hash(&mut hasher));
     hash_ways(index, graph, diagnosis, &mut hasher);
-    let Impact { losing_claim, waiting_for_disk, unseen, .. } = &diagnosis.impact;
-    (losing_claim, waiting_for_disk, unseen).hash(&mut hasher);
+    (diagnosis.confidence, &diagnosis.impact).hash(&mut hasher);
     for attempt in attempts {
         // The note has everything that is switched off.
         if attempt.is_about(diagnosis) || attempt.switched_off(index).is_some() {

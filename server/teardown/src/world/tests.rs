@@ -315,6 +315,9 @@ fn stamp_of_a_card_changes_with_what_its_ways_out_hang_on() {
     assert_ne!(one, stamps(&format!("{node}\npod shop/b node=n1")), "it reaches one more Pod");
     let other = "node n2 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.";
     assert_ne!(one, stamps(&format!("{node}\n{other}")), "two nodes are silent");
+    let serves = format!("{node} labels=app:a");
+    let front = format!("{serves}\nsvc shop/front selector=app:a");
+    assert_ne!(stamps(&serves), stamps(&front), "a Service has lost its Pod");
     let namespace = "
         ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
         apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server available=Available:False:MissingEndpoints:500:no_endpoints";
