@@ -182,6 +182,12 @@ test('S5: disk of a Pod that was forced is detached after six minutes, at the ti
 		// The ledger still waits for the node, so the card stays. It has the time now.
 		const due = new RegExp(`At (\\S+ \\S+) UTC: the attach-detach controller detaches ${volume} from node node-a by force, unless the node is ready by then`);
 		await expect(course(card)).toContainText(due);
+		// The time that is left is counted down on the page.
+		const left = course(card).locator('p').filter({ hasText: due }).locator('time');
+		await expect(left).toHaveText(/^in (\d+ min )?\d+ s$/);
+		const shown = await left.innerText();
+		await expect(left).not.toHaveText(shown);
+		await expect(left).toHaveText(/^in /);
 		const [attempt] = await (await page.request.get(`${unwind.origin}/api/remedies`)).json();
 		const [, at = ''] = due.exec(await course(card).innerText()) ?? [];
 		const wait = seconds(at) - Date.parse(attempt.asked) / 1000;

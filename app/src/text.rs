@@ -164,6 +164,11 @@ mod tests {
         assert_eq!(deleting_for(41, Some(30)), "Deleting for 41 s; expected under 30 s");
         assert_eq!(deleting_for(75, None), "Deleting for 1 min 15 s");
         assert_eq!(ago(3), "just now");
+        assert_eq!(ago(-9), "just now", "two clocks may differ");
+        assert_eq!(countdown(-252), "in 4 min 12 s");
+        assert_eq!(countdown(-1), "in 1 s");
+        assert_eq!(countdown(0), "just now");
+        assert_eq!(countdown(60), "1 min ago");
         assert_eq!(ago(86_400 * 11 + 5), "11 d ago");
         let at = "2026-11-21T12:03:41.123Z".parse().unwrap();
         assert_eq!(absolute(at), "2026-11-21 12:03:41 UTC");

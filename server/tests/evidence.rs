@@ -23,7 +23,7 @@ use server::{
     journal::Journal,
 };
 use teardown::{
-    advice::Advice,
+    advice::{Advice, Line},
     demo::{DemoCommand, DemoFault},
     diagnosis::{Confidence, KubeletSubject, Source},
     message::{DiagnosisCard, Message, Record, Topic},
@@ -215,7 +215,7 @@ async fn silent_node_is_confirmed_by_its_lease_and_described_with_its_standpoint
     let card = cards.into_iter().find(is_silent).unwrap();
     let advice = server.advice(&card.diagnosis.id).await;
     let lines: Vec<String> =
-        advice.first.iter().map(|line| format!("{}: {}", line.name, line.said.join(" "))).collect();
+        advice.first.iter().map(|line| format!("{}: {}", line.name, line.text())).collect();
     assert!(lines[0].starts_with("Cluster: sandbox, seen as "), "{lines:?}");
     assert!(lines[0].contains("Live: "), "{lines:?}");
     let became = lines.iter().find(|line| line.starts_with("Just before: ")).unwrap();
@@ -281,7 +281,7 @@ async fn kubelet_that_is_asked_names_the_mount_and_the_next_try_without_anybody_
         assert!(read.contains(part), "{part}: {read}");
     }
     assert_eq!(advice.confidence, "Confirmed: the kubelet’s log says so.");
-    let first: Vec<String> = advice.first.iter().flat_map(|line| line.said.clone()).collect();
+    let first: Vec<String> = advice.first.iter().map(Line::text).collect();
     assert!(
         first.iter().any(|said| said.contains("By the log that was read, the kubelet of")),
         "{first:?}"

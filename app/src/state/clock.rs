@@ -49,9 +49,9 @@ impl Clock {
         (now - at.as_second()).max(0)
     }
 
-    /// Seconds since `at`, once the clock runs, as they are now.
+    /// Seconds since `at`, once the clock runs, as they are now; negative while it is still to come.
     pub fn since_untracked(self, at: Timestamp) -> Option<i64> {
-        self.shown.get_untracked().map(|now| (now - at.as_second()).max(0))
+        self.shown.get_untracked().map(|now| now - at.as_second())
     }
 
     /// The cluster's clock shows this now.

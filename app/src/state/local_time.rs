@@ -53,7 +53,7 @@ impl LocalTime {
     fn show(&self, time: &Element, now: i64, today: &str) {
         let at = time.get_attribute("data-at").and_then(|at| at.parse::<i64>().ok());
         let Some(at) = at else { return };
-        let is_relative = time.has_attribute("data-relative");
+        let seconds = now - at.div_euclid(1000);
         let written_for = format!("{at} {today}");
         let is_written = time.get_attribute(WRITTEN).is_some_and(|last| last == written_for);
         if !is_written {
@@ -61,8 +61,10 @@ impl LocalTime {
             let _ = time.set_attribute("title", &written(&self.moment, at as f64));
             let _ = time.set_attribute(WRITTEN, &written_for);
         }
-        let text = if is_relative {
-            text::ago((now - at.div_euclid(1000)).max(0))
+        let text = if time.has_attribute("data-relative") {
+            text::ago(seconds)
+        } else if time.has_attribute("data-countdown") {
+            text::countdown(seconds)
         } else if is_written {
             return;
         } else if written(&self.day, at as f64) == today {

@@ -141,6 +141,14 @@ pub fn ago(seconds: i64) -> String {
     }
 }
 
+/// The seconds since a moment, which are negative while it is still to come: to the second until then.
+pub fn countdown(seconds: i64) -> String {
+    match seconds {
+        ..0 => format!("in {}", duration(seconds.saturating_neg())),
+        _ => ago(seconds),
+    }
+}
+
 /// The seconds that a late deletion takes so far, and those within which it was expected to end.
 pub fn deleting_for(seconds: i64, expected: Option<i64>) -> String {
     let so_far = format!("Deleting for {}", duration(seconds));

@@ -8,7 +8,7 @@ pub mod remedy;
 
 use leptos::prelude::*;
 use teardown::{
-    advice::{Advice, LogBox},
+    advice::{Advice, Fact, LogBox},
     diagnosis::Diagnosis,
     message::{DiagnosisCard, Key, Record},
     object::Uid,
@@ -21,7 +21,7 @@ use self::{
 };
 use super::{
     icon::icon,
-    moment::{moment, time_of_day},
+    moment::{countdown, moment, time_of_day},
     object_name::{object_link, object_name},
     rows::rows,
 };
@@ -162,8 +162,11 @@ fn summary(card: &DiagnosisCard) -> AnyView {
 
 /// The part that somebody needs first.
 fn body(advice: &Advice) -> AnyView {
-    let lines = |lines: &[String]| {
-        lines.iter().map(|line| view! { <p>{line.clone()}</p> }.into_any()).collect_view()
+    let lines = |lines: &[Fact]| {
+        let line = |line: &Fact| {
+            view! { <p>{line.text.clone()} " " {line.at.map(countdown)}</p> }.into_any()
+        };
+        lines.iter().map(line).collect_view()
     };
     let first = advice
         .first

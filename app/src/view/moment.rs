@@ -16,6 +16,16 @@ pub fn moment(at: Timestamp) -> AnyView {
     .into_any()
 }
 
+/// The time that is left until the moment. Without the clock of the page it is empty, and the sentence before it has the moment.
+pub fn countdown(at: Timestamp) -> AnyView {
+    let clock = expect_context::<Clock>();
+    let shown = clock.since_untracked(at).map_or_else(|| " ".to_owned(), text::countdown);
+    view! {
+        <time datetime=format!("{at:.0}") title=text::absolute(at) data-at=at.as_millisecond() data-countdown="">{shown}</time>
+    }
+    .into_any()
+}
+
 /// The moment in full; in a live page the time of day, with the date where the day is not today.
 pub fn time_of_day(at: Timestamp) -> AnyView {
     view! {

@@ -286,12 +286,12 @@ fn card_of_each_cause_says_its_harm_its_course_and_the_mistake_that_is_likely() 
         for needed in ["Cluster", "Harm now", "If nobody acts"] {
             let line = lines(needed).unwrap_or_else(|| panic!("{name}: no {needed}"));
             assert!(!line.said.is_empty() && !line.warns, "{name}: {line:?}");
-            line.said.iter().for_each(|said| check(said, name));
+            line.said.iter().for_each(|said| check(&said.text, name));
         }
         match lines("Do not") {
             Some(line) => {
                 assert!(line.warns && line.said.len() == 1, "{name}: {line:?}");
-                check(&line.said[0], name);
+                check(&line.said[0].text, name);
             }
             None => harmless.push(name),
         }

@@ -73,7 +73,7 @@ pub(crate) fn trouble() -> PageSeed {
     };
     let line = |name: &str, said: &str, warns| Line {
         name: name.to_owned(),
-        said: vec![said.to_owned()],
+        said: vec![said.to_owned().into()],
         warns,
     };
     let advice = Advice {

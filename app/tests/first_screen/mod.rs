@@ -56,8 +56,8 @@ fn card_of_which_nothing_more_is_known_has_no_line_about_it() {
     let lines = lines(Incident::default(), &standpoint());
     let names: Vec<&str> = lines.iter().map(|line| &*line.name).collect();
     assert_eq!(names, KNOWN);
-    assert_eq!(lines[0].said, ["staging-eu-1."]);
-    assert_eq!(lines[1].said, ["Only leftovers wait. Nothing that should run is affected."]);
+    assert_eq!(lines[0].text(), "staging-eu-1.");
+    assert_eq!(lines[1].text(), "Only leftovers wait. Nothing that should run is affected.");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn line_about_the_cluster_says_who_looks_and_how_old_the_state_is() {
     let said = |standpoint: &Standpoint| {
         let line = lines(Incident::default(), standpoint).swap_remove(0);
         assert_eq!(line.name, "Cluster");
-        (line.said, line.warns)
+        (line.said.into_iter().map(|it| it.text).collect::<Vec<_>>(), line.warns)
     };
     let seen = Standpoint { identity: Some("unwind@ops".into()), ..standpoint() };
     assert_eq!(said(&seen), (vec!["staging-eu-1, seen as unwind@ops.".to_owned()], false));
@@ -95,6 +95,7 @@ fn watches_without_an_answer_are_named_up_to_three() {
     let of = |count: usize| {
         let kinds = (0..count).map(|number| (format!("kind-{number}"), before(60))).collect();
         lines(Incident::default(), &fresh(Freshness { unanswered: kinds, ..live() }))[0].said[2]
+            .text
             .clone()
     };
     assert!(of(3).contains("kind-2") && !of(3).contains(" more"), "{}", of(3));
@@ -107,7 +108,7 @@ fn added(incident: Incident) -> Vec<(String, String, bool)> {
         let lines = lines(incident, &standpoint()).into_iter();
         lines
             .flat_map(|Line { name, said, warns }| {
-                said.into_iter().map(move |said| (name.clone(), said, warns))
+                said.into_iter().map(move |said| (name.clone(), said.text, warns))
             })
             .collect()
     };
@@ -148,7 +149,7 @@ fn pod_that_cannot_start_is_said_to_wait_for_its_disk_and_until_when() {
         let advice = advice(&card, &standpoint());
         let line = |name: &str| {
             let line = advice.first.iter().find(|line| line.name == name);
-            line.map(|line| line.said.join(" ")).unwrap_or_default()
+            line.map(|line| line.text()).unwrap_or_default()
         };
         assert!(line("Harm now").contains("Pod shop/web-0 hangs in ContainerCreating"), "{name}");
         let course = line("If nobody acts");

@@ -329,7 +329,7 @@ fn advice() -> Advice {
         }),
     });
     Advice {
-        first: vec![Line { name: text("now"), said: vec![text("said")], warns: true }],
+        first: vec![Line { name: text("now"), said: vec![text("said").into()], warns: true }],
         expected: text("expected"),
         chain: vec![text("waits")],
         evidence: vec![Fact { text: text("fact"), at: Some(at()) }],

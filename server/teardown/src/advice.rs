@@ -72,10 +72,18 @@ pub struct Advice {
 pub struct Line {
     /// The name.
     pub name: String,
-    /// The sentences.
-    pub said: Vec<String>,
+    /// The sentences, each with the time of the event that it promises.
+    pub said: Vec<Fact>,
     /// It warns.
     pub warns: bool,
+}
+
+impl Line {
+    /// The sentences in one paragraph.
+    pub fn text(&self) -> String {
+        let said: Vec<&str> = self.said.iter().map(|it| &*it.text).collect();
+        said.join(" ")
+    }
 }
 
 /// A form that takes lines of the kubelet's log.
@@ -96,9 +104,16 @@ pub struct LogBox {
 pub struct Fact {
     /// The sentence.
     pub text: String,
-    /// The time when it began, if the cluster records it.
+    /// The time when it began, if the cluster records it; of an event that is still to come, its time, if that is known.
     #[serde(with = "crate::millis::optional")]
     pub at: Option<Timestamp>,
+}
+
+impl From<String> for Fact {
+    /// A sentence without a time.
+    fn from(text: String) -> Self {
+        Self { text, at: None }
+    }
 }
 
 /// One way out. It is what a page shows of a [`Remedy`](crate::remedy::Remedy).

@@ -1,14 +1,17 @@
 //! The course of things if nobody acts, in sentences. Only the server asks for these: see `teardown::advice`.
 
-use jiff::SignedDuration;
-use teardown::diagnosis::{Cause, Diagnosis, Due, Upcoming};
+use jiff::{SignedDuration, Timestamp};
+use teardown::{
+    advice::Fact,
+    diagnosis::{Cause, Diagnosis, Due, Upcoming},
+};
 
 use crate::text::{absolute, duration, isolated, many, named, names, words};
 
 const DETACHED: &str = "The Pod starts once its disk is detached. If the node comes back, its kubelet unmounts the disk, and it is detached within a minute.";
 
 /// The acts of the cluster itself, and their times; first, in one sentence, whether they end the wait.
-pub(super) fn if_nobody_acts(diagnosis: &Diagnosis, course: &[Upcoming]) -> Vec<String> {
+pub(super) fn if_nobody_acts(diagnosis: &Diagnosis, course: &[Upcoming]) -> Vec<Fact> {
     let expected = match &diagnosis.cause {
         Cause::NodeSilent { .. } if diagnosis.is_of_replacements() => Some(DETACHED),
         Cause::VolumeAttached { .. } if diagnosis.is_of_replacements() && !course.is_empty() => {
@@ -16,12 +19,29 @@ pub(super) fn if_nobody_acts(diagnosis: &Diagnosis, course: &[Upcoming]) -> Vec<
         }
         cause => expectation(cause, course),
     };
-    let mut said: Vec<String> = expected.map(str::to_owned).into_iter().collect();
-    said.extend(course.iter().map(upcoming));
+    let mut said: Vec<Fact> = expected.map(|it| it.to_owned().into()).into_iter().collect();
+    said.extend(course.iter().map(|it| Fact { text: upcoming(it), at: promised(it) }));
     if said.is_empty() {
-        said.push("Nothing. No part of the cluster acts on it.".to_owned());
+        said.push("Nothing. No part of the cluster acts on it.".to_owned().into());
     }
     said
+}
+
+/// The time that a sentence promises by the cluster's clock, for a page to count down to. The log of a kubelet has the time of
+/// its node.
+fn promised(upcoming: &Upcoming) -> Option<Timestamp> {
+    let (Upcoming::GraceEnds { due, .. }
+    | Upcoming::Eviction { due, .. }
+    | Upcoming::OrphansCollected { due, .. }
+    | Upcoming::ForcedDetach { due, at_once: false, .. }
+    | Upcoming::ControllerLooks { due, .. }) = upcoming
+    else {
+        return None;
+    };
+    match due {
+        Due::By(at) => Some(*at),
+        Due::Overdue(_) | Due::Within(_) => None,
+    }
 }
 
 /// Whether waiting ends it; `None` where the events say so.
@@ -221,7 +241,6 @@ fn length(wait: SignedDuration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use teardown::{
         diagnosis::{Confidence, Impact},
         object::ObjectRef,
@@ -295,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn only_a_time_to_come_by_the_clock_of_the_cluster_is_counted_down() {
+        let at = Timestamp::from_second(NOON).unwrap();
+        let counted = |due| -> Vec<bool> {
+            let cause = Cause::LoadBalancerLeft;
+            let said = if_nobody_acts(&diagnosis(cause), &all(due));
+            said.iter().map(|it| it.at == Some(at)).collect()
+        };
+        // The kubelet tries again by the clock of its node.
+        assert_eq!(counted(Due::By(at)), [true, false, true, true, true, true]);
+        assert_eq!(counted(Due::Overdue(at)), [false; 6]);
+        assert_eq!(counted(Due::Within(SignedDuration::from_secs(9))), [false; 6]);
+    }
+
+    #[test]
     fn wait_without_a_start_describes_the_start() {
         let said: Vec<String> =
             all(Due::Within(SignedDuration::from_secs(360))).iter().map(upcoming).collect();
@@ -305,7 +338,9 @@ mod tests {
 
     #[test]
     fn course_without_events_has_a_sentence() {
-        let said = |cause| if_nobody_acts(&diagnosis(cause), &[]);
+        let said = |cause| -> Vec<String> {
+            if_nobody_acts(&diagnosis(cause), &[]).into_iter().map(|it| it.text).collect()
+        };
         let bound = Cause::VolumeBound { claim: None };
         assert_eq!(said(bound), ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use teardown::{
-    advice::{Freshness, Line, Standpoint},
+    advice::{Fact, Freshness, Line, Standpoint},
     diagnosis::{Diagnosis, Evidence},
     incident::Incident,
     message::DiagnosisCard,
@@ -28,30 +28,32 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     let Incident { contact, before, course, data: at_risk, joined } = &**incident;
     let cause = &diagnosis.cause;
     let mut lines = Vec::new();
-    let mut line = |name: &str, said: Vec<String>, warns| {
+    let mut line = |name: &str, said: Vec<Fact>, warns| {
         if !said.is_empty() {
             lines.push(Line { name: name.to_owned(), said, warns });
         }
     };
+    let undated = |said: Vec<String>| said.into_iter().map(Fact::from).collect();
     if cause.explains_others() {
         let said = "It may explain other cards too. Solve it, then look at those again.".to_owned();
-        line("First", vec![said], true);
+        line("First", vec![said.into()], true);
     }
     let fresh = standpoint.freshness.as_ref();
     let is_old = fresh.is_some_and(|it| it.unreachable.is_some() || !it.unanswered.is_empty());
     let lag = fresh.and_then(|fresh| lag(fresh, standpoint));
     let cluster = std::iter::once(seen_by(standpoint)).chain(fresh.map(freshness)).chain(lag);
-    line("Cluster", cluster.collect(), is_old);
+    line("Cluster", undated(cluster.collect()), is_old);
     let harm = harm(&diagnosis.impact).into_iter().chain(growth(*joined));
-    line(HARM, harm.collect(), false);
+    line(HARM, undated(harm.collect()), false);
     let (said, is_threatened) = data(at_risk);
-    line(DATA, said, is_threatened);
+    line(DATA, undated(said), is_threatened);
     line(IF_NOBODY_ACTS, if_nobody_acts(diagnosis, course), false);
-    line(DO_NOT, do_not(diagnosis).map(str::to_owned).into_iter().collect(), true);
-    line("Just before", before.iter().map(|it| changed(it, diagnosis)).collect(), false);
+    line(DO_NOT, do_not(diagnosis).map(|it| it.to_owned().into()).into_iter().collect(), true);
+    let changes = before.iter().map(|it| changed(it, diagnosis));
+    line("Just before", undated(changes.collect()), false);
     let whose =
         |(name, value): &(String, String)| format!("{}: {}", visible(name), isolated(value));
-    line(WHOSE, contact.iter().map(whose).collect(), false);
+    line(WHOSE, undated(contact.iter().map(whose).collect()), false);
     lines
 }
 

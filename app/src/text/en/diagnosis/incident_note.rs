@@ -82,7 +82,7 @@ pub fn incident_note(
     let mut note = Note { form, text };
     note.line(0, &format!("Waits since: {}", absolute(diagnosis.since)));
     for one in first(card, standpoint) {
-        note.line(0, &format!("{}: {}", one.name, one.said.join(" ")));
+        note.line(0, &format!("{}: {}", one.name, one.text()));
     }
     note.line(0, &format!("{EVIDENCE}: {}", confidence(diagnosis)));
     diagnosis.evidence.iter().for_each(|it| note.line(1, &fact(it)));
