@@ -35,6 +35,11 @@ pub const WAYS_OUT: &str = "Ways out, the least harmful first";
 pub const NEEDS: &str = "Before you do it";
 pub const ASK_REMEDY: &str = "Have Unwind do it…";
 pub const DO_REMEDY: &str = "Do it";
+/// In the question before a remedy, where another one would be done than the person was asked about.
+pub const ASKED_AGAIN: &str =
+    "This has changed since you were asked. Read it again and confirm it again.";
+/// In that question, where there is nothing left to do.
+pub const REMEDY_IS_OVER: &str = "This is no longer a way out.";
 pub const STATEMENT: &str =
     "Who checked what the cluster does not show, and how? Your answer is saved with your name.";
 pub const COPY_COMMAND: &str = "Copy";

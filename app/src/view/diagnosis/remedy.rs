@@ -4,7 +4,10 @@
 use leptos::prelude::*;
 use teardown::{advice::Way, right::Right};
 
-use super::{adviser::Adviser, way::warnings};
+use super::{
+    adviser::Adviser,
+    way::{warnings, withheld},
+};
 use crate::{
     text,
     view::{banner, control::typed::Typed},
@@ -23,6 +26,16 @@ pub fn RemedyDialog(
             statement.set(String::new());
         }
     });
+    // The card behind the dialog reads its advice again whenever that changes.
+    Effect::new(move |_| {
+        if question.open.get()
+            && let Some(asked) = question.way.get_untracked()
+            && let Some(offer) = &asked.offer
+        {
+            let advice = adviser.known.of(&offer.diagnosis);
+            question.follow(asked, advice.as_ref());
+        }
+    });
     let of = move |part: fn(&Way) -> String| {
         question.way.with(|way| way.as_ref().map(part).unwrap_or_default())
     };
@@ -30,13 +43,15 @@ pub fn RemedyDialog(
     let name = Signal::derive(move || {
         of(|way| way.offer.as_ref().map(|offer| offer.name.clone()).unwrap_or_default())
     });
-    let needs_statement = move || {
-        question.way.with(|way| {
-            way.as_ref().and_then(|way| way.offer.as_ref()).is_some_and(|offer| offer.statement)
-        })
+    let is = move |part: fn(&Way) -> bool| {
+        Memo::new(move |_| question.way.with(|way| way.as_ref().is_some_and(part)))
     };
+    let needs_statement = is(|way| way.offer.as_ref().is_some_and(|offer| offer.statement));
+    let is_withheld = is(|way| way.withheld.is_some());
     let busy = Signal::derive(move || {
-        adviser.busy.get() || needs_statement() && statement.with(|it| it.trim().len() < 10)
+        adviser.busy.get()
+            || is_withheld.get()
+            || needs_statement.get() && statement.with(|it| it.trim().len() < 10)
     });
     let act = Callback::new(move |name: String| {
         if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {
@@ -44,8 +59,17 @@ pub fn RemedyDialog(
             (adviser.act)(adviser, offer, statement.get_untracked());
         }
     });
+    let again = move || question.is_asked_again.get().then_some(text::ASKED_AGAIN);
+    let hindrance = move || question.way.with(|way| way.as_ref().and_then(withheld));
     let body = move || {
-        let word = needs_statement().then(|| {
+        question.way.with(|way| {
+            let way = way.as_ref()?;
+            Some(view! { <p>{way.does.clone()}</p> {warnings(way)} }.into_any())
+        })
+    };
+    // Apart from the rest, so that news does not take the field away from a person who types.
+    let word = move || {
+        needs_statement.get().then(|| {
             view! {
                 <label>
                     {text::STATEMENT}
@@ -58,16 +82,17 @@ pub fn RemedyDialog(
                 </label>
             }
             .into_any()
-        });
-        question.way.with(|way| {
-            let way = way.as_ref()?;
-            Some(view! { <p>{way.does.clone()}</p> {warnings(way)} {word} }.into_any())
         })
     };
     view! {
         {move || adviser.refusal.get().map(|refusal| banner::refusal(&refusal))}
         <Typed open=question.open id="remedy" title label=text::DO_REMEDY name busy needs=Right::Force act>
+            <div role="status">
+                <strong>{move || again()}</strong>
+                {move || hindrance()}
+            </div>
             {move || body()}
+            {move || word()}
         </Typed>
     }
 }

@@ -56,15 +56,19 @@ pub fn warnings(way: &Way) -> AnyView {
     .into_any()
 }
 
+/// Why it cannot be chosen now.
+pub fn withheld(way: &Way) -> Option<AnyView> {
+    way.withheld.clone().map(|why| {
+        view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
+    })
+}
+
 fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
     let class = match way.harm {
         Harm::None => "way-harm none",
         Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
         Harm::Leftovers | Harm::DataLoss => "way-harm much",
     };
-    let withheld = way.withheld.clone().map(|why| {
-        view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
-    });
     let title = way.title.clone();
     let is_open = opened.with_value(|opened| opened.contains(&title));
     // The click, because the list may be drawn again before the event `toggle` comes.
@@ -88,7 +92,7 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
                     " " <span class=class>{way.harms.clone()}</span>
                 </summary>
                 <p>{way.does.clone()}</p>
-                {withheld}
+                {withheld(way)}
                 {warnings(way)}
                 {commands}
                 {offer}
