@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
+    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason},
     case::{Case, EACH, workload_of},
     command::{self, Purpose},
     finalizer::{nudge, remove},
