@@ -313,6 +313,8 @@ mod tests {
         let query = [("sel", "x"), ("without", ""), ("keep", "data"), ("keep", "data")];
         let choices = Choices::of_query(query).unwrap();
         assert_eq!(choices, Choices::from_iter([Choice::KeepData]));
+        assert!(!choices.is_empty());
+        assert!(Choices::of_query([("sel", "x"), ("without", "")]).unwrap().is_empty());
         assert!(Choices::of_query([("keep", "all")]).is_err());
     }
 
@@ -335,5 +337,7 @@ mod tests {
         for json in ["{}", r#"{"keep":"data","include":"*"}"#, r#""keep""#, r#"{"keep":1}"#] {
             assert!(serde_json::from_str::<Choice>(json).is_err(), "{json}");
         }
+        let problem = serde_json::from_str::<Choice>("1").unwrap_err().to_string();
+        assert!(problem.contains("expected a choice: one name with its value"), "{problem}");
     }
 }

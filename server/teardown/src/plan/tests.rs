@@ -1,11 +1,14 @@
 mod blockers;
 mod choices;
+mod confirmed;
 mod data;
 mod finishers;
 mod hidden;
+mod order;
 mod parents;
 mod steps_behind;
 mod storage;
+mod summary;
 mod unclaimed;
 mod undeletable;
 
@@ -66,6 +69,11 @@ fn plan_with(fixture: &str, unit: &str, choices: &[&str]) -> Result<Plan, PlanEr
     });
     let unit = &units[&UnitId::new(unit)];
     plan(&index, &graph, unit, &choices.collect(), fixture::now())
+}
+
+/// The edges that a plan gave up, each from what should have gone first to what should have followed.
+fn given_up(plan: &Plan) -> Vec<String> {
+    plan.given_up.iter().map(|it| format!("{} {:?} {}", it.first, it.edge, it.then)).collect()
 }
 
 /// A plan in a short notation.
@@ -218,6 +226,7 @@ fn volume_of_a_kept_claim_is_kept_and_not_released() {
         deploy other/pool
         pvc shop/data of=shop volume=pv-data
         pv pv-data claim=shop/data reclaim=Recycle owner=deploy/pool
+        Backup.example.com other/b refs=pv/pv-data
     ";
     let plan = text(&plan_of(owned, "shop").unwrap());
     assert!(plan.contains("keep pv:pv-data: RecycledVolume"), "{plan}");

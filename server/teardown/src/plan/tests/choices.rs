@@ -163,3 +163,18 @@ fn choice_that_names_nothing_of_the_unit_is_found() {
     assert!(!check("without", "Deployment") && !check("without", "ConfigMap/shop/setting"));
     assert!(!check("namespace", "la") && !check("include", "ConfigMap/lab/settings"));
 }
+
+#[test]
+fn plan_is_of_the_objects_that_hold_one_run_and_not_two() {
+    let index = fixture::index(SHOP);
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    let holding = |runs: &[&'static str]| {
+        Choices::of_query(runs.iter().map(|run| ("unplanned", *run))).unwrap()
+    };
+    let (none, one, two) = (holding(&[]), holding(&["k3f9"]), holding(&["k3f9", "m2d1"]));
+    assert_eq!(none.unplanned(), None);
+    assert_eq!(one.unplanned().unwrap().as_str(), "k3f9");
+    assert_eq!(one.check(unit, &index), Ok(()));
+    assert_eq!(two.check(unit, &index).unwrap_err().pair().1, "m2d1");
+}

@@ -44,6 +44,7 @@ fn data_that_would_now_be_lost_is_a_difference() {
         .map(|text| plan_of(&text, "shop").unwrap());
     assert_eq!(changes(&old, &new), ["changed PersistentVolume pv"]);
     assert_eq!(changes(&new, &old), Vec::<String>::new());
+    assert_eq!(changes(&new, &new), Vec::<String>::new());
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn snapshot_goes_with_its_data_if_its_content_says_so() {
         let text = format!("ns shop of=shop\n snapshot shop/before of=shop\n {content}");
         assert_eq!(fates(&fixture::index(&text)), fates_of, "{content}");
     }
-    let mut index = fixture::index("snapshot shop/before of=shop");
+    let mut index = fixture::index("snapshot shop/before of=shop\n cm shop/c of=shop");
     let (cause, message) = (HiddenCause::Forbidden, "no".into());
     let resource = "volumesnapshotcontents.snapshot.storage.k8s.io".to_owned();
     index.apply([Observation::Hidden { resource, cause, message }], fixture::now());
@@ -198,4 +199,26 @@ fn namespace_whose_data_is_kept_does_not_go_over_claims_that_nobody_sees() {
     };
     assert_eq!(unproven(&chosen), ["persistentvolumeclaims", "secrets"]);
     assert_eq!(unproven(&[chosen.as_slice(), &["keep=data"]].concat()), ["secrets"]);
+    let offered = |choices: &[&str]| -> Vec<String> {
+        let plan = plan_hiding(fixture, &hidden, choices).unwrap();
+        plan.unlistable.iter().map(|it| it.resource.to_string()).collect()
+    };
+    assert_eq!(offered(&[]), ["persistentvolumeclaims", "secrets"]);
+    assert_eq!(offered(&["keep=data"]), ["secrets"]);
+}
+
+#[test]
+fn content_of_the_unit_is_counted_with_its_snapshot() {
+    let text = "snapshot shop/before of=shop content=c\n content c of=shop of-snapshot=shop/before";
+    assert_eq!(fates(&fixture::index(text)), ["LeftBehind before"]);
+}
+
+/// A Pod of another unit mounts the claim, so that the plan keeps it, and its operator deletes it all the same.
+#[test]
+fn claim_that_others_use_is_lost_where_an_operator_deletes_it() {
+    let used = format!("{KAFKA}\n pod shop/reader of=lab uses=claim:data-0");
+    let plan = plan_of(&used, "shop").unwrap();
+    let data = plan.data.iter().find(|it| &*it.volume.name == "pv-0").unwrap();
+    assert_eq!(data.fate, Fate::Destroyed);
+    assert!(data.deleted_by.is_some(), "{data:?}");
 }

@@ -92,11 +92,6 @@ fn autoscaler_that_names_its_deployment_as_owner_still_goes_first() {
     assert_eq!(given_up(&plan), ["Deployment shop/web Owns HorizontalPodAutoscaler shop/web"]);
 }
 
-/// The edges that a plan gave up, each from what should have gone first to what should have followed.
-fn given_up(plan: &Plan) -> Vec<String> {
-    plan.given_up.iter().map(|it| format!("{} {:?} {}", it.first, it.edge, it.then)).collect()
-}
-
 #[test]
 fn ingress_that_names_its_service_as_owner_still_goes_first() {
     let plan = plan_of(
@@ -186,7 +181,8 @@ const GUARDED: &str = "
 
 #[test]
 fn guarded_objects_go_before_the_webhook_and_its_needs_after() {
-    insta::assert_snapshot!(text(&plan_of(GUARDED, "shop").unwrap()), @r"
+    let plan = plan_of(GUARDED, "shop").unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
     1 cm:shop/settings
     2 webhook:check < cm:shop/settings
     3 deploy:shop/check < webhook:check
@@ -194,6 +190,25 @@ fn guarded_objects_go_before_the_webhook_and_its_needs_after() {
     5 cm:shop/own < deploy:shop/check+pods pod:shop/check-a
     5 svc:shop/check < deploy:shop/check+pods pod:shop/check-a webhook:check
     6 ns:shop < cm:shop/own cm:shop/settings deploy:shop/check pod:shop/check-a svc:shop/check
+    ");
+    assert_eq!(given_up(&plan), [""; 0], "what it needs itself is not guarded");
+}
+
+/// A parent goes after all that it declares, but that is the first order to be given up.
+#[test]
+fn parent_that_declares_the_webhook_which_guards_it_goes_before_it() {
+    let plan = plan_of(
+        "webhook check of=shop service=shop/check guards=kustomizations.kustomize.toolkit.fluxcd.io \
+         labels=kustomize.toolkit.fluxcd.io/name:web,kustomize.toolkit.fluxcd.io/namespace:shop
+         svc shop/check of=shop
+         Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop",
+        "shop",
+    )
+    .unwrap();
+    insta::assert_snapshot!(text(&plan), @r"
+    1 Kustomization.kustomize.toolkit.fluxcd.io:shop/web
+    2 webhook:check < Kustomization.kustomize.toolkit.fluxcd.io:shop/web
+    3 svc:shop/check < webhook:check
     ");
 }
 

@@ -175,3 +175,10 @@ fn kinds_of_x_k8s_io_groups_may_own_hidden_claims() {
         assert_eq!(action, Some(StepAction::Delete { propagation }), "{kind}");
     }
 }
+
+#[test]
+fn plan_says_whether_claims_may_be_hidden() {
+    let fixture = "cm shop/c of=shop";
+    assert!(plan_without("persistentvolumeclaims", fixture).hides_claims());
+    assert!(!plan_without("pods", fixture).hides_claims());
+}

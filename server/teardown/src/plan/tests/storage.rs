@@ -137,3 +137,43 @@ fn topics_go_before_their_kafka_and_certificates_before_their_issuer() {
     check_order(&plan, &["Certificate.cert-manager.io:shop/web", "Issuer.cert-manager.io:shop/ca"]);
     check_order(&plan, &["Certificate.cert-manager.io:shop/web", "secret:shop/tls"]);
 }
+
+#[test]
+fn content_stays_with_a_snapshot_that_a_person_left_out() {
+    let left_out = ["without=VolumeSnapshot.snapshot.storage.k8s.io"];
+    let plan = plan_with(COPIES, "shop", &left_out).unwrap();
+    let content = "content:c: needed by VolumeSnapshot shop/before (Binds)".to_owned();
+    assert!(kept(&plan).contains(&content), "{:?}", kept(&plan));
+    assert_eq!(plan.left_to_cluster, []);
+}
+
+#[test]
+fn declared_volume_is_deleted_by_the_run_unless_its_controller_deletes_it() {
+    let step = |claim: &str, volume: &str| {
+        let fixture = format!("pvc shop/data of=shop {claim}\n pv pv of=shop {volume}");
+        let text = text(&plan_of(&fixture, "shop").unwrap());
+        text.lines().find(|line| line.contains("pv:pv")).unwrap().to_owned()
+    };
+    let bound = |reclaim: &str| step("volume=pv", &format!("claim=shop/data reclaim={reclaim}"));
+    assert_eq!(bound("Delete"), "2 pv:pv await < pvc:shop/data");
+    assert_eq!(bound("Retain"), "2 pv:pv < pvc:shop/data");
+    assert_eq!(step("", "reclaim=Delete"), "1 pv:pv", "no claim is bound to it");
+}
+
+#[test]
+fn volume_reserved_for_a_claim_that_goes_goes_as_well() {
+    let plan = plan_of("pvc shop/data of=shop\n pv pv of=shop claim=shop/data", "shop").unwrap();
+    assert_eq!(kept(&plan), [""; 0], "{}", text(&plan));
+}
+
+/// It belongs to the unit through its owner, and not through a claim.
+#[test]
+fn volume_of_a_pool_goes_unless_a_claim_elsewhere_is_bound_to_it() {
+    let pool =
+        "cm shop/a of=shop\n Pool.example.com pool of=shop\n pv pv owner=Pool.example.com/pool";
+    assert_eq!(kept(&plan_of(pool, "shop").unwrap()), [""; 0]);
+    let bound = format!("{pool} claim=lab/data\n pvc lab/data volume=pv");
+    let stays = kept(&plan_of(&bound, "shop").unwrap());
+    let volume = "pv:pv: used by PersistentVolumeClaim lab/data (Binds)".to_owned();
+    assert!(stays.contains(&volume), "{stays:?}");
+}

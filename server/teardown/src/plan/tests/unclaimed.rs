@@ -100,6 +100,7 @@ fn namespace_as_a_unit_has_no_unclaimed_objects() {
 fn critical_workload_and_the_servers_own_namespace_stay() {
     let fixture = "
         deploy shop/dns of=shop critical=yes uses=config:zones
+        pod shop/proxy of=shop critical=yes
         cm shop/zones of=shop
         deploy shop/web of=shop
         ns unwind of=shop
@@ -116,6 +117,7 @@ fn critical_workload_and_the_servers_own_namespace_stay() {
     1 deploy:shop/web
     keep cm:shop/zones: needed by Deployment shop/dns (Mounts)
     keep ns:unwind: Protected
+    keep pod:shop/proxy: Protected
     keep deploy:shop/dns: Protected
     keep deploy:unwind/unwind: Protected
     ");
@@ -124,6 +126,7 @@ fn critical_workload_and_the_servers_own_namespace_stay() {
     1 deploy:unwind/unwind
     2 ns:unwind < deploy:unwind/unwind
     keep cm:shop/zones: needed by Deployment shop/dns (Mounts)
+    keep pod:shop/proxy: Protected
     keep deploy:shop/dns: Protected
     ");
 }
@@ -138,5 +141,22 @@ fn namespace_unit_contains_everything_in_it() {
     4 ns:org2 < cm:org2/channel deploy:org2/reader pod:org2/reader-a pvc:org2/shared
     keep pv:pv-shared: RetainedVolume
     data pv-shared: LeftBehind ?
+    ");
+}
+
+/// The binding gives rights to people and to the account; only the binding and its Role are access.
+#[test]
+fn account_in_a_binding_of_people_goes() {
+    let fixture = "
+        ns shop
+        sa shop/web
+        role shop/team
+        rb shop/team people=yes accounts=web role=role/team
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "ns:shop").unwrap()), @r"
+    1 sa:shop/web
+    2 ns:shop < sa:shop/web
+    keep role:shop/team: Access
+    keep rb:shop/team: Access
     ");
 }

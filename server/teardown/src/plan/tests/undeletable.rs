@@ -87,3 +87,21 @@ fn unit_of_nothing_that_can_be_deleted_has_no_plan() {
     let plan = plan(&index, &graph, unit, &Choices::default(), fixture::now());
     assert_eq!(plan, Err(PlanError::Empty));
 }
+
+/// The namespace controller lets the namespace go all the same, but a Secret that the Report names would be missed.
+#[test]
+fn object_of_others_that_cannot_be_deleted_keeps_what_it_names_and_not_its_namespace() {
+    insta::assert_snapshot!(plan_without_the_verb("
+        ns shop of=shop
+        ns lab of=shop
+        cm shop/a of=shop
+        secret lab/s of=shop
+        Report.stats.example shop/theirs of=other
+        Report.stats.example lab/theirs of=other refs=secret/s
+    "), @r"
+    1 cm:shop/a
+    2 ns:shop < cm:shop/a
+    keep ns:lab: needed by Secret lab/s (Contains)
+    keep secret:lab/s: used by Report lab/theirs (Refers)
+    ");
+}
