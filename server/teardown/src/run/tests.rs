@@ -15,11 +15,13 @@ mod skip;
 
 mod by_hand;
 mod came_back;
+mod commands;
 mod compact;
 mod confirmed;
 mod kept_data;
 mod parent;
 mod read_first;
+mod shown;
 mod unplanned;
 
 use std::collections::BTreeSet;

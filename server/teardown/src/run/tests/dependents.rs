@@ -139,3 +139,64 @@ fn owner_beside_another_takes_nothing_along_and_is_planned_fast() {
     along with another goes: none
     ");
 }
+
+/// A Retain volume does not go with its claim: the run itself deletes it, because it is declared.
+#[test]
+fn volume_that_the_run_deletes_itself_does_not_go_along_with_its_claim() {
+    let cluster = "pvc shop/data of=shop volume=pv\n pv pv of=shop claim=shop/data";
+    let script = "no pods pvc:shop/data
+        accepted pvc:shop/data
+        look at taken";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    LIST pods in shop
+    > no pods pvc:shop/data
+    DELETE PersistentVolumeClaim shop/data
+    > accepted pvc:shop/data
+    > look at taken
+    along with another goes: none
+    ");
+}
+
+/// The collector takes nothing of an owner that is deleted without its dependents, near or far.
+#[test]
+fn owner_of_a_skipped_grandchild_takes_nothing_along() {
+    let cluster = "
+        Widget.example.com shop/w of=shop
+        deploy shop/web owner=Widget.example.com/w
+        rs shop/web-1 owner=deploy/web
+        cm shop/a owner=Widget.example.com/w";
+    let script = "pause first
+        skip rs:shop/web-1
+        resume
+        accepted Widget.example.com:shop/w
+        look at taken";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > skip rs:shop/web-1
+    ReplicaSet shop/web-1 is skipped
+    > resume
+    DELETE Widget shop/w without its dependents
+    > accepted Widget.example.com:shop/w
+    > look at taken
+    along with another goes: none
+    ");
+}
+
+/// It goes in any case, and the collector may as well take it.
+#[test]
+fn owner_does_not_orphan_a_skipped_object_that_is_terminating() {
+    let cluster = "
+        deploy shop/web of=shop
+        rs shop/web-1 owner=deploy/web deleted=0 finalizers=example.com/hold";
+    let script = "pause first
+        skip rs:shop/web-1
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    ReplicaSet shop/web-1 is terminating
+    > skip rs:shop/web-1
+    ReplicaSet shop/web-1 is skipped
+    > resume
+    DELETE Deployment shop/web
+    ");
+}

@@ -290,3 +290,74 @@ fn shorter_journal_has_the_result_of_the_reads_alone() {
     assert!(!has(|event| matches!(event, RunEvent::KeptClaim { .. })));
     assert!(has(|event| matches!(event, RunEvent::DataChecked { bound: 2, .. })));
 }
+
+#[test]
+fn run_that_is_stopped_reads_each_claim_once_before_it_ends() {
+    let script = "choose keep=data
+        each call
+        pause first
+        stop
+        bound pvc:shop/one
+        bound pvc:shop/two";
+    insta::assert_snapshot!(transcript(SHOP, script), @"
+    > choose keep=data
+    > each call
+    > pause first
+    > stop
+    GET PersistentVolumeClaim shop/one
+    GET PersistentVolumeClaim shop/two
+    > bound pvc:shop/one
+    > bound pvc:shop/two
+    claims bound: 2, lost: none, unknown: none
+    the run has stopped: 1 untouched, 0 requested, 0 terminating before, 0 unknown, 0 gone
+    ");
+}
+
+/// It cannot be bound again.
+#[test]
+fn claim_that_is_lost_is_not_read_again_however_long_the_others_take() {
+    let script = "missing pvc:shop/one
+        silent pvc:shop/two
+        +120
+        bound pvc:shop/two";
+    insta::assert_snapshot!(at_the_end(script), @"
+    ConfigMap shop/a is gone
+    GET PersistentVolumeClaim shop/one
+    GET PersistentVolumeClaim shop/two
+    > missing pvc:shop/one
+    > silent pvc:shop/two
+    PersistentVolumeClaim shop/two is tried again after try 1
+    > +120
+    GET PersistentVolumeClaim shop/two
+    > bound pvc:shop/two
+    claims bound: 1, lost: PersistentVolumeClaim shop/one, unknown: none
+    the run has finished
+    ");
+}
+
+#[test]
+fn claim_whose_name_another_one_has_is_lost_unless_the_answer_contradicts_itself() {
+    let last = "choose keep=data\n each call\n accepted cm:shop/a\n gone cm shop/a";
+    for (uid, bound) in
+        [(None, Some(false)), (Some("again"), Some(false)), (Some("pvc:shop/one"), None)]
+    {
+        let (mut scenario, _) = played(SHOP, last);
+        scenario.answer("pvc:shop/one", Outcome::OtherUid { uid: uid.map(fixture::uid) });
+        let claim = scenario.run.kept_claims.get(&fixture::uid("pvc:shop/one")).unwrap();
+        assert_eq!((claim.bound, claim.is_being_read), (bound, false), "{uid:?}");
+    }
+}
+
+#[test]
+fn read_that_begins_twice_or_after_a_loss_is_impossible() {
+    let read = |read| RunEvent::KeptClaim { claim: fixture::uid("pvc:shop/one"), read };
+    for before in [vec![ClaimRead::Started], vec![ClaimRead::Started, ClaimRead::Lost]] {
+        let mut scenario =
+            Scenario::with(SHOP, &[crate::plan::Choice::KeepData].into_iter().collect());
+        for event in before {
+            scenario.record(&read(event));
+        }
+        let error = scenario.run.apply(scenario.now, &read(ClaimRead::Started)).unwrap_err();
+        assert!(matches!(error, ReplayError::ImpossibleForRun { .. }), "{error:?}");
+    }
+}

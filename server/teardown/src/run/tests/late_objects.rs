@@ -371,3 +371,20 @@ fn object_that_was_given_to_another_unit_after_the_plan_is_not_deleted() {
     ConfigMap shop/a is requested
     ");
 }
+
+/// The collector takes the Pod, and would otherwise wait for it.
+#[test]
+fn late_pod_does_not_hold_the_object_that_owns_it() {
+    let script = "pause first
+        applied pod shop/own owner=cm/a uses=config:a age=0
+        applied pod shop/other uses=config:b age=0
+        resume";
+    insta::assert_snapshot!(transcript("cm shop/a of=shop\n cm shop/b of=shop", script), @"
+    > pause first
+    > applied pod shop/own owner=cm/a uses=config:a age=0
+    > applied pod shop/other uses=config:b age=0
+    > resume
+    ConfigMap shop/b is used by Pod shop/other
+    DELETE ConfigMap shop/a
+    ");
+}

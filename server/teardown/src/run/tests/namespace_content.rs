@@ -334,3 +334,43 @@ fn restart_during_the_read_of_content_reads_the_namespace_again() {
     GET Namespace shop
     ");
 }
+
+/// The namespace is refused, and what comes into it or goes has nothing to do with that.
+#[test]
+fn refused_namespace_is_not_tried_early_because_its_content_changed() {
+    let script = "no content ns:shop
+        +2
+        refused ns:shop
+        +5 & applied cm shop/kube-root-ca.crt age=0
+        until call";
+    insta::assert_snapshot!(with_only_the_namespace(script), @"
+    GET Namespace shop
+    > there ns:shop
+    LIST everything in shop at 17
+    > no content ns:shop
+    DELETE Namespace shop at 17
+    > +2
+    > refused ns:shop
+    Namespace shop was refused: 403
+    > +5 & applied cm shop/kube-root-ca.crt age=0
+    > until call
+    15 s later
+    GET Namespace shop
+    ");
+}
+
+/// It stays because people have it, and the plan says that it goes with the namespace.
+#[test]
+fn object_that_the_plan_keeps_does_not_hold_its_namespace() {
+    let cluster = "
+        ns shop of=shop
+        cm shop/a of=shop
+        role shop/team
+        rb shop/team people=yes role=role/team";
+    insta::assert_snapshot!(transcript(cluster, "gone cm shop/a"), @"
+    DELETE ConfigMap shop/a
+    > gone cm shop/a
+    ConfigMap shop/a is gone
+    DELETE Namespace shop
+    ");
+}

@@ -434,3 +434,49 @@ fn app_is_paused_so_that_its_deletion_deletes_nothing_else_and_can_be_put_back()
     let was = r#"{"paused":true,"noopDelete":false}"#;
     insta::assert_snapshot!(crate::suspension::resume(&object.kind, &object.uid, was), @r#"[{"op":"test","path":"/metadata/uid","value":"App.kappctrl.k14s.io:shop/web"},{"op":"test","path":"/spec/paused","value":true},{"op":"test","path":"/spec/noopDelete","value":true},{"op":"add","path":"/spec/paused","value":true},{"op":"add","path":"/spec/noopDelete","value":false}]"#);
 }
+
+/// It applies nothing more.
+#[test]
+fn objects_of_a_parent_that_is_being_deleted_do_not_wait_for_it() {
+    let script = "pause first
+        applied PARENT shop/web of=shop state=active deleted=0 finalizers=finalizers.fluxcd.io
+        resume";
+    insta::assert_snapshot!(transcript_of(SHOP, script), @"
+    > pause first
+    > applied PARENT shop/web of=shop state=active deleted=0 finalizers=finalizers.fluxcd.io
+    Kustomization shop/web is terminating
+    > resume
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/free
+    ");
+}
+
+#[test]
+fn application_without_the_finalizer_of_argo_cd_prunes_nothing() {
+    let cluster =
+        "Application.argoproj.io shop/web of=shop state=suspended finalizers=example.com/hold
+        cm shop/b of=shop";
+    let script = "pause first
+        applied cm other/late argocd=web
+        resume";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied cm other/late argocd=web
+    > resume
+    DELETE Application shop/web
+    DELETE ConfigMap shop/b
+    ");
+}
+
+/// The namespace goes after the Application, so that the two would wait for each other.
+#[test]
+fn application_does_not_wait_for_its_own_namespace_which_it_declares() {
+    let cluster = "
+        ns shop of=shop argocd=web
+        Application.argoproj.io shop/web of=shop state=suspended finalizers=resources-finalizer.argocd.argoproj.io
+        cm shop/b of=shop";
+    insta::assert_snapshot!(transcript(cluster, ""), @"
+    DELETE Application shop/web
+    DELETE ConfigMap shop/b
+    ");
+}

@@ -191,3 +191,95 @@ fn object_that_is_in_use_all_weekend_does_not_fill_the_journal() {
     assert_eq!(read_all(&mut scenario), 1);
     assert!(bytes < 200_000, "{bytes}");
 }
+
+/// What is owned by a step goes with it, but an owner elsewhere keeps its own.
+#[test]
+fn user_that_is_owned_holds_an_object_unless_a_step_owns_it() {
+    let cluster = format!(
+        "{SHOP}
+        Gadget.example.com shop/owner of=other
+        Gadget.example.com shop/user of=other"
+    );
+    let owners = ["Gadget.example.com/owner", "cm/settings"];
+    let script = |owner: &str| {
+        format!(
+            "each call
+            pause first
+            applied Gadget.example.com shop/user of=other owner={owner} refs=Widget.example.com/main
+            resume
+            there Widget.example.com:shop/main"
+        )
+    };
+    insta::assert_snapshot!(endings(&cluster, owners, script), @"
+    Gadget.example.com/owner
+        Widget shop/main is used by Gadget shop/user
+    cm/settings
+        DELETE Widget shop/main at 17
+    ");
+}
+
+/// Reads that had no answer, or another one, say nothing about how long the object will be in use.
+#[test]
+fn another_reason_starts_the_delay_of_the_next_read_again() {
+    let script = "each call
+        silent Widget.example.com:shop/main
+        until call
+        silent Widget.example.com:shop/main
+        until call
+        there of lab Widget.example.com:shop/main
+        until call
+        there of nobody Widget.example.com:shop/main
+        until call";
+    insta::assert_snapshot!(transcript("Widget.example.com shop/main of=shop", script), @"
+    > each call
+    GET Widget shop/main
+    > silent Widget.example.com:shop/main
+    Widget shop/main is tried again after try 1
+    > until call
+    1 s later
+    GET Widget shop/main
+    > silent Widget.example.com:shop/main
+    > until call
+    1 s later
+    GET Widget shop/main
+    > there of lab Widget.example.com:shop/main
+    Widget shop/main belongs to lab now
+    > until call
+    20 s later
+    GET Widget shop/main
+    > there of nobody Widget.example.com:shop/main
+    Widget shop/main belongs to nobody now
+    > until call
+    20 s later
+    GET Widget shop/main
+    ");
+    let script = "silent pvc:shop/data
+        until call
+        silent pvc:shop/data
+        until call
+        silent pvc:shop/data
+        until call
+        pods pvc:shop/data: pod shop/debug uses=claim:data
+        until call";
+    insta::assert_snapshot!(transcript("pvc shop/data of=shop", script), @"
+    LIST pods in shop
+    > silent pvc:shop/data
+    PersistentVolumeClaim shop/data is tried again after try 1
+    > until call
+    1 s later
+    LIST pods in shop
+    > silent pvc:shop/data
+    > until call
+    1 s later
+    LIST pods in shop
+    > silent pvc:shop/data
+    > until call
+    1 s later
+    LIST pods in shop
+    > pods pvc:shop/data: pod shop/debug uses=claim:data
+    PersistentVolumeClaim shop/data is used by Pod shop/debug
+    > until call
+    1 s later
+    LIST pods in shop
+    ");
+}

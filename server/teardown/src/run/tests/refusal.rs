@@ -425,3 +425,31 @@ fn cause_that_changes_all_weekend_does_not_fill_the_journal() {
     assert!(bytes < 1_000_000, "{bytes}");
     assert!(tries.iter().all(|tries| (35..200).contains(tries)), "{tries:?}");
 }
+
+/// The same text with another code, and another webhook with the same code.
+#[test]
+fn refusal_for_another_cause_is_another_line() {
+    let script = refused("500", "DOWN")
+        + "until call
+        refused 503 cm:shop/a: DOWN
+        until call
+        refused 503 cm:shop/a: OTHER";
+    let other = DOWN.replace("gate.example.com", "other.example.com");
+    let transcript = transcript(GUARDED, &in_full(&script).replace("OTHER", &other));
+    insta::assert_snapshot!(in_short(&transcript).replace(&other, "OTHER"), @"
+    DELETE ConfigMap shop/a
+    > +2
+    > refused 500 cm:shop/a: DOWN
+    ConfigMap shop/a was refused: 500
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    > refused 503 cm:shop/a: DOWN
+    ConfigMap shop/a was refused: 503
+    > until call
+    20 s later
+    DELETE ConfigMap shop/a
+    > refused 503 cm:shop/a: OTHER
+    ConfigMap shop/a was refused: 503
+    ");
+}

@@ -151,3 +151,20 @@ fn change_during_a_remedy_pauses_a_run_that_is_running_until_a_person_resumes_it
     scenario.steer(&command(RunCommand::Stop));
     assert!(scenario.apply_input(&changed()).is_empty(), "nothing pauses the end of a run");
 }
+
+/// The object was seen as terminating before the answer came.
+#[test]
+fn stop_counts_an_object_as_requested_whether_or_not_the_watch_has_shown_it() {
+    let script = "accepted cm:shop/a & applied cm shop/a deleted=0 finalizers=example.com/hold
+        accepted cm:shop/b
+        stop";
+    insta::assert_snapshot!(transcript(TWO, script), @"
+    DELETE ConfigMap shop/a
+    DELETE ConfigMap shop/b
+    > accepted cm:shop/a & applied cm shop/a deleted=0 finalizers=example.com/hold
+    ConfigMap shop/a is terminating
+    > accepted cm:shop/b
+    > stop
+    the run has stopped: 1 untouched, 2 requested, 0 terminating before, 0 unknown, 0 gone
+    ");
+}

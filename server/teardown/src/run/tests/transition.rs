@@ -113,3 +113,41 @@ fn end_of_a_stopped_run_with_a_call_in_flight_is_refused() {
         run.apply(fixture::now(), event).unwrap();
     }
 }
+
+#[test]
+fn command_that_changes_nothing_is_refused() {
+    let paused = || RunEvent::Paused { by: "Li".into() };
+    let resumed = || RunEvent::Resumed { by: "Li".into() };
+    for events in [
+        vec![paused(), paused()],
+        vec![stopping(), paused()],
+        vec![stopping(), resumed()],
+        vec![stopping(), stopping()],
+    ] {
+        let error = refused(&events);
+        assert!(error.contains("cannot follow in a run that is"), "{error}");
+    }
+}
+
+#[test]
+fn change_of_an_object_that_was_recorded_before_is_refused() {
+    let terminating = || RunEvent::Terminating { step: STEP, since: fixture::now(), grace: 0 };
+    let again = || RunEvent::CameBack { step: STEP, uid: fixture::uid("again"), by: None };
+    for events in [
+        vec![terminating(), terminating()],
+        vec![gone(STEP), terminating()],
+        vec![again(), again()],
+        vec![skipped(), again()],
+    ] {
+        let error = refused(&events);
+        assert!(error.contains("cannot follow for step 0"), "{error}");
+    }
+}
+
+#[test]
+fn step_with_a_call_in_flight_or_that_is_gone_is_not_skipped() {
+    for before in [sent(Call::Delete), gone(STEP)] {
+        let error = refused(&[before, skipped()]);
+        assert!(error.starts_with("skipped cannot follow"), "{error}");
+    }
+}

@@ -229,3 +229,114 @@ fn plan_of_unplanned_objects_has_the_run_in_its_hash() {
     };
     assert_ne!(hash("r"), hash("s"));
 }
+
+#[test]
+fn run_that_was_stopped_waits_for_nothing_outside_its_plan() {
+    let script = format!("{HELD}\n stop\n recalled cm:shop/settings\n look at unplanned");
+    let transcript = transcript(SHOP, &script);
+    let (_, end) = transcript.split_once("> look at unplanned\n").unwrap();
+    insta::assert_snapshot!(end, @"  nothing to plan");
+}
+
+/// Its label says that it belongs to the unit.
+#[test]
+fn claim_that_names_the_unit_is_not_confirmed_by_name() {
+    let script = "pause first
+        applied pvc shop/late of=shop age=0
+        applied pvc shop/theirs age=0
+        resume
+        gone cm shop/settings
+        look at unplanned";
+    insta::assert_snapshot!(transcript("ns shop of=shop\n cm shop/settings of=shop", script), @"
+    > pause first
+    > applied pvc shop/late of=shop age=0
+    > applied pvc shop/theirs age=0
+    > resume
+    DELETE ConfigMap shop/settings
+    > gone cm shop/settings
+    ConfigMap shop/settings is gone
+    Namespace shop has PersistentVolumeClaim shop/late in it
+    > look at unplanned
+      PersistentVolumeClaim shop/late holds Namespace shop
+      PersistentVolumeClaim shop/theirs holds Namespace shop
+      delete PersistentVolumeClaim shop/late
+      delete PersistentVolumeClaim shop/theirs
+      by name PersistentVolumeClaim shop/theirs
+    ");
+}
+
+/// A late Ingress has to go before its Service.
+#[test]
+fn late_objects_and_pods_that_need_a_step_hold_it() {
+    let cluster = "svc shop/web of=shop selector=app:web\n cm shop/settings of=shop";
+    let script = "pause first
+        applied ing shop/late routes=web age=0
+        applied ing shop/other routes=other age=0
+        applied pod shop/debug uses=config:settings age=0
+        resume
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied ing shop/late routes=web age=0
+    > applied ing shop/other routes=other age=0
+    > applied pod shop/debug uses=config:settings age=0
+    > resume
+    ConfigMap shop/settings is used by Pod shop/debug
+    Service shop/web is used by Ingress shop/late
+    > look at unplanned
+      Pod shop/debug holds ConfigMap shop/settings
+      Ingress shop/late holds Service shop/web
+      delete Pod shop/debug
+      delete Ingress shop/late
+    ");
+}
+
+#[test]
+fn pods_that_are_left_of_a_workload_hold_what_waits_for_its_last_pod() {
+    let cluster = "
+        sts shop/db of=shop selector=app:db template=app:db templates=data
+        pvc shop/data-db-0 of=shop";
+    let script = "accepted sts:shop/db
+        applied pod shop/db-0 labels=app:db age=0 & applied pod shop/other labels=app:web age=0
+        gone sts shop/db
+        +600
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE StatefulSet shop/db
+    > accepted sts:shop/db
+    > applied pod shop/db-0 labels=app:db age=0 & applied pod shop/other labels=app:web age=0
+    > gone sts shop/db
+    StatefulSet shop/db is gone
+    > +600
+    PersistentVolumeClaim shop/data-db-0 waits for Pod shop/db-0 of StatefulSet shop/db
+    > look at unplanned
+      Pod shop/db-0 holds PersistentVolumeClaim shop/data-db-0
+      delete Pod shop/db-0
+    ");
+}
+
+/// It is not of this run: nothing in its unit or its namespaces waits for it.
+#[test]
+fn object_of_another_unit_or_an_untouched_namespace_is_not_planned() {
+    let cluster = "Widget.example.com shop/main of=shop\n ns lab";
+    let script = "pause first
+        applied Gadget.example.com shop/theirs of=other refs=Widget.example.com/main age=0
+        applied Gadget.example.com lab/far refs=Widget.example.com/shop/main age=0
+        resume
+        look at unplanned
+        applied Gadget.example.com shop/ours of=shop refs=Widget.example.com/main age=0
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied Gadget.example.com shop/theirs of=other refs=Widget.example.com/main age=0
+    > applied Gadget.example.com lab/far refs=Widget.example.com/shop/main age=0
+    > resume
+    Widget shop/main is used by Gadget lab/far
+    > look at unplanned
+      nothing to plan
+    > applied Gadget.example.com shop/ours of=shop refs=Widget.example.com/main age=0
+    > look at unplanned
+      Gadget shop/ours holds Widget shop/main
+      delete Gadget shop/ours
+    ");
+}
