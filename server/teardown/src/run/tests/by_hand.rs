@@ -276,20 +276,3 @@ fn object_that_a_person_answered_for_in_another_run_is_asked_about_again_with_an
         assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), expected, "{answered}");
     }
 }
-
-/// They went one after the other, and the process that saw it is gone.
-#[test]
-fn each_object_that_lost_a_finalizer_by_hand_is_remembered_after_a_restart() {
-    let topics = ["orders", "bills"].map(|name| format!("Topic.example.com shop/{name}"));
-    let [orders, bills] = &topics;
-    let cluster = format!("ns shop of=shop\n {orders} of=shop\n {bills} of=shop");
-    let went = |topic: &str| format!("unfinalize {topic} & gone {topic}\n");
-    let script = format!(
-        "{}{}restart anew without {orders}; {bills} & listed Topic.example.com:
-        look at ns:shop",
-        went(orders),
-        went(bills)
-    );
-    let transcript = transcript(&cluster, &script);
-    insta::assert_snapshot!(transcript.lines().last().unwrap(), @"Namespace shop waits for a report of Topic shop/bills, Topic shop/orders");
-}

@@ -440,3 +440,21 @@ fn namespace_that_goes_by_force_opens_no_storage_and_ends_no_step() {
         PersistentVolumeClaim shop/data cannot be told without persistentvolumeclaims in shop, after Pod shop/web
     ");
 }
+
+#[test]
+fn each_forced_pod_outside_the_plan_is_remembered() {
+    let forced = |name: &str| {
+        let pod = format!("pod shop/{name} node=n2 uses=claim:data");
+        format!("applied {pod} & gone {pod}\n")
+    };
+    let script = format!(
+        "accepted pod:shop/web
+        {}{}restart anew & applied pvc shop/data of=shop volume=pv-1 labels=x:y
+        {REPORTED}
+        look at pvc:shop/data",
+        forced("first"),
+        forced("second")
+    );
+    let transcript = transcript(SHOP, &script);
+    insta::assert_snapshot!(transcript.lines().last().unwrap(), @"PersistentVolumeClaim shop/data waits for a report of Pod shop/first on n2, Pod shop/second on n2");
+}

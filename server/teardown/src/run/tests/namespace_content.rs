@@ -341,7 +341,7 @@ fn refused_namespace_is_not_tried_early_because_its_content_changed() {
     let script = "no content ns:shop
         +2
         refused ns:shop
-        +5 & applied cm shop/kube-root-ca.crt age=0
+        +5 & applied cm shop/late & gone cm shop/late
         until call";
     insta::assert_snapshot!(with_only_the_namespace(script), @"
     GET Namespace shop
@@ -352,7 +352,7 @@ fn refused_namespace_is_not_tried_early_because_its_content_changed() {
     > +2
     > refused ns:shop
     Namespace shop was refused: 403
-    > +5 & applied cm shop/kube-root-ca.crt age=0
+    > +5 & applied cm shop/late & gone cm shop/late
     > until call
     15 s later
     GET Namespace shop
@@ -372,5 +372,12 @@ fn object_that_the_plan_keeps_does_not_hold_its_namespace() {
     > gone cm shop/a
     ConfigMap shop/a is gone
     DELETE Namespace shop
+    ");
+    let script = "applied secret shop/late & gone cm shop/a";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE ConfigMap shop/a
+    > applied secret shop/late & gone cm shop/a
+    ConfigMap shop/a is gone
+    Namespace shop has Secret shop/late in it
     ");
 }

@@ -473,10 +473,38 @@ fn application_without_the_finalizer_of_argo_cd_prunes_nothing() {
 fn application_does_not_wait_for_its_own_namespace_which_it_declares() {
     let cluster = "
         ns shop of=shop argocd=web
-        Application.argoproj.io shop/web of=shop state=suspended finalizers=resources-finalizer.argocd.argoproj.io
-        cm shop/b of=shop";
-    insta::assert_snapshot!(transcript(cluster, ""), @"
+        Application.argoproj.io shop/web of=shop state=suspended finalizers=resources-finalizer.argocd.argoproj.io";
+    insta::assert_snapshot!(transcript(cluster, ""), @"DELETE Application shop/web");
+    let other = format!("{cluster}\n cm shop/b of=shop");
+    insta::assert_snapshot!(transcript(&other, ""), @"
     DELETE Application shop/web
     DELETE ConfigMap shop/b
     ");
+}
+
+/// The plan names Widgets alone as hidden.
+#[test]
+fn parents_of_a_kind_that_the_plan_does_not_name_as_hidden_have_to_be_seen() {
+    let mut index = fixture::index(SHOP);
+    let hide = |index: &mut Index, resource: &str| {
+        let (resource, cause) = (resource.to_owned(), HiddenCause::Forbidden);
+        let hidden = Observation::Hidden { resource, cause, message: "no".into() };
+        index.apply([hidden], fixture::now());
+    };
+    hide(&mut index, "widgets.example.com");
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    let plan = plan(&index, &graph, unit, &Choices::default(), fixture::now()).unwrap();
+    assert_eq!(plan.hidden, ["widgets.example.com"]);
+    let parent = fixture::object("Kustomization.kustomize.toolkit.fluxcd.io shop/web");
+    index.apply([Observation::Deleted { kind: parent.kind, uid: parent.uid }], fixture::now());
+    hide(&mut index, "kustomizations.kustomize.toolkit.fluxcd.io");
+    let run = Run::new(RunId::new("r"), Arc::new(plan));
+    let now = fixture::now();
+    let mut scenario = Scenario { journal: vec![], calls: vec![], run, index, now };
+    scenario.reconcile();
+    assert!(matches!(
+        scenario.progress("cm:shop/a").hold.problem,
+        Some(StepProblem::Unknown { reason: UnknownReason::Hidden { .. } })
+    ));
 }

@@ -253,7 +253,8 @@ fn another_reason_starts_the_delay_of_the_next_read_again() {
     20 s later
     GET Widget shop/main
     ");
-    let script = "silent pvc:shop/data
+    let script = "applied pod shop/debug uses=claim:data
+        silent pvc:shop/data
         until call
         silent pvc:shop/data
         until call
@@ -263,6 +264,7 @@ fn another_reason_starts_the_delay_of_the_next_read_again() {
         until call";
     insta::assert_snapshot!(transcript("pvc shop/data of=shop", script), @"
     LIST pods in shop
+    > applied pod shop/debug uses=claim:data
     > silent pvc:shop/data
     PersistentVolumeClaim shop/data is tried again after try 1
     > until call

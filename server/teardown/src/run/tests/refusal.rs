@@ -453,3 +453,15 @@ fn refusal_for_another_cause_is_another_line() {
     ConfigMap shop/a was refused: 503
     ");
 }
+
+/// Only refused calls take turns, so that one webhook is not asked by all of them at once.
+#[test]
+fn step_that_waits_for_another_reason_is_no_turn_of_a_refused_one() {
+    let script = format!(
+        "throttled 3600 cm:shop/b
+        {}look at cm:shop/a",
+        "refused cm:shop/a\n until call\n".repeat(5) + "refused cm:shop/a\n"
+    );
+    let transcript = transcript("cm shop/a of=shop\n cm shop/b of=shop", &script);
+    insta::assert_snapshot!(transcript.lines().last().unwrap(), @"ConfigMap shop/a was refused 6 times: 403, for 605 s, with the next try in 600 s: no");
+}

@@ -216,6 +216,11 @@ fn what_another_open_run_deletes_is_not_planned_again() {
     let second = Run::new(RunId::new("s"), Arc::new(second));
     let runs = [&second, &scenario.run];
     assert!(scenario.run.unplanned(&scenario.index, &graph, &runs).is_empty());
+    let mut ended = second.clone();
+    for event in [RunEvent::Stopping { by: "Li".into() }, RunEvent::Stopped] {
+        ended.apply(scenario.now, &event).unwrap();
+    }
+    assert_eq!(scenario.run.unplanned(&scenario.index, &graph, &[&ended]).len(), 1);
 }
 
 #[test]
@@ -273,6 +278,8 @@ fn late_objects_and_pods_that_need_a_step_hold_it() {
         applied ing shop/late routes=web age=0
         applied ing shop/other routes=other age=0
         applied pod shop/debug uses=config:settings age=0
+        applied pod shop/second uses=config:settings age=0
+        applied pod shop/third uses=config:other age=0
         resume
         look at unplanned";
     insta::assert_snapshot!(transcript(cluster, script), @"
@@ -280,13 +287,17 @@ fn late_objects_and_pods_that_need_a_step_hold_it() {
     > applied ing shop/late routes=web age=0
     > applied ing shop/other routes=other age=0
     > applied pod shop/debug uses=config:settings age=0
+    > applied pod shop/second uses=config:settings age=0
+    > applied pod shop/third uses=config:other age=0
     > resume
     ConfigMap shop/settings is used by Pod shop/debug
     Service shop/web is used by Ingress shop/late
     > look at unplanned
       Pod shop/debug holds ConfigMap shop/settings
+      Pod shop/second holds ConfigMap shop/settings
       Ingress shop/late holds Service shop/web
       delete Pod shop/debug
+      delete Pod shop/second
       delete Ingress shop/late
     ");
 }
@@ -318,8 +329,9 @@ fn pods_that_are_left_of_a_workload_hold_what_waits_for_its_last_pod() {
 /// It is not of this run: nothing in its unit or its namespaces waits for it.
 #[test]
 fn object_of_another_unit_or_an_untouched_namespace_is_not_planned() {
-    let cluster = "Widget.example.com shop/main of=shop\n ns lab";
+    let cluster = "Widget.example.com shop/main of=shop\n clusterrole web of=shop\n ns lab";
     let script = "pause first
+        applied crb theirs of=other role=clusterrole/web age=0
         applied Gadget.example.com shop/theirs of=other refs=Widget.example.com/main age=0
         applied Gadget.example.com lab/far refs=Widget.example.com/shop/main age=0
         resume
@@ -328,10 +340,12 @@ fn object_of_another_unit_or_an_untouched_namespace_is_not_planned() {
         look at unplanned";
     insta::assert_snapshot!(transcript(cluster, script), @"
     > pause first
+    > applied crb theirs of=other role=clusterrole/web age=0
     > applied Gadget.example.com shop/theirs of=other refs=Widget.example.com/main age=0
     > applied Gadget.example.com lab/far refs=Widget.example.com/shop/main age=0
     > resume
     Widget shop/main is used by Gadget lab/far
+    ClusterRole web is used by ClusterRoleBinding theirs
     > look at unplanned
       nothing to plan
     > applied Gadget.example.com shop/ours of=shop refs=Widget.example.com/main age=0
