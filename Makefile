@@ -70,7 +70,8 @@ simulate: export SEEDS ?= 10000
 simulate: prerequisites
 	cargo test -p server --test simulation -- --nocapture $(if $(SEED),one_seed,all_seeds)
 
-## mutants: change the engine in each small way and run its tests, for hours; results in target/mutants.out.
+## mutants: change the engine in each small way and run its tests, for hours; results in target/mutants.out. Those that
+## survive: server/teardown/tests/mutants.md.
 .PHONY: mutants
 mutants: prerequisites $(mutants)
 	@mkdir -p target
