@@ -73,6 +73,9 @@ pub enum NodeFault {
     Silent,
     /// The machine has no power: as `Silent`, and its containers and mounts are lost.
     Off,
+    /// The machine is shut down: its kubelet ends its Pods for as long as a graceful shutdown may take, and then it is `Off`. To
+    /// repair it before that cancels the shutdown.
+    ShuttingDown,
     /// The kubelet cannot unmount, because the volumes are busy.
     Busy,
     /// The NFS mounts hang.

@@ -117,6 +117,11 @@ impl<'a> Client<'a> {
         self.cluster.faults.node(node)
     }
 
+    /// Takes the power of a node at the end of its shutdown.
+    pub(crate) fn power_off(&mut self, node: &str) {
+        self.cluster.faults.set_node(node, Some(NodeFault::Off));
+    }
+
     /// How many times a node has lost its power.
     pub(crate) fn power_losses(&self, node: &str) -> u32 {
         self.cluster.faults.power_losses(node)

@@ -13,6 +13,8 @@ mod csi_node;
 mod hook;
 mod kill;
 mod mount;
+mod shutdown;
+mod sidecar;
 mod stop;
 mod words;
 
@@ -33,6 +35,7 @@ use crate::status::Status;
 use crate::store::{Change, Event, Key};
 use kill::KillFailure;
 use mount::{Mount, Unmounted};
+use sidecar::Turn;
 use words::still_mounted;
 
 /// The period at which a kubelet checks for changes that no event announces: missing volumes, and its own fault.
@@ -82,6 +85,8 @@ struct Held {
     restarts: u32,
     /// The time at which it reports the volumes that are still mounted, while the unmount of one hangs.
     reports_mounts: Option<Timestamp>,
+    /// The seconds that the shutdown of its node gives it at most, once that ends it.
+    shutdown: Option<i64>,
 }
 
 /// The state of a Pod on a node.
@@ -118,15 +123,21 @@ enum Stage {
     Clean,
 }
 
-/// The end of a Pod's containers.
+/// The end of a Pod's containers, or of its sidecars after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stop {
+    /// The time at which the end of the Pod began.
+    began: Timestamp,
+    /// The time of SIGTERM.
     since: Timestamp,
     until: Timestamp,
-    /// The end of what a preStop hook has left of the grace period. Without a hook that ran it is the deletion timestamp.
+    /// The time of SIGKILL: the end of what a preStop hook has left of the grace period. Without one it is the deletion timestamp.
     limit: Option<Timestamp>,
+    /// The end of the Pod's grace period, if it is not the time of SIGKILL.
+    grace_end: Option<Timestamp>,
     /// The time that the hooks took.
     hooks: Duration,
+    turn: Turn,
 }
 
 impl Reconcile for Kubelets {
@@ -237,28 +248,32 @@ impl Kubelets {
             machine.silent = true;
             return Ok(Next::After(LOOK));
         }
+        let is_shutting_down = client.node_fault(name) == Some(NodeFault::ShuttingDown);
         // A machine may be off for less than the kubelet's own period.
         let losses = client.power_losses(name);
         let rebooted = std::mem::replace(&mut machine.power_losses, losses) != losses;
         if std::mem::take(&mut machine.silent) || rebooted {
             machine.reported = None;
-            for (uid, held) in self.pods.iter().filter(|(_, held)| held.node == name) {
-                queue.add(Work::Pod {
-                    key: held.key.clone(),
-                    uid: uid.clone(),
-                    node: name.to_owned(),
-                });
-            }
-            for pod in
-                client.list(PODS, None).iter().filter(|it| text(it, "/spec/nodeName") == name)
-            {
-                let key = PODS.key(super::read::namespace(pod), super::read::name(pod));
-                queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: name.to_owned() });
-            }
+            (machine.shutdown, machine.is_shutting_down) = (None, false);
+            self.look_at_pods(name, client, queue);
         }
+        let next = self.shut_down(name, is_shutting_down, &mut client.node(name), queue)?;
+        let machine = self.nodes.entry(name.to_owned()).or_default();
         let wait = machine.report_due(name, &self.timing, &mut client.node(name))?;
         // The kubelet may fall silent at any moment.
-        Ok(Next::After(wait))
+        Ok(Next::After(next.map_or(wait, |next| wait.min(next))))
+    }
+
+    /// Looks at all Pods of a node, also at those that are gone from the API.
+    fn look_at_pods(&self, node: &str, client: &Client<'_>, queue: &mut Queue<Work>) {
+        for (uid, held) in self.pods.iter().filter(|(_, held)| held.node == node) {
+            let (key, uid) = (held.key.clone(), uid.clone());
+            queue.add(Work::Pod { key, uid, node: node.to_owned() });
+        }
+        for pod in client.list(PODS, None).iter().filter(|it| text(it, "/spec/nodeName") == node) {
+            let key = PODS.key(super::read::namespace(pod), super::read::name(pod));
+            queue.add(Work::Pod { key, uid: uid(pod).to_owned(), node: node.to_owned() });
+        }
     }
 
     fn tend_pod(
@@ -271,7 +286,8 @@ impl Kubelets {
         let object = client.get(key).filter(|it| uid(it) == uid_of);
         if !self.pods.contains_key(uid_of) {
             let Some(pod) = &object else { return Ok(Next::Rest) };
-            if ended(pod) && !is_deleting(pod) {
+            let is_refused = self.nodes.get(node).is_some_and(|it| it.is_shutting_down);
+            if !is_deleting(pod) && (ended(pod) || is_refused) {
                 return Ok(Next::Rest);
             }
             self.addresses += 1;
@@ -287,6 +303,7 @@ impl Kubelets {
                 power_losses: client.power_losses(node),
                 restarts: 0,
                 reports_mounts: None,
+                shutdown: None,
             };
             // A kubelet that comes back finds its running containers and its mounts.
             let held = if text(pod, "/status/phase") == "Running" {
@@ -347,6 +364,7 @@ impl Held {
     /// being deleted.
     fn lose_power(&mut self) {
         self.mounts.clear();
+        self.shutdown = None;
         self.stage = match self.stage {
             Stage::Unmounting { .. } | Stage::Clean => Stage::Clean,
             Stage::Running { .. }
@@ -374,9 +392,13 @@ impl Held {
             | Stage::PreStop { .. }
             | Stage::Stopping(_)
             | Stage::Unkilled { .. } => {
+                let turn = match self.stage {
+                    Stage::Stopping(stop) => stop.turn,
+                    _ => Turn::Containers,
+                };
                 runtime.start_sandbox(&self.key, &self.uid);
                 if let Some(pod) = pod {
-                    runtime.start_containers(pod, &self.uid);
+                    runtime.run_containers(turn.running(pod), &self.uid);
                 }
             }
             Stage::Waiting | Stage::Unmounting { .. } | Stage::Clean => runtime.stop(&self.uid),
@@ -411,11 +433,12 @@ impl Held {
 
     fn start(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let now = client.steady();
-        let Some(pod) = pod.filter(|it| !is_deleting(it)) else {
+        let is_wanted = |it: &&Value| !is_deleting(it) && self.shutdown.is_none();
+        let Some(pod) = pod.filter(is_wanted) else {
             // The Pod never ran here, or not since its node started. Its phase is reported before its volumes are unmounted.
             if let Some(pod) = pod {
                 let code = if self.restarts > 0 { pod_status::LOST } else { 137 };
-                pod_status::terminate(pod, code, &self.address, client)?;
+                self.report_end_now(pod, code, client)?;
             }
             self.stage = Stage::Unmounting { next: now, failures: 0 };
             return Ok(Next::Rest);
@@ -453,10 +476,10 @@ impl Held {
     ) -> Result<Next, Status> {
         let now = client.steady();
         let Some(pod) = pod else {
-            self.terminate(None, now, None, Duration::ZERO);
+            self.terminate(None, now);
             return Ok(Next::Rest);
         };
-        if is_deleting(pod) {
+        if is_deleting(pod) || self.shutdown.is_some() {
             self.kill(pod, client);
             return Ok(Next::Rest);
         }
@@ -466,7 +489,10 @@ impl Held {
                 pod_status::keep_running(pod, &self.address, self.started, self.restarts, client)?;
                 return Ok(after(now, due));
             }
-            pod_status::terminate(pod, 0, &self.address, client)?;
+            if self.kill_sidecars(pod, client) {
+                return Ok(Next::Rest);
+            }
+            self.report_end_now(pod, 0, client)?;
             self.stage = Stage::Unmounting { next: later(now, UNMOUNT), failures: 0 };
             return Ok(Next::Rest);
         }
@@ -535,7 +561,7 @@ impl Held {
     fn finish(&mut self, pod: Option<&Value>, client: &mut Client<'_>) -> Result<Next, Status> {
         let Some(pod) = pod.filter(|it| is_deleting(it)) else { return Ok(Next::Rest) };
         if !ended(pod) {
-            pod_status::terminate(pod, 137, &self.address, client)?;
+            self.report_end_now(pod, 137, client)?;
         }
         let is_forced = number(pod, "/metadata/deletionGracePeriodSeconds") == Some(0);
         if is_forced || pod_status::hold(pod) == Some("cgroup") {

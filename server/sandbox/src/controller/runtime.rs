@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::read::{list, text};
+use super::read::text;
 use crate::store::Key;
 
 /// The runtime of a node.
@@ -36,11 +36,14 @@ impl Runtime {
         }
     }
 
-    /// Starts the containers of a Pod that has a sandbox.
-    pub(crate) fn start_containers(&mut self, pod: &Value, uid: &str) {
-        let containers = list(pod, "/spec/containers").iter();
-        let containers =
-            containers.map(|it| (text(it, "/name").to_owned(), text(it, "/image").to_owned()));
+    /// Runs these containers, and no others, of a Pod that has a sandbox.
+    pub(crate) fn run_containers<'a>(
+        &mut self,
+        containers: impl IntoIterator<Item = &'a Value>,
+        uid: &str,
+    ) {
+        let named = |it: &Value| (text(it, "/name").to_owned(), text(it, "/image").to_owned());
+        let containers = containers.into_iter().map(named);
         if let Some(running) = self.pods.iter_mut().find(|pod| pod.uid == uid) {
             running.containers = containers.collect();
         }
@@ -121,7 +124,7 @@ mod tests {
         const METRICS: &str = include_str!("../../recordings/kubelet/metrics.txt");
         let mut runtime = Runtime::default();
         assert_eq!(runtime.running_pods()["items"], Value::Null);
-        let pod = json!({"spec": {"containers": [{"name": "orderer", "image": "registry.example/app:1"}]}});
+        let containers = [json!({"name": "orderer", "image": "registry.example/app:1"})];
         for (namespace, uid) in [
             ("unkillable", "17e34b86-6782-4fc9-bc68-f3a11ab42c84"),
             ("gone", "113e414d-52b9-4eb7-a1ec-20089ddb2e36"),
@@ -129,7 +132,7 @@ mod tests {
             ("network", "9e8da4c0-40f6-40f5-a830-1af0833d44a6"),
         ] {
             runtime.start_sandbox(&Key::new("", "pods", namespace, "orderer-0"), uid);
-            runtime.start_containers(&pod, uid);
+            runtime.run_containers(&containers, uid);
             if namespace == "network" {
                 runtime.stop_containers(uid);
             }

@@ -72,6 +72,10 @@ pub(crate) const UNMOUNT_RETRY: (Duration, Duration) =
 /// The time for which a kubelet waits until all volumes of a Pod are unmounted, before it reports the volumes that are left and waits
 /// anew: `podAttachAndMountTimeout` in pkg/kubelet/volumemanager/volume_manager.go.
 pub(crate) const UNMOUNT_WAIT: Duration = Duration::from_secs(123);
+/// The seconds of a node's shutdown for its Pods, and after that for its critical ones: `shutdownGracePeriod: 30s` and
+/// `shutdownGracePeriodCriticalPods: 10s`, the example of
+/// <https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/>. By default a kubelet has neither.
+pub(crate) const SHUTDOWN_GRACE: [i64; 2] = [20, 10];
 /// `MaxWaitForUnmountDuration`: pkg/controller/volume/attachdetach/config/v1alpha1/defaults.go
 /// (`reconcilerMaxWaitForUnmountDuration`).
 pub(crate) const FORCE_DETACH: Duration = Duration::from_secs(360);

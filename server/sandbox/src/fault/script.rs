@@ -197,6 +197,7 @@ fn scheduled_fault(
             let fault = match how {
                 ["silent"] => Some(NodeFault::Silent),
                 ["off"] => Some(NodeFault::Off),
+                ["shutting-down"] => Some(NodeFault::ShuttingDown),
                 ["busy"] => Some(NodeFault::Busy),
                 ["stale-nfs"] => Some(NodeFault::StaleNfs),
                 ["failing"] => Some(NodeFault::Failing),
@@ -204,7 +205,7 @@ fn scheduled_fault(
                 ["repaired"] => None,
                 _ => {
                     return Err(format!(
-                        "a node is silent, off, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
+                        "a node is silent, off, shutting-down, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
                         how.join(" ")
                     ));
                 }

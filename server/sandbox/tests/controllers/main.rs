@@ -9,6 +9,8 @@ mod namespace;
 mod storage;
 mod node;
 mod pod_end;
+mod sidecar;
+mod shutdown;
 mod network;
 mod quota;
 mod robustness;

@@ -177,6 +177,10 @@ impl TestCluster {
         self.cluster.faults.set_node(node, Some(NodeFault::Off));
     }
 
+    pub(crate) fn shut_down(&mut self, node: &str) {
+        self.cluster.faults.set_node(node, Some(NodeFault::ShuttingDown));
+    }
+
     /// Repairs all nodes.
     pub(crate) fn revive(&mut self) {
         for node in ["node-a", "node-b", "node-c"] {

@@ -20,6 +20,8 @@ const OUTCOME: &str = "unwind.test/pre-stop";
 /// The preStop hook of a container.
 pub(super) struct Hook<'a> {
     container: &'a Value,
+    /// The list of the Pod's spec that has the container.
+    list: &'static str,
     handler: Handler<'a>,
     outcome: Outcome,
 }
@@ -40,11 +42,26 @@ enum Outcome {
 /// The preStop hooks of a Pod's containers. A handler that the kubelet cannot run, such as one by TCP, is none.
 pub(super) fn hooks<'a>(pod: &'a Value, address: &str) -> Vec<Hook<'a>> {
     let containers = list(pod, "/spec/containers").iter();
-    containers.filter_map(|container| Hook::of(pod, container, address)).collect()
+    containers.filter_map(|container| Hook::of(pod, container, "containers", address)).collect()
+}
+
+/// The preStop hooks of some of a Pod's sidecars.
+pub(super) fn sidecar_hooks<'a>(
+    pod: &'a Value,
+    sidecars: &[&'a Value],
+    address: &str,
+) -> Vec<Hook<'a>> {
+    let of = |container| Hook::of(pod, container, "initContainers", address);
+    sidecars.iter().copied().filter_map(of).collect()
 }
 
 impl<'a> Hook<'a> {
-    fn of(pod: &'a Value, container: &'a Value, address: &str) -> Option<Self> {
+    fn of(
+        pod: &'a Value,
+        container: &'a Value,
+        list_of: &'static str,
+        address: &str,
+    ) -> Option<Self> {
         let hook = container.pointer("/lifecycle/preStop")?;
         let forced = match annotation(pod, OUTCOME) {
             Some("hangs") => Some(Outcome::Hangs),
@@ -56,16 +73,22 @@ impl<'a> Hook<'a> {
             let words = list(hook, "/exec/command").iter().filter_map(Value::as_str);
             let command: Vec<&str> = words.collect();
             let outcome = forced.unwrap_or_else(|| outcome_of(&command));
-            return Some(Self { container, handler: Handler::Exec(command), outcome });
+            return Some(Self {
+                container,
+                list: list_of,
+                handler: Handler::Exec(command),
+                outcome,
+            });
         }
         if let Some(request) = hook.get("httpGet") {
             let handler = http(container, request, address);
             let outcome = forced.unwrap_or(Outcome::Ends(Duration::ZERO));
-            return Some(Self { container, handler, outcome });
+            return Some(Self { container, list: list_of, handler, outcome });
         }
         let seconds = number(hook, "/sleep/seconds")?;
         let time = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        Some(Self { container, handler: Handler::Sleep, outcome: Outcome::Ends(time) })
+        let outcome = Outcome::Ends(time);
+        Some(Self { container, list: list_of, handler: Handler::Sleep, outcome })
     }
 
     /// How long it runs; without an end if it hangs.
@@ -141,7 +164,7 @@ impl<'a> Hook<'a> {
         );
         client.node_faults.log(node, ran);
         client.node_faults.log(node, failed);
-        let field = format!("spec.containers{{{container}}}");
+        let field = format!("spec.{}{{{container}}}", self.list);
         let reason = "FailedPreStopHook";
         client.event_of(pod, &field, EventType::Warning, reason, "PreStopHook failed");
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::csi_node;
+use super::shutdown::{self, Shutdown};
 use crate::controller::attach_detach::MANAGED;
 use crate::controller::client::Client;
 use crate::controller::queue::later;
@@ -14,6 +15,8 @@ use crate::controller::resource::{LEASES, NODES};
 use crate::controller::timing::{STATUS_REPORT, Timing};
 use crate::status::Status;
 
+/// Status, reason and message of condition Ready.
+const READY: (&str, &str, &str) = ("True", "KubeletReady", "kubelet is posting ready status");
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 #[derive(Default)]
@@ -25,6 +28,10 @@ pub(super) struct NodeStatus {
     /// The time of the last full status report.
     pub(super) reported: Option<Timestamp>,
     renewed: Option<Timestamp>,
+    /// The kubelet knows that the machine shuts down.
+    pub(super) is_shutting_down: bool,
+    /// The Pods that a shutdown still has to end.
+    pub(super) shutdown: Option<Shutdown>,
 }
 
 impl NodeStatus {
@@ -44,9 +51,10 @@ impl NodeStatus {
         }
         if let Some(object) = client.find(NODES, "", name) {
             let stale = self.reported.is_none_or(|it| later(it, STATUS_REPORT) <= now);
-            if stale || !is_true(&object, "Ready") {
+            if stale || is_true(&object, "Ready") == self.is_shutting_down {
                 let mut changed = Value::clone(&object);
-                report(&mut changed, name, client.now());
+                let ready = if self.is_shutting_down { shutdown::NOT_READY } else { READY };
+                report(&mut changed, name, ready, client.now());
                 client.update_status(NODES, &changed)?;
                 self.reported = Some(now);
             }
@@ -78,7 +86,12 @@ fn node(name: &str) -> Value {
     })
 }
 
-fn report(node: &mut Value, name: &str, now: Timestamp) {
+fn report(
+    node: &mut Value,
+    name: &str,
+    (ready, reason, message): (&str, &str, &str),
+    now: Timestamp,
+) {
     for (kind, status, reason, message) in [
         (
             "MemoryPressure",
@@ -88,7 +101,7 @@ fn report(node: &mut Value, name: &str, now: Timestamp) {
         ),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+        ("Ready", ready, reason, message),
     ] {
         crate::object::set_condition(node, kind, status, reason, message, now);
         crate::controller::node_lifecycle::keep_heartbeat(node, kind, written(now));

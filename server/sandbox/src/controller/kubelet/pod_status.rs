@@ -14,6 +14,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::{shutdown, sidecar};
 use crate::controller::client::{Client, EventType, fingerprint};
 use crate::controller::read::{
     annotation, condition, ended, is_true, list, name, namespace, set, text, uid, written,
@@ -37,6 +38,19 @@ const RUNTIME: &str = "containerd://";
 /// The exit code of a container that the runtime finds ended after the node started again: `unknownExitCode`, with reason
 /// `Unknown`, in internal/cri/server/restart.go of containerd.
 pub(super) const LOST: i64 = 255;
+
+/// How a Pod ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    /// The exit code of its containers.
+    pub(super) code: i64,
+    /// The time at which they ended, by the wall clock.
+    pub(super) at: Timestamp,
+    /// The exit code of its sidecars.
+    pub(super) sidecars: i64,
+    /// The shutdown of its node ended it.
+    pub(super) by_shutdown: bool,
+}
 
 pub(super) fn hold(pod: &Value) -> Option<&str> {
     annotation(pod, HOLD)
@@ -77,24 +91,36 @@ pub(super) fn run(
     for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
         ready(&mut changed, kind);
     }
-    let containers: Vec<Value> = list(pod, "/spec/containers")
-        .iter()
-        .map(|it| {
-            json!({
-                "name": text(it, "/name"),
-                "image": text(it, "/image"),
-                "imageID": "",
-                "containerID": format!("{RUNTIME}{}", new_id(pod, text(it, "/name"), restarts)),
-                "ready": true,
-                "started": true,
-                "restartCount": restarts,
-                "lastState": if restarts == 0 { json!({}) } else { json!({"terminated": {"exitCode": LOST, "reason": "Unknown"}}) },
-                "state": {"running": {"startedAt": written(now)}},
-            })
+    let running = |it: &Value| {
+        json!({
+            "name": text(it, "/name"),
+            "image": text(it, "/image"),
+            "imageID": "",
+            "containerID": format!("{RUNTIME}{}", new_id(pod, text(it, "/name"), restarts)),
+            "ready": true,
+            "started": true,
+            "restartCount": restarts,
+            "lastState": if restarts == 0 { json!({}) } else { json!({"terminated": {"exitCode": LOST, "reason": "Unknown"}}) },
+            "state": {"running": {"startedAt": written(now)}},
         })
-        .collect();
+    };
+    // An init container that is no sidecar has done its work before the others run.
+    let initial = |it: &Value| {
+        let mut status = running(it);
+        if !sidecar::is_sidecar(it) {
+            status["started"] = json!(false);
+            status["state"] = ended_state(None, 0, now);
+        }
+        status
+    };
     set(&mut changed, &["status", "phase"], json!("Running"));
+    let containers = list(pod, "/spec/containers").iter().map(running).collect();
     set(&mut changed, &["status", "containerStatuses"], Value::Array(containers));
+    let first = list(pod, "/spec/initContainers");
+    if !first.is_empty() {
+        let first = first.iter().map(initial).collect();
+        set(&mut changed, &["status", "initContainerStatuses"], Value::Array(first));
+    }
     set(&mut changed, &["status", "hostIP"], json!("192.0.2.1"));
     set(&mut changed, &["status", "podIP"], json!(address));
     set(&mut changed, &["status", "podIPs"], json!([{"ip": address}]));
@@ -117,20 +143,25 @@ pub(super) fn keep_running(
     run(pod, address, started, restarts, client)
 }
 
-/// Reports that a Pod's containers have got SIGTERM.
-pub(super) fn announce(pod: &Value, client: &mut Client<'_>) {
-    for container in list(pod, "/spec/containers") {
+/// Reports that the end of containers in this list of a Pod's spec begins.
+pub(super) fn announce<'a>(
+    pod: &Value,
+    list: &str,
+    containers: impl IntoIterator<Item = &'a Value>,
+    client: &mut Client<'_>,
+) {
+    for container in containers {
         let container = text(container, "/name");
-        let field = format!("spec.containers{{{container}}}");
+        let field = format!("spec.{list}{{{container}}}");
         let message = format!("Stopping container {container}");
         client.event_of(pod, &field, EventType::Normal, "Killing", &message);
     }
 }
 
-/// Reports that a Pod's containers have ended, all with this code. A Pod that has ended keeps its status.
+/// Reports that a Pod's containers have ended. A Pod that has ended keeps its status.
 pub(super) fn terminate(
     pod: &Value,
-    code: i64,
+    end: End,
     address: &str,
     client: &mut Client<'_>,
 ) -> Result<(), Status> {
@@ -139,7 +170,7 @@ pub(super) fn terminate(
     }
     let now = client.now();
     let mut changed = pod.clone();
-    let well = code == 0;
+    let well = end.code == 0 && !end.by_shutdown;
     let phase = if well { "Succeeded" } else { "Failed" };
     let reason = if well { "PodCompleted" } else { "PodFailed" };
     // The sandbox of a Pod that ended by itself stays until the Pod is deleted.
@@ -147,51 +178,77 @@ pub(super) fn terminate(
     for kind in &kinds[..if well { 2 } else { 3 }] {
         conclude(&mut changed, kind, "False", Some(reason), now);
     }
-    let statuses = list(pod, "/status/containerStatuses");
-    let containers: Vec<Value> = list(pod, "/spec/containers")
-        .iter()
-        .map(|it| {
-            let status = statuses.iter().find(|status| text(status, "/name") == text(it, "/name"));
-            if let Some(ended) = status.filter(|it| it.pointer("/state/terminated").is_some()) {
-                return ended.clone();
-            }
-            let started = status.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
-            json!({
-                "name": text(it, "/name"),
-                "image": text(it, "/image"),
-                "imageID": "",
-                "ready": false,
-                "started": false,
-                "restartCount": 0,
-                "lastState": {},
-                "state": {"terminated": {
-                    "exitCode": code,
-                    "reason": match code {
-                        0 => "Completed",
-                        LOST => "Unknown",
-                        _ => "Error",
-                    },
-                    "startedAt": started.unwrap_or_else(|| written(now)),
-                    "finishedAt": written(now),
-                }},
-            })
+    let containers = list(pod, "/spec/containers").iter();
+    let containers = containers.map(|it| {
+        let status = status_of(pod, "/status/containerStatuses", it);
+        ended_status(it, status, end.code, end.at)
+    });
+    let containers = Value::Array(containers.collect());
+    let first = list(pod, "/spec/initContainers").iter();
+    let first: Vec<Value> = first
+        .filter_map(|it| {
+            let status = status_of(pod, "/status/initContainerStatuses", it)?;
+            Some(ended_status(it, Some(status), end.sidecars, now))
         })
         .collect();
     set(&mut changed, &["status", "phase"], json!(phase));
-    set(&mut changed, &["status", "containerStatuses"], Value::Array(containers));
+    set(&mut changed, &["status", "containerStatuses"], containers);
+    if !first.is_empty() {
+        set(&mut changed, &["status", "initContainerStatuses"], Value::Array(first));
+    }
     if text(pod, "/status/podIP").is_empty() && !address.is_empty() {
         set(&mut changed, &["status", "podIP"], json!(address));
     }
+    if end.by_shutdown {
+        shutdown::mark(&mut changed, now);
+    }
     client.update_status(PODS, &changed)?;
     Ok(())
+}
+
+/// The status of a container in a list of them.
+fn status_of<'a>(pod: &'a Value, statuses: &str, container: &Value) -> Option<&'a Value> {
+    list(pod, statuses).iter().find(|status| text(status, "/name") == text(container, "/name"))
+}
+
+/// The status of a container that has ended: the one that it has, if that says so.
+fn ended_status(container: &Value, status: Option<&Value>, code: i64, at: Timestamp) -> Value {
+    if let Some(ended) = status.filter(|it| it.pointer("/state/terminated").is_some()) {
+        return ended.clone();
+    }
+    json!({
+        "name": text(container, "/name"),
+        "image": text(container, "/image"),
+        "imageID": "",
+        "ready": false,
+        "started": false,
+        "restartCount": 0,
+        "lastState": {},
+        "state": ended_state(status, code, at),
+    })
+}
+
+fn ended_state(status: Option<&Value>, code: i64, at: Timestamp) -> Value {
+    let started = status.and_then(|it| it.pointer("/state/running/startedAt")).cloned();
+    json!({"terminated": {
+        "exitCode": code,
+        "reason": match code {
+            0 => "Completed",
+            LOST => "Unknown",
+            _ => "Error",
+        },
+        "startedAt": started.unwrap_or_else(|| written(at)),
+        "finishedAt": written(at),
+    }})
 }
 
 /// Reports that the containers of a Pod have ended while its sandbox is left, so that its phase stays.
 pub(super) fn end_containers(pod: &Value, client: &mut Client<'_>) -> Result<(), Status> {
     let now = client.now();
     let mut changed = pod.clone();
-    let mut statuses = list(pod, "/status/containerStatuses").to_vec();
-    for status in &mut statuses {
+    let mut of_containers = list(pod, "/status/containerStatuses").to_vec();
+    let mut of_sidecars = list(pod, "/status/initContainerStatuses").to_vec();
+    for status in of_containers.iter_mut().chain(&mut of_sidecars) {
         if status.pointer("/state/terminated").is_some() {
             continue;
         }
@@ -217,7 +274,10 @@ pub(super) fn end_containers(pod: &Value, client: &mut Client<'_>) -> Result<(),
             condition["message"] = json!(message);
         }
     }
-    set(&mut changed, &["status", "containerStatuses"], Value::Array(statuses));
+    set(&mut changed, &["status", "containerStatuses"], Value::Array(of_containers));
+    if !of_sidecars.is_empty() {
+        set(&mut changed, &["status", "initContainerStatuses"], Value::Array(of_sidecars));
+    }
     client.update_status(PODS, &changed)?;
     Ok(())
 }
@@ -235,7 +295,8 @@ pub(super) fn lose_sandbox(pod: &Value, client: &mut Client<'_>) -> Result<(), S
 
 /// The ID of a container in the runtime.
 pub(super) fn container_id(pod: &Value, container: &str) -> String {
-    let mut statuses = list(pod, "/status/containerStatuses").iter();
+    let initial = list(pod, "/status/initContainerStatuses").iter();
+    let mut statuses = list(pod, "/status/containerStatuses").iter().chain(initial);
     let id = statuses.find(|it| text(it, "/name") == container).map(|it| text(it, "/containerID"));
     match id.and_then(|id| id.strip_prefix(RUNTIME)) {
         Some(id) => id.to_owned(),
