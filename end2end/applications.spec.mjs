@@ -12,7 +12,7 @@ import { kept } from './cluster/sample/names.mjs';
 import { Unwind } from './unwind.mjs';
 import { anotherLink, expect, signIn, tearDown, test } from './fixtures.mjs';
 
-const incidents = ['s1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off', 'load-balancer', 'manager'];
+const incidents = ['s1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off', 'shutdown', 'load-balancer', 'manager'];
 /** Objects that the bystander uses are kept, so the bystander is torn down last. */
 const units = ['consortium', 'shop', ...incidents, 'bystander'];
 

@@ -15,7 +15,7 @@ import { expect, signIn, tearDown, test } from './fixtures.mjs';
 const kubectl = fileURLToPath(new URL('../target/cluster/bin/kubectl', import.meta.url));
 
 /** The units of the default sandbox. */
-const units = ['consortium', 'bystander', 'shop', 's1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off', 'load-balancer', 'manager'];
+const units = ['consortium', 'bystander', 'shop', 's1', 's1-twin', 's2', 's3', 's4', 's4-forced', 's5', 's5-cut-off', 'shutdown', 'load-balancer', 'manager'];
 
 /** @param {string[]} world @param {(unwind: Unwind) => Promise<void>} then */
 async function withSandbox(world, then) {

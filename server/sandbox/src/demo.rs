@@ -420,6 +420,7 @@ mod tests {
                 "s4-forced false",
                 "s5 false",
                 "s5-cut-off false",
+                "shutdown false",
                 "load-balancer false",
                 "manager false"
             ]

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The worlds of a release: their names, objects and scripts.
-const WORLDS: [(&str, &str, &str); 11] = [
+const WORLDS: [(&str, &str, &str); 12] = [
     ("consortium", include_str!("world/consortium.json"), ""),
     ("shop", include_str!("world/shop.json"), ""),
     ("s1", include_str!("world/s1.json"), include_str!("world/s1.faults")),
@@ -25,6 +25,7 @@ const WORLDS: [(&str, &str, &str); 11] = [
     ("s4-forced", include_str!("world/s4-forced.json"), include_str!("world/s4-forced.faults")),
     ("s5", include_str!("world/s5.json"), include_str!("world/s5.faults")),
     ("s5-cut-off", include_str!("world/s5-cut-off.json"), include_str!("world/s5-cut-off.faults")),
+    ("shutdown", include_str!("world/shutdown.json"), include_str!("world/shutdown.faults")),
     (
         "load-balancer",
         include_str!("world/load-balancer.json"),

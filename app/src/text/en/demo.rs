@@ -35,6 +35,9 @@ pub fn story(incident: &str) -> &'static str {
         "s5-cut-off" => {
             "node-b loses its network. Its Pod writes on, and the cluster sees the same as in S5."
         }
+        "shutdown" => {
+            "node-c is shut down. One Pod ends in time and moves; the other needs longer, and stays with its disk."
+        }
         "load-balancer" => {
             "The cloud refuses to remove a load balancer. Then its Service is deleted, and stays."
         }
@@ -56,6 +59,7 @@ pub fn switch(what: DemoFault, subject: &str) -> String {
             "s4-forced" => "S4, forced: namespace emptied by hand".to_owned(),
             "s5" => "S5: node dies in silence".to_owned(),
             "s5-cut-off" => "S5, cut off: node alive, network down".to_owned(),
+            "shutdown" => "Shutdown: one Pod is too slow".to_owned(),
             "load-balancer" => "Load balancer: the cloud keeps it".to_owned(),
             "manager" => "Manager: nobody cleans up".to_owned(),
             subject => format!("Incident {subject}"),

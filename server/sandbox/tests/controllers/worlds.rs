@@ -181,8 +181,24 @@ fn s5_cut_off_keeps_its_disk_until_the_node_reports_again() {
 }
 
 #[test]
+fn shutdown_ends_one_pod_in_time_and_the_other_is_lost_until_the_node_starts_again() {
+    let mut test = load("shutdown");
+    test.run(150);
+    let of = |test: &TestCluster, phase: &str| {
+        let pods = test.pods("web").into_iter();
+        pods.filter(|it| it["status"]["phase"] == phase).count()
+    };
+    assert_eq!((of(&test, "Failed"), of(&test, "Running")), (1, 1), "ended in time, and replaced");
+    assert_eq!(stuck(&test, "shutdown"), 1);
+    assert_eq!(test.pods("mail").len(), 2, "its replacement waits for the disk");
+    assert!(test.events("FailedAttachVolume")[0].contains("Multi-Attach error"));
+    test.revive();
+    test.until(60, "one mail server", |it| it.ready("mail") == 1 && it.pods("mail").len() == 1);
+}
+
+#[test]
 fn incidents_can_be_repaired_at_once() {
-    for name in ["s1", "s2", "s5", "s5-cut-off"] {
+    for name in ["s1", "s2", "s5", "s5-cut-off", "shutdown"] {
         let mut test = load(name);
         test.run(110);
         assert!(stuck(&test, name) > 0, "{name}");
