@@ -24,6 +24,43 @@ fn node_that_was_forgotten_long_ago_is_not_silent_together_with_this_one() {
 }
 
 #[test]
+fn pod_that_was_too_slow_for_the_shutdown_of_its_node_waits_for_the_node() {
+    let text = "
+        node n1 ready=Ready:False:KubeletNotReady:40:node_is_shutting_down
+        pod shop/a node=n1 deleted=60 grace=30 containers=web:running uses=claim:data
+        pvc shop/data deleted=50 finalizers=kubernetes.io/pvc-protection volume=pv-1
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    containersRunning at Pod shop/a (Inferred, waits)
+      Pod shop/a
+      PersistentVolumeClaim shop/data for Mount of Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Running; web running
+      - Node n1: condition Ready False KubeletNotReady: node is shutting down
+    "#);
+    // The node controller overwrites what the kubelet said once it is silent.
+    let silent = text.replace(
+        "Ready:False:KubeletNotReady:40:node_is_shutting_down",
+        "Ready:Unknown:NodeStatusUnknown:40:Kubelet_stopped_posting_node_status.",
+    );
+    assert_eq!(heads(&fixture::index(&silent)), "nodeSilent at Node n1 (Inferred, waits)");
+}
+
+#[test]
+fn claim_of_a_pod_that_the_shutdown_of_its_node_ended_is_held_by_that_pod() {
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
+        pod shop/a node=n1 phase=Failed containers=web:terminated disruption=TerminationByKubelet uses=claim:data
+        pvc shop/data deleted=400 finalizers=kubernetes.io/pvc-protection volume=pv-1
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    claimHeldByCompletedPods at PersistentVolumeClaim shop/data (Confirmed, stuck)
+      PersistentVolumeClaim shop/data
+      - Pod shop/a: spec.volumes persistentVolumeClaim data
+    "#);
+}
+
+#[test]
 fn pod_without_a_container_status_is_not_said_to_run() {
     let pod = "node n1\npod shop/a node=n1 deleted=400 grace=30 phase=Pending";
     insta::assert_snapshot!(describe(&fixture::index(pod)), @r#"

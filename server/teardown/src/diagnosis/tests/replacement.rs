@@ -88,6 +88,28 @@ fn replacement_waits_for_the_attachment_where_the_node_is_gone_or_reports() {
 }
 
 #[test]
+fn replacement_of_a_pod_that_the_shutdown_of_its_node_ended_waits_for_the_disk() {
+    // The shutdown ends Pods and deletes none. The disk stays attached if the kubelet had no time to unmount it.
+    let ended = "pod shop/db-old labels=app:db node=n1 phase=Failed ready=no containers=db:terminated disruption=TerminationByKubelet uses=claim:data";
+    let silent = format!("{REPLACED}{ended}");
+    insta::assert_snapshot!(describe(&fixture::index(&silent)), @r#"
+    nodeSilent at Node n1 (Inferred, waits)
+      Pod shop/db-new is to start
+      ! no endpoints of Service shop/db
+      ! no disk for Pod shop/db-new
+      - Node n1: condition Ready Unknown NodeStatusUnknown: stopped
+      - Node n1: spec.taints node.kubernetes.io/unreachable:NoExecute
+      - VolumeAttachment a1: spec.source.persistentVolumeName disk-1
+    "#);
+    // Its kubelet says so until the machine is off.
+    let shutting_down = silent.replace(
+        "Ready:Unknown:NodeStatusUnknown:600:stopped",
+        "Ready:False:KubeletNotReady:10:node_is_shutting_down",
+    );
+    assert_eq!(heads(&fixture::index(&shutting_down)), "", "it may still unmount it in time");
+}
+
+#[test]
 fn disk_of_a_node_out_of_service_is_waited_for_only_once_its_detach_is_late() {
     let tainted =
         REPLACED.replace("taints=", "taints=node.kubernetes.io/out-of-service:NoExecute,");
