@@ -45,7 +45,7 @@ impl Question {
     }
 
     /// Shows the way out as it is in newer advice, or says that it is no longer there.
-    pub fn follow(self, asked: Way, advice: Option<&Advice>) {
+    pub fn follow(self, asked: &Way, advice: Option<&Advice>) {
         let Some(was_offered) = asked.offer.clone() else { return };
         let now = advice.and_then(|it| it.ways.iter().find(|way| way.title == asked.title));
         let mut now = now.cloned().unwrap_or_else(|| Way { offer: None, ..asked.clone() });
@@ -53,7 +53,7 @@ impl Question {
             now.offer = Some(was_offered.clone());
             now.withheld.get_or_insert_with(|| text::REMEDY_IS_OVER.to_owned());
         }
-        if now == asked {
+        if now == *asked {
             return;
         }
         let is_another = now.offer.as_ref().is_some_and(|offer| offer.hash != was_offered.hash);
@@ -108,7 +108,7 @@ mod tests {
             let question = Question::default();
             let asked = way("a", Holds::Yes);
             question.ask(asked.clone());
-            question.follow(asked, advice);
+            question.follow(&asked, advice);
             (question.way.get_untracked().unwrap(), question.is_asked_again.get_untracked())
         })
     }

@@ -33,7 +33,7 @@ pub fn RemedyDialog(
             && let Some(offer) = &asked.offer
         {
             let advice = adviser.known.of(&offer.diagnosis);
-            question.follow(asked, advice.as_ref());
+            question.follow(&asked, advice.as_ref());
         }
     });
     let of = move |part: fn(&Way) -> String| {

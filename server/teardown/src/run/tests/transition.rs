@@ -116,7 +116,7 @@ fn end_of_a_stopped_run_with_a_call_in_flight_is_refused() {
 
 #[test]
 fn command_that_changes_nothing_is_refused() {
-    let paused = || RunEvent::Paused { by: "Li".into() };
+    let paused = || RunEvent::Paused { by: "Li".into(), changed: None };
     let resumed = || RunEvent::Resumed { by: "Li".into() };
     for events in [
         vec![paused(), paused()],
