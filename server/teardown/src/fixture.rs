@@ -17,6 +17,8 @@
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
 //! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
 //!
+//! A binding with `accounts=shop/*` names all accounts of a namespace, with `accounts=*` those of the cluster.
+//!
 //! The CSI sidecars of a workload are `sidecars=provisioner,attacher`. A role with `deletes=persistentvolumes` lets its holders delete them.
 //!
 //! The field managers of the finalizers of an object are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
@@ -457,8 +459,15 @@ impl<'a> Fields<'a> {
                     role_kind: self::kind(word).kind.clone(),
                     role: role.into(),
                     people: self.get("people") == Some("yes"),
+                    account_namespaces: self
+                        .list("accounts")
+                        .filter_map(|it| it.strip_suffix("/*"))
+                        .map(Arc::from)
+                        .collect(),
+                    all_accounts: self.list("accounts").any(|it| it == "*"),
                     accounts: self
                         .list("accounts")
+                        .filter(|it| !it.ends_with('*'))
                         .map(|account| account.split_once('/').unwrap_or((&own, account)))
                         .map(|(namespace, name)| (namespace.into(), name.into()))
                         .collect(),
@@ -475,6 +484,7 @@ impl<'a> Fields<'a> {
                 Facts::Role(Box::new(Role {
                     updates: self.list("updates").map(rule).collect(),
                     deletes_volumes: self.list("deletes").any(|it| it == "persistentvolumes"),
+                    aggregates: self.selector("aggregates").into_iter().collect(),
                 }))
             }
             "ServiceAccount" => {

@@ -96,11 +96,13 @@ impl Interner {
                 self.share_texts(
                     binding.accounts.iter_mut().flat_map(|(namespace, name)| [namespace, name]),
                 );
+                self.share_texts(&mut binding.account_namespaces);
             }
             Facts::Role(role) => {
                 for rule in &mut role.updates {
                     self.share_texts(rule.groups.iter_mut().chain(&mut rule.resources));
                 }
+                self.share_selectors(&mut role.aggregates);
             }
             Facts::ServiceAccount(account) => self.share_uses(&mut account.uses),
             Facts::Webhooks(webhooks) => {

@@ -1,6 +1,7 @@
 //! The stored fields of one object: its identity, the metadata that deletion needs, and the few fields of its spec and
 //! status from which edges and decisions are derived.
 
+mod access;
 mod annotations;
 mod data_policy;
 mod deletion;
@@ -23,8 +24,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::made_by_cluster::{is_copy_of_olm, is_made_by_cluster};
-pub(crate) use self::uid::UidHasher;
+pub(crate) use self::{access::RBAC, uid::UidHasher};
 pub use self::{
+    access::{Binding, ResourceRule, Role, ServiceAccount},
     annotations::{Annotations, asks_to_keep},
     data_policy::{DataEffect, DataPolicy},
     deletion::{Deletion, FinalizerManager, Held},
@@ -488,44 +490,6 @@ pub struct Target {
     pub kind: Arc<str>,
     /// The target's name.
     pub name: Arc<str>,
-}
-
-/// The stored fields of a RoleBinding or ClusterRoleBinding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// `roleRef.kind`: Role or ClusterRole.
-    pub role_kind: Arc<str>,
-    /// `roleRef.name`.
-    pub role: Arc<str>,
-    /// ServiceAccounts among its subjects: namespace and name.
-    pub accounts: Box<[(Arc<str>, Arc<str>)]>,
-    /// Users or groups are among its subjects.
-    pub people: bool,
-}
-
-/// The stored fields of a Role or ClusterRole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Role {
-    /// The rules that let its holders update or patch something, which is how a finalizer is removed.
-    pub updates: Box<[ResourceRule]>,
-    /// A rule that names PersistentVolumes lets its holders delete them, as a provisioner does.
-    pub deletes_volumes: bool,
-}
-
-/// The groups and resources of one rule, `*` included, without its verbs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResourceRule {
-    /// `apiGroups`.
-    pub groups: Box<[Arc<str>]>,
-    /// `resources`, with subresources as `topics/finalizers`.
-    pub resources: Box<[Arc<str>]>,
-}
-
-/// The stored fields of a ServiceAccount.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServiceAccount {
-    /// The names that it refers to in its own namespace.
-    pub uses: Arc<[PodReference]>,
 }
 
 /// The stored fields of a webhook configuration.

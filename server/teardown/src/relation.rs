@@ -6,10 +6,14 @@
 //!   well: an edge to the Service alone would let the Pods go first.
 //! - Role bindings go after the Pods that run as their accounts, not after the accounts: an account such as `default` may
 //!   stay although all its Pods go.
+//! - A binding may name accounts one by one, by the name of their user, or as the group of a namespace
+//!   (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects>). A binding for the group of all accounts of
+//!   the cluster goes after the Pods of its own unit: every Pod has its rights, and it is not kept for those of others.
 //! - A copy that is complete needs its source no more, so it goes first and does not keep it.
 //! - A finalizer is cleared by a program, so its object goes before the workload that runs the program, and before the owners
 //!   of that workload, whose deletion would take it along.
 
+mod access;
 mod declare;
 mod edge;
 mod field_manager;
@@ -82,7 +86,7 @@ pub enum EdgeKind {
     Scales,
     /// The object, a Pod, runs on the target, a Node.
     RunsOn,
-    /// The object runs under the target: Pod under ServiceAccount, which a binding gives a Role.
+    /// The object runs under the target: Pod under ServiceAccount, which a binding gives a Role, which may have the rules of others.
     RunsAs,
     /// The object, a webhook configuration, calls the target.
     Admits,
@@ -147,7 +151,7 @@ pub enum Attribution {
     Writer,
     /// It may change such objects, by a rule that names them, and of those with this right it alone may write their status.
     Status,
-    /// It may change such objects, by a rule that names them.
+    /// It may change such objects, by a rule that names them or their group.
     Rights,
     /// It may change such objects, by a rule for everything.
     Wildcard,
@@ -269,11 +273,9 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
 
 /// The namespaces whose Pods may need an object.
 pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
-    let accounts = match &object.facts {
-        Facts::Binding(binding) => &binding.accounts[..],
-        _ => return object.namespace.iter().collect(),
-    };
-    accounts.iter().map(|(namespace, _)| namespace).collect()
+    let Facts::Binding(binding) = &object.facts else { return object.namespace.iter().collect() };
+    let of_accounts = binding.accounts.iter().map(|(namespace, _)| namespace);
+    of_accounts.chain(&binding.account_namespaces).collect()
 }
 
 /// Whether a Pod in one of the namespaces that an object serves needs it to run: because it refers to it, is selected
@@ -283,10 +285,11 @@ pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
         uses(pod).iter().any(|used| used.what == what && *used.name == *name)
     };
     if let Facts::Binding(binding) = &object.facts {
-        return binding.accounts.iter().any(|(namespace, name)| {
-            pod.namespace.as_ref() == Some(namespace)
-                && names(PodReferenceKind::ServiceAccount, name)
-        });
+        let Some(namespace) = &pod.namespace else { return false };
+        return binding.account_namespaces.contains(namespace)
+            || binding.accounts.iter().any(|(of, name)| {
+                of == namespace && names(PodReferenceKind::ServiceAccount, name)
+            });
     }
     if goes_before_its_pods(&object.facts) {
         return false;
@@ -496,47 +499,8 @@ fn runs_as(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>
             found.push(account, EdgeKind::RunsAs, order, used.field.clone(), used.name.clone());
         }
     }
-    let Facts::Binding(binding) = &found.from.facts else { return };
-    let namespace = if &*binding.role_kind == "Role" { found.namespace() } else { None };
-    if let Some(role) =
-        index.find("rbac.authorization.k8s.io", &binding.role_kind, namespace, &binding.role)
-    {
-        let role_name = binding.role.clone();
-        found.push(
-            role,
-            EdgeKind::RunsAs,
-            Precedence::FromFirst(DeletionPhase::Gone),
-            "roleRef.name",
-            role_name,
-        );
-    }
-    for (i, (namespace, name)) in binding.accounts.iter().enumerate() {
-        let field = format!("subjects[{i}].name");
-        if let Some(account) = index.find("", "ServiceAccount", Some(namespace), name) {
-            found.push(
-                account,
-                EdgeKind::RunsAs,
-                Precedence::Unordered,
-                field.clone(),
-                name.clone(),
-            );
-        }
-        let runs_as_it = |object: &&Arc<Object>| {
-            uses(object)
-                .iter()
-                .any(|used| used.what == PodReferenceKind::ServiceAccount && used.name == *name)
-        };
-        for user in lookup.in_namespace(namespace).filter(runs_as_it) {
-            let order = Precedence::ToFirst(final_phase(user));
-            found.push(
-                user,
-                EdgeKind::RunsAs,
-                order,
-                field.clone(),
-                format!("{name} → {}", user.name),
-            );
-        }
-    }
+    access::gives(found, index, lookup);
+    access::aggregates(found, index);
 }
 
 /// Objects go before the definition of their kind, whose deletion would delete them all at once, and before the

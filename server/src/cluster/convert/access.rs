@@ -3,37 +3,44 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use teardown::object::{
-    Binding, Facts, PodReference, PodReferenceKind, ResourceRule, Role, ServiceAccount,
+use teardown::{
+    object::{Binding, Facts, PodReference, PodReferenceKind, ResourceRule, Role, ServiceAccount},
+    selector::Selector,
 };
 
-use super::{Meta, Named, Unreadable, or_default};
+use super::{LabelSelector, Meta, Named, Unreadable, or_default};
 
 /// Reads a RoleBinding or ClusterRoleBinding. Users and groups among its subjects are not objects, so only their presence
-/// is kept.
+/// is kept, unless they are ServiceAccounts
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects>).
 pub(super) fn read_binding(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: BindingObject = serde_json::from_str(json)?;
     let own = read.metadata.namespace.clone().unwrap_or_default();
-    let people = read.subjects.iter().any(|subject| matches!(&*subject.kind, "User" | "Group"));
+    let (mut accounts, mut account_namespaces) = (Vec::new(), Vec::new());
+    let (mut all_accounts, mut people) = (false, false);
+    for subject in read.subjects {
+        match subject.names(&own) {
+            Some(Bound::Account(namespace, name)) => accounts.push((namespace, name)),
+            Some(Bound::AccountsOf(namespace)) => account_namespaces.push(namespace),
+            Some(Bound::AllAccounts) => all_accounts = true,
+            Some(Bound::People) => people = true,
+            None => {}
+        }
+    }
     let binding = Binding {
         role_kind: read.role_ref.kind,
         role: read.role_ref.name,
         people,
-        accounts: read
-            .subjects
-            .into_iter()
-            .filter(|subject| &*subject.kind == "ServiceAccount")
-            .map(|subject| {
-                let namespace = subject.namespace.filter(|name| !name.is_empty());
-                (namespace.unwrap_or_else(|| own.clone()), subject.name)
-            })
-            .collect(),
+        accounts: accounts.into(),
+        account_namespaces: account_namespaces.into(),
+        all_accounts,
     };
     Ok((read.metadata, Facts::Binding(Box::new(binding))))
 }
 
 /// Reads a Role or ClusterRole. Of its rules only those are kept that let their holders remove a finalizer, and whether one
-/// lets them delete PersistentVolumes. The rules of an aggregated ClusterRole are in the object too: its controller fills them in.
+/// lets them delete PersistentVolumes. The rules of an aggregated ClusterRole are in the object too: its controller fills them in,
+/// from the ClusterRoles that its selectors match.
 pub(super) fn read_role(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let read: RoleObject = serde_json::from_str(json)?;
     let may_update =
@@ -44,7 +51,9 @@ pub(super) fn read_role(json: &str) -> Result<(Meta, Facts), Unreadable> {
         .into_iter()
         .filter(|rule| may_update(rule) && !rule.resources.is_empty())
         .map(|rule| ResourceRule { groups: rule.api_groups, resources: rule.resources });
-    let role = Role { updates: updates.collect(), deletes_volumes };
+    let selectors = read.aggregation_rule.cluster_role_selectors;
+    let aggregates = selectors.into_iter().map(Selector::from).collect();
+    let role = Role { updates: updates.collect(), deletes_volumes, aggregates };
     Ok((read.metadata, Facts::Role(Box::new(role))))
 }
 
@@ -94,11 +103,61 @@ struct Subject {
     namespace: Option<Arc<str>>,
 }
 
+/// The subject that a binding names.
+enum Bound {
+    /// A ServiceAccount, by namespace and name.
+    Account(Arc<str>, Arc<str>),
+    /// All ServiceAccounts of a namespace.
+    AccountsOf(Arc<str>),
+    /// All ServiceAccounts of the cluster.
+    AllAccounts,
+    /// Another user or group.
+    People,
+}
+
+impl Subject {
+    /// The subject that it names; none of a kind that RBAC does not know. An account in no namespace has that of the binding.
+    fn names(self, own: &Arc<str>) -> Option<Bound> {
+        let is_word = |it: &&str| !it.is_empty() && !it.contains(':');
+        match &*self.kind {
+            "ServiceAccount" => {
+                let namespace = self.namespace.filter(|name| !name.is_empty());
+                Some(Bound::Account(namespace.unwrap_or_else(|| own.clone()), self.name))
+            }
+            "User" => {
+                let user = self.name.strip_prefix("system:serviceaccount:");
+                let account = user.and_then(|user| user.split_once(':'));
+                let account = account.filter(|(of, name)| is_word(of) && is_word(name));
+                Some(
+                    account
+                        .map_or(Bound::People, |(of, name)| Bound::Account(of.into(), name.into())),
+                )
+            }
+            "Group" if &*self.name == "system:serviceaccounts" => Some(Bound::AllAccounts),
+            "Group" => {
+                let of = self.name.strip_prefix("system:serviceaccounts:").filter(is_word);
+                Some(of.map_or(Bound::People, |of| Bound::AccountsOf(of.into())))
+            }
+            _ => None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct RoleObject {
     metadata: Meta,
     #[serde(default, deserialize_with = "or_default")]
     rules: Vec<Rule>,
+    #[serde(default, deserialize_with = "or_default")]
+    aggregation_rule: AggregationRule,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AggregationRule {
+    #[serde(default, deserialize_with = "or_default")]
+    cluster_role_selectors: Vec<LabelSelector>,
 }
 
 #[derive(Deserialize)]

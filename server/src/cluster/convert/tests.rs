@@ -4,6 +4,7 @@ use teardown::object::{Claim, Facts, Kind, Object, Phase, Pod, PodReference, Rec
 
 use super::*;
 
+mod access;
 mod any_json;
 mod data_policy;
 mod reference;

@@ -1,5 +1,6 @@
 //! For each kind of edge: it is found, and an object of the same name elsewhere is not the target.
 
+mod access;
 mod refer;
 mod storage;
 

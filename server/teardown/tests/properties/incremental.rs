@@ -65,11 +65,18 @@ const OBJECTS: &[&[&str]] = &[
     &["role a/web updates=topics.example.com", "role a/web updates=configmaps"],
     &[
         "clusterrole all updates=*.*",
-        "clusterrole all updates=topics/finalizers.example.com",
+        "clusterrole all updates=topics/finalizers.example.com aggregates=part:yes",
+        "clusterrole all updates=*.example.com",
         "clusterrole all updates=persistentvolumes,ingresses/status.networking.k8s.io",
     ],
+    &["clusterrole part labels=part:yes of=shop", "clusterrole part labels=part:no"],
     &["rb a/web role=role/web accounts=web,operator", "rb a/web role=role/web people=yes"],
-    &["crb all role=clusterrole/all accounts=a/operator,b/db", "crb all role=clusterrole/all"],
+    &[
+        "crb all role=clusterrole/all accounts=a/operator,b/db",
+        "crb all role=clusterrole/all accounts=a/*",
+        "crb all role=clusterrole/all accounts=* of=shop",
+        "crb all role=clusterrole/all",
+    ],
     &[
         "deploy a/operator of=shop labels=app:operator template=app:operator uses=account:operator",
         "deploy a/operator template=app:operator uses=account:web",

@@ -1,0 +1,76 @@
+//! Aggregated roles, and bindings that name accounts as users or groups.
+
+use super::*;
+use crate::relation::{EdgeKind, is_needed, served_namespaces};
+
+#[test]
+fn aggregated_role_goes_before_the_roles_whose_rules_it_has() {
+    check(
+        "clusterrole admin aggregates=team.example/controller:true
+         clusterrole istio labels=team.example/controller:true
+         clusterrole other labels=team.example/controller:false
+         clusterrole bare",
+        "clusterrole:admin RunsAs clusterrole:istio; clusterrole:admin first, Gone; aggregationRule.clusterRoleSelectors[0] = team.example/controller=true",
+    );
+    // A role in a namespace, a role of another group, and one in a namespace that has the field.
+    check(
+        "clusterrole admin aggregates=team.example/controller:true
+         role shop/istio labels=team.example/controller:true
+         ClusterRole.authorization.openshift.io istio labels=team.example/controller:true",
+        "",
+    );
+    check(
+        "role shop/admin aggregates=team.example/controller:true
+         clusterrole istio labels=team.example/controller:true",
+        "",
+    );
+}
+
+#[test]
+fn role_that_kubernetes_aggregates_keeps_no_source() {
+    check(
+        "clusterrole edit labels=kubernetes.io/bootstrapping:rbac-defaults aggregates=to-edit:true
+         clusterrole topics-edit labels=to-edit:true",
+        "",
+    );
+}
+
+#[test]
+fn binding_of_all_accounts_of_a_namespace_goes_after_its_pods() {
+    check(
+        "pod shop/web-a uses=account:web
+         pod shop/bare
+         pod other/web-b uses=account:web
+         crb shop accounts=shop/*",
+        "crb:shop RunsAs pod:shop/bare; pod:shop/bare first, Gone; subjects = system:serviceaccounts:shop → bare
+         crb:shop RunsAs pod:shop/web-a; pod:shop/web-a first, Gone; subjects = system:serviceaccounts:shop → web-a",
+    );
+}
+
+#[test]
+fn binding_of_all_accounts_of_the_cluster_goes_after_the_pods_of_its_unit() {
+    let graph = fixture::graph(
+        "deploy shop/web of=shop
+         deploy other/web of=other
+         crb everyone of=shop accounts=*
+         crb unlabelled accounts=*",
+    );
+    let edges = graph.edges().filter(|edge| edge.kind == EdgeKind::RunsAs);
+    let found: Vec<String> = edges.map(|edge| format!("{} {}", edge.from, edge.to)).collect();
+    assert_eq!(found, ["crb:everyone deploy:shop/web"]);
+}
+
+#[test]
+fn pod_needs_the_binding_of_all_accounts_of_its_namespace() {
+    let binding = fixture::object("crb shop accounts=shop/*,lab/reader");
+    let served: Vec<&str> = served_namespaces(&binding).into_iter().map(|it| &**it).collect();
+    assert_eq!(served, ["lab", "shop"]);
+    for (pod, needs) in [
+        ("pod shop/a uses=account:web", true),
+        ("pod lab/a uses=account:reader", true),
+        ("pod lab/a uses=account:web", false),
+        ("pod other/a uses=account:web", false),
+    ] {
+        assert_eq!(is_needed(&binding, &fixture::object(pod)), needs, "{pod}");
+    }
+}
