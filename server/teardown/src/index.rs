@@ -131,6 +131,9 @@ impl Index {
                 matches!(observation, Observation::Fetched { .. } | Observation::Unasked(_));
             self.changes += u64::from(!is_fetched);
             let concerns_one = observation.concerns_one_object();
+            if observation.concerns_rights() {
+                self.fresh.note_rights();
+            }
             self.observe(observation, now);
             if !concerns_one {
                 self.fresh.note_list();

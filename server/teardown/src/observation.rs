@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     api_problem::ApiProblem,
     fetched::{Answer, Question},
-    object::{Kind, Object, Uid},
+    object::{Kind, Object, RBAC, Uid},
 };
 
 /// One observation of a watch. Only a stream that is known to be alive reports removals.
@@ -144,6 +144,30 @@ impl Observation {
             | Self::Visible { .. }
             | Self::Undeletable(_)
             | Self::RunsIn { .. } => false,
+        }
+    }
+
+    /// Whether it may change which roles and bindings are visible.
+    pub(crate) fn concerns_rights(&self) -> bool {
+        match self {
+            Self::Listed { kind, .. }
+            | Self::PerNamespace { kind, .. }
+            | Self::ListedIn { kind, .. }
+            | Self::HiddenIn { kind, .. }
+            | Self::VisibleIn { kind, .. }
+            | Self::Withdrawn(kind) => &*kind.group == RBAC,
+            Self::Hidden { resource, .. } | Self::Visible { resource } => resource.contains(RBAC),
+            Self::Watching(_)
+            | Self::Applied(_)
+            | Self::Deleted { .. }
+            | Self::Undeletable(_)
+            | Self::Fetched { .. }
+            | Self::Unasked(_)
+            | Self::Reached { .. }
+            | Self::RunsIn { .. }
+            | Self::Time(_)
+            | Self::Pace(_)
+            | Self::Unreachable { .. } => false,
         }
     }
 }

@@ -178,6 +178,13 @@ impl Changes {
         }
     }
 
+    /// Notes that other roles and bindings may be visible.
+    pub(super) fn note_rights(&mut self) {
+        if !self.everything {
+            self.answers.insert(Asked::Rights.into());
+        }
+    }
+
     /// Notes that nothing is known any more about an object that went long ago.
     pub(super) fn note_forgotten(&mut self, uid: &Uid) {
         if !self.everything {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     api_problem::{ApiProblem, ProblemCode},
-    object::{Kind, Object, Uid, Volume},
+    object::{Kind, Object, RBAC, Uid, Volume},
     observation::HiddenCause,
     unknown_reason::UnknownReason,
 };
@@ -286,6 +286,20 @@ impl Index {
             self.check_claims_visible(namespace)?;
         }
         Ok(claim.filter(|claim| named.uid.as_ref().is_none_or(|uid| *uid == claim.uid)))
+    }
+
+    /// Whether all roles and bindings are visible that give rights to the objects of a namespace; to those that are in no
+    /// namespace, if there is none.
+    pub(crate) fn sees_rights(&self, namespace: Option<&str>) -> bool {
+        let is_hidden = |plural: &str, namespace: Option<&str>| {
+            let visibility = self.visibility(&format!("{plural}.{RBAC}"), namespace);
+            matches!(visibility, Visibility::Hidden(_))
+        };
+        !self.hides
+            || !(self.hidden.contains_key(&format!("{RBAC}/v1"))
+                || ["clusterroles", "clusterrolebindings"].iter().any(|it| is_hidden(it, None))
+                || namespace.is_some()
+                    && ["roles", "rolebindings"].iter().any(|it| is_hidden(it, namespace)))
     }
 
     /// Whether PersistentVolumes are visible, so that a volume that is not in the index does not exist.

@@ -2,18 +2,21 @@
 //! go.
 //!
 //! # Decisions
-//! - Candidates are the workloads whose ServiceAccount may update or patch the object, by a rule that names its resource;
-//!   only where there are none, those that a rule with `*` lets do so, for they may change anything and show nothing.
-//! - Of several candidates the one that the finalizer's project ships is chosen, then the only one in the unit or release of
-//!   the object's definition, then the only one with the name of the field manager that wrote the finalizer. A single candidate
-//!   is the finisher.
+//! - Candidates are the workloads whose ServiceAccount may update or patch the object: by a rule that names its resource, or all
+//!   resources of an operator's group, or by one for everything. The last kind may change anything, so it shows nothing by
+//!   itself: such a workload is chosen by its project or by the release of the definition, and otherwise is possible only.
+//! - Of several candidates the one that the finalizer's project ships is chosen, then those in the unit or release of the
+//!   object's definition, then the only one with the name of the field manager that wrote the finalizer. A single candidate
+//!   by name is the finisher.
+//! - Several workloads of one release under one account are one finisher: the controller of an operator, and its webhook.
 //! - In place of the holder of a Lease, the only one that may write the object's status is chosen last. A Lease names a project by
 //!   habit alone and takes a request; a tool that changes the objects of an operator has no right to their status, and the rules
 //!   are watched anyway.
 //! - Where no one is chosen, each candidate is a *possible* finisher. It goes later, where that closes no cycle, and that is
 //!   all: it is never kept or shared because of the object.
-//! - Where nobody has such rights, they may be hidden, or given by other means than RBAC. Then the workloads of the
-//!   definition's unit, or of the object's, are possible finishers of an operator's object.
+//! - Where nobody has such rights, or roles or bindings are hidden, rights may be given by what nobody sees. Then the workloads of
+//!   the definition's unit, or of the object's, are possible finishers of an operator's object too. While rights are hidden, a
+//!   choice by project or release stands, because it does not rest on the rights that others lack.
 
 use std::sync::Arc;
 
@@ -22,7 +25,7 @@ use super::{
     Reason, Strength,
     field_manager::{is_called, writer},
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
-    rights::{self, Account, Rights},
+    rights::{self, Holder, Rights},
     selection, uses,
 };
 use crate::{
@@ -64,15 +67,16 @@ pub(crate) fn may_delete_volumes(index: &Index, program: &Object) -> bool {
     rights::may_delete_volumes(index, &(namespace, account_of(program)))
 }
 
-/// The programs of these accounts, by UID.
+/// The programs of these holders of rights, by UID.
 fn programs_of<'a, 'b>(
-    accounts: impl Iterator<Item = &'b Account>,
+    holders: impl Iterator<Item = &'b Holder>,
     index: &'a Index,
 ) -> Vec<&'a Arc<Object>> {
-    let of_account = |(namespace, account): &'b Account| {
-        programs_in(namespace, index).filter(move |it| account_of(it) == *account)
+    let of_holder = |holder: &'b Holder| {
+        programs_in(&holder.of, index)
+            .filter(move |it| holder.account.as_ref().is_none_or(|name| account_of(it) == *name))
     };
-    sorted(accounts.flat_map(of_account).collect())
+    sorted(holders.flat_map(of_holder).collect())
 }
 
 fn sorted(mut programs: Vec<&Arc<Object>>) -> Vec<&Arc<Object>> {
@@ -124,64 +128,164 @@ pub(super) fn of_class<'a>(
     Programs { strength: Strength::Hard, programs: own }
 }
 
-/// The programs that clear a finalizer of an object, how certain that is, and how it is known.
+/// Workloads that clear a finalizer of an object, or may do so, and how that is known.
+struct Finishers<'a> {
+    strength: Strength,
+    attribution: Attribution,
+    programs: Vec<&'a Arc<Object>>,
+}
+
+/// The programs whose rights let them change an object.
+struct Candidates<'a> {
+    /// By a rule that names the resource, or the group of an operator.
+    named: Vec<&'a Arc<Object>>,
+    /// Only by a rule for everything.
+    wide: Vec<&'a Arc<Object>>,
+}
+
+impl<'a> Candidates<'a> {
+    fn of(object: &Object, rights: &Rights, index: &'a Index) -> Self {
+        let named = able(object, rights.by_name(object), index);
+        let mut wide = able(object, rights.by_wildcard(object), index);
+        wide.retain(|it| named.iter().all(|known| known.uid != it.uid));
+        Self { named, wide }
+    }
+
+    fn that(&self, is_it: impl Fn(&Object) -> bool) -> Vec<&'a Arc<Object>> {
+        let all = self.named.iter().chain(&self.wide);
+        sorted(all.copied().filter(|program| is_it(program)).collect())
+    }
+}
+
+/// The programs of these holders that can clear a finalizer of an object, by UID.
+fn able<'a, 'b>(
+    object: &Object,
+    holders: impl Iterator<Item = &'b Holder>,
+    index: &'a Index,
+) -> Vec<&'a Arc<Object>> {
+    let mut found = programs_of(holders, index);
+    found.retain(|program| can_finish(program, object, index));
+    found
+}
+
+/// The programs that clear a finalizer of an object, the surest first. Rights that nobody can read exclude nobody: while a role
+/// or binding may be hidden, or every account has the right, a choice among those whose rights are seen is possible only, beside
+/// the workloads of the unit.
 fn of_finalizer<'a>(
     object: &Object,
     finalizer: &str,
     lookup: &EdgeLookup<'_>,
     index: &'a Index,
-) -> (Strength, Attribution, Vec<&'a Arc<Object>>) {
-    let programs = |accounts: Vec<&Account>| {
-        let mut found = programs_of(accounts.into_iter(), index);
-        found.retain(|program| can_finish(program, object, index));
-        found
-    };
-    let (rights, definition) = (lookup.rights(), lookup.definition_of(&object.kind));
-    let named = programs(rights.by_name(object).collect());
-    let (candidates, is_by_name) = if named.is_empty() {
-        (programs(rights.by_wildcard(object).collect()), false)
-    } else {
-        (named, true)
-    };
-    let shipped: Vec<&Arc<Object>> =
-        candidates.iter().copied().filter(|program| is_shipped_with(finalizer, program)).collect();
+) -> Vec<Finishers<'a>> {
+    let definition = lookup.definition_of(&object.kind);
+    let rights = lookup.rights();
+    let mut found = entitled(object, finalizer, definition, rights, index);
+    let is_hidden = !index.sees_rights(object.namespace.as_deref()) || rights.are_everyones(object);
+    if is_hidden {
+        found.iter_mut().for_each(Finishers::doubt);
+    }
+    if object.kind.is_an_operators() && (is_hidden || found.is_empty()) {
+        let mut unit = neighbours(object, definition, index);
+        unit.retain(|it| !found.iter().any(|known| known.has(it)));
+        let (shipped, others): (Vec<_>, Vec<_>) =
+            unit.into_iter().partition(|it| is_hidden && is_shipped_with(finalizer, it));
+        found.push(Finishers::new(Strength::Hard, Attribution::Project, shipped));
+        found.push(Finishers::new(Strength::Hint, Attribution::Unit, others));
+    }
+    found
+}
+
+/// The same among the programs whose rights are visible.
+fn entitled<'a>(
+    object: &Object,
+    finalizer: &str,
+    definition: Option<&Object>,
+    rights: &Rights,
+    index: &'a Index,
+) -> Vec<Finishers<'a>> {
+    let candidates = Candidates::of(object, rights, index);
+    let shipped = candidates.that(|program| is_shipped_with(finalizer, program));
     if !shipped.is_empty() {
-        return (Strength::Hard, Attribution::Project, shipped);
+        return vec![Finishers::new(Strength::Hard, Attribution::Project, shipped)];
     }
-    if candidates.is_empty() && object.kind.is_an_operators() {
-        return (Strength::Hint, Attribution::Unit, neighbours(object, definition, index));
+    let released =
+        candidates.that(|program| definition.is_some_and(|it| is_one_release(it, program)));
+    let Candidates { named, wide } = candidates;
+    let is_only = named.len() == 1 && wide.is_empty();
+    if !released.is_empty() && !is_only {
+        return vec![one_of(object, finalizer, Attribution::Release, released, rights, index)];
     }
-    let released: Vec<&Arc<Object>> = candidates
-        .iter()
-        .copied()
-        .filter(|program| definition.is_some_and(|it| is_one_release(it, program)))
-        .collect();
-    let is_only = is_by_name && candidates.len() == 1;
-    let (attribution, chosen) = match (released.is_empty() || is_only, is_by_name) {
-        (false, _) => (Attribution::Release, released),
-        (true, true) => (Attribution::Rights, candidates),
-        (true, false) => (Attribution::Wildcard, candidates),
-    };
-    if is_by_name && chosen.len() > 1 {
+    let mut found = Vec::new();
+    if !named.is_empty() {
+        found.push(one_of(object, finalizer, Attribution::Rights, named, rights, index));
+    }
+    if !wide.is_empty() {
+        found.push(Finishers::new(Strength::Yielding, Attribution::Wildcard, wide));
+    }
+    found
+}
+
+/// The finishers among programs that an attribution leaves: those that the field manager or the right to the status chooses, or
+/// all of them. What is one installation needs no choice: a controller and its webhook run under one account.
+fn one_of<'a>(
+    object: &Object,
+    finalizer: &str,
+    attribution: Attribution,
+    programs: Vec<&'a Arc<Object>>,
+    rights: &Rights,
+    index: &'a Index,
+) -> Finishers<'a> {
+    if programs.len() > 1 {
+        let named = able(object, rights.by_name(object), index);
+        let is_named = |it: &&Arc<Object>| named.iter().any(|known| known.uid == it.uid);
         let writer = writer(object, finalizer);
         let is_writer = |it: &&Arc<Object>| writer.is_some_and(|name| is_called(it, name));
-        let called: Vec<&Arc<Object>> = chosen.iter().copied().filter(is_writer).collect();
-        if called.len() == 1 {
-            return (Strength::Hard, Attribution::Writer, called);
+        let called = programs.iter().copied().filter(is_named).filter(is_writer);
+        if let [program] = called.collect::<Vec<_>>().as_slice() {
+            return Finishers::new(Strength::Hard, Attribution::Writer, vec![program]);
         }
-        let status = format!("{}/status", object.kind.plural);
-        let (group, namespace) = (&object.kind.group, object.namespace.as_ref());
-        let accounts = rights.of_resource(group, &status, namespace);
-        let of_status = programs(accounts.collect());
-        if let [program] = of_status.as_slice()
-            && chosen.iter().any(|it| it.uid == program.uid)
+        let of_status = able(object, rights.of_status(object), index);
+        let is_chosen = |it: &&Arc<Object>| programs.iter().any(|known| known.uid == it.uid);
+        if !is_one_installation(&programs)
+            && of_status.iter().all(is_chosen)
+            && is_one_installation(&of_status)
         {
-            return (Strength::Hard, Attribution::Status, of_status);
+            return Finishers::new(Strength::Hard, Attribution::Status, of_status);
         }
     }
-    let strength =
-        if is_by_name && chosen.len() == 1 { Strength::Hard } else { Strength::Yielding };
-    (strength, attribution, chosen)
+    let is_known = is_one_installation(&programs);
+    let strength = if is_known { Strength::Hard } else { Strength::Yielding };
+    Finishers::new(strength, attribution, programs)
+}
+
+impl<'a> Finishers<'a> {
+    fn new(strength: Strength, attribution: Attribution, programs: Vec<&'a Arc<Object>>) -> Self {
+        Self { strength, attribution, programs }
+    }
+
+    fn has(&self, program: &Object) -> bool {
+        self.programs.iter().any(|it| it.uid == program.uid)
+    }
+
+    /// Makes those possible that were chosen because of the rights that others lack.
+    fn doubt(&mut self) {
+        if matches!(
+            self.attribution,
+            Attribution::Rights | Attribution::Writer | Attribution::Status
+        ) {
+            self.strength = self.strength.min(Strength::Yielding);
+        }
+    }
+}
+
+/// Whether programs are one, or several of one release with one account.
+fn is_one_installation(programs: &[&Arc<Object>]) -> bool {
+    let Some((first, others)) = programs.split_first() else { return false };
+    others.iter().all(|other| {
+        first.namespace == other.namespace
+            && account_of(first) == account_of(other)
+            && is_one_release(first, other)
+    })
 }
 
 /// The programs of a namespace that may clear finalizers: workloads that no workload owns, and such Pods. What runs to
@@ -215,31 +319,41 @@ fn neighbours<'a>(
 /// An object goes before the workload that clears its finalizer, and before the owners of that workload.
 pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
-    let order = Precedence::FromFirst(DeletionPhase::Gone);
     for (i, finalizer) in object.finalizers.iter().enumerate() {
         // The driver of a volume is found by the name of the driver, which the finalizers have in part or not at all.
         let is_a_volume = matches!(object.facts, Facts::Volume(_) | Facts::Attachment(_));
         if is_built_in(finalizer) || is_a_volume && is_a_drivers(finalizer) {
             continue;
         }
-        let (strength, attribution, programs) = of_finalizer(object, finalizer, lookup, index);
         let field: Arc<str> = format!("metadata.finalizers[{i}]").into();
-        let reason = |value: Arc<str>| Reason {
-            field: field.clone(),
-            value,
-            attribution: Some(attribution),
-        };
-        for program in programs {
-            let direct = reason(finalizer.clone());
-            found.push_because(strength, program, EdgeKind::Finishes, order, direct);
-            for owner in owners(program, index) {
-                // An owner of both goes first anyway.
-                if owner.uid == object.uid || index.descends(&object.uid, &owner.uid) {
-                    continue;
-                }
-                let through = reason(format!("{finalizer} → {}", program.name).into());
-                found.push_because(strength, owner, EdgeKind::Finishes, order, through);
+        for finishers in of_finalizer(object, finalizer, lookup, index) {
+            finished_by(found, finishers, finalizer, &field, index);
+        }
+    }
+}
+
+/// The edges to the finishers of an object, and to their owners.
+fn finished_by(
+    found: &mut EdgeCollector<'_>,
+    finishers: Finishers<'_>,
+    finalizer: &Arc<str>,
+    field: &Arc<str>,
+    index: &Index,
+) {
+    let (object, order) = (found.from, Precedence::FromFirst(DeletionPhase::Gone));
+    let Finishers { strength, attribution, programs } = finishers;
+    let reason =
+        |value: Arc<str>| Reason { field: field.clone(), value, attribution: Some(attribution) };
+    for program in programs {
+        let direct = reason(finalizer.clone());
+        found.push_because(strength, program, EdgeKind::Finishes, order, direct);
+        for owner in owners(program, index) {
+            // An owner of both goes first anyway.
+            if owner.uid == object.uid || index.descends(&object.uid, &owner.uid) {
+                continue;
             }
+            let through = reason(format!("{finalizer} → {}", program.name).into());
+            found.push_because(strength, owner, EdgeKind::Finishes, order, through);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     index::Index,
-    object::{Binding, Facts, Kind, Object, ResourceRule, Role},
+    object::{Binding, Facts, Kind, Object, RBAC, ResourceRule, Role},
 };
 
 /// A ServiceAccount: namespace and name.
@@ -15,10 +15,13 @@ pub(super) type Account = (Arc<str>, Arc<str>);
 const BINDINGS: [&str; 2] =
     ["rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"];
 
-/// A ServiceAccount with a right.
+/// A ServiceAccount with a right, or all those of a namespace.
 #[derive(Clone, Debug)]
-struct Holder {
-    account: Account,
+pub(super) struct Holder {
+    /// The namespace of the account.
+    pub(super) of: Arc<str>,
+    /// The name of the account; none for the group of all accounts of the namespace.
+    pub(super) account: Option<Arc<str>>,
     /// The namespace in which a RoleBinding gives the right; none for a ClusterRoleBinding.
     namespace: Option<Arc<str>>,
 }
@@ -32,10 +35,12 @@ impl Holder {
 /// The holders of rights, by resource.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rights {
-    /// By group and resource, as far as a rule names both.
+    /// By group and resource, as far as a rule names both. A rule for all resources of a group has the resource `*`.
     named: HashMap<(Arc<str>, Arc<str>), Vec<Holder>>,
-    /// Rules with a `*`: the group and the resource as written.
+    /// Other rules with a `*`: the group and the resource as written.
     wildcards: Vec<(Arc<str>, Arc<str>, Holder)>,
+    /// Rules for the group of all accounts of the cluster, with the namespace in which a RoleBinding gives them.
+    open: Vec<(ResourceRule, Option<Arc<str>>)>,
 }
 
 impl Rights {
@@ -43,7 +48,7 @@ impl Rights {
     pub(super) fn of(index: &Index) -> Self {
         let mut rights = Self::default();
         let bindings = BINDINGS.into_iter().flat_map(|resource| index.of_resource(resource));
-        bindings.for_each(|object| rights.bind(index, object, |_| true));
+        bindings.for_each(|object| rights.bind(index, object, None));
         rights
     }
 
@@ -52,22 +57,40 @@ impl Rights {
         let mut rights = Self::default();
         for resource in BINDINGS {
             let bindings = index.of_resource(resource);
-            bindings.for_each(|object| rights.bind(index, object, |it| it == account));
+            bindings.for_each(|object| rights.bind(index, object, Some(account)));
         }
         rights
     }
 
-    /// Adds the rights that a binding gives to these accounts.
-    fn bind(&mut self, index: &Index, object: &Object, is_meant: impl Fn(&Account) -> bool) {
+    /// Adds the rights that a binding gives to its accounts; to one of them, if only that is meant.
+    fn bind(&mut self, index: &Index, object: &Object, only: Option<&Account>) {
         let Facts::Binding(binding) = &object.facts else { return };
-        let mut accounts = binding.accounts.iter().filter(|account| is_meant(account)).peekable();
-        if accounts.peek().is_none() {
+        let is_meant = |(namespace, name): &Account| binding.names(namespace, name);
+        let has_accounts = !binding.accounts.is_empty() || !binding.account_namespaces.is_empty();
+        if !only.map_or(has_accounts || binding.all_accounts, is_meant) {
             return;
         }
         let Some(role) = role_of(index, object, binding) else { return };
-        for account in accounts {
-            let holder = Holder { account: account.clone(), namespace: object.namespace.clone() };
-            role.updates.iter().for_each(|rule| self.add(rule, &holder));
+        if binding.all_accounts {
+            let namespace = object.namespace.clone();
+            self.open.extend(role.updates.iter().map(|it| (it.clone(), namespace.clone())));
+        }
+        let holder = |of: &Arc<str>, account: Option<&Arc<str>>| Holder {
+            of: of.clone(),
+            account: account.cloned(),
+            namespace: object.namespace.clone(),
+        };
+        let holders: Vec<Holder> = match only {
+            Some((namespace, name)) => vec![holder(namespace, Some(name))],
+            None => {
+                let accounts = binding.accounts.iter().map(|(of, name)| holder(of, Some(name)));
+                accounts
+                    .chain(binding.account_namespaces.iter().map(|of| holder(of, None)))
+                    .collect()
+            }
+        };
+        for holder in &holders {
+            role.updates.iter().for_each(|rule| self.add(rule, holder));
         }
     }
 
@@ -76,7 +99,8 @@ impl Rights {
             for resource in &rule.resources {
                 // Of the subresources only this one matters, and the resource itself.
                 let base = resource.strip_suffix("/finalizers").unwrap_or(resource);
-                if &**group == "*" || base.contains('*') {
+                let is_for_group = base == "*" && &**group != "*";
+                if !is_for_group && (&**group == "*" || base.contains('*')) {
                     self.wildcards.push((group.clone(), base.into(), holder.clone()));
                 } else if !base.contains('/') || base.ends_with("/status") {
                     self.named
@@ -88,12 +112,32 @@ impl Rights {
         }
     }
 
-    /// The accounts that a rule by name lets change an object.
+    /// The accounts that a rule by name lets change an object. A rule for all resources of an operator's group names the
+    /// operator: `queue.example/*` is how many are installed. One for a group of Kubernetes, such as `apps/*`, names nobody.
     pub(super) fn by_name<'a>(
         &'a self,
         object: &'a Object,
-    ) -> impl Iterator<Item = &'a Account> + use<'a> {
-        self.of_resource(&object.kind.group, &object.kind.plural, object.namespace.as_ref())
+    ) -> impl Iterator<Item = &'a Holder> + use<'a> {
+        self.of_operators_resource(object, &object.kind.plural)
+    }
+
+    /// The accounts that a rule by name lets write the status of an object.
+    pub(super) fn of_status<'a>(
+        &'a self,
+        object: &'a Object,
+    ) -> impl Iterator<Item = &'a Holder> + use<'a> {
+        self.of_operators_resource(object, &format!("{}/status", object.kind.plural))
+    }
+
+    fn of_operators_resource<'a>(
+        &'a self,
+        object: &'a Object,
+        resource: &str,
+    ) -> impl Iterator<Item = &'a Holder> + use<'a> {
+        let (kind, namespace) = (&object.kind, object.namespace.as_ref());
+        let of_group =
+            kind.is_an_operators().then(|| self.of_resource(&kind.group, "*", namespace));
+        self.of_resource(&kind.group, resource, namespace).chain(of_group.into_iter().flatten())
     }
 
     /// The accounts that a rule by name lets change the objects of a resource in a namespace; without one, everywhere.
@@ -102,24 +146,43 @@ impl Rights {
         group: &str,
         resource: &str,
         namespace: Option<&'a Arc<str>>,
-    ) -> impl Iterator<Item = &'a Account> + use<'a> {
+    ) -> impl Iterator<Item = &'a Holder> + use<'a> {
         let key = (group.into(), resource.into());
         let holders = self.named.get(&key).into_iter().flatten();
-        holders.filter(move |holder| holder.may_change_in(namespace)).map(|holder| &holder.account)
+        holders.filter(move |holder| holder.may_change_in(namespace))
+    }
+
+    /// Whether every account of the cluster may change an object, so that this right distinguishes none.
+    pub(super) fn are_everyones(&self, object: &Object) -> bool {
+        self.open.iter().any(|(rule, namespace)| {
+            let is_its_group = |group: &Arc<str>| &**group == "*" || *group == object.kind.group;
+            let is_its_resource = |resource: &Arc<str>| {
+                let base = resource.strip_suffix("/finalizers").unwrap_or(resource);
+                base == "*" || *base == *object.kind.plural
+            };
+            (namespace.is_none() || *namespace == object.namespace)
+                && rule.groups.iter().any(is_its_group)
+                && rule.resources.iter().any(is_its_resource)
+        })
     }
 
     /// The accounts that only a rule with a `*` lets change an object.
     pub(super) fn by_wildcard<'a>(
         &'a self,
         object: &'a Object,
-    ) -> impl Iterator<Item = &'a Account> + use<'a> {
-        self.wildcards
+    ) -> impl Iterator<Item = &'a Holder> + use<'a> {
+        let (kind, namespace) = (&object.kind, object.namespace.as_ref());
+        let of_group =
+            (!kind.is_an_operators()).then(|| self.of_resource(&kind.group, "*", namespace));
+        let others = self
+            .wildcards
             .iter()
             .filter(|(group, resource, holder)| {
                 covers(group, resource, &object.kind)
                     && holder.may_change_in(object.namespace.as_ref())
             })
-            .map(|(.., holder)| &holder.account)
+            .map(|(.., holder)| holder);
+        others.chain(of_group.into_iter().flatten())
     }
 }
 
@@ -128,7 +191,7 @@ pub(super) fn may_delete_volumes(index: &Index, account: &Account) -> bool {
     // They are in no namespace, so a RoleBinding gives no right to them.
     let bindings = index.of_resource("clusterrolebindings.rbac.authorization.k8s.io");
     let mut roles = bindings.filter_map(|object| match &object.facts {
-        Facts::Binding(binding) if binding.accounts.contains(account) => {
+        Facts::Binding(binding) if binding.names(&account.0, &account.1) => {
             role_of(index, object, binding)
         }
         _ => None,
@@ -139,8 +202,7 @@ pub(super) fn may_delete_volumes(index: &Index, account: &Account) -> bool {
 /// The role that a binding gives; none if it is hidden.
 fn role_of<'a>(index: &'a Index, object: &Object, binding: &Binding) -> Option<&'a Role> {
     let namespace = object.namespace.as_deref().filter(|_| &*binding.role_kind == "Role");
-    let group = "rbac.authorization.k8s.io";
-    match &index.find(group, &binding.role_kind, namespace, &binding.role)?.facts {
+    match &index.find(RBAC, &binding.role_kind, namespace, &binding.role)?.facts {
         Facts::Role(role) => Some(role),
         _ => None,
     }

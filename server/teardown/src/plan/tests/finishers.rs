@@ -69,6 +69,34 @@ fn operator_that_finishes_an_outsiders_object_is_kept() {
 }
 
 #[test]
+fn roles_of_an_aggregated_role_go_after_the_pods_of_the_operator() {
+    let fixture = with_rights().replace(
+        "clusterrole topics of=s4 updates=topics.queue.example",
+        "clusterrole topics of=s4 updates=topics.queue.example aggregates=queue/part:true
+         clusterrole topics-source of=s4 labels=queue/part:true updates=topics.queue.example",
+    );
+    let text = text(&plan_of(&fixture, "s4").unwrap());
+    let line = text.lines().find(|it| it.contains("clusterrole:topics-source"));
+    assert_eq!(
+        line.map(str::trim),
+        Some("5 clusterrole:topics-source < clusterrole:topics"),
+        "{text}"
+    );
+}
+
+#[test]
+fn operator_with_rights_to_everything_and_its_webhook_are_kept_for_an_outsiders_object() {
+    let fixture = with_rights().replace("updates=topics.queue.example", "updates=*.*")
+        + "deploy s4/webhook of=s4 uses=account:operator
+           Topic.queue.example other/mine of=other finalizers=queue.example/topic";
+    let plan = plan_of(&fixture, "s4").unwrap();
+    let kept: Vec<&Uid> = plan.kept.iter().map(|kept| &kept.uid).collect();
+    for uid in ["deploy:s4/queue-operator", "deploy:s4/webhook", "clusterrole:topics"] {
+        assert!(kept.contains(&&fixture::uid(uid)), "{uid}: {kept:?}");
+    }
+}
+
+#[test]
 fn possible_finisher_is_not_kept_for_an_outsiders_object() {
     let fixture =
         format!("{QUEUE} Topic.queue.example other/mine of=other finalizers=queue.example/topic");

@@ -1,5 +1,7 @@
 use crate::{
     fixture,
+    graph::Graph,
+    observation::{HiddenCause, Observation},
     relation::{Attribution, EdgeKind},
 };
 
@@ -15,7 +17,11 @@ const OPERATOR: &str = "
 
 /// The finishers of all objects: the object, how certain it is, the workload.
 fn finishers(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = fixture::graph(text)
+    finishers_of(&fixture::graph(text))
+}
+
+fn finishers_of(graph: &Graph) -> Vec<String> {
+    let mut found: Vec<String> = graph
         .edges()
         .filter(|edge| edge.kind == EdgeKind::Finishes)
         .map(|edge| {
@@ -204,11 +210,208 @@ fn only_candidate_that_may_write_the_status_is_chosen() {
 
 #[test]
 fn wildcard_attributes_nobody() {
-    let fixture = OPERATOR.replace("updates=topics.queue.example", "updates=*.*");
+    let fixture =
+        OPERATOR.replace("updates=topics.queue.example", "updates=*.*").replace(" of=queue", "");
     assert_eq!(
         finishers(&fixture),
         ["Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic"]
     );
+}
+
+/// An agent with a right by name, as a backup tool or an application has it.
+const AGENT: &str = "
+    deploy backup/agent uses=account:agent
+    clusterrole backup updates=topics.queue.example
+    crb backup accounts=backup/agent role=clusterrole/backup
+";
+
+#[test]
+fn rule_for_all_resources_of_an_operators_group_is_a_right_by_name() {
+    let unlabelled = OPERATOR.replace(" of=queue", "");
+    let with = |rule: &str| unlabelled.replace("updates=topics.queue.example", rule);
+    let whole = with("updates=*.queue.example");
+    assert_eq!(finishers(&whole), finishers(OPERATOR));
+    assert_eq!(attributions(&whole), [Attribution::Rights]);
+    // The status is among all resources of the group.
+    assert_eq!(finishers(&format!("{whole} {AGENT}")), finishers(OPERATOR));
+    assert_eq!(attributions(&format!("{whole} {AGENT}")), [Attribution::Status]);
+    let equal =
+        AGENT.replace("topics.queue.example", "topics.queue.example,topics/status.queue.example");
+    assert_eq!(finishers(&format!("{whole} {equal}")), BOTH);
+    assert_eq!(finishers(&with("updates=*.other.example")), [""; 0]);
+}
+
+#[test]
+fn rule_for_all_resources_of_a_group_of_kubernetes_attributes_nobody() {
+    let fixture = "
+        deploy tools/scaler uses=account:scaler
+        clusterrole apps updates=*.apps
+        crb apps accounts=tools/scaler role=clusterrole/apps
+        deploy shop/web finalizers=example.com/drain
+    ";
+    assert_eq!(
+        finishers(fixture),
+        ["deploy:shop/web Yielding deploy:tools/scaler by example.com/drain"]
+    );
+}
+
+#[test]
+fn workload_with_rights_to_everything_stays_possible_beside_a_right_by_name() {
+    let fixture = OPERATOR.replace("updates=topics.queue.example", "updates=*.*") + AGENT;
+    let unlabelled = fixture.replace(" of=queue", "");
+    assert_eq!(
+        finishers(&unlabelled),
+        [
+            "Topic.queue.example:shop/orders Hard deploy:backup/agent by queue.example/topic",
+            "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+        ]
+    );
+    // The release of the definition and the project of the finalizer choose among all who have the right.
+    assert_eq!(finishers(&fixture), finishers(OPERATOR));
+    let project = unlabelled
+        .replace("queue/operator uses", "queue/cert-manager uses")
+        .replace("finalizers=queue.example/topic", "finalizers=acme.cert-manager.io/x");
+    assert_eq!(
+        finishers(&project),
+        [
+            "Topic.queue.example:shop/orders Hard deploy:queue/cert-manager by acme.cert-manager.io/x"
+        ]
+    );
+}
+
+#[test]
+fn only_workload_with_rights_to_everything_in_the_definitions_release_is_chosen() {
+    let wide = OPERATOR.replace("updates=topics.queue.example", "updates=*.*");
+    assert_eq!(finishers(&wide), finishers(OPERATOR));
+    assert_eq!(attributions(&wide), [Attribution::Release]);
+    let two = wide.replace("accounts=queue/operator", "accounts=queue/operator,queue/web")
+        + "deploy queue/web of=queue uses=account:web";
+    assert_eq!(finishers(&two), YIELDING_PAIR);
+}
+
+const YIELDING_PAIR: [&str; 2] = [
+    "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+    "Topic.queue.example:shop/orders Yielding deploy:queue/web by queue.example/topic",
+];
+
+#[test]
+fn controller_and_webhook_of_one_release_and_account_are_both_finishers() {
+    let both = format!("{OPERATOR} deploy queue/web of=queue uses=account:operator");
+    let hard = YIELDING_PAIR.map(|it| it.replace("Yielding", "Hard"));
+    assert_eq!(finishers(&both), hard);
+    // The definition is often in a folder of its own, without the labels of the release.
+    let apart = both.replace("topics.queue.example of=queue", "topics.queue.example");
+    assert_eq!(finishers(&apart), hard);
+    for namesake in [
+        both.replace(" of=queue", ""),
+        apart.replace("web of=queue", "web of=other"),
+        apart.replace("web of=queue uses=account:operator", "web of=queue uses=account:web")
+            + "\n crb web accounts=queue/web role=clusterrole/topics",
+    ] {
+        assert_eq!(finishers(&namesake), YIELDING_PAIR, "{namesake}");
+    }
+}
+
+#[test]
+fn right_of_all_accounts_of_a_namespace_makes_its_workloads_finishers() {
+    let with = |accounts: &str| {
+        OPERATOR.replace("accounts=queue/operator", accounts).replace(" of=queue", "")
+    };
+    assert_eq!(finishers(&with("accounts=queue/*")), finishers(OPERATOR));
+    assert_eq!(finishers(&with("accounts=other/*")), [""; 0]);
+}
+
+#[test]
+fn right_of_every_account_makes_the_only_holder_by_name_possible() {
+    let open =
+        |accounts: &str| format!("{OPERATOR} {AGENT}").replace("accounts=queue/operator", accounts);
+    assert_eq!(
+        finishers(&open("accounts=*")),
+        finishers_without(RBAC_KINDS[2], &operator_without_rights())
+    );
+    let other = open("accounts=*").replacen("updates=topics.queue", "updates=topics.other", 1);
+    assert_eq!(finishers(&other), finishers(&operator_without_rights()));
+}
+
+/// The finishers of a fixture while a kind is hidden.
+fn finishers_without(hidden: &str, text: &str) -> Vec<String> {
+    let mut index = fixture::index(text);
+    index.apply([hide(hidden)], fixture::now());
+    finishers_of(&Graph::of(&index))
+}
+
+fn hide(resource: &str) -> Observation {
+    let (cause, message) = (HiddenCause::Forbidden, "no".into());
+    Observation::Hidden { resource: resource.to_owned(), cause, message }
+}
+
+const RBAC_KINDS: [&str; 4] = [
+    "roles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+];
+
+/// An operator whose rights nobody sees, and an agent with a right by name.
+fn operator_without_rights() -> String {
+    OPERATOR.replace("crb topics", "cm shop/topics") + AGENT
+}
+
+#[test]
+fn only_visible_holder_of_a_right_is_possible_while_roles_or_bindings_are_hidden() {
+    let fixture = operator_without_rights();
+    let chosen =
+        ["Topic.queue.example:shop/orders Hard deploy:backup/agent by queue.example/topic"];
+    assert_eq!(finishers(&fixture), chosen);
+    for hidden in RBAC_KINDS {
+        assert_eq!(
+            finishers_without(hidden, &fixture),
+            [
+                "Topic.queue.example:shop/orders Hint deploy:queue/operator by queue.example/topic",
+                "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
+            ]
+        );
+    }
+    assert_eq!(finishers_without("configmaps", &fixture), chosen);
+    // A role in a namespace gives no right to an object that is in none.
+    let of_cluster = fixture.replace("shop/orders", "orders");
+    assert_eq!(finishers_without(RBAC_KINDS[0], &of_cluster), finishers(&of_cluster));
+    assert_ne!(finishers_without(RBAC_KINDS[2], &of_cluster), finishers(&of_cluster));
+}
+
+#[test]
+fn choice_by_release_or_project_stands_while_roles_are_hidden() {
+    let released = format!("{OPERATOR} {AGENT}");
+    assert_eq!(finishers_without(RBAC_KINDS[0], &released), finishers(&released));
+    let shipped = operator_without_rights()
+        .replace("queue/operator of=queue uses", "queue/cert-manager of=queue uses")
+        .replace("finalizers=queue.example/topic", "finalizers=acme.cert-manager.io/x");
+    let found = finishers_without(RBAC_KINDS[0], &shipped);
+    assert_eq!(
+        found,
+        [
+            "Topic.queue.example:shop/orders Hard deploy:queue/cert-manager by acme.cert-manager.io/x",
+            "Topic.queue.example:shop/orders Yielding deploy:backup/agent by acme.cert-manager.io/x",
+        ]
+    );
+}
+
+#[test]
+fn finishers_change_at_once_when_roles_become_hidden() {
+    let fixture = operator_without_rights();
+    let mut index = fixture::index(&fixture);
+    let mut graph = Graph::of(&index);
+    index.take_changes();
+    let visible = Observation::Visible { resource: RBAC_KINDS[0].to_owned() };
+    let as_hidden = finishers_without(RBAC_KINDS[0], &fixture);
+    for (observation, expected) in
+        [(hide(RBAC_KINDS[0]), as_hidden), (visible, finishers(&fixture))]
+    {
+        index.apply([observation], fixture::now());
+        graph.follow(&index, &index.clone().take_changes());
+        index.take_changes();
+        assert_eq!(finishers_of(&graph), expected);
+    }
 }
 
 #[test]
