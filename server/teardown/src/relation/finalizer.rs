@@ -39,13 +39,26 @@ const fn external(domain: &'static str, programs: &'static [&'static str]) -> Pr
     Project { domain, programs, is_external: true }
 }
 
+/// The operator of Kong, and its name of before.
+const KONG: &[&str] = &["kong-operator", "gateway-operator"];
+/// The controller of Google's load balancers. In GKE it runs outside of the cluster.
+const INGRESS_GCE: &[&str] = &["l7-lb-controller"];
+/// The providers of Cluster API for AWS, Azure and vSphere. The right to their objects has the core provider too, by aggregation.
+const INFRASTRUCTURE: &[&str] =
+    &["capa-controller-manager", "capz-controller-manager", "capv-controller-manager"];
+
 /// Every known project, by its domain.
 const PROJECTS: &[Project] = &[
     project("acme.cert-manager.io", &["cert-manager"]),
+    project("actions.github.com", &["gha-rs-controller", "gha-runner-scale-set-controller"]),
+    project("addons.cluster.x-k8s.io", &["capi-controller-manager", "caaph-controller-manager"]),
     project("argocd.argoproj.io", &["argocd-application-controller"]),
+    project("autoscaling.internal.knative.dev", &["knative-serving"]),
     project("cattle.io", &["rancher"]),
     external("ceph.rook.io", &["rook-ceph-operator"]),
     project("chaos-mesh", &["chaos-controller-manager"]),
+    project("cluster.open-cluster-management.io", &["cluster-manager-registration-controller"]),
+    external("cluster.x-k8s.io", &["capi-controller-manager"]),
     project("cnpg.io", &["cloudnative-pg", "cnpg-controller-manager"]),
     external("cnrm.cloud.google.com", &["cnrm-controller-manager"]),
     project("crossplane.io", &["crossplane", "provider"]),
@@ -57,18 +70,31 @@ const PROJECTS: &[Project] = &[
         "finalizers.fluxcd.io",
         &["kustomize-controller", "helm-controller", "source-controller"],
     ),
+    project("gateway-operator.konghq.com", KONG),
+    project("gateway.k8s.aws", &["aws-load-balancer-controller"]),
+    external("gateway.konghq.com", KONG),
+    project("gke.networking.io", INGRESS_GCE),
+    external("infrastructure.cluster.x-k8s.io", INFRASTRUCTURE),
     project("ingress.k8s.aws", &["aws-load-balancer-controller"]),
-    project("karpenter.sh", &["karpenter"]),
+    external("karpenter.sh", &["karpenter"]),
+    external("kubeadm.controlplane.cluster.x-k8s.io", &["capi-kubeadm-control-plane"]),
     project("kubevirt.io", &["virt-controller", "virt-operator", "cdi-deployment"]),
     project("kueue.x-k8s.io", &["kueue-controller-manager"]),
     external("longhorn.io", &["longhorn-manager"]),
+    external("machine.sapcloud.io", &["machine-controller-manager"]),
     external("managedresource.crossplane.io", &["crossplane", "provider"]),
+    project(
+        "monitoring.coreos.com",
+        &["prometheus-operator", "kube-prometheus-stack-prometheus-operator"],
+    ),
+    project("networking.gke.io", INGRESS_GCE),
     project("operators.coreos.com", &["olm-operator"]),
     project("percona.com", &["percona-xtradb-cluster-operator", "pxc-operator"]),
     project("rabbitmqclusters.rabbitmq.com", &["rabbitmq-cluster-operator"]),
     project("ray.io", &["kuberay-operator"]),
     project("secrets.hashicorp.com", &["vault-secrets-operator"]),
     project("service.k8s.aws", &["aws-load-balancer-controller"]),
+    project("serving.knative.dev", &["knative-serving"]),
     external("serviceoperator.azure.com", &["azureserviceoperator-controller-manager"]),
     external("services.k8s.aws", &["ack"]),
     project("snapshot.storage.kubernetes.io", &["snapshot-controller", "csi-snapshotter"]),
@@ -155,4 +181,82 @@ fn is_named(workload: &Object, programs: &[&str]) -> bool {
             name.strip_prefix(program).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn finalizer_of_a_known_project_names_its_program() {
+        for (finalizer, program, is_data) in [
+            (
+                "actions.github.com/cleanup-protection",
+                "arc app.kubernetes.io/name:gha-rs-controller",
+                false,
+            ),
+            (
+                "ephemeralrunner.actions.github.com/runner-registration-finalizer",
+                "gha-rs-controller",
+                false,
+            ),
+            ("addons.cluster.x-k8s.io", "capi-controller-manager", false),
+            ("awsmachine.infrastructure.cluster.x-k8s.io", "capa-controller-manager", true),
+            ("cluster.cluster.x-k8s.io", "capi-controller-manager", true),
+            (
+                "cluster.open-cluster-management.io/resource-cleanup",
+                "cluster-manager-registration-controller",
+                false,
+            ),
+            ("cluster.x-k8s.io/machineset", "capi-controller-manager", true),
+            (
+                "gateway-operator.konghq.com/wait-for-owner",
+                "kong-operator-controller-manager",
+                false,
+            ),
+            ("gateway.k8s.aws/alb", "aws-load-balancer-controller", false),
+            ("gateway.konghq.com/konnect-cleanup", "gateway-operator-controller-manager", true),
+            ("gke.networking.io/l4-netlb-v2", "l7-lb-controller", false),
+            ("karpenter.sh/termination", "karpenter", true),
+            (
+                "kubeadm.controlplane.cluster.x-k8s.io",
+                "capi-kubeadm-control-plane-controller-manager",
+                true,
+            ),
+            ("machine.cluster.x-k8s.io", "capi-controller-manager", true),
+            ("machine.sapcloud.io/machine-controller-manager", "machine-controller-manager", true),
+            ("monitoring.coreos.com/status-cleanup", "prometheus-operator", false),
+            ("networking.gke.io/neg-finalizer", "l7-lb-controller", false),
+            (
+                "podautoscalers.autoscaling.internal.knative.dev",
+                "controller app.kubernetes.io/name:knative-serving",
+                false,
+            ),
+            (
+                "routes.serving.knative.dev",
+                "controller app.kubernetes.io/name:knative-serving",
+                false,
+            ),
+        ] {
+            let (name, label) = program.split_once(' ').unwrap_or((program, "a:b"));
+            let workload = fixture::object(&format!("deploy system/{name} labels={label}"));
+            assert!(is_shipped_with(finalizer, &workload), "{finalizer} by {program}");
+            assert_eq!(is_external(finalizer), is_data, "{finalizer}");
+        }
+    }
+
+    #[test]
+    fn program_of_another_project_is_not_named() {
+        for (finalizer, name) in [
+            ("awsmachine.infrastructure.cluster.x-k8s.io", "capi-controller-manager"),
+            ("machine.cluster.x-k8s.io", "capa-controller-manager"),
+            ("kubeadm.controlplane.cluster.x-k8s.io", "capi-controller-manager"),
+            ("cluster.x-k8s.io.example.com/machine", "capi-controller-manager"),
+            ("routes.serving.knative.dev", "controller"),
+        ] {
+            let workload = fixture::object(&format!("deploy system/{name}"));
+            assert!(!is_shipped_with(finalizer, &workload), "{finalizer} by {name}");
+        }
+    }
 }
