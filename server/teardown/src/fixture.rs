@@ -204,6 +204,7 @@ impl<'a> Fields<'a> {
             "devices" => PodReferenceKind::ResourceClaim,
             "template" => PodReferenceKind::ResourceClaimTemplate,
             "group" => PodReferenceKind::PodGroup,
+            "driver" => PodReferenceKind::Driver,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")
@@ -354,8 +355,9 @@ impl<'a> Fields<'a> {
     }
 
     fn references(&self) -> Facts {
-        let (controller, driver) = (self.text("controller"), self.text("driver"));
-        let read = References { names: self.names(), controller, driver, data: self.data() };
+        let controller = self.text("controller");
+        let drivers = self.list("driver").map(Arc::from).collect();
+        let read = References { names: self.names(), controller, drivers, data: self.data() };
         if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
     }
 

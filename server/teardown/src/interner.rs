@@ -132,7 +132,7 @@ impl Interner {
             Facts::References(references) => {
                 self.share_references(&mut references.names);
                 self.share_texts(&mut references.controller);
-                self.share_texts(&mut references.driver);
+                self.share_texts(&mut references.drivers);
                 self.share_texts(references.data.iter_mut().map(|data| &mut data.field));
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),

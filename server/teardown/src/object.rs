@@ -7,6 +7,7 @@ mod data_policy;
 mod deletion;
 mod made_by_cluster;
 mod parent;
+mod pod_reference;
 mod reference;
 mod shape;
 mod sidecars;
@@ -31,6 +32,7 @@ pub use self::{
     data_policy::{DataEffect, DataPolicy},
     deletion::{Deletion, FinalizerManager, Held},
     parent::Parent,
+    pod_reference::{PodReference, PodReferenceKind},
     reference::{Reference, References},
     sidecars::Sidecars,
     status::{
@@ -286,89 +288,6 @@ pub enum Facts {
     Parent(Box<Parent>),
     /// A kind of which only the names matter that its spec refers to: classes, routes, custom resources.
     References(Box<References>),
-}
-
-/// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PodReference {
-    /// The kind of the named object.
-    pub what: PodReferenceKind,
-    /// Its name.
-    pub name: Arc<str>,
-    /// The field that names it, such as `spec.volumes[0].persistentVolumeClaim.claimName`.
-    pub field: Arc<str>,
-}
-
-/// The kinds a Pod can refer to by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum PodReferenceKind {
-    /// PersistentVolumeClaim.
-    Claim,
-    /// ConfigMap.
-    ConfigMap,
-    /// Secret.
-    Secret,
-    /// ServiceAccount.
-    ServiceAccount,
-    /// PriorityClass, which has no namespace.
-    PriorityClass,
-    /// RuntimeClass, which has no namespace.
-    RuntimeClass,
-    /// ResourceClaim: devices that are allocated to it.
-    ResourceClaim,
-    /// ResourceClaimTemplate.
-    ResourceClaimTemplate,
-    /// PodGroup: Pods that are scheduled together, since 1.36.
-    PodGroup,
-}
-
-impl PodReferenceKind {
-    const ALL: [Self; 9] = [
-        Self::Claim,
-        Self::ConfigMap,
-        Self::Secret,
-        Self::ServiceAccount,
-        Self::PriorityClass,
-        Self::RuntimeClass,
-        Self::ResourceClaim,
-        Self::ResourceClaimTemplate,
-        Self::PodGroup,
-    ];
-
-    /// The kind.
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::Claim => "PersistentVolumeClaim",
-            Self::ConfigMap => "ConfigMap",
-            Self::Secret => "Secret",
-            Self::ServiceAccount => "ServiceAccount",
-            Self::PriorityClass => "PriorityClass",
-            Self::RuntimeClass => "RuntimeClass",
-            Self::ResourceClaim => "ResourceClaim",
-            Self::ResourceClaimTemplate => "ResourceClaimTemplate",
-            Self::PodGroup => "PodGroup",
-        }
-    }
-
-    /// The group of the kind; empty for the core group.
-    pub fn group(self) -> &'static str {
-        match self {
-            Self::Claim | Self::ConfigMap | Self::Secret | Self::ServiceAccount => "",
-            Self::PriorityClass | Self::PodGroup => "scheduling.k8s.io",
-            Self::RuntimeClass => "node.k8s.io",
-            Self::ResourceClaim | Self::ResourceClaimTemplate => "resource.k8s.io",
-        }
-    }
-
-    /// Whether the named object is in the namespace of the Pod.
-    pub fn is_namespaced(self) -> bool {
-        !matches!(self, Self::PriorityClass | Self::RuntimeClass)
-    }
-
-    /// The variant for a kind, if Pods can refer to objects of it by name.
-    pub fn of(kind: &Kind) -> Option<Self> {
-        Self::ALL.into_iter().find(|used| kind.is(used.group(), used.kind()))
-    }
 }
 
 /// The stored fields of a Pod.

@@ -107,7 +107,8 @@ pub enum EdgeKind {
     Snapshots,
     /// The object, a VolumeAttachment, attaches the target, a volume, to a Node, the other target.
     Attaches,
-    /// The object is made and removed by the target: by a class, a driver, or the workload that is the driver.
+    /// The object, or a volume or device that it uses, is made and removed by the target: by a class, a driver, or the workload that is
+    /// the driver.
     Provisions,
     /// The object is looked after by the target: by a class, or the workload that answers for the class.
     Controls,
@@ -415,10 +416,7 @@ fn claims(found: &mut EdgeCollector<'_>, index: &Index) {
     for (i, template) in workload.claim_templates.iter().enumerate() {
         let prefix = format!("{template}-{}-", found.from.name);
         for claim in index.claims_in(&namespace) {
-            let ordinal = claim.name.strip_prefix(prefix.as_str());
-            let made_from_it =
-                ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()));
-            if made_from_it {
+            if is_numbered(&claim.name, &prefix) {
                 let field = format!("spec.volumeClaimTemplates[{i}].metadata.name");
                 found.push(
                     claim,
@@ -430,6 +428,12 @@ fn claims(found: &mut EdgeCollector<'_>, index: &Index) {
             }
         }
     }
+}
+
+/// Whether a name consists of a prefix and an ordinal.
+fn is_numbered(name: &str, prefix: &str) -> bool {
+    let ordinal = name.strip_prefix(prefix);
+    ordinal.is_some_and(|o| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Services, budgets and network policies go after the Pods they select, because a Pod must not lose its isolation

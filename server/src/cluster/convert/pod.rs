@@ -444,10 +444,15 @@ impl Volume {
                 format!("volumes[{i}].azureFile.secretName")
             });
         }
-        let csi = self.csi.as_ref().and_then(|source| source.node_publish_secret_ref.as_ref());
-        uses.add(PodReferenceKind::Secret, csi.and_then(Named::get), || {
-            format!("volumes[{i}].csi.nodePublishSecretRef.name")
-        });
+        if let Some(source) = &self.csi {
+            uses.add(PodReferenceKind::Driver, Some(&source.driver), || {
+                format!("volumes[{i}].csi.driver")
+            });
+            let secret = source.node_publish_secret_ref.as_ref().and_then(Named::get);
+            uses.add(PodReferenceKind::Secret, secret, || {
+                format!("volumes[{i}].csi.nodePublishSecretRef.name")
+            });
+        }
         for (field, source) in [
             ("cephfs", &self.cephfs),
             ("cinder", &self.cinder),

@@ -1,7 +1,7 @@
 //! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies and custom resources. Of
 //! widespread projects there is a table of the fields that name something; of all other custom resources, [`custom`] guesses.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -144,7 +144,8 @@ pub(super) fn is_read(kind: &Kind) -> bool {
 
 /// Reads an object of which only the references matter.
 pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Named { metadata, spec, provisioner, driver, driver_name } = serde_json::from_str(json)?;
+    let Named { metadata, spec, provisioner, driver, driver_name, status } =
+        serde_json::from_str(json)?;
     let spec = spec.map_or("null", RawValue::get);
     let (spec, names) = match fields(kind) {
         Some(fields) => {
@@ -168,10 +169,15 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         .into_iter()
         .flatten()
         .find_map(|it| serde_json::from_str::<Arc<str>>(it.get()).ok().filter(|it| is_name(it)));
+    let drivers = if kind.is(DEVICES, "ResourceClaim") {
+        status.map(drivers_of_devices).unwrap_or_default()
+    } else {
+        driver.into_iter().collect()
+    };
     let references = References {
         names: names.into_list(),
         controller: controller.map(Arc::from),
-        driver,
+        drivers,
         data: data_policy::read(kind, &spec, &metadata.finalizers).map(Box::new),
     };
     let is_empty = references == References::default();
@@ -179,7 +185,17 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
     Ok((metadata, facts))
 }
 
-/// An object with its spec as it was sent, and the fields outside of a spec by which classes name their driver.
+/// The drivers of the devices that are allocated to a ResourceClaim, by its status
+/// (`staging/src/k8s.io/api/resource/v1/types.go`, `DeviceRequestAllocationResult`).
+fn drivers_of_devices(status: &RawValue) -> Box<[Arc<str>]> {
+    let status: Value = serde_json::from_str(status.get()).unwrap_or_default();
+    let results = status.pointer("/allocation/devices/results").and_then(Value::as_array);
+    let drivers = results.into_iter().flatten().filter_map(|it| it.get("driver")?.as_str());
+    let drivers: BTreeSet<&str> = drivers.filter(|it| is_name(it)).collect();
+    drivers.into_iter().map(Arc::from).collect()
+}
+
+/// An object with its spec as it was sent, its status, and the fields outside of a spec by which classes name their driver.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Named<'a> {
@@ -192,6 +208,8 @@ struct Named<'a> {
     driver: Option<&'a RawValue>,
     #[serde(borrow, default)]
     driver_name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    status: Option<&'a RawValue>,
 }
 
 /// The names in the fields of a table.

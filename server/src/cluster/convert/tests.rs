@@ -149,6 +149,7 @@ fn pod_is_read_with_its_node_its_phase_and_every_name_that_it_uses() {
             "Secret cert by spec.volumes[3].secret.secretName",
             "ConfigMap mixed by spec.volumes[4].projected.sources[1].configMap.name",
             "Secret mixed by spec.volumes[4].projected.sources[2].secret.name",
+            "CSIDriver d by spec.volumes[6].csi.driver",
             "Secret publish by spec.volumes[6].csi.nodePublishSecretRef.name",
             "Secret ceph by spec.volumes[7].rbd.secretRef.name",
             "Secret azure by spec.volumes[8].azureFile.secretName",

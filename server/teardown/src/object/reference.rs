@@ -27,8 +27,9 @@ pub struct References {
     /// The program that answers for the objects of a class, such as `k8s.io/ingress-nginx`: `spec.controller` or
     /// `spec.controllerName`.
     pub controller: Option<Arc<str>>,
-    /// The driver that a class names: `provisioner`, `driver` or `driverName`; a CSIDriver names itself.
-    pub driver: Option<Arc<str>>,
+    /// The driver that a class names: `provisioner`, `driver` or `driverName`; or the drivers of the devices that are allocated to
+    /// a ResourceClaim: `status.allocation.devices.results`.
+    pub drivers: Box<[Arc<str>]>,
     /// The fate of data when the object is deleted, as its spec says it.
     pub data: Option<Box<DataPolicy>>,
 }

@@ -1,6 +1,6 @@
-//! The shape of an object: everything but its status, and of the status the little on which the strength of an edge depends:
-//! the phase of a volume or a claim, and whether a snapshot is complete. Edges and units depend on shapes alone, so that most
-//! events of a cluster change none of them.
+//! The shape of an object: everything but its status, and of the status the little on which an edge or its strength depends:
+//! the phase of a volume or a claim, whether a snapshot is complete, and the drivers of allocated devices. Edges and units depend
+//! on shapes alone, so that most events of a cluster change none of them.
 //!
 //! A search for edges or units must not read a field that is left out here. Every field is named, so that a new one does not
 //! compile until somebody decides what it is.

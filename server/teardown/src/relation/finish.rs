@@ -109,6 +109,22 @@ pub(super) fn of_driver<'a>(
     Programs { strength: Strength::Hard, programs }
 }
 
+/// The programs that are a driver of devices: the plugins on the nodes. Where none mounts the folder of the driver, those that may
+/// change ResourceSlices, as each driver does for its own.
+pub(super) fn of_devices<'a>(
+    driver: &str,
+    lookup: &EdgeLookup<'_>,
+    index: &'a Index,
+) -> Programs<'a> {
+    let plugins: Vec<&Arc<Object>> =
+        index.plugins_of(driver).filter(|object| is_program(object, index)).collect();
+    if !plugins.is_empty() {
+        return Programs { strength: Strength::Hard, programs: sorted(plugins) };
+    }
+    let publishers = lookup.rights().of_resource("resource.k8s.io", "resourceslices", None);
+    Programs { strength: Strength::Yielding, programs: programs_of(publishers, index) }
+}
+
 /// The programs that answer for a class, by the name of the controller in it and the resource whose status they write.
 pub(super) fn of_class<'a>(
     controller: &str,

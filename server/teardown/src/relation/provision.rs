@@ -7,33 +7,45 @@
 //! - A workload is the controller of a class if its project ships the name by which the class names its controller, or if it was
 //!   installed with the class and may write the status of the objects.
 //! - All others that have the rights are *possible* drivers or controllers: they go later, and that is all.
+//! - A bound claim needs the driver of its volume, whatever becomes of the volume: the driver unmounts and detaches it, and a claim
+//!   goes only after that. A volume that is retained is no step that the driver would wait for.
+//! - The driver of devices is found as a CSI driver is, by its folder. Most drivers of devices mount the folder above it: then all
+//!   that publish ResourceSlices are possible drivers.
 //! - A Released volume with policy Retain stands for nothing but itself: its class and its driver are not kept for it.
 
 use std::sync::Arc;
 
 use super::{
-    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, Precedence, Strength,
-    finish::{Programs, of_class, of_driver, owners},
+    DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, Precedence, Strength, final_phase,
+    finish::{Programs, of_class, of_devices, of_driver, owners},
+    is_numbered,
     refer::{GATEWAY_API, gateway_class},
-    storage::content_of,
-    uses,
+    storage::{content_of, volume_of},
+    used_object, uses,
 };
 use crate::{
     index::Index,
-    object::{ClaimRef, Facts, Object, PodReferenceKind, Reclaim, Volume},
+    object::{ClaimRef, Facts, Object, PodReference, PodReferenceKind, Reclaim, Volume},
 };
 
 const STORAGE: &str = "storage.k8s.io";
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
+const DEVICES: &str = "resource.k8s.io";
 const BEFORE: Precedence = Precedence::FromFirst(DeletionPhase::Gone);
 
-/// Volumes, snapshots and attachments go before their class, their driver, and the workloads that are the driver.
+/// Claims, volumes, snapshots, attachments and Pods with inline volumes go before their class, their driver, and the workloads that
+/// are the driver.
 pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     match &found.from.facts {
         Facts::Claim(claim) => {
             let [class, attributes] = [claim.class.clone(), claim.attributes.clone()];
             to_class(found, Strength::Hard, STORAGE_CLASS, class, index);
             to_class(found, Strength::Hard, ATTRIBUTES_CLASS, attributes, index);
+            if let Some(Facts::Volume(volume)) = volume_of(found.from, index).map(|it| &it.facts)
+                && let Some(driver) = &volume.driver
+            {
+                to_driver(found, Strength::Hard, "spec.volumeName", driver, index, lookup);
+            }
         }
         Facts::Volume(volume) => {
             let strength = need_of(volume);
@@ -60,10 +72,15 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
             let driver = &attachment.attacher;
             to_driver(found, Strength::Hard, "spec.attacher", driver, index, lookup);
         }
+        Facts::Pod(_) | Facts::Workload(_) => of_inline_volumes(found, index, lookup),
+        Facts::References(references) if found.from.kind.is(DEVICES, "ResourceClaim") => {
+            for driver in &references.drivers {
+                to_device_driver(found, driver, index, lookup);
+            }
+        }
         Facts::References(references) => {
-            if let Some(name) = &references.driver
-                && let Some(driver) = index.find(STORAGE, "CSIDriver", None, name)
-            {
+            for name in &references.drivers {
+                let Some(driver) = index.find(STORAGE, "CSIDriver", None, name) else { continue };
                 let field = if found.from.kind.is(STORAGE, "StorageClass") {
                     "provisioner"
                 } else {
@@ -128,20 +145,80 @@ fn to_driver(
     }
     let drivers = of_driver(driver, declared.map(|it| &**it), lookup, index);
     let strength = strength.min(drivers.strength);
+    let need = Need { kind: EdgeKind::Provisions, order: BEFORE, strength };
     for program in drivers.programs {
         if !stores_on_it(program, found.from) {
-            to_program(found, EdgeKind::Provisions, strength, program, field, driver, index);
+            to_program(found, need, program, field, driver, index);
         }
     }
 }
 
-/// Whether a workload mounts the volume itself, so that it cannot be the driver that removes it.
-fn stores_on_it(program: &Object, volume: &Object) -> bool {
-    let Some(claim) = claim_of(volume) else { return false };
-    program.namespace.as_ref() == Some(&claim.namespace)
-        && uses(program)
+/// Pods go before the driver of their inline volumes, which unmounts them: the CSIDriver is one of the names that they use
+/// (<https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes>).
+fn of_inline_volumes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
+    let order = Precedence::FromFirst(final_phase(found.from));
+    for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::Driver) {
+        let declared = used_object(used, None, index);
+        let drivers = of_driver(&used.name, declared.map(|it| &**it), lookup, index);
+        // A volume of a Pod is mounted by a plugin, never by a controller that is only a possible one.
+        if drivers.strength < Strength::Hard {
+            continue;
+        }
+        let need = Need { kind: EdgeKind::Provisions, order, strength: Strength::Hard };
+        for program in drivers.programs {
+            // A Pod of the driver goes with its workload.
+            if !index.descends(&found.from.uid, &program.uid) {
+                to_program(found, need, program, used.field.clone(), &used.name, index);
+            }
+        }
+    }
+}
+
+/// A ResourceClaim goes before the driver of its devices. It goes after the Pods that use them, and each of those ends only when
+/// the plugin on its node has unprepared the devices
+/// (<https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/>).
+fn to_device_driver(
+    found: &mut EdgeCollector<'_>,
+    driver: &Arc<str>,
+    index: &Index,
+    lookup: &EdgeLookup<'_>,
+) {
+    let Programs { strength, programs } = of_devices(driver, lookup, index);
+    let need = Need { kind: EdgeKind::Provisions, order: BEFORE, strength };
+    for program in programs {
+        if !is_used_by(found.from, program) {
+            let field = "status.allocation.devices.results";
+            to_program(found, need, program, field, driver, index);
+        }
+    }
+}
+
+/// Whether the Pods of a program use a ResourceClaim, so that it goes after them.
+fn is_used_by(claim: &Object, program: &Object) -> bool {
+    let names = |used: &PodReference| {
+        used.what == PodReferenceKind::ResourceClaim && *used.name == *claim.name
+    };
+    program.namespace == claim.namespace && uses(program).iter().any(names)
+}
+
+/// Whether a workload mounts the claim or the volume itself, so that it cannot be the driver that removes it.
+fn stores_on_it(program: &Object, storage: &Object) -> bool {
+    let (namespace, name) = match &storage.facts {
+        Facts::Claim(_) => (storage.namespace.as_ref(), &*storage.name),
+        _ => match claim_of(storage) {
+            Some(claim) => (Some(&claim.namespace), &*claim.name),
+            None => return false,
+        },
+    };
+    let mounts = |used: &PodReference| used.what == PodReferenceKind::Claim && *used.name == *name;
+    let has_template = || match &program.facts {
+        Facts::Workload(set) => set
+            .claim_templates
             .iter()
-            .any(|used| used.what == PodReferenceKind::Claim && used.name == claim.name)
+            .any(|template| is_numbered(name, &format!("{template}-{}-", program.name))),
+        _ => false,
+    };
+    program.namespace.as_ref() == namespace && (uses(program).iter().any(mounts) || has_template())
 }
 
 fn claim_of(volume: &Object) -> Option<&ClaimRef> {
@@ -151,24 +228,32 @@ fn claim_of(volume: &Object) -> Option<&ClaimRef> {
     }
 }
 
+/// What an edge to a program says.
+#[derive(Clone, Copy)]
+struct Need {
+    kind: EdgeKind,
+    order: Precedence,
+    strength: Strength,
+}
+
 /// An edge to a workload and to its owners, whose deletion would take it along.
 fn to_program(
     found: &mut EdgeCollector<'_>,
-    kind: EdgeKind,
-    strength: Strength,
+    Need { kind, order, strength }: Need,
     program: &Object,
-    field: &'static str,
+    field: impl Into<Arc<str>>,
     value: &Arc<str>,
     index: &Index,
 ) {
-    found.push_with(strength, program, kind, BEFORE, field, value.clone());
+    let field = field.into();
+    found.push_with(strength, program, kind, order, field.clone(), value.clone());
     for owner in owners(program, index) {
         let is_over_both = owner.uid == found.from.uid
             || index.descends(&found.from.uid, &owner.uid)
             || claims_descend(found.from, owner, index);
         if !is_over_both {
             let value = format!("{value} → {}", program.name);
-            found.push_with(strength, owner, kind, BEFORE, field, value);
+            found.push_with(strength, owner, kind, order, field.clone(), value);
         }
     }
 }
@@ -210,7 +295,8 @@ pub(super) fn controls(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Ed
         ("networking.k8s.io", "ingresses/status")
     };
     let Programs { strength, programs } = of_class(controller, class, resource, lookup, index);
+    let need = Need { kind: EdgeKind::Controls, order: BEFORE, strength };
     for program in programs {
-        to_program(found, EdgeKind::Controls, strength, program, field, controller, index);
+        to_program(found, need, program, field, controller, index);
     }
 }

@@ -103,17 +103,17 @@ pub(crate) fn is_bound_pair(claim: &Object, volume: &Volume) -> bool {
 /// A claim goes before the volume it is bound to. Both must refer to each other.
 pub(super) fn binds(found: &mut EdgeCollector<'_>, index: &Index) {
     let Facts::Claim(claim) = &found.from.facts else { return };
-    let Some(volume) = &claim.volume else { return };
-    let Some(target) = index.find("", "PersistentVolume", None, volume) else { return };
-    let Facts::Volume(facts) = &target.facts else { return };
-    if is_bound_pair(found.from, facts) {
-        let volume = volume.clone();
-        found.push(
-            target,
-            EdgeKind::Binds,
-            Precedence::FromFirst(DeletionPhase::Gone),
-            "spec.volumeName",
-            volume,
-        );
+    let Some(name) = &claim.volume else { return };
+    if let Some(volume) = volume_of(found.from, index) {
+        let order = Precedence::FromFirst(DeletionPhase::Gone);
+        found.push(volume, EdgeKind::Binds, order, "spec.volumeName", name.clone());
     }
+}
+
+/// The volume that a claim is bound to. A volume that names another claim is not.
+pub(super) fn volume_of<'a>(claim: &Object, index: &'a Index) -> Option<&'a Object> {
+    let Facts::Claim(facts) = &claim.facts else { return None };
+    let volume = index.find("", "PersistentVolume", None, facts.volume.as_ref()?)?;
+    let Facts::Volume(facts) = &volume.facts else { return None };
+    is_bound_pair(claim, facts).then_some(&**volume)
 }

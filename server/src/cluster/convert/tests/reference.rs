@@ -71,7 +71,7 @@ fn routes_and_gateways() {
 
 #[test]
 fn classes_name_their_controller_or_driver() {
-    let driver = |of: &str, rest: &str| references(of, rest).driver;
+    let driver = |of: &str, rest: &str| references(of, rest).drivers.first().cloned();
     let of_class = driver("storage.k8s.io/v1 StorageClass", r#""provisioner": "disk.example""#);
     assert_eq!(of_class.as_deref(), Some("disk.example"));
     let of_snapshots = driver("snapshot.storage.k8s.io/v1 VolumeSnapshotClass", r#""driver": "d""#);
@@ -92,6 +92,29 @@ fn classes_name_their_controller_or_driver() {
         r#""spec": {"controllerName": "example.com/c"}"#,
     );
     assert_eq!(class.controller.as_deref(), Some("example.com/c"));
+}
+
+#[test]
+fn resource_claim_names_the_drivers_of_its_devices() {
+    let drivers = |of: &str, driver: &str| {
+        let results = format!(
+            r#"[{{"driver": {driver}}}, {{"driver": "nic.example"}}, {{"driver": "nic.example"}}, {{}}]"#
+        );
+        let status = format!(r#"{{"allocation": {{"devices": {{"results": {results}}}}}}}"#);
+        references(of, &format!(r#""spec": {{"devices": {{"requests": [{{"deviceClassName": "gpu"}}]}}}}, "status": {status}"#))
+            .drivers
+    };
+    let claim = "resource.k8s.io/v1 ResourceClaim";
+    assert_eq!(*drivers(claim, r#""gpu.example""#), ["gpu.example".into(), "nic.example".into()]);
+    assert_eq!(*drivers(claim, "7"), ["nic.example".into()]);
+    assert_eq!(*drivers("resource.k8s.io/v1 ResourceClaimTemplate", r#""gpu.example""#), []);
+    let unallocated = |status: &str| {
+        references(claim, &format!(r#""spec": {{"devices": {{"requests": [{{"deviceClassName": "gpu"}}]}}}}, "status": {status}"#))
+            .drivers
+    };
+    for status in ["null", "{}", "[]", r#"{"allocation": null}"#] {
+        assert_eq!(*unallocated(status), [], "{status}");
+    }
 }
 
 #[test]

@@ -38,6 +38,66 @@ fn driver_outlives_its_volumes_and_the_class_goes_after_them() {
 }
 
 #[test]
+fn driver_outlives_the_claims_whose_volumes_stay() {
+    let plan = plan_of(&DRIVER.replace(" reclaim=Delete", ""), "shop").unwrap();
+    check_order(&plan, &["sts:shop/db", "pvc:shop/data", "ds:shop/disk-csi-node"]);
+    check_order(&plan, &["pvc:shop/data", "csidriver:disk.example"]);
+}
+
+#[test]
+fn workload_that_is_another_driver_does_not_wait_for_the_claims() {
+    for reclaim in ["", " reclaim=Delete"] {
+        let fixture = DRIVER.replace(" reclaim=Delete", reclaim);
+        let other = fixture.replace("drivers=disk.example", "drivers=file.example");
+        check_order(&plan_of(&other, "shop").unwrap(), &["ds:shop/disk-csi-node", "pvc:shop/data"]);
+    }
+}
+
+#[test]
+fn driver_outlives_the_pods_that_mount_it_inline() {
+    let fixture = "
+        ns shop of=shop
+        sts shop/web of=shop selector=app:web template=app:web uses=driver:disk.example
+        csidriver disk.example of=shop
+        ds shop/disk-csi-node of=shop selector=app:disk template=app:disk drivers=disk.example
+    ";
+    check_order(&plan_of(fixture, "shop").unwrap(), &["sts:shop/web", "ds:shop/disk-csi-node"]);
+    let other = fixture.replace("drivers=disk.example", "drivers=file.example");
+    let plan = plan_of(&other, "shop").unwrap();
+    check_order(&plan, &["ds:shop/disk-csi-node", "csidriver:disk.example"]);
+}
+
+#[test]
+fn driver_of_devices_outlives_the_pods_that_use_them() {
+    let fixture = "
+        ns shop of=shop
+        deploy shop/web of=shop selector=app:web template=app:web
+        rs shop/web-1 owner=deploy/web selector=app:web template=app:web
+        pod shop/web-1-a owner=rs/web-1 labels=app:web
+        devices shop/web-1-a-gpu owner=pod/web-1-a driver=gpu.example
+        ds shop/plugin of=shop selector=app:gpu template=app:gpu drivers=gpu.example
+    ";
+    check_order(&plan_of(fixture, "shop").unwrap(), &["deploy:shop/web", "ds:shop/plugin"]);
+    let other = fixture.replace("drivers=gpu.example", "drivers=nic.example");
+    let plan = plan_of(&other, "shop").unwrap();
+    let wave = |uid: &str| plan.steps.iter().find(|it| it.uid == fixture::uid(uid)).unwrap().wave;
+    assert_eq!(wave("deploy:shop/web"), wave("ds:shop/plugin"));
+}
+
+#[test]
+fn driver_that_mounts_inline_for_others_is_kept() {
+    let fixture = format!("{DRIVER} pod other/web uses=driver:disk.example");
+    assert_eq!(
+        kept(&plan_of(&fixture, "shop").unwrap()),
+        [
+            "ns:shop: needed by DaemonSet shop/disk-csi-node (Contains)",
+            "ds:shop/disk-csi-node: used by Pod other/web (Provisions)",
+            "csidriver:disk.example: used by Pod other/web (Mounts)",
+        ]
+    );
+}
+
+#[test]
 fn class_and_driver_that_others_use_are_kept() {
     let others = "
         pvc other/data class=fast volume=pv-2

@@ -221,6 +221,89 @@ fn workload_that_mounts_the_volume_is_not_its_driver() {
 }
 
 #[test]
+fn claim_goes_before_the_driver_of_the_volume_that_it_is_bound_to() {
+    let bound = DRIVER.replace("reclaim=Delete", "claim=shop/data");
+    let of_claim = |text: &str| {
+        let mut found = strengths(text, EdgeKind::Provisions);
+        found.retain(|edge| edge.starts_with("pvc:"));
+        found
+    };
+    assert_eq!(
+        of_claim(&format!("{bound} pvc shop/data volume=pv-1")),
+        [
+            "pvc:shop/data csidriver:disk.example Hard",
+            "pvc:shop/data deploy:disk/disk-csi-controller Hard",
+            "pvc:shop/data ds:disk/disk-csi-node Hard",
+        ]
+    );
+    // The volume is that of a claim of the same name elsewhere.
+    assert_eq!(of_claim(&format!("{bound} pvc other/data volume=pv-1")), [""; 0]);
+    // The driver of the volume has other programs.
+    let other = bound.replace("disk.example claim", "file.example claim");
+    let found = of_claim(&format!("{other} pvc shop/data volume=pv-1"));
+    assert_eq!(found, ["pvc:shop/data deploy:disk/disk-csi-controller Yielding"]);
+}
+
+#[test]
+fn driver_that_stores_on_a_claim_may_go_before_it() {
+    let fixture = "
+        sts disk/disk-csi-node drivers=disk.example templates=data
+        pvc disk/data-disk-csi-node-0 volume=pv-1
+        pv pv-1 driver=disk.example claim=disk/data-disk-csi-node-0
+    ";
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), [""; 0]);
+    let elsewhere = fixture.replace("disk/data-", "other/data-");
+    assert_eq!(
+        strengths(&elsewhere, EdgeKind::Provisions),
+        [
+            "pv:pv-1 sts:disk/disk-csi-node Hard",
+            "pvc:other/data-disk-csi-node-0 sts:disk/disk-csi-node Hard",
+        ]
+    );
+}
+
+#[test]
+fn pods_go_before_the_driver_of_their_inline_volumes() {
+    check(
+        "pod shop/web uses=driver:disk.example
+         deploy shop/api uses=driver:disk.example
+         csidriver disk.example
+         ds disk/disk-csi-node drivers=disk.example",
+        "csidriver:disk.example Provisions ds:disk/disk-csi-node; free; metadata.name = disk.example
+         deploy:shop/api Mounts csidriver:disk.example; deploy:shop/api first, PodsGone; spec.template.spec.driver = disk.example
+         deploy:shop/api Provisions ds:disk/disk-csi-node; deploy:shop/api first, PodsGone; spec.template.spec.driver = disk.example
+         pod:shop/web Mounts csidriver:disk.example; pod:shop/web first, Gone; spec.driver = disk.example
+         pod:shop/web Provisions ds:disk/disk-csi-node; pod:shop/web first, Gone; spec.driver = disk.example",
+    );
+    // An object of the name in another group, and a plugin of the name that is another driver.
+    check(
+        "pod shop/web uses=driver:disk.example
+         CSIDriver.example.com disk.example
+         ds disk/disk-csi-node drivers=file.example",
+        "",
+    );
+}
+
+#[test]
+fn controller_that_may_be_of_any_driver_mounts_no_inline_volume() {
+    let without_plugin = DRIVER.replace("ds disk/disk-csi-node drivers=disk.example", "");
+    let fixture = format!("{without_plugin} pod shop/web uses=driver:disk.example");
+    let found = strengths(&fixture, EdgeKind::Provisions);
+    let is_possible = |edge: &&String| edge.ends_with("deploy:disk/disk-csi-controller Yielding");
+    assert_eq!(found.iter().filter(is_possible).count(), 1, "of the volume: {found:?}");
+    assert!(found.iter().all(|edge| !edge.starts_with("pod:")), "{found:?}");
+}
+
+#[test]
+fn pod_of_a_driver_does_not_go_before_its_own_workload() {
+    let fixture = "
+        ds disk/disk-csi-node drivers=disk.example uses=driver:disk.example
+        pod disk/disk-csi-node-1 owner=ds/disk-csi-node uses=driver:disk.example
+    ";
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), [""; 0]);
+}
+
+#[test]
 fn released_volume_to_retain_keeps_neither_class_nor_driver() {
     let fixture = "pv pv-1 class=fast phase=Released\n class fast";
     assert_eq!(strengths(fixture, EdgeKind::Provisions), ["pv:pv-1 class:fast Yielding"]);
@@ -252,4 +335,30 @@ fn pods_go_before_their_classes_and_resource_claims() {
          devices other/gpu",
         "",
     );
+}
+
+#[test]
+fn resource_claims_go_before_the_driver_of_their_devices() {
+    let fixture = "
+        devices shop/gpu driver=gpu.example
+        ds gpu/plugin drivers=gpu.example
+        ds gpu/publisher uses=account:publisher
+        clusterrole publisher updates=resourceslices.resource.k8s.io
+        crb publisher accounts=gpu/publisher role=clusterrole/publisher
+    ";
+    let of_claim = |text: &str| strengths(text, EdgeKind::Provisions);
+    assert_eq!(of_claim(fixture), ["devices:shop/gpu ds:gpu/plugin Hard"]);
+    // The plugin is another driver's, and who may publish devices may be the driver.
+    let other = fixture.replace("drivers=gpu.example", "drivers=nic.example");
+    assert_eq!(of_claim(&other), ["devices:shop/gpu ds:gpu/publisher Yielding"]);
+    let of_example = other.replace("resourceslices.resource.k8s.io", "resourceslices.example.com");
+    assert_eq!(of_claim(&of_example), [""; 0]);
+    // A CSIDriver of the name is no driver of devices.
+    let storage = format!("{of_example} csidriver gpu.example");
+    assert_eq!(of_claim(&storage), [""; 0]);
+    // A claim that the driver itself uses goes after its Pods.
+    let its_own = fixture
+        .replace("shop/gpu", "gpu/gpu")
+        .replace("drivers=gpu.example", "drivers=gpu.example uses=devices:gpu");
+    assert_eq!(of_claim(&its_own), [""; 0]);
 }
