@@ -40,7 +40,11 @@ const web = make('Deployment', 'web', { spec: { template: template('web', webSpe
 const set = make('StatefulSet', 'db', {
 	spec: { template: template('db'), volumeClaimTemplates: [{ metadata: { name: 'data' } }] },
 });
-const folder = { name: 'plugin', hostPath: { path: '/var/lib/kubelet/plugins/disk.example' } };
+/** @param {string} name @param {string} driver */
+const pluginOf = (name, driver) => {
+	const folder = { name: 'plugin', hostPath: { path: `/var/lib/kubelet/plugins/${driver}` } };
+	return make('DaemonSet', name, { spec: { template: template(name, { volumes: [folder] }) } });
+};
 const operator = make('Deployment', 'operator', { spec: { template: template('operator') } });
 
 const parent = make('Kustomization', 'app', { spec: {} });
@@ -100,13 +104,16 @@ const world = {
 			csi: { driver: 'disk.example' },
 		},
 	}),
-	plugin: make('DaemonSet', 'plugin', { spec: { template: template('plugin', { volumes: [folder] }) } }),
+	plugin: pluginOf('plugin', 'disk.example'),
+	archiver: pluginOf('archiver', 'archive.example'),
+	keys: pluginOf('keys', 'keys.example'),
 	retained: make('PersistentVolume', 'archive', {
 		...global,
 		...nobodys,
 		spec: {
 			persistentVolumeReclaimPolicy: 'Retain',
 			claimRef: { namespace: 'ns', name: 'data-db-0', uid: 'PersistentVolumeClaim-data-db-0' },
+			csi: { driver: 'archive.example' },
 		},
 	}),
 	definition: make('CustomResourceDefinition', 'databases.example', {
@@ -123,7 +130,7 @@ const world = {
 		webhooks: [{ ...answers, rules: [{ operations: ['DELETE'], apiGroups: ['example'], resources: ['databases'] }] }],
 	}),
 	operator,
-	operatorPod: podOf('operator', {}, { owner: operator }),
+	operatorPod: podOf('operator', { volumes: [{ name: 'keys', csi: { driver: 'keys.example' } }] }, { owner: operator }),
 	operatorService: make('Service', 'operator', { spec: { selector: select('operator') } }),
 	notes: make('ConfigMap', 'notes', nobodys),
 	theirs: make('ConfigMap', 'theirs', { labels: { app: 'bystander' }, namespace: 'other' }),
@@ -162,12 +169,14 @@ const honest = [
 	gone('claim'),
 	gone('volume', { user: 'system:provisioner' }),
 	gone('plugin'),
+	gone('archiver'),
 	gone('database'),
 	gone('definition'),
 	gone('guard'),
 	gone('operator'),
 	['marked', world.operatorPod, collected],
 	['gone', ended(world.operatorPod)],
+	gone('keys'),
 	gone('operatorService'),
 	gone('parent'),
 	gone('report'),
@@ -267,6 +276,11 @@ for (const [rule, make] of Object.entries(mutants)) {
 	});
 }
 
+test('driver detects a plugin that goes before what it has to unmount', () => {
+	assert.deepEqual(broken(before('archiver', 'claim')), ['driver'], 'a claim whose volume is retained');
+	assert.deepEqual(broken(before('keys', 'operatorPod')), ['driver'], 'a Pod with an inline volume');
+});
+
 const kept = {
 	keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data-db-0' }],
 	mayRemain: () => true,
@@ -274,12 +288,12 @@ const kept = {
 
 test('data-not-kept detects a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
-	assert.deepEqual(broken(without('claim', 'volume', 'plugin'), keeps, kept), []);
-	assert.deepEqual(broken(without('volume', 'plugin'), keeps, { mayRemain: () => true }), ['data-not-kept']);
+	assert.deepEqual(broken(without('claim', 'volume', 'plugin', 'archiver'), keeps, kept), []);
+	assert.deepEqual(broken(without('volume', 'plugin', 'archiver'), keeps, { mayRemain: () => true }), ['data-not-kept']);
 });
 
 test('not-kept detects a teardown that deletes what somebody else needs', () => {
-	assert.deepEqual(broken(without('claim', 'volume', 'plugin'), {}, kept), []);
+	assert.deepEqual(broken(without('claim', 'volume', 'plugin', 'archiver'), {}, kept), []);
 	assert.deepEqual(broken(honest, {}, kept), ['not-kept']);
 });
 
@@ -290,7 +304,7 @@ test('data-destroyed-unsaid detects a teardown that did not name the volume', ()
 
 test('collateral detects a DELETE that lets the garbage collector take what stays', () => {
 	const owned = make('PersistentVolumeClaim', 'data-db-0', { owner: set, spec: { volumeName: 'v' } });
-	const steps = without('claim', 'volume', 'plugin', 'set');
+	const steps = without('claim', 'volume', 'plugin', 'archiver', 'set');
 	const at = steps.findIndex(is('setPod'));
 	const withSet = (/** @type {string} */ propagationPolicy) => [
 		...steps.slice(0, at),

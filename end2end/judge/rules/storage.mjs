@@ -40,12 +40,21 @@ export const endedByForce = whereTeardownDeletes(({ object, state }, { endedByFo
 	return there(pod, 'was deleted by force, and its node may still run it');
 });
 
-/** A volume goes after the claim that is bound to it. */
-export const volume = whereDeleted(({ object: { kind, spec }, state }) => {
-	if (kind !== 'PersistentVolume' || !spec.claimRef) return;
+/**
+ * The claim that is bound to a volume.
+ * @param {import('../cluster-state.mjs').KubeObject} volume @param {import('../cluster-state.mjs').ClusterState} state
+ */
+function boundTo({ spec }, state) {
+	if (!spec.claimRef) return;
 	const { uid, namespace, name } = spec.claimRef;
 	const claim = state.find('PersistentVolumeClaim', namespace, name);
-	if (claim && (!uid || claim.metadata.uid === uid)) return `still bound to ${titleOf(claim)}`;
+	return claim && (!uid || claim.metadata.uid === uid) ? claim : undefined;
+}
+
+/** A volume goes after the claim that is bound to it. */
+export const volume = whereDeleted(({ object, state }) => {
+	const claim = object.kind === 'PersistentVolume' && boundTo(object, state);
+	if (claim) return `still bound to ${titleOf(claim)}`;
 });
 
 /** A retained volume stays, unless a label declares it part of the unit. */
@@ -55,7 +64,10 @@ export const retained = whereActorDeletes(({ object }, { declared }) => {
 		return 'it is retained, and nobody declared it part of the unit';
 });
 
-/** A driver removes its volumes, so that its plugin, which mounts the driver's folder from the node, outlives those. */
+/**
+ * A driver removes its volumes and unmounts them, so that its plugin, which mounts the driver's folder from the node, outlives the
+ * volumes that it deletes, the claims of the others, and the Pods with inline volumes.
+ */
 export const driver = whereTeardownDeletes(({ object: { kind, spec }, state }) => {
 	const { volumes = [] } = (kind === 'Pod' ? spec : spec?.template?.spec) ?? {};
 	const drivers = volumes.flatMap((/** @type {any} */ { hostPath }) => {
@@ -63,10 +75,12 @@ export const driver = whereTeardownDeletes(({ object: { kind, spec }, state }) =
 		return folder ? [folder[1]] : [];
 	});
 	if (drivers.length === 0) return;
-	const volume = state
-		.all('PersistentVolume')
-		.find(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Delete' && drivers.includes(spec.csi?.driver));
-	return there(volume, 'is removed by it');
+	const isOurs = (/** @type {any} */ { csi }) => drivers.includes(csi?.driver);
+	const ours = state.all('PersistentVolume').filter(({ spec }) => isOurs(spec));
+	const removed = ours.find(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Delete');
+	const claim = ours.map((volume) => boundTo(volume, state)).find((claim) => claim);
+	const pod = state.all('Pod').find(({ spec }) => spec.volumes?.some(isOurs));
+	return there(removed, 'is removed by it') ?? there(claim ?? pod, 'is unmounted by it');
 });
 
 /** A claim from a template belongs to its StatefulSet until the set is gone. */

@@ -224,6 +224,7 @@ mod tests {
         Pod Mounts Secret by spec.volumes[].secret.secretName
         Pod Mounts Secret by spec.volumes[].projected.sources[].secret.name
         Pod Mounts Secret by spec.volumes[].csi.nodePublishSecretRef.name
+        Pod Mounts CSIDriver by spec.volumes[].csi.driver
         Pod Mounts Secret by spec.containers[].envFrom[].secretRef.name
         Pod Mounts Secret by spec.containers[].env[].valueFrom.secretKeyRef.name
         Pod Mounts Secret by spec.imagePullSecrets[].name

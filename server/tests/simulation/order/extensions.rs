@@ -78,17 +78,31 @@ pub(super) fn finisher(case: &Case<'_>) -> Option<String> {
     Some(format!("it clears the finalizer of {}", title(widget)))
 }
 
-/// A driver removes its volumes, so that it has to outlive those.
+/// A driver removes its volumes and unmounts them, so that it has to outlive the volumes that it deletes, the claims of the others,
+/// and the Pods with inline volumes.
 pub(super) fn driver(case: &Case<'_>) -> Option<String> {
     if case.object["metadata"]["labels"][PLUGIN].is_null() {
         return None;
     }
     let is_known = |it: &&Value| !case.state.is_newer_than_plan(it) || (case.seen)(it);
-    let mut volumes = case.state.of_kind("PersistentVolume").filter(is_known);
-    let volume = volumes.find(|it| {
-        !it["spec"]["csi"].is_null() && text(it, "/spec/persistentVolumeReclaimPolicy") == "Delete"
-    })?;
-    Some(format!("it removes {}", title(volume)))
+    let of_kind = |kind: &'static str| case.state.of_kind(kind).filter(is_known);
+    let is_ours = |volume: &Value| !volume["csi"].is_null();
+    let volumes: Vec<&Value> =
+        of_kind("PersistentVolume").filter(|it| is_ours(&it["spec"])).collect();
+    let is_deleted = |it: &&&Value| text(it, "/spec/persistentVolumeReclaimPolicy") == "Delete";
+    if let Some(volume) = volumes.iter().find(is_deleted) {
+        return Some(format!("it removes {}", title(volume)));
+    }
+    let is_claim_of = |volume: &Value, claim: &Value| {
+        let bound = &volume["spec"]["claimRef"]["uid"];
+        bound.as_str().is_some_and(|bound| bound == uid(claim))
+    };
+    let claim = volumes.into_iter().find_map(|volume| {
+        of_kind("PersistentVolumeClaim").find(|claim| is_claim_of(volume, claim))
+    });
+    let has_inline = |pod: &&Value| list(pod, "/spec/volumes").iter().any(is_ours);
+    let user = claim.or_else(|| of_kind("Pod").find(has_inline))?;
+    Some(format!("it unmounts a volume of {}", title(user)))
 }
 
 /// The deletion of a definition deletes all its objects. Nobody can win the race with an object that comes after the last list.

@@ -504,6 +504,30 @@ fn driver_stays_while_it_has_volumes_to_remove() {
 }
 
 #[test]
+fn driver_stays_while_it_has_volumes_to_unmount() {
+    let mut plugin = made("DaemonSet", "a", "csi", json!({}));
+    plugin["metadata"]["labels"] = json!({crate::application::driver::PLUGIN: "yes"});
+    let claim = made("PersistentVolumeClaim", "b", "data", json!({}));
+    let volume = |source: &str, of: &str| {
+        let spec =
+            json!({"persistentVolumeReclaimPolicy": "Retain", source: {}, "claimRef": {"uid": of}});
+        made("PersistentVolume", "", "v", json!({"spec": spec}))
+    };
+    let violations_of = |objects: &[Value]| {
+        let objects = objects.iter().cloned().chain([plugin.clone()]);
+        plainly(&State::of(objects.collect::<Vec<_>>()), &plugin)
+    };
+    let of_claim = "it unmounts a volume of PersistentVolumeClaim b/data";
+    assert_eq!(violations_of(&[claim.clone(), volume("csi", uid(&claim))]), [of_claim]);
+    assert_eq!(violations_of(&[claim.clone(), volume("csi", "another")]), [""; 0]);
+    assert_eq!(violations_of(&[claim.clone(), volume("nfs", uid(&claim))]), [""; 0]);
+    let mounts = |volume: Value| pod(json!({"spec": {"volumes": [volume]}}));
+    let of_pod = "it unmounts a volume of Pod a/p";
+    assert_eq!(violations_of(&[mounts(json!({"csi": {"driver": "d"}}))]), [of_pod]);
+    assert_eq!(violations_of(&[mounts(json!({"emptyDir": {}}))]), [""; 0]);
+}
+
+#[test]
 fn operator_stays_while_its_objects_have_finalizers() {
     let label = json!({"metadata": {"labels": {OPERATOR: "widgets", PART_OF: UNIT}}});
     let operator = made("Deployment", "a", "operator", label);
