@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    case::{Case, kind_of},
+    case::{Case, cannot_see_verdict, kind_of},
     cause::{Cause, Confidence, Evidence, Verdict},
 };
 use crate::object::{Facts, Object, Phase, Pod};
@@ -13,6 +13,7 @@ pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The value of `spec.managedBy` that means the controller of the control plane, as no value does
 /// (`JobControllerName` in `staging/src/k8s.io/api/batch/v1/types.go`).
 const BUILT_IN: &str = "kubernetes.io/job-controller";
+const JOBS: &str = "jobs.batch";
 
 /// Another controller that a Job is left to by `spec.managedBy`.
 pub(crate) fn other_manager(job: &Object) -> Option<&Arc<str>> {
@@ -49,6 +50,13 @@ pub(super) fn tracking(case: &Case<'_>, object: &Object, finalizer: &Arc<str>) -
         let said = Evidence::field(job, "spec.managedBy", &*manager);
         let cause = Cause::ManagedElsewhere { finalizer, manager };
         return Some(Verdict::new(cause, job, Confidence::Inferred).with([said]));
+    }
+    // A Job that cannot be seen may be left to another controller as well.
+    if owner.is_some()
+        && job.is_none()
+        && let Err(why) = case.index.check_visible(JOBS, object.namespace.as_deref())
+    {
+        return Some(cannot_see_verdict(object, &why));
     }
     let cause = Cause::ControllerSilent { controller: "job-controller".into() };
     Some(Verdict::new(cause, object, Confidence::Inferred))

@@ -123,6 +123,22 @@ fn pod_of_a_job_that_is_left_to_another_controller_waits_for_that_one() {
 }
 
 #[test]
+fn job_that_cannot_be_seen_is_not_blamed_on_the_built_in_controller() {
+    let pod = "
+        node n1
+        pod shop/train-0 owner=job/train node=n1 phase=Succeeded deleted=400 finalizers=batch.kubernetes.io/job-tracking containers=web:terminated
+    ";
+    let mut index = fixture::index(pod);
+    assert_eq!(causes(&index), ["controllerSilent at Pod shop/train-0"], "the Job is gone");
+    hide(&mut index, "jobs.batch");
+    assert_eq!(causes(&index), ["cannotSee at Pod shop/train-0"]);
+    // The controller of the control plane cleans up after a Pod without a Job.
+    let mut without_owner = fixture::index(&pod.replace("owner=job/train ", ""));
+    hide(&mut without_owner, "jobs.batch");
+    assert_eq!(causes(&without_owner), ["controllerSilent at Pod shop/train-0"]);
+}
+
+#[test]
 fn pod_group_waits_for_its_pods_and_no_other() {
     let index = fixture::index(
         "
