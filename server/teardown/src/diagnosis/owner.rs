@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use super::{
     admission,
-    case::{Case, cannot_see, condition, part},
+    case::{Case, cannot_see, cannot_see_verdict, condition, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
     collector,
 };
@@ -51,7 +51,7 @@ pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut V
 }
 
 /// The garbage collector has not done its part, with the dependents that it has left; or it waits for an API, if all that are left
-/// may be of that.
+/// may be of that. While a kind is hidden, one of it may be left that somebody else holds.
 fn collector_waits<'a>(
     case: &Case<'a>,
     object: &Object,
@@ -61,13 +61,31 @@ fn collector_waits<'a>(
 ) {
     let said = || Evidence::field(object, "metadata.finalizers", finalizer);
     let unseen = if left.is_empty() { collector::unseen(case) } else { Vec::new() };
-    if unseen.is_empty() {
+    // Without a manager there is no collector, whatever is hidden.
+    let hidden = if left.is_empty() && unseen.is_empty() && case.manager_is_silent().is_none() {
+        hidden_kind(case, object)
+    } else {
+        None
+    };
+    if let Some(why) = hidden {
+        found.push(cannot_see_verdict(object, &why).with([said()]).into());
+    } else if unseen.is_empty() {
         let left = left.iter().take(3).map(|dependent| {
             Evidence::field(dependent, "metadata.ownerReferences", object.name.to_string())
         });
         found.push(silent(object, [said()].into_iter().chain(left)));
     }
     found.extend(unseen.into_iter().map(|it| it.with([said()]).into()));
+}
+
+/// The reason why a kind cannot be seen that a dependent of the object may be of. The dependents of an object in a namespace are
+/// in the same one (`pkg/controller/garbagecollector/graph_builder.go`).
+fn hidden_kind(case: &Case<'_>, object: &Object) -> Option<UnknownReason> {
+    let index = case.index;
+    match &object.namespace {
+        Some(namespace) => index.check_namespace_visible(namespace).err(),
+        None => index.hidden_kinds().keys().find_map(|it| index.check_kind_visible(it).err()),
+    }
 }
 
 /// `customresourcecleanup.apiextensions.k8s.io`: a definition waits for the objects of its kind

@@ -188,6 +188,31 @@ fn owner_without_a_dependent_that_can_be_seen_waits_for_the_api_that_is_down() {
 }
 
 #[test]
+fn owner_waits_for_no_collector_while_a_dependent_may_be_of_a_hidden_kind() {
+    let case = |text: &str, hidden: &str| {
+        let mut index = fixture::index(text);
+        hide(&mut index, hidden);
+        causes(&index)
+    };
+    let silent = ["controllerSilent at ConfigMap shop/owner"];
+    for finalizer in ["foregroundDeletion", "orphan"] {
+        let owner = format!("cm shop/owner deleted=200 finalizers={finalizer}");
+        assert_eq!(case(&owner, "secrets"), ["cannotSee at ConfigMap shop/owner"], "{finalizer}");
+        // An object of the cluster is no dependent of one in a namespace.
+        assert_eq!(case(&owner, "nodes"), silent, "{finalizer}");
+        // The collector sees this dependent, and does nothing about it.
+        let staying = format!("{owner}\ncm shop/child owner=cm/owner");
+        assert_eq!(case(&staying, "secrets"), silent, "{finalizer}");
+        let mut without_manager = fixture::index(&owner);
+        hide(&mut without_manager, "secrets");
+        stand_still(&mut without_manager);
+        assert!(causes(&without_manager)[0].starts_with("managerSilent"), "{finalizer}");
+    }
+    let of_cluster = "vac fast deleted=200 finalizers=foregroundDeletion";
+    assert_eq!(case(of_cluster, "nodes"), ["cannotSee at VolumeAttributesClass fast"]);
+}
+
+#[test]
 fn owner_that_orphans_waits_for_the_collector_with_the_dependents_that_it_has_left() {
     let text = "
         deploy shop/web deleted=200 finalizers=orphan
