@@ -30,6 +30,17 @@ fn diagnoses(text: &str) -> String {
     describe(&index)
 }
 
+/// A verdict as text: the cause and the root.
+fn head(diagnosis: &Diagnosis) -> String {
+    format!("{} at {}", diagnosis.cause.name(), diagnosis.root)
+}
+
+/// Verdicts as one line, each with how sure it is.
+fn verdicts(found: &[Diagnosis]) -> String {
+    let verdict = |it: &Diagnosis| format!("{} ({:?})", head(it), it.confidence);
+    found.iter().map(verdict).collect::<Vec<_>>().join("; ")
+}
+
 fn describe(index: &Index) -> String {
     let mut described = String::new();
     for it in diagnose(index, &Graph::of(index), fixture::now()) {
