@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api_problem::ApiProblem,
     deadlines::Overdue,
-    object::{Facts, Object, ObjectRef, Phase, ServiceRef},
+    object::{Facts, Guard, Object, ObjectRef, Phase, ServiceRef},
     refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
     relation::{EdgeKind, is_covered_by},
     unknown_reason::UnknownReason,
@@ -165,19 +165,26 @@ pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Ve
     Some(verdict.with([Evidence { of, source, said: String::new(), at: None }]))
 }
 
-/// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration.
+/// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration, and two may have
+/// webhooks of one name, as cert-manager's have. It was a DELETE that was refused: those that are asked about DELETE come before
+/// the others.
 fn configurations<'a>(case: &Case<'a>, webhook: &str) -> Vec<&'a Arc<Object>> {
     let all = WEBHOOK_CONFIGURATIONS.iter().flat_map(|resource| case.index.of_resource(resource));
-    let mut found: Vec<&Arc<Object>> = all
-        .filter(|object| match &object.facts {
-            Facts::Webhooks(webhooks) => {
-                webhooks.guards.iter().any(|guard| &*guard.webhook == webhook)
-            }
-            _ => false,
-        })
-        .collect();
+    let mut found: Vec<&Arc<Object>> =
+        all.filter(|it| guards_of(it, webhook).next().is_some()).collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    found
+    let (asked, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|it| guards_of(it, webhook).any(|guard| guard.deletes));
+    if asked.is_empty() { others } else { asked }
+}
+
+/// The rules of a configuration's webhook.
+fn guards_of<'a>(configuration: &'a Object, webhook: &'a str) -> impl Iterator<Item = &'a Guard> {
+    let guards: &[Guard] = match &configuration.facts {
+        Facts::Webhooks(webhooks) => &webhooks.guards,
+        _ => &[],
+    };
+    guards.iter().filter(move |guard| &*guard.webhook == webhook)
 }
 
 fn root(configurations: &[&Arc<Object>], webhook: &str) -> ObjectRef {
@@ -194,8 +201,7 @@ fn root(configurations: &[&Arc<Object>], webhook: &str) -> ObjectRef {
 
 /// The Services of a webhook that have nobody to answer.
 fn services(case: &Case<'_>, configuration: &Object, webhook: &str) -> Vec<Evidence> {
-    let Facts::Webhooks(webhooks) = &configuration.facts else { return Vec::new() };
-    let guard = webhooks.guards.iter().find(|guard| &*guard.webhook == webhook);
+    let guard = guards_of(configuration, webhook).next();
     let Some(service) = guard.and_then(|guard| guard.service.as_ref()) else { return Vec::new() };
     nobody(case, service).into_iter().collect()
 }

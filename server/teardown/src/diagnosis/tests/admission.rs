@@ -20,6 +20,29 @@ fn two_webhooks_in_one_condition_are_two_roots() {
     assert!(!describe(&fixture::index(only)).contains("contentRefused"));
 }
 
+#[test]
+fn webhook_that_is_not_asked_about_deletes_is_not_blamed_for_one_of_the_same_name() {
+    for (said, cause) in [
+        ("admission_webhook_\"gate.example.com\"_denied_the_request:_no", "webhookDenies"),
+        ("failed_calling_webhook_\"gate.example.com\":_no_endpoints", "webhookDown"),
+    ] {
+        let text = format!(
+            "
+            ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:{said}
+            mutating ahead service=ops/gate guards=configmaps asked=UPDATE
+            webhook gate service=ops/gate guards=configmaps
+            cm shop/c
+            "
+        );
+        let one = format!("{cause} at ValidatingWebhookConfiguration gate (Confirmed, stuck)");
+        assert_eq!(heads(&fixture::index(&text)).trim(), one);
+        // With one alone it is known which, whatever it says that it is asked about.
+        let other = text.replace("webhook gate service=ops/gate guards=configmaps", "");
+        let other = heads(&fixture::index(&other));
+        assert!(other.starts_with(&format!("{cause} at MutatingWebhookConfiguration ahead")));
+    }
+}
+
 /// The diagnoses that blame the webhook.
 fn blamed(text: &str) -> Vec<String> {
     let heads = heads(&fixture::index(text));
