@@ -17,7 +17,7 @@ pub(super) const OLDEST: u32 = 4;
 type Upcast = fn(&Place<'_>, Value) -> Value;
 
 /// The step from each version to the next; the first is from [`OLDEST`].
-const UPCASTS: [Upcast; 4] = [
+const UPCASTS: [Upcast; 5] = [
     // Version 5 has an epoch in front of each value. The values are the same.
     |_, value| value,
     // Version 6 also has the call `readContent`.
@@ -25,9 +25,11 @@ const UPCASTS: [Upcast; 4] = [
     // Version 7 also has the event `unproven`, the choices `unproven` and `unreported`, and whether an attempt is settled. Without
     // it none is.
     |_, value| value,
-    // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcomes `madeOther` and
-    // `interrupted` of an attempt, the objects that an attempt sent away without confirmation, whether one keeps claims,
-    // and the change that paused a run. Without them there are none.
+    // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcome `madeOther` of an attempt,
+    // and the objects that an attempt sent away without confirmation. Without them there are none.
+    |_, value| value,
+    // Version 9 also has the outcome `interrupted` of an attempt, whether one keeps claims, and the change that paused a run.
+    // Without them there are none.
     |_, value| value,
 ];
 
