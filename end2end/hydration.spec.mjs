@@ -58,6 +58,9 @@ const structure = (page, html) =>
 			if (element.localName === 'time') lines.push(element.getAttribute('datetime') ?? '');
 			// A time within a drawing.
 			else if (element.hasAttribute('data-relative')) lines.push(element.getAttribute('data-at') ?? '');
+			// The server sends the inside of a closed card of a diagnosis, and the browser fetches it when the card is opened.
+			else if (element.localName === 'details' && !element.hasAttribute('open') && element.closest('.diagnosis-list'))
+				read(/** @type {Element} */ (element.firstElementChild));
 			else element.childNodes.forEach(read);
 			flush();
 			lines.push(`</${element.localName}>`);

@@ -139,7 +139,7 @@ test('precondition that changes in the cluster is ticked anew on the open card, 
 		await expect(dialog.getByLabel(/^Type /)).toHaveValue('node-a');
 		await expect(dialog.getByLabel(/^Who checked what/)).toHaveValue('Li saw in the rack that the machine is off');
 		await expect(dialog.getByLabel(/^Who checked what/)).toBeFocused();
-		await dialog.getByRole('button', { name: 'Do it' }).click();
+		await dialog.getByRole('button', { name: 'Do it' }).click({ force: true });
 		expect(await (await page.request.get(`${unwind.origin}/api/remedies`)).json()).toEqual([]);
 
 		await page.keyboard.press('Escape');

@@ -10,8 +10,9 @@
 //!   one flow of one priority level. A 503 with `Retry-After` may be one aggregated API, so it counts for the target.
 //! - One target gets at most half of the limit on all calls, so that a resource whose calls begin to hang leaves the other
 //!   half to the others, even in the ten seconds before the first timeout.
-//! - One dead webhook may guard several resources, whose calls would together take all. So a call without an answer for a second
-//!   no longer counts for the limit on all calls, and its target starts no other one until it has ended.
+//! - One dead webhook may guard several resources, whose calls would together take all. So a target has few calls until the first
+//!   answer, a call without an answer for a second no longer counts for the limit on all calls, and a target most of whose calls
+//!   are that slow starts no other one. Lists of any size take seconds, so they do not count as slow.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -31,6 +32,8 @@ const MAX: usize = 64;
 const MAX_TARGETS: usize = 256;
 /// A call that takes longer than this probably hangs.
 const SLOW: Duration = Duration::from_secs(1);
+/// The most calls to a target that has not answered yet.
+const UNTRIED: usize = 2;
 /// Latency below this is never a sign of overload, whatever the lowest latency was. A local API server answers in 2 ms
 /// and often takes twice that.
 const NORMAL_LATENCY: Duration = Duration::from_millis(50);
@@ -85,25 +88,40 @@ pub(super) struct Limits {
 #[derive(Debug)]
 struct Lane {
     limit: ConcurrencyLimit,
-    /// The times at which they began, the earliest first.
-    under_way: VecDeque<Duration>,
+    /// The earliest first.
+    under_way: VecDeque<UnderWay>,
+    has_answered: bool,
+}
+
+/// A call in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct UnderWay {
+    began: Duration,
+    is_list: bool,
 }
 
 impl Lane {
     fn new(start: usize) -> Self {
-        Self { limit: ConcurrencyLimit::new(start), under_way: VecDeque::new() }
+        Self {
+            limit: ConcurrencyLimit::new(start),
+            under_way: VecDeque::new(),
+            has_answered: false,
+        }
     }
 
     fn end(&mut self, began: Duration) {
-        if let Some(place) = self.under_way.iter().position(|it| *it == began) {
+        if let Some(place) = self.under_way.iter().position(|it| it.began == began) {
             self.under_way.remove(place);
         }
     }
 
     /// The delay before another call to this target may start; `None` until one has ended.
     fn wait_of_target(&self, most: usize, now: Duration) -> Option<Duration> {
-        let hangs = self.under_way.front().is_some_and(|began| now.saturating_sub(*began) >= SLOW);
-        let is_free = !hangs && self.under_way.len() < self.limit.limit.min(most);
+        let limit = self.limit.limit.min(most);
+        let limit = if self.has_answered { limit } else { limit.min(UNTRIED) };
+        let is_slow = |it: &&UnderWay| !it.is_list && now.saturating_sub(it.began) >= SLOW;
+        let slow = self.under_way.iter().filter(is_slow).count();
+        let is_free = self.under_way.len() < limit && slow * 2 < limit.max(2);
         is_free.then(|| self.limit.hold(now))
     }
 
@@ -117,7 +135,7 @@ impl Lane {
         let Some(place) = self.under_way.len().checked_sub(self.limit.limit) else {
             return Some(hold);
         };
-        let slow_at = *self.under_way.get(place)? + SLOW;
+        let slow_at = self.under_way.get(place)?.began + SLOW;
         Some(hold.max(slow_at.saturating_sub(now)))
     }
 }
@@ -141,14 +159,15 @@ impl Limits {
         Some(self.whole.wait_of_all(now)?.max(own))
     }
 
-    /// Counts the start of a call.
-    pub(super) fn started(&mut self, target: &Target, now: Duration) {
+    /// Counts the start of a call, or of a list.
+    pub(super) fn started(&mut self, target: &Target, is_list: bool, now: Duration) {
         if !self.targets.contains_key(target) && self.targets.len() >= MAX_TARGETS {
             self.targets.retain(|_, lane| !lane.under_way.is_empty());
         }
-        self.whole.under_way.push_back(now);
+        let call = UnderWay { began: now, is_list };
+        self.whole.under_way.push_back(call);
         let lane = self.targets.entry(target.clone()).or_insert_with(|| Lane::new(START.0));
-        lane.under_way.push_back(now);
+        lane.under_way.push_back(call);
     }
 
     /// Counts the end of a call that began at `began`.
@@ -156,6 +175,7 @@ impl Limits {
         self.whole.end(began);
         let Some(lane) = self.targets.get_mut(target) else { return };
         lane.end(began);
+        lane.has_answered |= !matches!(load, Load::Unanswered);
         match load {
             Load::Normal => {
                 lane.limit.answered(began, now);
@@ -314,15 +334,25 @@ mod tests {
         let target = Target::new(name);
         let mut started = 0;
         while limits.wait(&target, false, now) == Some(ms(0)) {
-            limits.started(&target, now);
+            limits.started(&target, false, now);
             started += 1;
         }
         started
     }
 
+    /// Limits after an answer from each of these targets.
+    fn tried(names: &[&str]) -> Limits {
+        let mut limits = Limits::new();
+        for target in names.iter().map(|name| Target::new(name)) {
+            limits.started(&target, false, ms(0));
+            limits.ended(&target, Load::Normal, ms(0), ms(0));
+        }
+        limits
+    }
+
     #[test]
     fn target_has_at_most_half_of_all_calls() {
-        let mut limits = Limits::new();
+        let mut limits = tried(&["a", "b", "c"]);
         assert_eq!(start_all(&mut limits, "a", ms(0)), 8);
         assert_eq!(start_all(&mut limits, "b", ms(0)), 8);
         assert_eq!(start_all(&mut limits, "c", ms(0)), 0, "all calls have a limit too");
@@ -330,7 +360,7 @@ mod tests {
             limits.ended(&Target::new("a"), Load::Normal, ms(0), ms(5));
         }
         for n in 0..5_000 {
-            limits.started(&Target::new("a"), ms(n));
+            limits.started(&Target::new("a"), false, ms(n));
             limits.ended(&Target::new("a"), Load::Normal, ms(n), ms(n + 5));
         }
         assert_eq!(start_all(&mut limits, "a", ms(9_000)), MAX / 2);
@@ -339,7 +369,7 @@ mod tests {
 
     #[test]
     fn target_that_hangs_shrinks_alone() {
-        let mut limits = Limits::new();
+        let mut limits = tried(&["hanging", "other"]);
         let mut now = ms(0);
         for expected in [8, 4, 2, 1, 1] {
             let started = start_all(&mut limits, "hanging", now);
@@ -353,20 +383,44 @@ mod tests {
     }
 
     #[test]
-    fn call_without_an_answer_for_a_second_holds_its_own_target_alone() {
+    fn target_has_few_calls_until_its_first_answer() {
         let mut limits = Limits::new();
+        let target = Target::new("a");
+        assert_eq!(start_all(&mut limits, "a", ms(0)), UNTRIED);
+        limits.ended(&target, Load::Unanswered, ms(0), ms(10_000));
+        assert_eq!(start_all(&mut limits, "a", ms(10_000)), 0, "another call has no answer yet");
+        limits.ended(&target, Load::Normal, ms(0), ms(11_000));
+        assert_eq!(start_all(&mut limits, "a", ms(11_000)), START.0 / 2, "it was halved");
+    }
+
+    #[test]
+    fn target_goes_on_beside_a_slow_call_or_slow_lists() {
+        let mut limits = tried(&["a"]);
+        limits.started(&Target::new("a"), false, ms(0));
+        assert_eq!(start_all(&mut limits, "a", ms(5_000)), START.0 - 1);
+        let mut limits = tried(&["a"]);
+        (0..5).for_each(|_| limits.started(&Target::new("a"), true, ms(0)));
+        assert_eq!(start_all(&mut limits, "a", ms(5_000)), START.0 - 5);
+    }
+
+    #[test]
+    fn call_without_an_answer_for_a_second_holds_its_own_target_alone() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let mut limits = tried(&names);
         assert_eq!(start_all(&mut limits, "a", ms(0)), 8);
         assert_eq!(start_all(&mut limits, "b", ms(400)), 8);
         let wait = |limits: &Limits, name, at| limits.wait(&Target::new(name), false, ms(at));
         assert_eq!(wait(&limits, "c", 400), Some(ms(600)), "the calls to a are slow from then on");
         assert_eq!(start_all(&mut limits, "c", ms(1_000)), 8);
-        limits.ended(&Target::new("a"), Load::Normal, ms(0), ms(1_100));
-        assert_eq!(wait(&limits, "a", 1_100), None, "others of its calls have no answer");
-        for _ in 0..7 {
+        for _ in 0..4 {
+            assert_eq!(wait(&limits, "a", 1_100), None, "most of its calls have no answer");
+            limits.ended(&Target::new("a"), Load::Unknown, ms(0), ms(1_100));
+        }
+        for _ in 0..4 {
             limits.ended(&Target::new("a"), Load::Unanswered, ms(0), ms(1_300));
         }
         assert_eq!(wait(&limits, "a", 1_500), Some(ms(0)));
-        for (n, name) in ["d", "e", "f", "g", "h", "i", "j"].iter().enumerate() {
+        for (n, name) in names[3..].iter().enumerate() {
             start_all(&mut limits, name, ms(9_000 + n as u64 * 2_000));
         }
         assert_eq!(limits.whole.under_way.len(), MAX, "there is a limit on slow ones too");
@@ -380,7 +434,7 @@ mod tests {
             (Load::Unavailable(ms(3_000)), Some(ms(0))),
         ] {
             let mut limits = Limits::new();
-            limits.started(&Target::new("a"), ms(0));
+            limits.started(&Target::new("a"), false, ms(0));
             limits.ended(&Target::new("a"), load, ms(0), ms(0));
             assert!(limits.wait(&Target::new("a"), true, ms(0)) >= Some(ms(1_000)), "{load:?}");
             assert_eq!(limits.wait(&Target::new("b"), false, ms(0)), other, "{load:?}");
@@ -390,10 +444,10 @@ mod tests {
     #[test]
     fn number_of_remembered_targets_is_bounded() {
         let mut limits = Limits::new();
-        limits.started(&Target::new("in flight"), ms(0));
+        limits.started(&Target::new("in flight"), false, ms(0));
         for n in 0..2_000 {
             let target = Target::new(&n.to_string());
-            limits.started(&target, ms(n));
+            limits.started(&target, false, ms(n));
             limits.ended(&target, Load::Normal, ms(n), ms(n));
         }
         assert!(limits.targets.len() <= MAX_TARGETS, "{}", limits.targets.len());

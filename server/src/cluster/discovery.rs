@@ -76,10 +76,16 @@ impl Found {
         self.hidden.iter().find(|(version, _)| is_of_group(version))
     }
 
-    /// The resources, such as `widgets.example.com`, that no version lets delete.
+    /// Whether the version of this kind is hidden.
+    pub(super) fn is_hidden(&self, kind: &Kind) -> bool {
+        self.hidden.contains_key(&format!("{}/{}", kind.group, kind.version))
+    }
+
+    /// The resources, such as `widgets.example.com`, that no version lets delete, as far as that can be known: a hidden version may.
     pub(super) fn undeletable(&self) -> BTreeSet<String> {
         let undeletable = self.kinds.values().filter(|versions| !versions.can_be_deleted());
-        undeletable.filter_map(Versions::preferred).map(Kind::resource).collect()
+        let known = |kind: &&Kind| self.hidden_version(&kind.group).is_none();
+        undeletable.filter_map(Versions::preferred).filter(known).map(Kind::resource).collect()
     }
 
     /// The kinds whose objects a namespace may hold, each in the version that the API server prefers. The namespace controller

@@ -82,7 +82,7 @@ pub(super) async fn execute(
                         send_back(&mailbox, call).await;
                         continue;
                     }
-                    limits.started(&target, now);
+                    limits.started(&target, is_list(&call.action), now);
                     let (context, mailbox) = (context.clone(), mailbox.clone());
                     let times = (start, now);
                     in_flight.spawn(execute_call(context, mailbox, call, target, times));
@@ -152,6 +152,16 @@ struct CallContext {
     content: ContentReader,
 }
 
+fn is_list(action: &Action) -> bool {
+    match action {
+        Action::ReadPods { .. } | Action::ReadContent { .. } => true,
+        Action::Delete { .. }
+        | Action::Suspend { .. }
+        | Action::Read { .. }
+        | Action::ReadClaim { .. } => false,
+    }
+}
+
 async fn execute_call(
     context: CallContext,
     mailbox: mpsc::Sender<Incoming>,
@@ -169,14 +179,8 @@ async fn execute_call(
         (Outcome::Unanswered { after, .. }, _) => {
             after.as_ref().and_then(to_std).map_or(Load::Unanswered, Load::Unavailable)
         }
-        (_, Action::ReadPods { .. } | Action::ReadContent { .. }) => Load::Unknown,
-        (
-            _,
-            Action::Delete { .. }
-            | Action::Suspend { .. }
-            | Action::Read { .. }
-            | Action::ReadClaim { .. },
-        ) => Load::Normal,
+        (_, action) if is_list(action) => Load::Unknown,
+        _ => Load::Normal,
     };
     // A closed mailbox means that the process ends.
     let _ = mailbox.send(Incoming::CallCompleted { run, action, outcome, answered }).await;

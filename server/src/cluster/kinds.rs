@@ -106,7 +106,9 @@ impl KindWatches {
         }
         let mut begin = Vec::new();
         for (key, versions) in &found.kinds {
-            if self.watched.get(key).is_some_and(|(kind, _)| versions.keep(kind)) {
+            // A version that gives no answer for a while may still be the best one.
+            let stays = |kind: &Kind| versions.keep(kind) || found.is_hidden(kind);
+            if self.watched.get(key).is_some_and(|(kind, _)| stays(kind)) {
                 continue;
             }
             if let Some(preferred) = versions.preferred() {

@@ -68,6 +68,10 @@ fn serve_topics(world: &mut ControlPlane, version: &str, can_be_deleted: bool) {
 async fn version_that_lets_delete_is_used_once_it_is_served() {
     let server = Server::start(Actor { name: "li".into(), ..Actor::admin() }, |world| {
         shop(world);
+        // The Topic keeps what it names, and a plan needs something to delete.
+        let labels = json!({"app.kubernetes.io/part-of": "shop"});
+        let settings = json!({"metadata": {"name": "settings", "labels": labels}});
+        create(world, "", "configmaps", "shop", settings);
         serve_topics(world, "v1", false);
     });
     let mut plan = server.plan("shop", Choices::default()).await;

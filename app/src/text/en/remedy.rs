@@ -109,7 +109,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         RemedyAct::MakeVisible { resource } => format!("Let Unwind see {}", isolated(resource)),
         RemedyAct::Nudge => format!("Have {target} looked at again"),
         RemedyAct::IgnoreWebhook { webhook } => {
-            format!("Let requests pass while {} is down", isolated(webhook))
+            format!("Let requests pass while {} of {target} is down", isolated(webhook))
         }
         RemedyAct::DeleteWebhookConfiguration
         | RemedyAct::DeleteApiService { .. }

@@ -183,7 +183,7 @@ pub fn event(event: &FeedEvent, skipped: usize) -> String {
         FeedEvent::Started { by } => format!("{} started the run", isolated(by)),
         FeedEvent::Recovered => "The server was restarted; the run continues".to_owned(),
         FeedEvent::Paused { changed: Some(object), .. } => {
-            format!("Paused: {} changed during a remedy", named(object))
+            format!("Paused: {} changed during a remedy, or could not be read", named(object))
         }
         FeedEvent::Paused { by, .. } => format!("{} paused the run", isolated(by)),
         FeedEvent::Resumed { by } => format!("{} resumed the run", isolated(by)),

@@ -47,7 +47,11 @@ impl Question {
     /// Shows the way out as it is in newer advice, or says that it is no longer there.
     pub fn follow(self, asked: &Way, advice: Option<&Advice>) {
         let Some(was_offered) = asked.offer.clone() else { return };
-        let now = advice.and_then(|it| it.ways.iter().find(|way| way.title == asked.title));
+        let hash = |way: &Way| way.offer.as_ref().map(|offer| offer.hash.clone());
+        let now = advice.and_then(|it| {
+            let same = it.ways.iter().find(|way| hash(way) == hash(asked));
+            same.or_else(|| it.ways.iter().find(|way| way.title == asked.title))
+        });
         let mut now = now.cloned().unwrap_or_else(|| Way { offer: None, ..asked.clone() });
         if now.offer.is_none() {
             now.offer = Some(was_offered.clone());
@@ -102,7 +106,7 @@ mod tests {
         Advice { ways, ..Advice::default() }
     }
 
-    /// What is asked after the advice has changed to this, and whether it is asked anew.
+    /// The question after the advice has changed to this, and whether it is asked anew.
     fn after(advice: Option<&Advice>) -> (Way, bool) {
         Owner::new().with(|| {
             let question = Question::default();

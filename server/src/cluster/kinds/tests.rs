@@ -242,3 +242,22 @@ async fn version_with_the_verb_delete_is_watched_once_it_appears() {
     tokio::time::sleep(Duration::from_secs(100)).await;
     assert!(reported.try_recv().is_err(), "the version that is watched lets delete, too");
 }
+
+#[tokio::test(start_paused = true)]
+async fn version_that_gives_no_answer_for_a_while_stays_watched() {
+    let (mut reported, served, changed, _tasks) =
+        kinds(&["a.io/v2 as A", "a.io/v1 as A undeletable"]);
+    let lines = ["reached v1.36.3", "watching as.a.io v2", "listed as.a.io v2"];
+    expect(&mut reported, &lines).await;
+    *served.lock().unwrap() = vec!["stale a.io/v2", "a.io/v1 as A undeletable"];
+    changed.notify_one();
+    expect(&mut reported, &["hidden a.io/v2 Discovery"]).await;
+    *served.lock().unwrap() = vec!["a.io/v2 as A", "a.io/v1 as A undeletable"];
+    changed.notify_one();
+    expect(&mut reported, &["visible a.io/v2"]).await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(
+        reported.try_recv().is_err(),
+        "nothing was listed again, and nothing called undeletable"
+    );
+}

@@ -57,7 +57,9 @@ fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
     match cause {
         RefusalCause::WebhookDown { webhook } => {
             // Several projects may call a webhook alike. Those whose Service nobody serves come before the others.
-            let (silent, others): (Vec<_>, Vec<_>) = configurations(case, webhook)
+            // Only a rule that fails closed refuses for that reason.
+            let could = |guard: &Guard| guard.deletes && guard.fails_closed;
+            let (silent, others): (Vec<_>, Vec<_>) = configurations(case, webhook, could)
                 .into_iter()
                 .partition(|object| !services(case, object, webhook).is_empty());
             let configurations = if silent.is_empty() { others } else { silent };
@@ -69,7 +71,7 @@ fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
             Some(webhook_down(&configurations, webhook, confidence).with(evidence))
         }
         RefusalCause::WebhookDenies { webhook } => {
-            let found = configurations(case, webhook);
+            let found = configurations(case, webhook, |guard| guard.deletes);
             let cause = Cause::WebhookDenies { webhook: webhook.into() };
             let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
             Some(verdict.part(&webhook.into()))
@@ -168,13 +170,17 @@ pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Ve
 /// The configurations that hold a webhook of this name. The API server names the webhook, not its configuration, and two may have
 /// webhooks of one name, as cert-manager's have. It was a DELETE that was refused: those that are asked about DELETE come before
 /// the others.
-fn configurations<'a>(case: &Case<'a>, webhook: &str) -> Vec<&'a Arc<Object>> {
+fn configurations<'a>(
+    case: &Case<'a>,
+    webhook: &str,
+    could: impl Fn(&Guard) -> bool,
+) -> Vec<&'a Arc<Object>> {
     let all = WEBHOOK_CONFIGURATIONS.iter().flat_map(|resource| case.index.of_resource(resource));
     let mut found: Vec<&Arc<Object>> =
         all.filter(|it| guards_of(it, webhook).next().is_some()).collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let (asked, others): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|it| guards_of(it, webhook).any(|guard| guard.deletes));
+        found.into_iter().partition(|it| guards_of(it, webhook).any(&could));
     if asked.is_empty() { others } else { asked }
 }
 

@@ -84,7 +84,12 @@ fn hidden_kind(case: &Case<'_>, object: &Object) -> Option<UnknownReason> {
     let index = case.index;
     match &object.namespace {
         Some(namespace) => index.check_namespace_visible(namespace).err(),
-        None => index.hidden_kinds().keys().find_map(|it| index.check_kind_visible(it).err()),
+        // The collector leaves out kinds without the verb `delete` (`GetDeletableResources`).
+        None => {
+            let hidden = index.hidden_kinds();
+            let mut seen_by_it = hidden.keys().filter(|it| !index.cannot_delete(it));
+            seen_by_it.find_map(|it| index.check_kind_visible(it).err())
+        }
     }
 }
 

@@ -238,6 +238,11 @@ impl Index {
         !self.undeletable.is_empty() && self.undeletable.contains(&kind.resource())
     }
 
+    /// Whether no version of a resource, such as `widgets.example.com`, has the verb `delete`.
+    pub(crate) fn cannot_delete(&self, resource: &str) -> bool {
+        self.undeletable.contains(resource)
+    }
+
     /// Checks that a definition's kind is visible in every namespace. The name of the definition is the name of the
     /// resource.
     ///

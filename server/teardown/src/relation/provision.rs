@@ -228,7 +228,7 @@ fn claim_of(volume: &Object) -> Option<&ClaimRef> {
     }
 }
 
-/// What an edge to a program says.
+/// The words of an edge to a program.
 #[derive(Clone, Copy)]
 struct Need {
     kind: EdgeKind,

@@ -48,6 +48,7 @@ mod tests {
 
     const WORLD: &str = "
         ns shop of=shop
+        ns other
         cm shop/settings of=shop
         crd topics.queue.example defines=Topic.queue.example
         Topic.queue.example shop/orders of=shop deleted=400 finalizers=queue.example/topic

@@ -70,11 +70,14 @@ fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
 }
 
 fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
-    let dependents = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
+    let owned = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
+    let mut dependents: Vec<ObjectRef> = owned.collect();
+    dependents.sort();
     let takes_claims =
         matches!(&object.facts, Facts::Workload(workload) if workload.claims_go_with_it);
     let owned = case.sources(object, EdgeKind::Owns).filter(|_| takes_claims);
-    let going = owned.filter_map(|claim| GoingClaim::of(case.index, claim)).collect();
+    let mut going: Vec<_> = owned.filter_map(|claim| GoingClaim::of(case.index, claim)).collect();
+    going.sort_by(|a, b| a.claim.cmp(&b.claim));
     let remedy = Remedy::new(RemedyAct::DeleteUser)
         .at(object)
         .with([

@@ -1,4 +1,4 @@
-//! Which steps changed since somebody last looked, so that a page makes only their cards again.
+//! The steps that changed since somebody last looked, so that a page makes only their cards again.
 
 use super::{Run, RunEvent};
 use crate::{

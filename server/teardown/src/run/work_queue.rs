@@ -29,7 +29,7 @@ use crate::{
     plan::{Plan, Step, StepId},
 };
 
-/// What has to happen before the next look at a step may decide something.
+/// The event that has to come before the next look at a step may decide something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Its object changes, another one gets its name, or one of its times comes.
@@ -105,7 +105,7 @@ impl WorkQueue {
             | RunEvent::BecameKnown { step }
             | RunEvent::Terminating { step, .. }
             | RunEvent::Overdue { step, .. } => {
-                // What a parent declares waits for it in more ways than for its end.
+                // Objects that a parent declares wait for more than its end.
                 if plan.step(*step).is_some_and(Step::is_parent) {
                     queue.add_all();
                 } else {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{shutdown, sidecar};
+use super::shutdown;
 use crate::controller::client::{Client, EventType, fingerprint};
 use crate::controller::read::{
     annotation, condition, ended, is_true, list, name, namespace, set, text, uid, written,
@@ -54,6 +54,11 @@ pub(super) struct End {
 
 pub(super) fn hold(pod: &Value) -> Option<&str> {
     annotation(pod, HOLD)
+}
+
+/// Whether an init container is a sidecar: `IsRestartableInitContainer` in pkg/kubelet/types/pod_update.go.
+pub(super) fn is_sidecar(container: &Value) -> bool {
+    text(container, "/restartPolicy") == "Always"
 }
 
 pub(super) fn stop_time(pod: &Value) -> Duration {
@@ -107,7 +112,7 @@ pub(super) fn run(
     // An init container that is no sidecar has done its work before the others run.
     let initial = |it: &Value| {
         let mut status = running(it);
-        if !sidecar::is_sidecar(it) {
+        if !is_sidecar(it) {
             status["started"] = json!(false);
             status["state"] = ended_state(None, 0, now);
         }

@@ -13,7 +13,7 @@ use super::hook::{self, Hook};
 use super::kill::MIN_GRACE;
 use super::{Held, Stop, pod_status};
 use crate::controller::queue::later;
-use crate::controller::read::{list, text};
+use crate::controller::read::list;
 
 /// The part of a Pod's containers that is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +58,9 @@ impl Turn {
     }
 }
 
-/// Whether an init container is a sidecar: `IsRestartableInitContainer` in pkg/kubelet/types/pod_update.go.
-pub(super) fn is_sidecar(container: &Value) -> bool {
-    text(container, "/restartPolicy") == "Always"
-}
-
 /// The sidecars of a Pod, in the order of its spec.
 pub(super) fn sidecars(pod: &Value) -> Vec<&Value> {
-    list(pod, "/spec/initContainers").iter().filter(|it| is_sidecar(it)).collect()
+    list(pod, "/spec/initContainers").iter().filter(|it| pod_status::is_sidecar(it)).collect()
 }
 
 /// The end of a Pod's containers.
@@ -117,6 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::controller::read::text;
 
     #[test]
     fn containers_run_until_their_turn_and_the_last_sidecar_ends_first() {

@@ -79,7 +79,7 @@ async fn kind_that_hangs_delays_no_other_kind() {
 
 /// A dead webhook guards several kinds. All of their calls hang from the first one.
 #[tokio::test(start_paused = true)]
-async fn several_kinds_that_hang_together_delay_another_by_a_second_at_most() {
+async fn several_kinds_that_hang_together_delay_no_other_kind() {
     let is_hanging = |seen: &Seen| seen.path.contains("/hanging-");
     let alone = times(replies(is_hanging), many("r", "healthy")).await;
     let alone = last(&alone, "r", "healthy");
@@ -88,8 +88,7 @@ async fn several_kinds_that_hang_together_delay_another_by_a_second_at_most() {
         let calls = hanging.chain(many("r", "healthy")).collect();
         let both = times(replies(is_hanging), calls).await;
         let beside = last(&both, "r", "healthy");
-        let most = alone * 2 + Duration::from_secs(1);
-        assert!(beside <= most, "{beside:?} beside {kinds} kinds that hang, {alone:?} alone");
+        assert!(beside <= alone * 2, "{beside:?} beside {kinds} kinds that hang, {alone:?} alone");
     }
 }
 

@@ -43,6 +43,18 @@ fn webhook_that_is_not_asked_about_deletes_is_not_blamed_for_one_of_the_same_nam
     }
 }
 
+#[test]
+fn webhook_that_lets_pass_what_it_cannot_answer_is_not_blamed_for_one_of_the_same_name() {
+    let text = "
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_\"gate.example.com\":_no_endpoints
+        mutating ahead service=ops/gate guards=configmaps policy=Ignore
+        webhook gate service=ops/gate guards=configmaps
+        cm shop/c
+    ";
+    let one = "webhookDown at ValidatingWebhookConfiguration gate (Confirmed, stuck)";
+    assert_eq!(heads(&fixture::index(text)).trim(), one);
+}
+
 /// The diagnoses that blame the webhook.
 fn blamed(text: &str) -> Vec<String> {
     let heads = heads(&fixture::index(text));

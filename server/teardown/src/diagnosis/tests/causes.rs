@@ -210,6 +210,11 @@ fn owner_waits_for_no_collector_while_a_dependent_may_be_of_a_hidden_kind() {
     }
     let of_cluster = "vac fast deleted=200 finalizers=foregroundDeletion";
     assert_eq!(case(of_cluster, "nodes"), ["cannotSee at VolumeAttributesClass fast"]);
+    // The collector does not look at objects that nobody can delete.
+    let mut undeletable = fixture::index(of_cluster);
+    hide(&mut undeletable, "nodes");
+    undeletable.apply([Observation::Undeletable(["nodes".to_owned()].into())], fixture::now());
+    assert_eq!(causes(&undeletable), ["controllerSilent at VolumeAttributesClass fast"]);
 }
 
 #[test]

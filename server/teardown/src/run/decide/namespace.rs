@@ -20,7 +20,7 @@ use crate::{
     action::{Action, ActionTarget, ContentSight, Outcome},
     index::Index,
     object::{Facts, Object, Uid},
-    plan::Step,
+    plan::{KeptReason, Step},
     run::{Progress, RunEvent, StepProblem},
     unknown_reason::UnknownReason,
 };
@@ -65,8 +65,15 @@ impl Run {
             // The namespace controller leaves it alone.
             || index.is_undeletable(&object.kind)
             || matches!(&object.facts, Facts::Binding(binding) if binding.people)
-            || self.is_kept(&object.uid)
+            || self.is_left(&object.uid)
             || self.came_back_to_go(object, index)
+    }
+
+    /// Whether an object is kept and its namespace may go all the same. One whose kind had no verb `delete` stays only as long as
+    /// that is so: the namespace controller would delete it through a version that has it.
+    fn is_left(&self, uid: &Uid) -> bool {
+        let mut kept = self.plan.kept.iter().filter(|kept| kept.uid == *uid);
+        kept.any(|kept| kept.reason != KeptReason::NoDeleteVerb)
     }
 
     pub(super) fn is_kept(&self, uid: &Uid) -> bool {
@@ -85,7 +92,7 @@ impl Run {
             !sight.object.is_made_by_cluster()
                 && match index.get(&sight.uid) {
                     Some(object) => !self.goes_with_it(object, index),
-                    None => !self.is_kept(&sight.uid),
+                    None => !self.is_left(&sight.uid),
                 }
         });
         match left.map(|sight| &sight.object).min() {

@@ -96,6 +96,27 @@ fn late_object_of_a_kind_without_the_verb_delete_does_not_hold_its_namespace() {
     ");
 }
 
+/// The namespace controller would delete it now, and nobody has confirmed that.
+#[test]
+fn kept_object_holds_its_namespace_once_its_kind_gets_the_verb_delete() {
+    let mut index = fixture::index("ns shop of=shop\n Report.stats.example shop/r of=shop");
+    let kinds = [String::from("reports.stats.example")].into();
+    index.apply([Observation::Undeletable(kinds)], fixture::now());
+    let graph = Graph::of(&index);
+    let unit = &units(&index, &graph)[&UnitId::new("shop")];
+    let plan = plan(&index, &graph, unit, &Choices::default(), fixture::now()).unwrap();
+    let plan = Arc::new(plan);
+    let waits = |index: &Index| {
+        let mut run = Run::new(RunId::new("r"), plan.clone());
+        run.apply(fixture::now(), &RunEvent::Started { by: "Li".into() }).unwrap();
+        let decision = run.decide(&Input::Reconcile, index, fixture::now()).unwrap();
+        (decision.actions.len(), decision.events.len())
+    };
+    assert_eq!(waits(&index), (1, 1), "the read before its DELETE");
+    index.apply([Observation::Undeletable([].into())], fixture::now());
+    assert_eq!(waits(&index), (0, 1), "the namespace waits, and says so");
+}
+
 #[test]
 fn kind_that_cannot_be_listed_holds_the_namespace_and_is_named() {
     let tries = "cannot list widgets.example.com ns:shop

@@ -192,7 +192,7 @@ fn object_that_is_in_use_all_weekend_does_not_fill_the_journal() {
     assert!(bytes < 200_000, "{bytes}");
 }
 
-/// What is owned by a step goes with it, but an owner elsewhere keeps its own.
+/// An object that a step owns goes with it, but an owner elsewhere keeps its own.
 #[test]
 fn user_that_is_owned_holds_an_object_unless_a_step_owns_it() {
     let cluster = format!(
