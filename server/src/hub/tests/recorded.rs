@@ -2,7 +2,7 @@
 //! later version reads them and finds the same runs.
 //!
 //! A recording has a line for each value: the shelf or the run, the name or the number, and the sealed bytes, which are
-//! text. This prints that of the present version, the last one, and fails until its file has it:
+//! text. Before the version is raised, this prints that of the present one, the last one, and fails until its file has it:
 //!
 //! ```sh
 //! RECORD=1 cargo test -p server --lib recorded_versions -- --nocapture 2>&1 \
