@@ -23,7 +23,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Routes => "routes to",
         EdgeKind::Scales => "scales",
         EdgeKind::RunsOn => "runs on",
-        EdgeKind::RunsAs => "runs as",
+        EdgeKind::RunsAs => rights(&edge.reason).forward,
         EdgeKind::Admits => "calls",
         EdgeKind::Serves => "is served by",
         EdgeKind::Defines => "is defined by",
@@ -34,8 +34,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Refers => "refers to",
         EdgeKind::Snapshots => "is a copy of",
         EdgeKind::Attaches => "attaches",
-        EdgeKind::Provisions if edge.strength == Strength::Hard => "is provisioned by",
-        EdgeKind::Provisions => "may be provisioned by",
+        EdgeKind::Provisions => provision(edge).forward,
         EdgeKind::Controls if edge.strength == Strength::Hard => "is controlled by",
         EdgeKind::Controls => "may be controlled by",
         EdgeKind::Declares => "is declared by",
@@ -54,7 +53,7 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Routes => "routed to by",
         EdgeKind::Scales => "scaled by",
         EdgeKind::RunsOn => "runs",
-        EdgeKind::RunsAs => "used as identity by",
+        EdgeKind::RunsAs => rights(&edge.reason).reversed,
         EdgeKind::Admits => "is called by",
         EdgeKind::Serves => "serves",
         EdgeKind::Defines => "defines",
@@ -65,12 +64,56 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Refers => "is referred to by",
         EdgeKind::Snapshots => "copied by",
         EdgeKind::Attaches => "attached by",
-        EdgeKind::Provisions if edge.strength == Strength::Hard => "provisions",
-        EdgeKind::Provisions => "may provision",
+        EdgeKind::Provisions => provision(edge).reversed,
         EdgeKind::Controls if edge.strength == Strength::Hard => "controls",
         EdgeKind::Controls => "may control",
         EdgeKind::Declares => "declares",
     }
+}
+
+/// The two verbs of an edge.
+struct Verbs {
+    /// From its source to its target.
+    forward: &'static str,
+    /// From its target to its source.
+    reversed: &'static str,
+}
+
+/// The verbs of an edge by which a Pod gets its rights: its field tells an aggregated role and a binding from a Pod.
+fn rights(reason: &Reason) -> Verbs {
+    let field = &*reason.field;
+    let (forward, reversed) = if field.starts_with("aggregationRule") {
+        ("includes the rules of", "has its rules included in")
+    } else if field == "roleRef.name" {
+        ("grants", "is granted by")
+    } else if field.starts_with("subjects") {
+        ("gives rights to", "has rights from")
+    } else {
+        ("runs as", "used as identity by")
+    };
+    Verbs { forward, reversed }
+}
+
+/// The verbs of an edge to a class, a driver or its workload: a driver provisions a volume, and only mounts the inline volume of a
+/// Pod.
+fn provision(edge: &EdgeCard) -> Verbs {
+    let is_certain = edge.strength == Strength::Hard;
+    let (forward, reversed) = match &*edge.reason.field {
+        "provisioner" | "driver" => ("uses the driver", "is the driver of"),
+        "metadata.name" => ("is implemented by", "implements"),
+        "spec.attacher" if is_certain => ("is handled by", "handles"),
+        "spec.attacher" => ("may be handled by", "may handle"),
+        "status.allocation.devices.results" if is_certain => {
+            ("has its devices prepared by", "prepares the devices of")
+        }
+        "status.allocation.devices.results" => {
+            ("may have its devices prepared by", "may prepare the devices of")
+        }
+        field if field.contains("volumes[") => ("has a volume mounted by", "mounts a volume of"),
+        _ if is_certain => ("is provisioned by", "provisions"),
+        _ => ("may be provisioned by", "may provision"),
+    };
+    Verbs { forward, reversed }
 }
 
 /// The field behind an edge.
@@ -120,4 +163,76 @@ pub fn must_outlive(count: usize, kind: &str, finalizer: &str, of: Strength) -> 
 /// An edge as a sentence.
 pub fn edge_sentence(from: &ObjectRef, card: &EdgeCard, to: &ObjectRef) -> String {
     format!("{} {} {} — {}", named(from), edge(card), named(to), reason(&card.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use teardown::object::Uid;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_verbs(kind: EdgeKind, strength: Strength, field: &str, verbs: [&str; 2]) {
+        let card = EdgeCard {
+            from: Uid::new("from"),
+            to: Uid::new("to"),
+            kind,
+            strength,
+            reason: Reason { field: field.into(), value: "value".into(), attribution: None },
+            given_up: false,
+        };
+        assert_eq!([edge(&card), edge_reversed(&card)], verbs, "{field}");
+    }
+
+    #[test]
+    fn driver_is_said_to_provision_volumes_and_nothing_else() {
+        for (field, verbs) in [
+            ("spec.csi.driver", ["is provisioned by", "provisions"]),
+            ("spec.volumeName", ["is provisioned by", "provisions"]),
+            ("spec.volumes[0].csi.driver", ["has a volume mounted by", "mounts a volume of"]),
+            (
+                "spec.template.spec.volumes[1].csi.driver",
+                ["has a volume mounted by", "mounts a volume of"],
+            ),
+            ("spec.attacher", ["is handled by", "handles"]),
+            (
+                "status.allocation.devices.results",
+                ["has its devices prepared by", "prepares the devices of"],
+            ),
+            ("provisioner", ["uses the driver", "is the driver of"]),
+            ("metadata.name", ["is implemented by", "implements"]),
+        ] {
+            check_verbs(EdgeKind::Provisions, Strength::Hard, field, verbs);
+        }
+    }
+
+    #[test]
+    fn possible_driver_is_said_to_be_possible() {
+        for (field, verbs) in [
+            ("spec.csi.driver", ["may be provisioned by", "may provision"]),
+            ("spec.attacher", ["may be handled by", "may handle"]),
+            (
+                "status.allocation.devices.results",
+                ["may have its devices prepared by", "may prepare the devices of"],
+            ),
+        ] {
+            check_verbs(EdgeKind::Provisions, Strength::Yielding, field, verbs);
+        }
+    }
+
+    #[test]
+    fn only_what_runs_is_said_to_run_under_an_account() {
+        for (field, verbs) in [
+            ("spec.serviceAccountName", ["runs as", "used as identity by"]),
+            ("roleRef.name", ["grants", "is granted by"]),
+            ("subjects[0].name", ["gives rights to", "has rights from"]),
+            ("subjects", ["gives rights to", "has rights from"]),
+            (
+                "aggregationRule.clusterRoleSelectors[0]",
+                ["includes the rules of", "has its rules included in"],
+            ),
+        ] {
+            check_verbs(EdgeKind::RunsAs, Strength::Hard, field, verbs);
+        }
+    }
 }
