@@ -147,7 +147,7 @@ fn to_driver(
     let strength = strength.min(drivers.strength);
     let need = Need { kind: EdgeKind::Provisions, order: BEFORE, strength };
     for program in drivers.programs {
-        if !stores_on_it(program, found.from) {
+        if !goes_first(program, found.from, index) {
             to_program(found, need, program, field, driver, index);
         }
     }
@@ -186,7 +186,7 @@ fn to_device_driver(
     let Programs { strength, programs } = of_devices(driver, lookup, index);
     let need = Need { kind: EdgeKind::Provisions, order: BEFORE, strength };
     for program in programs {
-        if !is_used_by(found.from, program) {
+        if !goes_first(program, found.from, index) {
             let field = "status.allocation.devices.results";
             to_program(found, need, program, field, driver, index);
         }
@@ -248,13 +248,43 @@ fn to_program(
     let field = field.into();
     found.push_with(strength, program, kind, order, field.clone(), value.clone());
     for owner in owners(program, index) {
-        let is_over_both = owner.uid == found.from.uid
-            || index.descends(&found.from.uid, &owner.uid)
-            || claims_descend(found.from, owner, index);
-        if !is_over_both {
+        if !goes_first(owner, found.from, index) && !users_descend(found.from, owner, index) {
             let value = format!("{value} → {}", program.name);
             found.push_with(strength, owner, kind, order, field.clone(), value);
         }
+    }
+}
+
+/// Whether a program or its owner goes before an object in any case: it owns the object or the claim of the volume, or its Pods
+/// mount them. A claim for a generic ephemeral volume or from a ResourceClaimTemplate is owned by the Pod that it was made for.
+fn goes_first(program: &Object, object: &Object, index: &Index) -> bool {
+    index.descends(&object.uid, &program.uid)
+        || claims_descend(object, program, index)
+        || uses_it(program, object)
+}
+
+/// Whether an object owns a workload or Pod that uses a claim, a volume or a ResourceClaim, and so goes before it: an operator's
+/// object may own both the plugin of a driver and a StatefulSet that stores on it.
+fn users_descend(object: &Object, owner: &Object, index: &Index) -> bool {
+    let namespace = match &object.facts {
+        Facts::Claim(_) => object.namespace.as_ref(),
+        _ if object.kind.is(DEVICES, "ResourceClaim") => object.namespace.as_ref(),
+        _ => claim_of(object).map(|claim| &claim.namespace),
+    };
+    let Some(namespace) = namespace else { return false };
+    // An object owns those of its own namespace alone, unless it is in none.
+    owner.namespace.as_ref().is_none_or(|it| it == namespace)
+        && index
+            .workers_in(namespace)
+            .any(|user| uses_it(user, object) && index.descends(&user.uid, &owner.uid))
+}
+
+/// Whether a workload or Pod uses a claim, a volume or a ResourceClaim.
+fn uses_it(program: &Object, object: &Object) -> bool {
+    if object.kind.is(DEVICES, "ResourceClaim") {
+        is_used_by(object, program)
+    } else {
+        stores_on_it(program, object)
     }
 }
 

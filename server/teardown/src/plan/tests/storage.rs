@@ -68,6 +68,45 @@ fn driver_outlives_the_pods_that_mount_it_inline() {
 }
 
 #[test]
+fn object_that_owns_the_driver_and_a_user_of_it_goes_before_both() {
+    let users = [
+        "sts shop/db owner=Storage.example.com/main templates=data",
+        "deploy shop/db owner=Storage.example.com/main uses=claim:data-db-0",
+    ];
+    for (user, uid) in users.into_iter().zip(["sts:shop/db", "deploy:shop/db"]) {
+        let fixture = format!(
+            "Storage.example.com shop/main of=shop
+             ds shop/csi drivers=disk.example owner=Storage.example.com/main
+             {user}
+             pvc shop/data-db-0 of=shop volume=pv
+             pv pv claim=shop/data-db-0 driver=disk.example"
+        );
+        let plan = plan_of(&fixture, "shop").unwrap();
+        check_order(&plan, &["Storage.example.com:shop/main", uid, "pvc:shop/data-db-0"]);
+        check_order(&plan, &["pvc:shop/data-db-0", "ds:shop/csi"]);
+        assert_eq!(given_up(&plan), [""; 0]);
+    }
+}
+
+#[test]
+fn driver_whose_own_pods_use_it_is_taken_apart() {
+    let stores = "
+        ds shop/csi of=shop drivers=disk.example
+        pod shop/csi-1 owner=ds/csi uses=claim:csi-1-scratch
+        pvc shop/csi-1-scratch owner=pod/csi-1 volume=pv
+        pv pv claim=shop/csi-1-scratch driver=disk.example reclaim=Delete
+    ";
+    let devices = "
+        ds shop/plugin of=shop drivers=gpu.example uses=template:gpus
+        pod shop/plugin-1 owner=ds/plugin uses=devices:plugin-1-gpu
+        devices shop/plugin-1-gpu owner=pod/plugin-1 driver=gpu.example
+    ";
+    for fixture in [stores, devices] {
+        assert_eq!(given_up(&plan_of(fixture, "shop").unwrap()), [""; 0]);
+    }
+}
+
+#[test]
 fn driver_of_devices_outlives_the_pods_that_use_them() {
     let fixture = "
         ns shop of=shop

@@ -263,6 +263,83 @@ fn driver_that_stores_on_a_claim_may_go_before_it() {
 }
 
 #[test]
+fn owner_of_the_driver_goes_before_a_claim_that_its_own_workload_uses() {
+    let fixture = "
+        Storage.example.com disk/main
+        ds disk/disk-csi-node drivers=disk.example owner=Storage.example.com/main
+        sts disk/db owner=Storage.example.com/main templates=data
+        pvc disk/data-db-0 volume=pv
+        pv pv claim=disk/data-db-0 driver=disk.example
+    ";
+    let plugin_alone =
+        ["pv:pv ds:disk/disk-csi-node Hard", "pvc:disk/data-db-0 ds:disk/disk-csi-node Hard"];
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), plugin_alone);
+    // The StatefulSet is nobody's, or makes other claims.
+    for others in [
+        fixture.replace("owner=Storage.example.com/main templates", "templates"),
+        fixture.replace("templates=data", "templates=logs"),
+    ] {
+        let found = strengths(&others, EdgeKind::Provisions);
+        assert!(
+            found.contains(&"pvc:disk/data-db-0 Storage.example.com:disk/main Hard".to_owned()),
+            "{found:?}"
+        );
+        assert_eq!(found.len(), 4, "{found:?}");
+    }
+}
+
+#[test]
+fn driver_may_go_before_the_claims_that_its_own_pods_made() {
+    let fixture = "
+        ds disk/disk-csi-node drivers=disk.example
+        pod disk/disk-csi-node-1 owner=ds/disk-csi-node uses=claim:disk-csi-node-1-scratch
+        pvc disk/disk-csi-node-1-scratch owner=pod/disk-csi-node-1 volume=pv
+        pv pv claim=disk/disk-csi-node-1-scratch driver=disk.example
+    ";
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), [""; 0]);
+    let of_another = fixture.replace("owner=ds/disk-csi-node ", "");
+    assert_eq!(
+        strengths(&of_another, EdgeKind::Provisions),
+        [
+            "pv:pv ds:disk/disk-csi-node Hard",
+            "pvc:disk/disk-csi-node-1-scratch ds:disk/disk-csi-node Hard",
+        ]
+    );
+}
+
+#[test]
+fn driver_of_devices_may_go_before_the_claims_that_its_own_pods_made() {
+    let fixture = "
+        ds gpu/plugin drivers=gpu.example uses=template:gpus
+        pod gpu/plugin-1 owner=ds/plugin uses=devices:plugin-1-gpu
+        devices gpu/plugin-1-gpu owner=pod/plugin-1 driver=gpu.example
+    ";
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), [""; 0]);
+    let of_another = fixture.replace("owner=ds/plugin ", "");
+    assert_eq!(
+        strengths(&of_another, EdgeKind::Provisions),
+        ["devices:gpu/plugin-1-gpu ds:gpu/plugin Hard"]
+    );
+}
+
+#[test]
+fn owner_of_the_device_driver_goes_before_a_claim_that_its_own_workload_uses() {
+    let fixture = "
+        Cluster.example.com gpu/main
+        ds gpu/plugin drivers=gpu.example owner=Cluster.example.com/main
+        deploy gpu/check owner=Cluster.example.com/main uses=devices:shared
+        devices gpu/shared driver=gpu.example
+    ";
+    let plugin_alone = ["devices:gpu/shared ds:gpu/plugin Hard"];
+    assert_eq!(strengths(fixture, EdgeKind::Provisions), plugin_alone);
+    let unused = fixture.replace("devices:shared", "devices:other");
+    assert_eq!(
+        strengths(&unused, EdgeKind::Provisions),
+        ["devices:gpu/shared Cluster.example.com:gpu/main Hard", plugin_alone[0]]
+    );
+}
+
+#[test]
 fn pods_go_before_the_driver_of_their_inline_volumes() {
     check(
         "pod shop/web uses=driver:disk.example
