@@ -391,13 +391,24 @@ fn owners_of<'a>(object: &Object, index: &'a Index) -> impl Iterator<Item = &'a 
     object.owners.iter().filter_map(|owner| index.get(&owner.uid))
 }
 
+/// Whether an object runs a program of its own, and not one from the template of the workload that owns it.
 fn is_program(object: &Object, index: &Index) -> bool {
     let runs = match object.facts {
         Facts::Workload(_) => &*object.kind.group != "batch",
         Facts::Pod(_) => true,
         _ => false,
     };
-    runs && owners_of(object, index).all(|owner| !matches!(owner.facts, Facts::Workload(_)))
+    let is_its_own = || owners_of(object, index).all(|it| !matches!(it.facts, Facts::Workload(_)));
+    runs && (is_part_of_a_driver(object) || is_its_own())
+}
+
+/// Whether an object is the plugin of a driver or has its sidecars. It may have an operator's Deployment as its owner, as the
+/// DaemonSet and the provisioner of Rook do. A ReplicaSet is made from the template of its Deployment, and never counts.
+fn is_part_of_a_driver(object: &Object) -> bool {
+    let Facts::Workload(workload) = &object.facts else { return false };
+    let sidecars = workload.sidecars;
+    let has_part = !workload.drivers.is_empty() || sidecars.provisioner || sidecars.attacher;
+    has_part && &*object.kind.kind != "ReplicaSet"
 }
 
 fn account_of(program: &Object) -> Arc<str> {

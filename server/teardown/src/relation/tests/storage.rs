@@ -340,6 +340,36 @@ fn owner_of_the_device_driver_goes_before_a_claim_that_its_own_workload_uses() {
 }
 
 #[test]
+fn driver_that_an_operators_deployment_owns_is_the_driver() {
+    let fixture = "
+        pv pv-1 driver=disk.example
+        deploy disk/operator
+        ds disk/disk-csi-node drivers=disk.example owner=deploy/operator
+        deploy disk/disk-csi-controller owner=deploy/operator uses=account:controller sidecars=provisioner
+        clusterrole provisioner updates=persistentvolumes
+        crb provisioner accounts=disk/controller role=clusterrole/provisioner
+    ";
+    // The operator's own edges say that it owns the controller, and the plugin.
+    let all = [
+        "pv:pv-1 deploy:disk/disk-csi-controller Hard",
+        "pv:pv-1 deploy:disk/operator Hard",
+        "pv:pv-1 deploy:disk/operator Hard",
+        "pv:pv-1 ds:disk/disk-csi-node Hard",
+    ];
+    assert_eq!(drivers(fixture), all);
+    // The ReplicaSet of a Deployment is made from its template, and is no driver beside it.
+    let with_replicas = format!(
+        "{fixture}
+         rs disk/disk-csi-controller-1 owner=deploy/disk-csi-controller uses=account:controller sidecars=provisioner
+         deploy disk/disk-csi-cache drivers=disk.example
+         rs disk/disk-csi-cache-1 owner=deploy/disk-csi-cache drivers=disk.example"
+    );
+    let mut found = drivers(&with_replicas);
+    found.retain(|edge| edge.contains(" rs:"));
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
 fn pods_go_before_the_driver_of_their_inline_volumes() {
     check(
         "pod shop/web uses=driver:disk.example
