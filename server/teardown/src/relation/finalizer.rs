@@ -25,7 +25,7 @@ struct Project {
     /// The domain of its finalizers, and of the domains below.
     domain: &'static str,
     /// The names under which it ships the program: a workload's own name or its label `app.kubernetes.io/name`, `app` or
-    /// `k8s-app`, whole or up to a `-`.
+    /// `k8s-app`, whole or up to a `-`. None where many projects share the domain, as the control planes of Cluster API do.
     programs: &'static [&'static str],
     /// Whether the finalizer removes what its object stands for outside of the cluster, or on the disks of its nodes.
     is_external: bool,
@@ -61,6 +61,7 @@ const PROJECTS: &[Project] = &[
     external("cluster.x-k8s.io", &["capi-controller-manager"]),
     project("cnpg.io", &["cloudnative-pg", "cnpg-controller-manager"]),
     external("cnrm.cloud.google.com", &["cnrm-controller-manager"]),
+    external("controlplane.cluster.x-k8s.io", &[]),
     project("crossplane.io", &["crossplane", "provider"]),
     project("elbv2.k8s.aws", &["aws-load-balancer-controller"]),
     project("external-secrets.io", &["external-secrets"]),
@@ -252,11 +253,20 @@ mod tests {
             ("awsmachine.infrastructure.cluster.x-k8s.io", "capi-controller-manager"),
             ("machine.cluster.x-k8s.io", "capa-controller-manager"),
             ("kubeadm.controlplane.cluster.x-k8s.io", "capi-controller-manager"),
+            ("awsmanagedcontrolplane.controlplane.cluster.x-k8s.io", "capi-controller-manager"),
+            ("rke2.controlplane.cluster.x-k8s.io", "capi-controller-manager"),
             ("cluster.x-k8s.io.example.com/machine", "capi-controller-manager"),
             ("routes.serving.knative.dev", "controller"),
         ] {
             let workload = fixture::object(&format!("deploy system/{name}"));
             assert!(!is_shipped_with(finalizer, &workload), "{finalizer} by {name}");
         }
+    }
+
+    #[test]
+    fn control_plane_of_cluster_api_is_external_whoever_provides_it() {
+        let finalizer = "awsmanagedcontrolplane.controlplane.cluster.x-k8s.io";
+        assert!(is_external(finalizer));
+        assert_eq!(programs_of(finalizer), [""; 0]);
     }
 }
