@@ -8,7 +8,10 @@
 //! - Of several candidates the one that the finalizer's project ships is chosen, then those in the unit or release of the
 //!   object's definition, then the only one with the name of the field manager that wrote the finalizer. A single candidate
 //!   by name is the finisher.
-//! - Several workloads of one release under one account are one finisher: the controller of an operator, and its webhook.
+//! - In the release of the definition, a right by name counts before a rule for everything, as an agent of the whole cluster has
+//!   it. Where only such an agent is in the release, those with a right by name stay possible.
+//! - Several workloads of one release under one account are one finisher: the controller of an operator, and its webhook. One
+//!   that uses what the object owns is no part of it.
 //! - In place of the holder of a Lease, the only one that may write the object's status is chosen last. A Lease names a project by
 //!   habit alone and takes a request; a tool that changes the objects of an operator has no right to their status, and the rules
 //!   are watched anyway.
@@ -25,13 +28,14 @@ use super::{
     Reason, Strength,
     field_manager::{is_called, writer},
     finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
+    refer::uses_what_it_owns,
     rights::{self, Holder, Rights},
     selection, uses,
 };
 use crate::{
     index::Index,
     labels::PART_OF,
-    object::{Facts, Object},
+    object::{Facts, Object, RBAC},
 };
 
 /// The label by which Helm and others name a release.
@@ -171,6 +175,15 @@ impl<'a> Candidates<'a> {
         let all = self.named.iter().chain(&self.wide);
         sorted(all.copied().filter(|program| is_it(program)).collect())
     }
+
+    /// Of those with a right by name; where none of them is meant, of those with a rule for everything.
+    fn first_that(&self, is_it: impl Fn(&Object) -> bool) -> Vec<&'a Arc<Object>> {
+        let those = |programs: &[&'a Arc<Object>]| -> Vec<&'a Arc<Object>> {
+            programs.iter().copied().filter(|program| is_it(program)).collect()
+        };
+        let named = those(&self.named);
+        if named.is_empty() { those(&self.wide) } else { named }
+    }
 }
 
 /// The programs of these holders that can clear a finalizer of an object, by UID.
@@ -195,8 +208,8 @@ fn of_finalizer<'a>(
 ) -> Vec<Finishers<'a>> {
     let definition = lookup.definition_of(&object.kind);
     let rights = lookup.rights();
-    let mut found = entitled(object, finalizer, definition, rights, index);
     let is_hidden = !index.sees_rights(object.namespace.as_deref()) || rights.are_everyones(object);
+    let mut found = entitled(object, finalizer, definition, is_hidden, lookup, index);
     if is_hidden {
         found.iter_mut().for_each(Finishers::doubt);
     }
@@ -211,25 +224,34 @@ fn of_finalizer<'a>(
     found
 }
 
-/// The same among the programs whose rights are visible.
+/// The same among the programs whose rights are visible. While other rights are hidden, the release of the definition says
+/// more of a program than that it is the only one.
 fn entitled<'a>(
     object: &Object,
     finalizer: &str,
     definition: Option<&Object>,
-    rights: &Rights,
+    is_hidden: bool,
+    lookup: &EdgeLookup<'_>,
     index: &'a Index,
 ) -> Vec<Finishers<'a>> {
+    let rights = lookup.rights();
     let candidates = Candidates::of(object, rights, index);
     let shipped = candidates.that(|program| is_shipped_with(finalizer, program));
     if !shipped.is_empty() {
         return vec![Finishers::new(Strength::Hard, Attribution::Project, shipped)];
     }
-    let released =
-        candidates.that(|program| definition.is_some_and(|it| is_one_release(it, program)));
+    let is_released =
+        |it: &Object| definition.is_some_and(|definition| is_one_release(definition, it));
+    let released = candidates.first_that(is_released);
     let Candidates { named, wide } = candidates;
-    let is_only = named.len() == 1 && wide.is_empty();
+    let is_only = named.len() == 1 && wide.is_empty() && !is_hidden;
     if !released.is_empty() && !is_only {
-        return vec![one_of(object, finalizer, Attribution::Release, released, rights, index)];
+        let is_by_name = named.iter().any(|it| is_released(it));
+        let others = if is_by_name { Vec::new() } else { named };
+        return vec![
+            one_of(object, finalizer, Attribution::Release, released, rights, index),
+            Finishers::new(Strength::Yielding, Attribution::Rights, others),
+        ];
     }
     let mut found = Vec::new();
     if !named.is_empty() {
@@ -266,12 +288,26 @@ fn one_of<'a>(
             && of_status.iter().all(is_chosen)
             && is_one_installation(&of_status)
         {
-            return Finishers::new(Strength::Hard, Attribution::Status, of_status);
+            let chosen = without_users(of_status, object, index);
+            return Finishers::new(Strength::Hard, Attribution::Status, chosen);
         }
     }
-    let is_known = is_one_installation(&programs);
-    let strength = if is_known { Strength::Hard } else { Strength::Yielding };
-    Finishers::new(strength, attribution, programs)
+    if is_one_installation(&programs) {
+        return Finishers::new(Strength::Hard, attribution, without_users(programs, object, index));
+    }
+    Finishers::new(Strength::Yielding, attribution, programs)
+}
+
+/// The programs of one installation without those that use what the object owns: an application that shares a chart and an
+/// account with its operator goes before its database. All of them where no other is left.
+fn without_users<'a>(
+    programs: Vec<&'a Arc<Object>>,
+    object: &Object,
+    index: &Index,
+) -> Vec<&'a Arc<Object>> {
+    let is_other = |it: &&Arc<Object>| !uses_what_it_owns(it, object, index);
+    let others: Vec<&Arc<Object>> = programs.iter().copied().filter(is_other).collect();
+    if others.is_empty() { programs } else { others }
 }
 
 impl<'a> Finishers<'a> {
@@ -358,6 +394,10 @@ fn finished_by(
 ) {
     let (object, order) = (found.from, Precedence::FromFirst(DeletionPhase::Gone));
     let Finishers { strength, attribution, programs } = finishers;
+    // A binding goes after the programs that have rights through it, whatever finalizer it has. Rancher sets one on its own
+    // bindings.
+    let is_rights = *object.kind.group == *RBAC;
+    let strength = if is_rights { strength.min(Strength::Yielding) } else { strength };
     let reason =
         |value: Arc<str>| Reason { field: field.clone(), value, attribution: Some(attribution) };
     for program in programs {

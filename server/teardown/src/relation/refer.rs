@@ -160,3 +160,14 @@ pub(super) fn refers(found: &mut EdgeCollector<'_>, index: &Index) {
         }
     }
 }
+
+/// Whether a workload goes before an operator's object because it uses what that object owns.
+pub(super) fn uses_what_it_owns(user: &Object, owner: &Object, index: &Index) -> bool {
+    let namespace = user.namespace.as_deref();
+    let is_owned = |target: &Arc<Object>| {
+        target.owners.iter().any(|it| it.uid == owner.uid) && may_own(owner, target)
+    };
+    owner.kind.is_an_operators()
+        && !index.descends(&user.uid, &owner.uid)
+        && uses(user).iter().filter_map(|used| used_object(used, namespace, index)).any(is_owned)
+}

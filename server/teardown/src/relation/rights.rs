@@ -113,7 +113,8 @@ impl Rights {
     }
 
     /// The accounts that a rule by name lets change an object. A rule for all resources of an operator's group names the
-    /// operator: `queue.example/*` is how many are installed. One for a group of Kubernetes, such as `apps/*`, names nobody.
+    /// operator: `queue.example/*` is how many are installed. One for a group of Kubernetes, such as `apps/*`, names nobody, nor
+    /// does one for a group that several operators share.
     pub(super) fn by_name<'a>(
         &'a self,
         object: &'a Object,
@@ -136,8 +137,19 @@ impl Rights {
     ) -> impl Iterator<Item = &'a Holder> + use<'a> {
         let (kind, namespace) = (&object.kind, object.namespace.as_ref());
         let of_group =
-            kind.is_an_operators().then(|| self.of_resource(&kind.group, "*", namespace));
+            self.is_of_one_operator(object).then(|| self.of_resource(&kind.group, "*", namespace));
         self.of_resource(&kind.group, resource, namespace).chain(of_group.into_iter().flatten())
+    }
+
+    /// Whether a rule for all resources of an object's group names its operator. Where a rule by name gives somebody the status
+    /// of the object, its operator is that one: the core provider of Cluster API has `infrastructure.cluster.x-k8s.io/*`, and
+    /// each provider its own kinds of that group.
+    fn is_of_one_operator(&self, object: &Object) -> bool {
+        let (kind, namespace) = (&object.kind, object.namespace.as_ref());
+        let is_named =
+            |resource: &str| self.of_resource(&kind.group, resource, namespace).next().is_some();
+        let has_its_own = is_named(&kind.plural) && is_named(&format!("{}/status", kind.plural));
+        kind.is_an_operators() && !has_its_own
     }
 
     /// The accounts that a rule by name lets change the objects of a resource in a namespace; without one, everywhere.
@@ -172,8 +184,8 @@ impl Rights {
         object: &'a Object,
     ) -> impl Iterator<Item = &'a Holder> + use<'a> {
         let (kind, namespace) = (&object.kind, object.namespace.as_ref());
-        let of_group =
-            (!kind.is_an_operators()).then(|| self.of_resource(&kind.group, "*", namespace));
+        let of_group = (!self.is_of_one_operator(object))
+            .then(|| self.of_resource(&kind.group, "*", namespace));
         let others = self
             .wildcards
             .iter()

@@ -235,10 +235,30 @@ fn rule_for_all_resources_of_an_operators_group_is_a_right_by_name() {
     // The status is among all resources of the group.
     assert_eq!(finishers(&format!("{whole} {AGENT}")), finishers(OPERATOR));
     assert_eq!(attributions(&format!("{whole} {AGENT}")), [Attribution::Status]);
-    let equal =
-        AGENT.replace("topics.queue.example", "topics.queue.example,topics/status.queue.example");
-    assert_eq!(finishers(&format!("{whole} {equal}")), BOTH);
     assert_eq!(finishers(&with("updates=*.other.example")), [""; 0]);
+}
+
+#[test]
+fn rule_for_a_shared_group_is_none_by_name_beside_an_operator_with_the_resource_and_its_status() {
+    let core = OPERATOR.replace("updates=topics.queue.example", "updates=*.queue.example");
+    let core = core.replace(" of=queue", "");
+    let provider =
+        AGENT.replace("topics.queue.example", "topics.queue.example,topics/status.queue.example");
+    assert_eq!(
+        finishers(&format!("{core} {provider}")),
+        [
+            "Topic.queue.example:shop/orders Hard deploy:backup/agent by queue.example/topic",
+            "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+        ]
+    );
+    // Another that has the resource without its status takes nothing from the provider.
+    let tool = "
+        deploy tools/sync uses=account:sync
+        clusterrole sync updates=topics.queue.example
+        crb sync accounts=tools/sync role=clusterrole/sync
+    ";
+    let found = attributions(&format!("{core} {provider} {tool}"));
+    assert_eq!(found, [Attribution::Status, Attribution::Wildcard]);
 }
 
 #[test]
@@ -266,8 +286,15 @@ fn workload_with_rights_to_everything_stays_possible_beside_a_right_by_name() {
             "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
         ]
     );
-    // The release of the definition and the project of the finalizer choose among all who have the right.
-    assert_eq!(finishers(&fixture), finishers(OPERATOR));
+    // The release of the definition and the project of the finalizer choose among all who have the right. A right by name
+    // stays possible beside a choice by release, because that choice has none.
+    assert_eq!(
+        finishers(&fixture),
+        [
+            "Topic.queue.example:shop/orders Hard deploy:queue/operator by queue.example/topic",
+            "Topic.queue.example:shop/orders Yielding deploy:backup/agent by queue.example/topic",
+        ]
+    );
     let project = unlabelled
         .replace("queue/operator uses", "queue/cert-manager uses")
         .replace("finalizers=queue.example/topic", "finalizers=acme.cert-manager.io/x");
@@ -287,6 +314,27 @@ fn only_workload_with_rights_to_everything_in_the_definitions_release_is_chosen(
     let two = wide.replace("accounts=queue/operator", "accounts=queue/operator,queue/web")
         + "deploy queue/web of=queue uses=account:web";
     assert_eq!(finishers(&two), YIELDING_PAIR);
+}
+
+#[test]
+fn right_by_name_comes_before_a_rule_for_everything_in_the_definitions_release() {
+    let admin = "
+        deploy tools/admin of=queue uses=account:admin
+        clusterrole all updates=*.*
+        crb all accounts=tools/admin role=clusterrole/all
+    ";
+    let both = format!("{OPERATOR} {admin}");
+    assert_eq!(finishers(&both), finishers(OPERATOR));
+    assert_eq!(attributions(&both), [Attribution::Release]);
+    // An operator of another release than its definition stays possible.
+    let apart = both.replace("queue/operator of=queue uses", "queue/operator of=broker uses");
+    assert_eq!(
+        finishers(&apart),
+        [
+            "Topic.queue.example:shop/orders Hard deploy:tools/admin by queue.example/topic",
+            "Topic.queue.example:shop/orders Yielding deploy:queue/operator by queue.example/topic",
+        ]
+    );
 }
 
 const YIELDING_PAIR: [&str; 2] = [
@@ -310,6 +358,46 @@ fn controller_and_webhook_of_one_release_and_account_are_both_finishers() {
     ] {
         assert_eq!(finishers(&namesake), YIELDING_PAIR, "{namesake}");
     }
+}
+
+#[test]
+fn application_that_shares_its_operators_account_goes_before_its_database() {
+    let fixture = format!(
+        "{OPERATOR}
+         deploy queue/web of=queue uses=account:operator,secret:orders
+         secret queue/orders owner=Topic.queue.example/orders"
+    )
+    .replace("shop/orders", "queue/orders");
+    let operator =
+        "Topic.queue.example:queue/orders Hard deploy:queue/operator by queue.example/topic";
+    assert_eq!(finishers(&fixture), [operator]);
+    // The same among those that the right to the status chooses.
+    let status = fixture.replace("=topics.", "=topics/status.queue.example,topics.");
+    let chosen = format!("{status} {AGENT}")
+        .replace("topics.queue.example of=queue", "topics.queue.example");
+    assert_eq!(finishers(&chosen), [operator]);
+    assert_eq!(attributions(&chosen), [Attribution::Status]);
+    // One that has no other beside it is the finisher.
+    let alone = fixture.replace("deploy queue/operator of", "cm queue/operator of");
+    assert_eq!(
+        finishers(&alone),
+        ["Topic.queue.example:queue/orders Hard deploy:queue/web by queue.example/topic"]
+    );
+}
+
+#[test]
+fn finisher_of_the_binding_that_gives_its_rights_is_possible_only() {
+    let fixture = "
+        deploy cattle-system/rancher uses=account:rancher
+        clusterrole all updates=*.*
+        crb rancher accounts=cattle-system/rancher role=clusterrole/all finalizers=wrangler.cattle.io/auth-prov-v2-crb
+    ";
+    assert_eq!(
+        finishers(fixture),
+        [
+            "crb:rancher Yielding deploy:cattle-system/rancher by wrangler.cattle.io/auth-prov-v2-crb"
+        ]
+    );
 }
 
 #[test]
@@ -383,6 +471,11 @@ fn only_visible_holder_of_a_right_is_possible_while_roles_or_bindings_are_hidden
 fn choice_by_release_or_project_stands_while_roles_are_hidden() {
     let released = format!("{OPERATOR} {AGENT}");
     assert_eq!(finishers_without(RBAC_KINDS[0], &released), finishers(&released));
+    for hidden in RBAC_KINDS {
+        assert_eq!(finishers_without(hidden, OPERATOR), finishers(OPERATOR), "{hidden}");
+    }
+    let open = format!("{OPERATOR} crb open accounts=* role=clusterrole/topics");
+    assert_eq!(finishers(&open), finishers(OPERATOR));
     let shipped = operator_without_rights()
         .replace("queue/operator of=queue uses", "queue/cert-manager of=queue uses")
         .replace("finalizers=queue.example/topic", "finalizers=acme.cert-manager.io/x");
