@@ -15,7 +15,7 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, guarding_rule, served_namespaces},
+    relation::{Edge, EdgeKind, Reason, Strength, guarding_rule, served_namespaces},
     unit::{Unit, is_protected},
 };
 
@@ -518,10 +518,13 @@ fn users(
         Some(KeptReason::RetainedVolume) => edge.kind != EdgeKind::Provisions,
         // Access to a namespace must not keep the namespace.
         Some(reason) => !reason.disposition().is_going(),
-        // The namespace controller leaves an object alone that cannot be deleted.
+        // A role of others that collects the rules of many loses only those of the unit, which goes. The namespace controller
+        // leaves an object alone that cannot be deleted.
         None => {
             let is_left = || index.get(first).is_some_and(|it| index.is_undeletable(&it.kind));
-            !(unit.members.contains(first) || edge.kind == EdgeKind::Contains && is_left())
+            !(unit.members.contains(first)
+                || is_aggregation(edge)
+                || edge.kind == EdgeKind::Contains && is_left())
         }
     };
     let needs = graph.around(uid).filter_map(|edge| {
@@ -543,4 +546,9 @@ fn users(
     } else {
         KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
     })
+}
+
+/// Whether an aggregated role goes before a role whose rules it has. No other order of rights yields.
+fn is_aggregation(edge: Edge<'_>) -> bool {
+    edge.kind == EdgeKind::RunsAs && edge.strength == Strength::Yielding
 }

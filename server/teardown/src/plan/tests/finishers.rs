@@ -85,6 +85,30 @@ fn roles_of_an_aggregated_role_go_after_the_pods_of_the_operator() {
 }
 
 #[test]
+fn aggregated_role_of_others_keeps_no_role_of_the_unit() {
+    let fixture = with_rights().replace(
+        "clusterrole topics of=s4",
+        "clusterrole platform-edit of=platform aggregates=to-edit:true
+         clusterrole topics of=s4 labels=to-edit:true",
+    );
+    let plan = plan_of(&fixture, "s4").unwrap();
+    assert!(plan.kept.is_empty(), "{:?}", plan.kept);
+    assert!(plan.steps.iter().any(|step| step.uid == fixture::uid("clusterrole:topics")));
+}
+
+#[test]
+fn aggregated_role_of_a_kept_operator_keeps_the_roles_whose_rules_it_has() {
+    let fixture = with_rights().replace(
+        "clusterrole topics of=s4",
+        "clusterrole topics-source of=s4 labels=queue/part:true updates=brokers.queue.example
+         clusterrole topics of=s4 aggregates=queue/part:true",
+    ) + "Topic.queue.example other/mine of=other finalizers=queue.example/topic";
+    let plan = plan_of(&fixture, "s4").unwrap();
+    let kept: Vec<&Uid> = plan.kept.iter().map(|kept| &kept.uid).collect();
+    assert!(kept.contains(&&fixture::uid("clusterrole:topics-source")), "{kept:?}");
+}
+
+#[test]
 fn operator_with_rights_to_everything_and_its_webhook_are_kept_for_an_outsiders_object() {
     let fixture = with_rights().replace("updates=topics.queue.example", "updates=*.*")
         + "deploy s4/webhook of=s4 uses=account:operator
