@@ -276,7 +276,7 @@ pub fn goes_after_pods(kind: &Kind) -> bool {
 pub(crate) fn served_namespaces(object: &Object) -> BTreeSet<&Arc<str>> {
     let Facts::Binding(binding) = &object.facts else { return object.namespace.iter().collect() };
     let of_accounts = binding.accounts.iter().map(|(namespace, _)| namespace);
-    of_accounts.chain(&binding.account_namespaces).collect()
+    of_accounts.chain(binding.served_groups(object.namespace.as_ref())).collect()
 }
 
 /// Whether a Pod in one of the namespaces that an object serves needs it to run: because it refers to it, is selected
@@ -287,7 +287,7 @@ pub(crate) fn is_needed(object: &Object, pod: &Object) -> bool {
     };
     if let Facts::Binding(binding) = &object.facts {
         let Some(namespace) = &pod.namespace else { return false };
-        return binding.account_namespaces.contains(namespace)
+        return binding.served_groups(object.namespace.as_ref()).any(|it| it == namespace)
             || binding.accounts.iter().any(|(of, name)| {
                 of == namespace && names(PodReferenceKind::ServiceAccount, name)
             });

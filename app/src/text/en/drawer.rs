@@ -79,7 +79,7 @@ pub fn kept(why: &KeptReason) -> String {
             format!("An annotation says to keep it: {}", isolated(annotation))
         }
         KeptReason::Access => {
-            "It grants people access, perhaps yours: it goes with its namespace".to_owned()
+            "It grants people or other namespaces access, perhaps yours: it goes with its namespace".to_owned()
         }
         KeptReason::NoDeleteVerb => "Its API has no delete: nobody can delete it".to_owned(),
         KeptReason::HiddenController { kind, name } => {

@@ -31,6 +31,23 @@ impl Binding {
         self.account_namespaces.iter().any(|it| **it == *namespace)
             || self.accounts.iter().any(|(of, name)| **of == *namespace && **name == *account)
     }
+
+    /// The namespaces whose Pods it goes after because it names all their accounts. A RoleBinding goes after those of its own
+    /// namespace only: `system:image-puller` for all accounts of another is access, and no sign that a Pod there needs it.
+    pub(crate) fn served_groups(&self, own: Option<&Arc<str>>) -> impl Iterator<Item = &Arc<str>> {
+        self.account_namespaces.iter().filter(move |it| own.is_none_or(|own| own == *it))
+    }
+
+    /// Whether it gives access to its namespace to others than the programs in it: to people, or to all accounts of another
+    /// namespace.
+    pub(crate) fn is_access(&self, own: Option<&Arc<str>>) -> bool {
+        self.people || self.other_groups(own).next().is_some()
+    }
+
+    /// The namespaces other than its own all of whose accounts a RoleBinding names.
+    pub(crate) fn other_groups(&self, own: Option<&Arc<str>>) -> impl Iterator<Item = &Arc<str>> {
+        self.account_namespaces.iter().filter(move |it| own.is_some_and(|own| own != *it))
+    }
 }
 
 /// The stored fields of a Role or ClusterRole.

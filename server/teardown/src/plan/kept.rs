@@ -73,8 +73,8 @@ pub enum KeptReason {
         /// The annotation, as `key: value`.
         annotation: Arc<str>,
     },
-    /// It gives people rights in a namespace and is not declared part of the unit. It goes with the namespace, because
-    /// the person who runs the teardown may have their rights through it.
+    /// It gives people, or all accounts of another namespace, rights in a namespace and is not declared part of the unit. It
+    /// goes with the namespace, because the person who runs the teardown may have their rights through it.
     Access,
     /// The cluster creates and removes it by itself.
     MadeByCluster,
@@ -359,14 +359,14 @@ fn is_bound(object: &Object, graph: &Graph) -> bool {
     graph.to(&object.uid).any(|edge| edge.kind == EdgeKind::Binds)
 }
 
-/// Whether an object is a binding of people in a namespace, or a Role that only such bindings refer to, unless its
-/// label declares it part of the unit.
+/// Whether an object is a binding of people in a namespace, or of all accounts of another namespace, or a Role that only such
+/// bindings refer to, unless its label declares it part of the unit.
 fn is_access(object: &Object, index: &Index, graph: &Graph, unit: &Unit) -> bool {
     if is_declared(object, unit) || object.namespace.is_none() {
         return false;
     }
     if let Facts::Binding(binding) = &object.facts {
-        return binding.people;
+        return binding.is_access(object.namespace.as_ref());
     }
     let mut given = graph
         .to(&object.uid)

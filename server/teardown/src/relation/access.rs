@@ -4,6 +4,8 @@
 //! # Decisions
 //! - The roles that Kubernetes itself aggregates (`admin`, `edit`, `view`) are given to people, and collect a role of nearly every
 //!   operator. They are no reason to keep those.
+//! - A RoleBinding that names all accounts of another namespace, and one that names those of the whole cluster, go after the Pods of
+//!   their own unit only: nothing says which others use the right.
 
 use std::sync::Arc;
 
@@ -55,11 +57,19 @@ fn to_groups(
     lookup: &EdgeLookup<'_>,
 ) {
     let field: Arc<str> = "subjects".into();
-    for namespace in &binding.account_namespaces {
+    let own = found.from.namespace.as_ref();
+    for namespace in binding.served_groups(own) {
         let group = format!("system:serviceaccounts:{namespace}");
         lookup.in_namespace(namespace).for_each(|user| after(found, user, &field, &group));
     }
-    if let Some(unit) = found.from.labels.get(PART_OF).filter(|_| binding.all_accounts) {
+    let Some(unit) = found.from.labels.get(PART_OF) else { return };
+    for namespace in binding.other_groups(own) {
+        let group = format!("system:serviceaccounts:{namespace}");
+        let users =
+            index.workers_of(unit).filter(|user| user.namespace.as_ref() == Some(namespace));
+        users.for_each(|user| after(found, user, &field, &group));
+    }
+    if binding.all_accounts {
         let users = index.workers_of(unit);
         users.for_each(|user| after(found, user, &field, "system:serviceaccounts"));
     }

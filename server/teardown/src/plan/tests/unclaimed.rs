@@ -160,3 +160,18 @@ fn account_in_a_binding_of_people_goes() {
     keep rb:shop/team: Access
     ");
 }
+
+#[test]
+fn role_binding_of_the_accounts_of_another_namespace_goes_with_its_own() {
+    let fixture = "
+        ns dev of=dev
+        cm dev/a of=dev
+        rb dev/pullers accounts=stage/* role=clusterrole/puller
+        deploy stage/web of=stage
+    ";
+    insta::assert_snapshot!(text(&plan_of(fixture, "dev").unwrap()), @r"
+    1 cm:dev/a
+    2 ns:dev < cm:dev/a
+    keep rb:dev/pullers: Access
+    ");
+}

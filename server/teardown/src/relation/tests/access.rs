@@ -48,6 +48,32 @@ fn binding_of_all_accounts_of_a_namespace_goes_after_its_pods() {
 }
 
 #[test]
+fn role_binding_of_the_accounts_of_another_namespace_goes_after_the_pods_of_its_unit() {
+    check(
+        "deploy stage/web of=stage
+         deploy stage/builder of=dev
+         deploy dev/builder of=dev
+         rb dev/pullers of=dev accounts=stage/*
+         rb dev/unlabelled accounts=stage/*",
+        "rb:dev/pullers RunsAs deploy:stage/builder; deploy:stage/builder first, PodsGone; subjects = system:serviceaccounts:stage → builder",
+    );
+    check(
+        "pod dev/web-a
+         rb dev/own accounts=dev/*",
+        "rb:dev/own RunsAs pod:dev/web-a; pod:dev/web-a first, Gone; subjects = system:serviceaccounts:dev → web-a",
+    );
+}
+
+#[test]
+fn pod_of_another_namespace_needs_no_role_binding_of_its_group() {
+    let binding = fixture::object("rb dev/pullers accounts=stage/*,dev/*");
+    let served: Vec<&str> = served_namespaces(&binding).into_iter().map(|it| &**it).collect();
+    assert_eq!(served, ["dev"]);
+    assert!(!is_needed(&binding, &fixture::object("pod stage/a")));
+    assert!(is_needed(&binding, &fixture::object("pod dev/a")));
+}
+
+#[test]
 fn binding_of_all_accounts_of_the_cluster_goes_after_the_pods_of_its_unit() {
     let graph = fixture::graph(
         "deploy shop/web of=shop

@@ -64,7 +64,7 @@ impl Run {
         object.is_made_by_cluster()
             // The namespace controller leaves it alone.
             || index.is_undeletable(&object.kind)
-            || matches!(&object.facts, Facts::Binding(binding) if binding.people)
+            || matches!(&object.facts, Facts::Binding(it) if it.is_access(object.namespace.as_ref()))
             || self.is_left(&object.uid)
             || self.came_back_to_go(object, index)
     }

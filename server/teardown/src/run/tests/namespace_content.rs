@@ -85,6 +85,20 @@ fn rights_of_people_go_with_their_namespace_once_the_index_has_them() {
 }
 
 #[test]
+fn role_binding_of_the_accounts_of_another_namespace_does_not_hold_its_own() {
+    let script = "applied rb shop/pullers accounts=ci/* & +1
+        content ns:shop: rb shop/pullers accounts=ci/*";
+    insta::assert_snapshot!(with_only_the_namespace(script), @"
+    GET Namespace shop
+    > there ns:shop
+    LIST everything in shop at 17
+    > applied rb shop/pullers accounts=ci/* & +1
+    > content ns:shop: rb shop/pullers accounts=ci/*
+    DELETE Namespace shop at 17
+    ");
+}
+
+#[test]
 fn late_object_of_a_kind_without_the_verb_delete_does_not_hold_its_namespace() {
     let script = "undeletable reports.stats.example & applied Report.stats.example shop/late & no content ns:shop";
     insta::assert_snapshot!(with_only_the_namespace(script), @"
