@@ -164,7 +164,8 @@ fn summary(card: &DiagnosisCard) -> AnyView {
 fn body(advice: &Advice) -> AnyView {
     let lines = |lines: &[Fact]| {
         let line = |line: &Fact| {
-            view! { <p>{line.text.clone()} " " {line.at.map(countdown)}</p> }.into_any()
+            let left = line.at.map(|at| view! { " " {countdown(at)} });
+            view! { <p>{line.text.clone()}{left}</p> }.into_any()
         };
         lines.iter().map(line).collect_view()
     };
