@@ -585,18 +585,3 @@ fn new_object_stays_until_its_controller_is_visible() {
     index.apply([Observation::Deleted { kind, uid }], fixture::now());
     assert_eq!(kept_and_going(&index).0, Vec::<String>::new(), "its deletion was observed");
 }
-
-#[test]
-fn kept_volume_loses_its_data_with_its_claim() {
-    let mut index = fixture::index(
-        "ns shop of=shop\n pvc shop/data of=shop volume=pv
-         pv pv claim=shop/data reclaim=Delete of=shop owner=deploy/pool",
-    );
-    assert_eq!(data::fates(&index), ["Destroyed pv"]);
-    let (resource, cause) = ("deployments.apps".to_owned(), HiddenCause::Forbidden);
-    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
-    let (kept, going) = kept_and_going(&index);
-    assert_eq!(kept, ["PersistentVolume pv: Deployment pool"]);
-    assert!(going.contains(&"PersistentVolumeClaim shop/data".to_owned()));
-    assert_eq!(data::fates(&index), ["Destroyed pv"]);
-}

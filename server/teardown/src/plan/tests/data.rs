@@ -222,3 +222,18 @@ fn claim_that_others_use_is_lost_where_an_operator_deletes_it() {
     assert_eq!(data.fate, Fate::Destroyed);
     assert!(data.deleted_by.is_some(), "{data:?}");
 }
+
+#[test]
+fn kept_volume_loses_its_data_with_its_claim() {
+    let mut index = fixture::index(
+        "ns shop of=shop\n pvc shop/data of=shop volume=pv
+         pv pv claim=shop/data reclaim=Delete of=shop owner=deploy/pool",
+    );
+    assert_eq!(fates(&index), ["Destroyed pv"]);
+    let (resource, cause) = ("deployments.apps".to_owned(), HiddenCause::Forbidden);
+    index.apply([Observation::Hidden { resource, cause, message: "no".into() }], fixture::now());
+    let (kept, going) = kept_and_going(&index);
+    assert_eq!(kept, ["PersistentVolume pv: Deployment pool"]);
+    assert!(going.contains(&"PersistentVolumeClaim shop/data".to_owned()));
+    assert_eq!(fates(&index), ["Destroyed pv"]);
+}
