@@ -388,6 +388,21 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 	});
 });
 
+test('shutdown: Pod that was too slow waits for its node, and ends once the machine starts again', async ({ visit }) => {
+	await story(visit, 'shutdown', async ({ page, unwind, bar }) => {
+		await start(bar, /^Shutdown:/);
+		const card = await cardOf(page, /^Node node-c stopped reporting/);
+		const chain = card.locator('.diagnosis-chain');
+		await expect(chain).toContainText(/Pod shutdown\/mail-\S+/);
+		// Nothing waits for the Pod that ended in time: its replacement runs elsewhere.
+		await expect(chain).not.toContainText('shutdown/web-');
+		const phases = async () => (await pods(unwind, 'shutdown')).map((/** @type {any} */ { status }) => status.phase);
+		expect(await phases()).toContain('Failed');
+		await repair(bar, 'Break node-c');
+		await end(page, 60_000);
+	});
+});
+
 test('load balancer: the words of the cloud are on the card, and the Service goes once the cloud gives in', async ({ visit }) => {
 	await story(visit, 'load-balancer', async ({ page, bar }) => {
 		await start(bar, /^Load balancer:/);

@@ -253,7 +253,7 @@ fn damaged_record_is_an_error() {
 #[test]
 fn record_of_another_version_is_an_error_with_that_version() {
     let read = holding(b"1 and something else").replay::<Event>(&run("r"));
-    insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program reads versions 4 to 8");
+    insta::assert_snapshot!(read.unwrap_err(), @"record 0 of run r is written in version 1; this program reads versions 4 to 9");
 }
 
 /// A store that has lost some records.

@@ -522,7 +522,7 @@ async fn drain_waits_for_calls_in_flight_and_drops_the_queue() {
     while incoming.recv().await.is_some() {
         answered += 1;
     }
-    assert_eq!((log.lock().unwrap().len(), answered), (8, 8));
+    assert_eq!((log.lock().unwrap().len(), answered), (2, 2), "so many before the first answer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -543,9 +543,9 @@ async fn recalled_call_in_the_queue_is_not_sent() {
         outcomes.push(outcome);
     }
     // The recalled calls are answered at once, before those in flight. The call of another run is sent after them.
-    assert!(outcomes[..12].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
-    assert!(outcomes[12..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
-    assert_eq!(log.lock().unwrap().len(), 9);
+    assert!(outcomes[..18].iter().all(|outcome| *outcome == Outcome::Recalled), "{outcomes:?}");
+    assert!(outcomes[18..].iter().all(|outcome| *outcome == Outcome::Accepted), "{outcomes:?}");
+    assert_eq!(log.lock().unwrap().len(), 3);
     drain.cancel();
     task.await.unwrap();
 }
@@ -572,7 +572,7 @@ async fn delete_of_a_claim_ignores_the_calls_in_flight() {
     sender.send(claim_delete_request()).await.unwrap();
     sleep(Duration::from_millis(100)).await;
     let sent = log.lock().unwrap().iter().map(is_of_a_claim).collect::<Vec<_>>();
-    assert_eq!((sent.len(), sent.last()), (9, Some(&true)));
+    assert_eq!((sent.len(), sent.last()), (3, Some(&true)));
     incoming.close();
     drain.cancel();
     task.await.unwrap();

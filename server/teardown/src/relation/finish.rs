@@ -211,7 +211,7 @@ fn of_finalizer<'a>(
     let is_hidden = !index.sees_rights(object.namespace.as_deref()) || rights.are_everyones(object);
     let mut found = entitled(object, finalizer, definition, is_hidden, lookup, index);
     if is_hidden {
-        found.iter_mut().for_each(Finishers::doubt);
+        found.iter_mut().for_each(Finishers::weaken);
     }
     if object.kind.is_an_operators() && (is_hidden || found.is_empty()) {
         let mut unit = neighbours(object, definition, index);
@@ -320,7 +320,7 @@ impl<'a> Finishers<'a> {
     }
 
     /// Makes those possible that were chosen because of the rights that others lack.
-    fn doubt(&mut self) {
+    fn weaken(&mut self) {
         if matches!(
             self.attribution,
             Attribution::Rights | Attribution::Writer | Attribution::Status
