@@ -102,9 +102,10 @@ e2e: prerequisites
 	node --test end2end/cluster/cluster.test.mjs
 	node --test --test-concurrency=2 $(filter-out %/cluster.test.mjs,$(wildcard end2end/*.test.mjs end2end/*/*.test.mjs))
 	node end2end/conformance/run.mjs sandbox
-	node end2end/conformance/run.mjs real --gate
-	# Tests against the sandbox mostly wait, so two at a time; a real control plane needs the machine for itself.
-	cd end2end && npx playwright test --project=sandbox --workers=2
+	# Tests against the sandbox mostly wait, so two at a time, and so do the cases on the real control plane beside them. The
+	# browser tests on a real control plane need the machine for themselves.
+	node end2end/conformance/run.mjs real --gate & gate=$$!; trap 'kill $$gate 2>/dev/null || true' EXIT; \
+		(cd end2end && npx playwright test --project=sandbox --workers=2); wait $$gate
 	cd end2end && npx playwright test --project=real --project='real pages'
 
 ## conformance: compare the sandbox with the real control plane, case by case; a difference fails.
