@@ -7,6 +7,7 @@ mod causes;
 mod consortium;
 mod explained;
 mod first_screen;
+mod halted;
 mod trouble;
 mod unplanned;
 #[expect(dead_code, reason = "the test of what travels looks for more in it")]

@@ -444,6 +444,7 @@ fn run_card() -> RunCard {
         unit: UnitId::new("consortium"),
         plan: PlanId::new("1f3a5c7e9b2d4f60"),
         state: RunState::Running,
+        halted_by: None,
         by: "lena".to_owned(),
         started: before(252),
         ended: None,

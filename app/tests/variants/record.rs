@@ -123,6 +123,7 @@ fn run(state: RunState) -> RunCard {
         unit: UnitId::new(text("unit")),
         plan: PlanId::new("2f"),
         state,
+        halted_by: Some(object("a")),
         by: text("lena"),
         started: at(),
         ended: Some(at()),

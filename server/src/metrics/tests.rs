@@ -317,6 +317,10 @@ fn alert_rules_are_complete_and_read_exposed_metrics() {
             assert!(alerts.insert(alert.clone()), "{alert} is there twice");
         }
     }
+    // Only a person ends these.
+    for metric in ["unwind_run_steps", "unwind_runs", "unwind_runs_set_aside"] {
+        assert!(read.contains(metric), "no alert reads {metric}");
+    }
     // Blindness: without these, 0 could mean that nobody looks.
     for metric in [
         "up",

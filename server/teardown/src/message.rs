@@ -399,6 +399,9 @@ pub struct RunCard {
     pub plan: PlanId,
     /// The state of the run.
     pub state: RunState,
+    /// The object whose change during a remedy has paused it, until a person resumes or stops it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted_by: Option<ObjectRef>,
     /// The person who started it.
     pub by: String,
     /// The time when it started.

@@ -161,6 +161,8 @@ pub struct Run {
     /// The plan that it executes.
     pub plan: Arc<Plan>,
     state: RunState,
+    /// The object whose change during a remedy has paused the run, until a person resumes or stops it.
+    halted_by: Option<ObjectRef>,
     by: String,
     started: Timestamp,
     ended: Option<Timestamp>,
@@ -197,6 +199,7 @@ impl Run {
             id,
             plan,
             state: RunState::Running,
+            halted_by: None,
             by: String::new(),
             started,
             ended: None,
@@ -219,6 +222,11 @@ impl Run {
     /// The state of the run.
     pub fn state(&self) -> RunState {
         self.state
+    }
+
+    /// The object that changed during a remedy and for which the run waits until a person has looked.
+    pub fn halted_by(&self) -> Option<&ObjectRef> {
+        self.halted_by.as_ref()
     }
 
     /// The person who started it.
@@ -464,15 +472,22 @@ impl Run {
                 self.steps.iter_mut().for_each(Progress::recover);
                 self.kept_claims.recover();
             }
-            RunEvent::Paused { .. } => self.state = RunState::Paused,
+            RunEvent::Paused { changed, .. } => {
+                self.state = RunState::Paused;
+                self.halted_by.clone_from(changed);
+            }
             RunEvent::Resumed { .. } => {
                 self.state = RunState::Running;
+                self.halted_by = None;
                 // A person who resumes a run wants the next try now, even before `Retry-After` has passed.
                 self.steps.iter_mut().for_each(Progress::retry_at_once);
                 self.kept_claims.retry_at_once();
             }
             RunEvent::KeptClaim { claim, read } => self.kept_claims.take(claim, read, at),
-            RunEvent::Stopping { .. } => self.state = RunState::Stopping,
+            RunEvent::Stopping { .. } => {
+                self.state = RunState::Stopping;
+                self.halted_by = None;
+            }
             RunEvent::DataChecked { .. } => {}
             RunEvent::Finished => {
                 self.state = RunState::Finished;

@@ -242,6 +242,7 @@ fn snapshot(topic: &Topic) -> Message {
             unit: UnitId::new("shop"),
             plan: PlanId::new("p1"),
             state: RunState::Running,
+            halted_by: None,
             by: "Li".into(),
             started: Timestamp::UNIX_EPOCH,
             ended: None,

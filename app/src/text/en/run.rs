@@ -89,6 +89,14 @@ pub fn run_state(state: RunState) -> &'static str {
     }
 }
 
+/// At the head of a run that an object halted which was not as a remedy expected it.
+pub fn halted_by(object: &ObjectRef) -> String {
+    format!(
+        "Paused because {} changed during a remedy, or could not be read: look at it, then resume the run",
+        named(object)
+    )
+}
+
 /// In place of "Running" when no deletion makes progress.
 pub fn blocked(stuck: usize) -> String {
     format!("Blocked: {stuck} stuck")

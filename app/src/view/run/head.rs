@@ -78,6 +78,7 @@ pub fn RunHead(
             .into_any()
         })
     };
+    let halt = move || card.with(|card| card.halted_by.as_ref().map(text::halted_by));
     let class = move || match state.get() {
         RunState::Running if blocked.get().is_some() => "run-badge run-badge-blocked",
         RunState::Running => "run-badge run-badge-running",
@@ -94,6 +95,7 @@ pub fn RunHead(
                 <span class="grow"></span>
                 <div class="tools">{move || buttons()}</div>
             </div>
+            <p class="run-head-halt" role="status">{move || halt()}</p>
             <div class="run-head-line run-head-figures">
                 <div class="run-head-progress">
                     <progress

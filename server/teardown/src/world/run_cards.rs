@@ -29,6 +29,7 @@ impl<'a> World<'a> {
             unit: run.plan.unit.clone(),
             plan: run.plan.id.clone(),
             state: run.state(),
+            halted_by: run.halted_by().cloned(),
             by: run.by().to_owned(),
             started: run.started(),
             ended: run.ended(),

@@ -144,11 +144,18 @@ fn change_during_a_remedy_pauses_a_run_that_is_running_until_a_person_resumes_it
     let mut scenario = Scenario::of(ONE);
     assert_eq!(scenario.apply_input(&changed()).events, [paused()]);
     assert_eq!(scenario.run.state(), RunState::Paused);
+    assert_eq!(scenario.run.halted_by(), Some(&object));
     assert!(scenario.decide().is_empty(), "a paused run deletes nothing");
     assert!(scenario.apply_input(&changed()).is_empty(), "it is paused already");
     scenario.steer(&command(RunCommand::Resume));
+    assert_eq!(scenario.run.halted_by(), None);
     assert!(!scenario.decide().actions.is_empty());
+    scenario.steer(&command(RunCommand::Pause));
+    assert_eq!(scenario.run.halted_by(), None, "a person paused it");
+    scenario.steer(&command(RunCommand::Resume));
+    assert_eq!(scenario.apply_input(&changed()).events, [paused()]);
     scenario.steer(&command(RunCommand::Stop));
+    assert_eq!(scenario.run.halted_by(), None, "nobody resumes it");
     assert!(scenario.apply_input(&changed()).is_empty(), "nothing pauses the end of a run");
 }
 
