@@ -179,6 +179,8 @@ pub struct Run {
     settled: usize,
     /// The steps that were skipped at some time.
     skipped: BTreeSet<StepId>,
+    /// The objects that a person answered for, at whichever step: about one object a run asks once, after a restart too.
+    answered_for: BTreeSet<Uid>,
     kept_claims: KeptClaims,
     step_changes: StepChanges,
     queue: WorkQueue,
@@ -212,6 +214,7 @@ impl Run {
             names: Arc::new(names),
             settled: 0,
             skipped: BTreeSet::new(),
+            answered_for: BTreeSet::new(),
             kept_claims,
             step_changes,
             queue: WorkQueue::default(),
@@ -461,6 +464,9 @@ impl Run {
     fn take(&mut self, at: Timestamp, event: &RunEvent) {
         if let RunEvent::Skipped { step, .. } = event {
             self.skipped.insert(*step);
+        }
+        if let RunEvent::TakenOn { pods, .. } = event {
+            self.answered_for.extend(pods.iter().cloned());
         }
         match event {
             RunEvent::Started { by } => {

@@ -2,15 +2,12 @@
 
 mod hold;
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 pub use self::hold::Hold;
 use super::{Call, RunEvent, StepProblem};
 use crate::{
     deadlines::Overdue,
-    object::Uid,
     proof::Proof,
     relation::DeletionPhase,
     unknown_reason::{UnconfirmedObject, UnknownReason},
@@ -56,8 +53,6 @@ pub struct Progress {
     pub unconfirmed_in_front: Vec<UnconfirmedObject>,
     /// The person who last took it on that nothing of these is left.
     pub taken_on: Option<String>,
-    /// The objects that a person answered for.
-    pub answered_for: BTreeSet<Uid>,
     /// A person answered for attachments that are hidden.
     pub detached: bool,
     /// For a parent that the run suspends: what kept it active before.
@@ -106,7 +101,6 @@ impl Progress {
             unproven: Vec::new(),
             unconfirmed_in_front: Vec::new(),
             taken_on: None,
-            answered_for: BTreeSet::new(),
             detached: false,
             suspension: None,
             effect_unknown: false,
@@ -254,7 +248,6 @@ impl Progress {
             RunEvent::TakenOn { by, pods, .. } => {
                 self.taken_on = Some(by.clone());
                 self.detached |= pods.is_empty();
-                self.answered_for.extend(pods.iter().cloned());
                 self.calm();
             }
             RunEvent::Gone { proof, unconfirmed, .. } => {

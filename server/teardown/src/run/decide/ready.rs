@@ -233,7 +233,7 @@ impl Run {
             .chain(seen)
             .chain(by_hand)
             .chain(planned)
-            .filter(|user| !progress.answered_for.contains(&user.uid))
+            .filter(|user| !self.answered_for.contains(&user.uid))
             .filter(|user| !index.is_answered_for(&user.uid))
             .filter(|user| !self.plan.unreported().any(|node| user.node.as_deref() == Some(node)))
             .collect();

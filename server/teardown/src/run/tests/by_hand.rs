@@ -276,3 +276,18 @@ fn object_that_a_person_answered_for_in_another_run_is_asked_about_again_with_an
         assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), expected, "{answered}");
     }
 }
+
+/// Of the process that heard the answer nothing is left but the journal.
+#[test]
+fn object_that_a_person_answered_for_at_one_step_is_not_asked_about_at_another_after_a_restart() {
+    let gone = noted(&["attachment a volume=pv-1 node=n1"]);
+    for (answered, expected) in
+        [(gone[0].uid.clone(), vec![]), (fixture::uid("attachment:b"), vec!["VolumeAttachment a"])]
+    {
+        let mut scenario = planned_later(STORAGE, &gone);
+        let (step, by) = (scenario.id("ns:shop"), "Li".to_owned());
+        let taken_on = RunEvent::TakenOn { step, by, pods: vec![answered] };
+        scenario.run.apply(fixture::now(), &taken_on).expect("a person may answer");
+        assert_eq!(waited_for(&mut scenario, "pvc:shop/data"), expected);
+    }
+}
