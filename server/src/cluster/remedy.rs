@@ -172,7 +172,8 @@ async fn guarded(
             return Err(AttemptOutcome::NotSent { message });
         }
     }
-    let (long, short): (Vec<_>, Vec<_>) = premises.iter().partition(|it| premise::is_long(it));
+    let before = premises.iter().filter(|it| it.is_read_before());
+    let (long, short): (Vec<_>, Vec<_>) = before.partition(|it| premise::is_long(it));
     for premise in long {
         as_expected(premise::read(client, names, premise).await)?;
     }

@@ -46,7 +46,9 @@ pub use self::{
     },
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
-    premise::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate},
+    premise::{
+        Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims,
+    },
     put_back::{PutBack, put_backs},
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},

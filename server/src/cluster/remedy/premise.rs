@@ -8,7 +8,7 @@ use teardown::{
     action::Outcome,
     api_problem::{ApiProblem, ProblemCode},
     object::{Kind, Object, ObjectRef, Uid},
-    remedy::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate},
+    remedy::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims},
 };
 use tokio::time::timeout;
 
@@ -58,7 +58,8 @@ async fn look(
     let is_so = match expected {
         Expected::Unchanged(was) => return unchanged(client, names, was).await,
         Expected::SameDataFate(was) => has_data_fate(client, names, was).await?,
-        Expected::SameClaimPolicy(was) => has_claim_policy(client, names, was).await?,
+        Expected::SameClaimPolicy(was) => is_set(client, names, was, has_same_claim_policy).await?,
+        Expected::KeepsClaims(was) => is_set(client, names, was, keeps_claims).await?,
         Expected::Content { known } => return content(client, object, known).await,
         Expected::Only { list, known } => {
             return only(client, names, (object, kind), *list, known).await;
@@ -128,18 +129,19 @@ async fn has_data_fate(
     Ok(now.is_some_and(|(now, _)| has_same_data_fate(was, &now)))
 }
 
-/// Whether a StatefulSet does the same with the claims of replicas that it removes. One that is gone does not.
-async fn has_claim_policy(
+/// Whether this is so of a StatefulSet as it was and as it is. Nothing is of one that is gone.
+async fn is_set(
     client: &ApiClient,
     names: &Interner,
     was: &Object,
+    is_so: fn(&Object, &Object) -> bool,
 ) -> Result<bool, ApiProblem> {
     let answer = get_object(client, was).await?;
     if answer.code == 404 {
         return Ok(false);
     }
     let now = object_of(&answer, was, names)?;
-    Ok(now.is_some_and(|(now, _)| has_same_claim_policy(was, &now)))
+    Ok(now.is_some_and(|(now, _)| is_so(was, &now)))
 }
 
 async fn get_object(client: &ApiClient, was: &Object) -> Result<Answer, ApiProblem> {

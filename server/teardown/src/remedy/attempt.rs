@@ -19,6 +19,7 @@ use super::{
     command::{self, Purpose},
     namespace, node,
     request::{RECREATED, Request, Verb},
+    scale_down,
 };
 use crate::{
     api_problem::ApiProblem,
@@ -296,6 +297,10 @@ impl Attempt {
             RemedyAct::RecreateNamespace { .. } => {
                 command::delete(index.named(&self.request.object)?, &json!({}))?.request
             }
+            RemedyAct::ScaleDown { keeps_claims: true, .. } => {
+                let set = index.named(&self.request.object)?;
+                scale_down::left_to_undo(self.undo.as_ref()?, &set.facts)
+            }
             _ => self.undo.clone(),
         }
     }
@@ -502,11 +507,8 @@ impl Attempt {
                 );
                 (SwitchedOff::Parent, is_suspended)
             }
-            RemedyAct::ScaleDown { .. } => {
-                let is_down = target.is_some_and(
-                    |it| matches!(&it.facts, Facts::Workload(workload) if workload.replicas == Some(0)),
-                );
-                (SwitchedOff::Workload, is_down)
+            RemedyAct::ScaleDown { keeps_claims, .. } => {
+                return scale_down::switched_off(&target?.facts, *keeps_claims);
             }
             RemedyAct::RetainVolume { .. } => {
                 (SwitchedOff::Reclaim, target.is_some_and(|it| may_be_set_back(it, index)))
@@ -561,6 +563,8 @@ pub enum SwitchedOff {
     Api,
     /// A workload has no replicas.
     Workload,
+    /// A StatefulSet with replicas keeps the claims of those that it removes.
+    ClaimPolicy,
     /// A volume keeps its data when its claim goes.
     Reclaim,
     /// A GitOps parent is suspended.

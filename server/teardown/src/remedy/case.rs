@@ -18,6 +18,8 @@ use crate::{
 
 /// The most objects of one diagnosis that get a remedy of their own. The others follow once these are solved.
 pub(super) const EACH: usize = 5;
+/// The most controllers one above the other: a chain of owners is short, and the bound ends a cycle.
+const LEVELS: usize = 8;
 /// Set by a cloud's node controller once its API says that the machine is off
 /// (`staging/src/k8s.io/cloud-provider/api/well_known_taints.go`).
 const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
@@ -126,11 +128,10 @@ pub(super) fn claims(pod: &Object) -> Vec<ObjectRef> {
 
 /// The workload at the top of the chain of controllers that exist and stay; the Pod itself where it has none. The owner of a
 /// static Pod is its Node, and the owner of a workload may be an operator's object with much more behind it.
-pub(super) fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<Object> {
+pub(super) fn workload_of<'a>(index: &'a Index, pod: &'a Arc<Object>) -> &'a Arc<Object> {
     let mut top = pod;
-    // A chain of owners is short; the bound ends a cycle.
-    for _ in 0..8 {
-        let owner = top.controller().and_then(|owner| case.index.get(&owner.uid));
+    for _ in 0..LEVELS {
+        let owner = top.controller().and_then(|owner| index.get(&owner.uid));
         let is_workload = |owner: &&Arc<Object>| {
             matches!(owner.facts, Facts::Workload(_)) && owner.deletion.is_none()
         };
@@ -138,6 +139,31 @@ pub(super) fn workload_of<'a>(case: &Case<'a>, pod: &'a Arc<Object>) -> &'a Arc<
         top = owner;
     }
     top
+}
+
+/// The Pods whose chain of controllers ends at such a workload.
+pub(super) fn pods_of<'a>(index: &'a Index, workload: &Object) -> Vec<&'a Arc<Object>> {
+    let (mut found, mut level) = (Vec::new(), vec![workload.uid.clone()]);
+    for _ in 0..LEVELS {
+        let mut below = Vec::new();
+        for parent in &level {
+            let is_its = |object: &&Arc<Object>| {
+                object.namespace == workload.namespace
+                    && object.controller().is_some_and(|owner| owner.uid == *parent)
+            };
+            for object in index.dependents(parent).filter(is_its) {
+                match &object.facts {
+                    Facts::Pod(_) => found.push(object),
+                    Facts::Workload(_) if object.deletion.is_none() => {
+                        below.push(object.uid.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        level = below;
+    }
+    found
 }
 
 /// Whether the kubelet has reported that all containers of a Pod have ended.

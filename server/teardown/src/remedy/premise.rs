@@ -15,7 +15,7 @@
 //! - A claim that goes decides over the data of its volume. Whatever may let claims go rests on the reclaim policies of their
 //!   volumes and on the claims that these are bound to, and on nothing else of them: after the request a volume is released, or gone.
 //! - A StatefulSet removes the claims of its replicas by the policy that it has when its controller looks, after the request. So
-//!   the policy is read after it too.
+//!   the policy is read after it too. A remedy that has the set keep the claims rests on the new policy after the request alone.
 //! - To end one user of a claim frees it only if no other has come. The Pods of the namespace say so.
 //!
 //! # Not read again
@@ -33,6 +33,7 @@ use crate::{
     index::Index,
     object::{
         Facts, Kind, Node, Object, ObjectRef, PodReference, PodReferenceKind, ServiceRef, Uid,
+        Workload,
     },
 };
 
@@ -63,6 +64,8 @@ pub enum Expected {
     SameDataFate(Arc<Object>),
     /// The StatefulSet does the same with the claims of replicas that it removes.
     SameClaimPolicy(Arc<Object>),
+    /// The StatefulSet keeps the claims of replicas that it removes, as the request has it do.
+    KeepsClaims(Arc<Object>),
     /// There is no object of this name.
     Absent,
     /// The lease of this node's kubelet has not been renewed since this: its time of renewal and its holder.
@@ -129,7 +132,18 @@ pub fn has_same_claim_policy(was: &Object, now: &Object) -> bool {
     was.uid == now.uid && before.claims_go_when_scaled == after.claims_go_when_scaled
 }
 
+/// Whether a StatefulSet that was read keeps the claims of replicas that it removes.
+pub fn keeps_claims(was: &Object, now: &Object) -> bool {
+    let is_kept = |it: &Workload| !it.claims_go_when_scaled;
+    was.uid == now.uid && matches!(&now.facts, Facts::Workload(workload) if is_kept(workload))
+}
+
 impl Premise {
+    /// Whether it holds before the request too; one that the request brings about is read after it alone.
+    pub fn is_read_before(&self) -> bool {
+        !matches!(self.expected, Expected::KeepsClaims(_))
+    }
+
     /// The object is exactly as the index has it.
     pub fn unchanged(object: &Arc<Object>) -> Self {
         let (kind, expected) = (object.kind.clone(), Expected::Unchanged(object.clone()));
@@ -145,11 +159,6 @@ impl Premise {
     fn same_data_fate(volume: &Arc<Object>) -> Self {
         let expected = Expected::SameDataFate(volume.clone());
         Self { expected, ..Self::unchanged(volume) }
-    }
-
-    fn same_claim_policy(set: &Arc<Object>) -> Self {
-        let expected = Expected::SameClaimPolicy(set.clone());
-        Self { expected, ..Self::unchanged(set) }
     }
 
     fn only<'a>(
@@ -368,12 +377,14 @@ impl<'a> Search<'a> {
     }
 
     /// The StatefulSet goes on to do the same with the claims of the replicas that it removes. Its controller acts after the request,
-    /// by the policy of that moment. A remedy that changes the policy itself rests on it before the request alone, as on everything
-    /// else of its target.
+    /// by the policy of that moment. A remedy that changes the policy itself rests on the old one before the request, as on
+    /// everything else of its target, and on the new one after it.
     fn claim_policy(self, act: &RemedyAct, target: Option<&Arc<Object>>) -> Option<Premise> {
         let target = target.filter(|target| target.kind.is("apps", "StatefulSet"))?;
-        let scales = matches!(act, RemedyAct::ScaleDown { keeps_claims: false, .. });
-        scales.then(|| Premise::same_claim_policy(target))
+        let RemedyAct::ScaleDown { keeps_claims, .. } = act else { return None };
+        let expected =
+            if *keeps_claims { Expected::KeepsClaims } else { Expected::SameClaimPolicy };
+        Some(Premise { expected: expected(target.clone()), ..Premise::unchanged(target) })
     }
 
     /// The volumes whose data may go with the remedy: those of the claims that wait, or go, and those that wait themselves. A claim

@@ -7,16 +7,20 @@
 //!   the remedy stands among those that lose data.
 //! - In front of it stands the same remedy with the policy set to `Retain` in the same request. The controller never sees fewer
 //!   replicas with the old policy.
+//! - Somebody may scale the set up again without the policy. It stays switched off until the policy is put back too, and to take
+//!   the remedy back is what is left of it: never the replicas of somebody else's decision.
 //! - Every claim that is made from a template of the set counts. `spec.ordinals.start` is not known, and a Pod that is missing now
 //!   may be back before the controller acts: a claim too many in the list harms less than one too few.
 
-use std::sync::Arc;
+use serde_json::Value;
 
 use super::{
     act::{Harm, Loss, Remedy, RemedyAct, Undo},
-    case::{Case, workload_of},
+    attempt::SwitchedOff,
+    case::{Case, pods_of},
     command::{self, Purpose},
     reach::{GoingClaim, Reach},
+    request::Request,
 };
 use crate::{
     object::{Facts, Object, Reclaim, Workload},
@@ -25,6 +29,7 @@ use crate::{
 
 /// The policy of a StatefulSet for the claims of the replicas that it removes.
 const WHEN_SCALED: &str = "/spec/persistentVolumeClaimRetentionPolicy/whenScaled";
+const REPLICAS: &str = "/spec/replicas";
 
 /// The ways to scale a workload to 0, that which keeps the claims first. None for a kind that has no replicas.
 pub(super) fn scale_down(case: &Case<'_>, owner: &Object) -> Vec<Remedy> {
@@ -65,11 +70,10 @@ fn scaling(case: &Case<'_>, owner: &Object, replicas: i64, keeps_claims: bool) -
             operations.push(command::test(WHEN_SCALED, was));
             operations.push(command::set("replace", WHEN_SCALED, is));
         }
-        operations.push(command::set("replace", "/spec/replicas", to));
+        operations.push(command::set("replace", REPLICAS, to));
         command::patch(owner, &operations)
     };
-    let is_its = |pod: &&Arc<Object>| workload_of(case, pod).uid == owner.uid;
-    let pods = case.index.pods_in(owner.namespace.as_deref().unwrap_or_default()).filter(is_its);
+    let pods = pods_of(case.index, owner).into_iter();
     Remedy::new(RemedyAct::ScaleDown { replicas, keeps_claims })
         .at(owner)
         .with([
@@ -88,4 +92,25 @@ fn losing(mut remedy: Remedy, going: Vec<GoingClaim>, are_hidden: bool) -> Remed
     remedy.harm = if destroys { Harm::DataLoss } else { Harm::Deletion };
     remedy.reaches = remedy.reaches.with_going(going);
     remedy.loss(destroys.then_some(Loss::Data)).loss(is_kept.then_some(Loss::Kept))
+}
+
+/// The thing that is still off after a workload was scaled down.
+pub(super) fn switched_off(facts: &Facts, keeps_claims: bool) -> Option<SwitchedOff> {
+    let Facts::Workload(workload) = facts else { return None };
+    if workload.replicas == Some(0) {
+        return Some(SwitchedOff::Workload);
+    }
+    (keeps_claims && !workload.claims_go_when_scaled).then_some(SwitchedOff::ClaimPolicy)
+}
+
+/// The request that takes back the keeping of claims, without the parts that somebody has put back since.
+pub(super) fn left_to_undo(undo: &Request, facts: &Facts) -> Option<Request> {
+    let Facts::Workload(workload) = facts else { return None };
+    let is_left = |operation: &&Value| match operation["path"].as_str() {
+        Some(WHEN_SCALED) => !workload.claims_go_when_scaled,
+        Some(REPLICAS) => workload.replicas == Some(0),
+        _ => true,
+    };
+    let body = undo.body.as_array()?.iter().filter(is_left).cloned().collect();
+    Some(Request { body: Value::Array(body), ..undo.clone() })
 }

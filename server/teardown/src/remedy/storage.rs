@@ -25,7 +25,7 @@ const PROVISIONERS: [&str; 2] =
 pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
     let mut owners: Vec<&Arc<Object>> = Vec::new();
     for pod in pods.iter().filter_map(|pod| case.index.named(pod)) {
-        let owner = workload_of(case, pod);
+        let owner = workload_of(case.index, pod);
         if owners.iter().all(|known| known.uid != owner.uid) {
             owners.push(owner);
         }

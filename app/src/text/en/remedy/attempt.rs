@@ -91,6 +91,7 @@ fn state_of(what: SwitchedOff) -> &'static str {
         SwitchedOff::Webhook => "lets requests pass that it cannot check",
         SwitchedOff::Configuration | SwitchedOff::Api => "is deleted",
         SwitchedOff::Workload => "is scaled to 0",
+        SwitchedOff::ClaimPolicy => "keeps the claims of replicas that it removes (Retain)",
         SwitchedOff::Reclaim => "is set to keep its data (Retain)",
         SwitchedOff::Parent => "is suspended by a run",
         SwitchedOff::Conversion => "does not convert its objects",

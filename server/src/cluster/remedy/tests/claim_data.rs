@@ -116,16 +116,38 @@ fn stateful_set(uid: &str, when_scaled: &str) -> String {
     )
 }
 
-#[tokio::test(start_paused = true)]
-async fn policy_for_the_claims_of_replicas_is_read_before_and_again_after_the_request() {
-    let kind = Arc::new(Kind {
+fn sets() -> Arc<Kind> {
+    Arc::new(Kind {
         group: "apps".into(),
         kind: "StatefulSet".into(),
         version: "v1".into(),
         plural: "statefulsets".into(),
         namespaced: true,
-    });
-    let was = object(&kind, &stateful_set("s-1", "Retain"));
+    })
+}
+
+/// Before the request the policy is another one, which the request changes.
+#[tokio::test(start_paused = true)]
+async fn policy_that_the_request_sets_is_read_after_it_alone() {
+    let was = object(&sets(), &stateful_set("s-1", "Delete"));
+    let expected = Expected::KeepsClaims(was.clone());
+    let call = resting_on(Premise { expected, ..Premise::unchanged(&was) });
+    let before = || (200, stateful_set("s-1", "Delete"));
+    for (after, meanwhile) in [
+        ((200, stateful_set("s-1", "Retain")), None),
+        ((200, stateful_set("s-1", "Delete")), Some(was.reference())),
+        ((200, stateful_set("s-2", "Retain")), Some(was.reference())),
+        ((404, "{}".to_owned()), Some(was.reference())),
+        ((403, status(403, "no")), Some(was.reference())),
+    ] {
+        let outcome = outcome(&call, SET, before(), after.clone()).await;
+        assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile }, "{after:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_for_the_claims_of_replicas_is_read_before_and_again_after_the_request() {
+    let was = object(&sets(), &stateful_set("s-1", "Retain"));
     let expected = Expected::SameClaimPolicy(was.clone());
     let call = resting_on(Premise { expected, ..Premise::unchanged(&was) });
     let same = || (200, stateful_set("s-1", "Retain"));

@@ -9,6 +9,7 @@ fn describe_premise(premise: &Premise) -> String {
         Expected::Unchanged(_) => "unchanged".to_owned(),
         Expected::SameDataFate(_) => "has the same data fate".to_owned(),
         Expected::SameClaimPolicy(_) => "has the same claim policy".to_owned(),
+        Expected::KeepsClaims(_) => "keeps its claims afterwards".to_owned(),
         Expected::Absent => "absent".to_owned(),
         Expected::NotRenewed(renewed) => format!("lease {renewed}"),
         Expected::NoReadyEndpoints => "no ready endpoints".to_owned(),

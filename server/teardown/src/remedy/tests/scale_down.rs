@@ -53,7 +53,9 @@ fn set_that_deletes_the_claims_of_its_replicas_is_first_scaled_down_without_that
         requests.map(|it| it.body.to_string()).collect()
     };
     let policy = "/spec/persistentVolumeClaimRetentionPolicy/whenScaled";
-    for (body, [was, is], replicas) in bodies(keeping)
+    let keeping = bodies(keeping);
+    assert_eq!(keeping.len(), 2, "the request and the one that takes it back");
+    for (body, [was, is], replicas) in keeping
         .iter()
         .zip([["Delete", "Retain"], ["Retain", "Delete"]])
         .zip([0, 2])
@@ -165,26 +167,71 @@ fn scaling_down_rests_on_the_policy_for_claims_until_after_the_request() {
     let policies = |place: usize| {
         let (diagnosis, remedy): &(Diagnosis, Remedy) = &scalings[place];
         let premises = remedy.premises(diagnosis, &index).unwrap();
-        let is_policy = |it: &&Premise| matches!(it.expected, Expected::SameClaimPolicy(_));
+        let is_policy = |it: &&Premise| {
+            matches!(it.expected, Expected::SameClaimPolicy(_) | Expected::KeepsClaims(_))
+        };
         let fates = premises.iter().filter(|it| matches!(it.expected, Expected::SameDataFate(_)));
         let fates: Vec<String> = fates.map(|it| it.object.name.to_string()).collect();
-        let afterwards: Vec<bool> =
-            premises.iter().filter(is_policy).map(|it| !it.changes_with_it).collect();
+        let when = |it: &Premise| (it.is_read_before(), !it.changes_with_it);
+        let afterwards: Vec<(bool, bool)> = premises.iter().filter(is_policy).map(when).collect();
         (afterwards, fates)
     };
-    // With the claims the remedy changes the policy itself.
-    assert_eq!(policies(0), (vec![], vec!["pv-0".to_owned()]));
-    assert_eq!(policies(1), (vec![true], vec!["pv-0".to_owned(), "pv-1".to_owned()]));
+    // The remedy that keeps the claims changes the policy itself.
+    assert_eq!(policies(0), (vec![(false, true)], vec!["pv-0".to_owned()]));
+    assert_eq!(policies(1), (vec![(true, true)], vec!["pv-0".to_owned(), "pv-1".to_owned()]));
 }
 
 #[test]
-fn policy_for_claims_is_the_same_only_of_the_same_set() {
+fn policy_for_claims_is_the_same_or_keeps_them_only_of_the_same_set() {
     let was = fixture::object("sts shop/db whenScaled=Delete replicas=2");
-    for (now, is_same) in [
-        ("sts shop/db whenScaled=Delete replicas=0", true),
-        ("sts shop/db whenScaled=Retain replicas=2", false),
-        ("sts shop/db uid=again whenScaled=Delete", false),
+    for (now, is_same, is_kept) in [
+        ("sts shop/db whenScaled=Delete replicas=0", true, false),
+        ("sts shop/db whenScaled=Retain replicas=2", false, true),
+        ("sts shop/db uid=again whenScaled=Delete", false, false),
+        ("sts shop/db uid=again whenScaled=Retain", false, false),
     ] {
-        assert_eq!(has_same_claim_policy(&was, &fixture::object(now)), is_same, "{now}");
+        let now = fixture::object(now);
+        assert_eq!(has_same_claim_policy(&was, &now), is_same, "{now:?}");
+        assert_eq!(keeps_claims(&was, &now), is_kept, "{now:?}");
+    }
+}
+
+#[test]
+fn policy_that_keeps_claims_stays_switched_off_until_it_is_put_back_too() {
+    let index = fixture::index(WORLD);
+    let (diagnosis, remedy) = scalings(&index).swap_remove(0);
+    let begin = |remedy: &Remedy| {
+        let request = remedy.request().unwrap().clone();
+        let mut attempt =
+            remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
+        attempt
+    };
+    let (keeping, losing) = (begin(&remedy), begin(&scalings(&index)[1].1));
+    let uid = r#"{"op":"test","path":"/metadata/uid","value":"sts:shop/db"}"#;
+    let policy = r#"{"op":"test","path":"/spec/persistentVolumeClaimRetentionPolicy/whenScaled","value":"Retain"},{"op":"replace","path":"/spec/persistentVolumeClaimRetentionPolicy/whenScaled","value":"Delete"}"#;
+    let replicas = r#"{"op":"replace","path":"/spec/replicas","value":2}"#;
+    for (now, off, undo) in [
+        (
+            "replicas=0 templates=data",
+            Some(SwitchedOff::Workload),
+            format!("[{uid},{policy},{replicas}]"),
+        ),
+        ("replicas=3 templates=data", Some(SwitchedOff::ClaimPolicy), format!("[{uid},{policy}]")),
+        (
+            "replicas=0 templates=data whenScaled=Delete",
+            Some(SwitchedOff::Workload),
+            format!("[{uid},{replicas}]"),
+        ),
+        ("replicas=1 templates=data whenScaled=Delete", None, String::new()),
+    ] {
+        let index =
+            fixture::index(&WORLD.replace("replicas=2 templates=data whenScaled=Delete", now));
+        assert_eq!(keeping.switched_off(&index), off, "{now}");
+        let body = keeping.undo_now(&index).map(|it| it.body.to_string()).unwrap_or_default();
+        assert_eq!(body, undo, "{now}");
+        // The other remedy changed no policy.
+        let is_down = now.starts_with("replicas=0").then_some(SwitchedOff::Workload);
+        assert_eq!(losing.switched_off(&index), is_down, "{now}");
     }
 }
