@@ -19,7 +19,7 @@ use teardown::{
     message::Record,
     object::Uid,
     observation::Observation,
-    remedy::{Attempt, PutBack, Remedy, put_backs, remedies},
+    remedy::{Attempt, PutBack, Remedy, Stamps, put_backs, remedies},
     run::Run,
     unit::{Unit, UnitId},
     wanted::{Wanted, wanted},
@@ -176,7 +176,7 @@ impl ClusterState {
         // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
-        let card = diagnosis_card(index, graph, diagnosis, now, &attempts);
+        let card = diagnosis_card(&mut Stamps::new(index, graph), diagnosis, now, &attempts);
         let standpoint = Standpoint {
             cluster: name.to_owned(),
             identity: index.identity().cloned(),

@@ -29,6 +29,7 @@ mod put_back;
 mod reach;
 mod request;
 mod scale_down;
+mod stamp;
 mod storage;
 mod unconfirmed;
 
@@ -52,6 +53,7 @@ pub use self::{
     put_back::{PutBack, put_backs},
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
+    stamp::Stamps,
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},
@@ -60,7 +62,7 @@ use crate::{
 };
 
 /// The resources that a remedy that may lose data could hit.
-pub(crate) const AT_RISK: [&str; 5] = [
+const AT_RISK: [&str; 5] = [
     "pods",
     "nodes",
     "persistentvolumeclaims",

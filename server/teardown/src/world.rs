@@ -33,7 +33,7 @@ use crate::{
     object::{Deletion, Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step},
     relation::{self, DeletionPhase, Edge, EdgeKind, Strength},
-    remedy::{Attempt, switched_off},
+    remedy::{Attempt, Stamps, switched_off},
     run::{PodsLeft, Run},
     unit::{Unit, UnitId, UnitOrigin},
 };
@@ -181,9 +181,10 @@ impl World<'_> {
     fn diagnoses_of(&self, concerns: impl Fn(&Uid) -> bool) -> impl Iterator<Item = Record> {
         let is_held = move |it: &&Diagnosis| it.held.iter().any(&concerns);
         let held = self.diagnoses.iter().filter(is_held);
-        held.map(|diagnosis| {
+        let mut stamps = Stamps::new(self.index, self.graph);
+        held.map(move |diagnosis| {
             let attempts = self.attempts.iter().copied();
-            Record::Diagnosis(diagnosis_card(self.index, self.graph, diagnosis, self.now, attempts))
+            Record::Diagnosis(diagnosis_card(&mut stamps, diagnosis, self.now, attempts))
         })
     }
 

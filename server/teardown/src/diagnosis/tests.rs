@@ -19,6 +19,7 @@ mod pod;
 mod protection;
 mod replacement;
 mod situations;
+mod stamp;
 mod variants;
 
 use super::*;

@@ -57,7 +57,7 @@ pub struct ReachedClaim {
 }
 
 /// A claim that nobody has deleted and that goes with a remedy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GoingClaim {
     /// The claim.
     pub claim: ObjectRef,

@@ -1,7 +1,7 @@
 //! A cause that explains others comes first, whatever harm the others do.
 
 use super::*;
-use crate::world::diagnosis_card;
+use crate::{remedy::Stamps, world::diagnosis_card};
 
 /// A Pod runs on a claim that is being deleted: harm is done, and nothing else is the cause.
 const HARM: &str = "
@@ -44,7 +44,7 @@ fn ordered(index: &Index) -> (Vec<String>, usize) {
     let graph = Graph::of(index);
     let found = diagnose(index, &graph, fixture::now());
     for diagnosis in &found {
-        let card = diagnosis_card(index, &graph, diagnosis, fixture::now(), []);
+        let card = diagnosis_card(&mut Stamps::new(index, &graph), diagnosis, fixture::now(), []);
         assert_eq!(card.harm(), diagnosis.harm(), "{}", diagnosis.id);
         assert_eq!(card.explains, diagnosis.cause.explains_others(), "{}", diagnosis.id);
     }

@@ -1,14 +1,16 @@
 //! The facts on the first screen of a card that the diagnosis itself does not have: whom to call, and whether it grows.
 
 use super::*;
-use crate::{incident::Incident, world::diagnosis_card};
+use crate::{incident::Incident, remedy::Stamps, world::diagnosis_card};
 
 /// The facts about the first diagnosis of a fixture.
 fn first(text: &str) -> Incident {
     let index = fixture::index(text);
     let graph = Graph::of(&index);
     let found = diagnose(&index, &graph, fixture::now());
-    Incident::clone(&diagnosis_card(&index, &graph, &found[0], fixture::now(), []).incident)
+    Incident::clone(
+        &diagnosis_card(&mut Stamps::new(&index, &graph), &found[0], fixture::now(), []).incident,
+    )
 }
 
 /// The names and values that say whom to call.

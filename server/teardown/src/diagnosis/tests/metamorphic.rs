@@ -121,7 +121,7 @@ fn assert_turns(turns: &[(&str, String, String)], expected: &[(&str, &str, &str)
 }
 
 /// The objects without one line, or without one word of a line; what makes an object late stays.
-fn shortened(objects: &str) -> Vec<(String, String)> {
+pub(super) fn shortened(objects: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = objects.lines().map(str::trim).collect();
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
