@@ -309,7 +309,6 @@ impl<'a> Fields<'a> {
             has_devices: self.get("devices") == Some("yes"),
             has_pre_stop_hook: self.get("preStop") == Some("yes"),
             has_volumes: self.get("volumes") == Some("yes"),
-            drivers: self.list("drivers").map(Arc::from).collect(),
         }
     }
 

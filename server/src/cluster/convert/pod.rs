@@ -45,11 +45,6 @@ fn ending(spec: &Spec, status: &Status) -> Ending {
             container.lifecycle.as_ref().is_some_and(|hooks| hooks.pre_stop.is_some())
         }),
         has_volumes: spec.volumes.iter().any(Volume::is_mounted_from_elsewhere),
-        drivers: spec
-            .volumes
-            .iter()
-            .filter_map(|volume| Some(volume.csi.as_ref()?.driver.clone()))
-            .collect(),
     }
 }
 

@@ -117,7 +117,8 @@ pub(super) fn not_unmounted<'a>(
     let (node_name, sub_paths) = (pod.node.clone(), pod.ending.mounts_sub_paths);
     let claims = || pod.pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
     let namespace = object.namespace.as_deref();
-    let (mut gone, mut drivers) = (Vec::new(), pod.ending.drivers.to_vec());
+    let mut gone = Vec::new();
+    let mut drivers: Vec<Arc<str>> = inline_drivers(pod.pod).cloned().collect();
     for used in claims() {
         match case.index.find("", "PersistentVolumeClaim", namespace, &used.name) {
             Some(claim) if is_newer(claim, pod.deletion) => gone.push(used.name.clone()),
@@ -161,14 +162,21 @@ fn is_newer(claim: &Object, deletion: &Deletion) -> bool {
     claim.created.is_some_and(|created| Timestamp::from(created) > deletion.accepted())
 }
 
-/// A CSI driver that a Pod needs to unmount the volume of a claim, and that is not registered on its node.
+/// A CSI driver that a Pod needs to unmount an inline volume or the volume of a claim, and that is not registered on its node.
 pub(crate) fn missing_driver(case: &Case<'_>, object: &Object, pod: &Pod) -> Option<Arc<str>> {
     let (node, namespace) = (pod.node.as_ref()?, object.namespace.as_deref());
     let used = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
     let claims =
         used.filter_map(|used| case.index.find("", "PersistentVolumeClaim", namespace, &used.name));
-    let mut drivers = claims.filter_map(|claim| driver_of(case, claim));
+    let of_claims = claims.filter_map(|claim| driver_of(case, claim));
+    let mut drivers = inline_drivers(pod).cloned().chain(of_claims);
     drivers.find(|driver| !has_driver(case, node, driver))
+}
+
+/// The CSI drivers of the inline volumes of a Pod.
+fn inline_drivers(pod: &Pod) -> impl Iterator<Item = &Arc<str>> {
+    let used = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Driver);
+    used.map(|used| &used.name)
 }
 
 /// The CSI driver of the volume that a claim is bound to.

@@ -96,8 +96,6 @@ pub struct Ending {
     pub has_pre_stop_hook: bool,
     /// It has a volume, other than a claim, that a server or a disk backs, such as an inline NFS volume.
     pub has_volumes: bool,
-    /// The drivers of its inline CSI volumes.
-    pub drivers: Box<[Arc<str>]>,
 }
 
 /// A container of a Pod that is being deleted.

@@ -289,6 +289,20 @@ fn driver_that_is_not_registered_on_the_node_of_the_pod_is_found() {
 }
 
 #[test]
+fn driver_of_an_inline_volume_that_is_not_registered_is_found() {
+    insta::assert_snapshot!(notes("
+        node n1
+        node n2
+        csidriver disk.example.com
+        csinode n1 drivers=other.example.com
+        csinode n2 drivers=disk.example.com
+        ns shop of=shop
+        pod shop/a of=shop node=n1 uses=driver:disk.example.com
+        pod shop/b of=shop node=n2 uses=driver:disk.example.com
+    "), @"Refusal no disk.example.com on n1: Pod shop/a");
+}
+
+#[test]
 fn driver_that_no_node_knows_cannot_delete_a_volume() {
     insta::assert_snapshot!(notes("
         csidriver here.example.com

@@ -47,7 +47,6 @@ fn namespace_keeps_its_conditions_and_the_finalizers_of_its_spec() {
 #[test]
 fn pod_keeps_its_containers_only_while_it_is_being_deleted() {
     let rest = r#""spec": {"resourceClaims": [{"name": "gpu"}],
-        "volumes": [{"name": "a", "csi": {"driver": "disk.example"}}],
         "containers": [{"name": "db", "volumeMounts": [{"name": "data", "subPath": "pg"}],
                         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}}}]},
         "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}],
@@ -72,7 +71,6 @@ fn pod_keeps_its_containers_only_while_it_is_being_deleted() {
     );
     assert_eq!(ending.disruption.as_deref(), Some("DeletionByTaintManager"));
     assert!(ending.mounts_sub_paths && ending.has_devices && ending.has_pre_stop_hook);
-    assert_eq!(*ending.drivers, ["disk.example".into()]);
 }
 
 #[test]

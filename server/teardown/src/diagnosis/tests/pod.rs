@@ -155,3 +155,22 @@ fn pod_that_another_controller_took_over_is_not_counted_by_its_job() {
       - Pod shop/a: metadata.ownerReferences ReplicaSet web
     "#);
 }
+
+#[test]
+fn missing_driver_of_an_inline_volume_is_found_as_well() {
+    let with = |drivers: &str| {
+        diagnoses(&format!(
+            "node n1
+             csinode n1 drivers={drivers}
+             pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=driver:disk.example"
+        ))
+    };
+    insta::assert_snapshot!(with("other.example"), @r#"
+    driverMissing at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
+    "#);
+    assert!(with("disk.example").starts_with("volumesMounted "), "it is registered");
+}
