@@ -100,7 +100,8 @@ fn provision(edge: &EdgeCard) -> Verbs {
     let is_certain = edge.strength == Strength::Hard;
     let (forward, reversed) = match &*edge.reason.field {
         "provisioner" | "driver" => ("uses the driver", "is the driver of"),
-        "metadata.name" => ("is implemented by", "implements"),
+        "metadata.name" if is_certain => ("is implemented by", "implements"),
+        "metadata.name" => ("may be implemented by", "may implement"),
         "spec.attacher" if is_certain => ("is handled by", "handles"),
         "spec.attacher" => ("may be handled by", "may handle"),
         "status.allocation.devices.results" if is_certain => {
@@ -211,6 +212,7 @@ mod tests {
         for (field, verbs) in [
             ("spec.csi.driver", ["may be provisioned by", "may provision"]),
             ("spec.attacher", ["may be handled by", "may handle"]),
+            ("metadata.name", ["may be implemented by", "may implement"]),
             (
                 "status.allocation.devices.results",
                 ["may have its devices prepared by", "may prepare the devices of"],

@@ -91,9 +91,11 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
         }
         _ if found.from.kind.is(STORAGE, "CSIDriver") => {
             let driver: Arc<str> = (*found.from.name).into();
-            for program in of_driver(&driver, Some(found.from), lookup, index).programs {
+            let Programs { strength, programs } =
+                of_driver(&driver, Some(found.from), lookup, index);
+            for program in programs {
                 let (kind, order) = (EdgeKind::Provisions, Precedence::Unordered);
-                found.push(program, kind, order, "metadata.name", driver.clone());
+                found.push_with(strength, program, kind, order, "metadata.name", driver.clone());
             }
         }
         _ => {}

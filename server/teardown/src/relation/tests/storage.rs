@@ -183,6 +183,27 @@ fn workload_of_another_driver_provisions_nothing_of_this_one() {
 }
 
 #[test]
+fn driver_object_has_the_programs_that_are_only_possible_as_possible_ones() {
+    let of_object = |text: &str| {
+        let mut found = strengths(text, EdgeKind::Provisions);
+        found.retain(|edge| edge.starts_with("csidriver:"));
+        found
+    };
+    assert_eq!(
+        of_object(DRIVER),
+        [
+            "csidriver:disk.example deploy:disk/disk-csi-controller Hard",
+            "csidriver:disk.example ds:disk/disk-csi-node Hard",
+        ]
+    );
+    let without_plugin = DRIVER.replace("ds disk/disk-csi-node drivers=disk.example", "");
+    assert_eq!(
+        of_object(&without_plugin),
+        ["csidriver:disk.example deploy:disk/disk-csi-controller Yielding"]
+    );
+}
+
+#[test]
 fn controller_in_the_release_of_the_driver_object_is_the_driver() {
     let fixture = "
         csidriver disk.example labels=app.kubernetes.io/instance:disk
@@ -396,8 +417,7 @@ fn controller_that_may_be_of_any_driver_mounts_no_inline_volume() {
     let without_plugin = DRIVER.replace("ds disk/disk-csi-node drivers=disk.example", "");
     let fixture = format!("{without_plugin} pod shop/web uses=driver:disk.example");
     let found = strengths(&fixture, EdgeKind::Provisions);
-    let is_possible = |edge: &&String| edge.ends_with("deploy:disk/disk-csi-controller Yielding");
-    assert_eq!(found.iter().filter(is_possible).count(), 1, "of the volume: {found:?}");
+    assert_eq!(drivers(&fixture), ["pv:pv-1 deploy:disk/disk-csi-controller Yielding"]);
     assert!(found.iter().all(|edge| !edge.starts_with("pod:")), "{found:?}");
 }
 
