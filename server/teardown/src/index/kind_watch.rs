@@ -67,6 +67,12 @@ impl Index {
         kinds.find(|it| it.is(group, kind)).cloned()
     }
 
+    /// A kind in the version in which it is watched now, or as it is given if it is not watched.
+    pub(crate) fn as_watched(&self, kind: &Kind) -> Kind {
+        let watched = self.kinds.get(&kind.resource()).and_then(|watch| watch.kind.as_deref());
+        watched.unwrap_or(kind).clone()
+    }
+
     /// The watched kinds whose objects live in namespaces.
     pub(crate) fn namespaced_kinds(&self) -> impl Iterator<Item = Arc<Kind>> {
         let kinds = self.kinds.values().filter_map(|watch| watch.kind.clone());

@@ -33,7 +33,7 @@ use super::{
     work_queue::Wait,
 };
 use crate::{
-    action::{Action, ActionTarget, Outcome},
+    action::{Action, Outcome},
     deadlines::{Deadlines, Overdue},
     declaration::{APPLICATIONS, APPS},
     index::{Index, Presence},
@@ -424,7 +424,7 @@ impl Run {
             return context.wait_for(is_timed.then_some(Wait::Object));
         }
         if self.state == RunState::Stopping && progress.effect_unknown {
-            self.call(step, Call::Read, ActionTarget::of(step), context);
+            self.call(step, Call::Read, sequence::target(step, context.index), context);
             return Wait::Anything;
         }
         if self.state != RunState::Running {

@@ -23,6 +23,7 @@ mod parent;
 mod read_first;
 mod shown;
 mod unplanned;
+mod version;
 
 use std::collections::BTreeSet;
 

@@ -70,6 +70,12 @@ fn next_call(step: &Step, after: Option<Call>) -> Call {
     next.map_or(Call::Delete, |guard| guard.read)
 }
 
+/// The object of a step, in the version in which its kind is watched now. The version of the plan may be served no longer, or may have
+/// lost the verb `delete`, while another one has it.
+pub(super) fn target(step: &Step, index: &Index) -> ActionTarget {
+    ActionTarget { kind: index.as_watched(&step.kind), ..ActionTarget::of(step) }
+}
+
 fn postpone(
     step: &Step,
     delay: SignedDuration,
@@ -89,7 +95,7 @@ impl Run {
         context: &mut ReconcileContext<'_>,
     ) {
         let call = if progress.effect_unknown { Call::Read } else { next_call(step, None) };
-        self.call(step, call, ActionTarget::of(step), context);
+        self.call(step, call, target(step, context.index), context);
     }
 
     /// Goes on after a read that showed the object, its Pods or its content.

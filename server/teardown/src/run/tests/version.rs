@@ -1,0 +1,61 @@
+//! Tests of kinds whose version changes while a run goes on.
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::object::{Kind, Object};
+
+const SHOP: &str = "
+    ns shop of=shop
+    Widget.example.com shop/main of=shop
+    cm shop/settings of=shop
+";
+
+/// Has the widgets listed in another version.
+fn change_version(scenario: &mut Scenario) {
+    let kind = scenario.index.kind("example.com", "Widget").unwrap();
+    let kind = Arc::new(Kind { version: "v9".into(), ..(*kind).clone() });
+    let mut widget =
+        Object::clone(scenario.index.get(&fixture::uid("Widget.example.com:shop/main")).unwrap());
+    widget.kind = kind.clone();
+    let seen =
+        [Observation::Watching(kind.clone()), Observation::Listed { kind, objects: vec![widget] }];
+    scenario.index.apply(seen, scenario.now);
+}
+
+/// The DELETEs of widgets among the calls.
+fn deletes(decision: &Decision) -> Vec<Action> {
+    let is_one = |it: &&Action| matches!(it, Action::Delete { target, .. } if target.kind.is("example.com", "Widget"));
+    decision.actions.iter().filter(is_one).cloned().collect()
+}
+
+fn version(action: &Action) -> &str {
+    &action.target().kind.version
+}
+
+#[test]
+fn calls_go_to_the_version_that_is_watched_now() {
+    let mut scenario = Scenario::of(SHOP);
+    change_version(&mut scenario);
+    let decision = scenario.decide();
+    assert_eq!(deletes(&decision).iter().map(version).collect::<Vec<_>>(), ["v9"]);
+    let mut reads = scenario.calls.iter().filter(|it| matches!(it, Action::Read { .. }));
+    assert!(reads.clone().count() > 0 && reads.all(|read| version(read) == "v9"));
+}
+
+#[test]
+fn delete_that_its_version_does_not_allow_is_tried_early_in_the_next_version() {
+    let mut scenario = Scenario::of(SHOP);
+    let action = deletes(&scenario.decide()).remove(0);
+    let planned = version(&action).to_owned();
+    assert_ne!(planned, "v9");
+    let message = "the server does not allow this method on the requested resource".into();
+    let outcome = Outcome::Refused { code: 405, message };
+    let _ = scenario.apply_input(&Input::CallCompleted { action, outcome });
+    scenario.now += SignedDuration::from_secs(1);
+    change_version(&mut scenario);
+    assert_eq!(deletes(&scenario.decide()), []);
+    scenario.now += SignedDuration::from_secs(5);
+    let again = deletes(&scenario.decide());
+    assert_eq!(again.iter().map(version).collect::<Vec<_>>(), ["v9"], "long before 20 s");
+}
