@@ -44,6 +44,7 @@ mod ephemeral_volume;
 mod protection;
 mod attach_detach;
 mod attacher;
+mod driver_pods;
 mod budget;
 mod definition;
 mod scheduler;

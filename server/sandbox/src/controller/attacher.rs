@@ -1,7 +1,7 @@
 //! The external attacher of every CSI driver: performs the attachments and detachments that VolumeAttachments request,
 //! and keeps its finalizer on a volume while it is attached anywhere: kubernetes-csi/external-attacher. A node whose CSINode lacks the
 //! driver has no name for it, so nothing can be attached there; a detachment knows the name from the attachment (`getNodeID` in
-//! pkg/controller/csi_handler.go there).
+//! pkg/controller/csi_handler.go there). Nothing is attached or detached while the driver's controller is away.
 
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use super::timing::Timing;
 use super::{Next, Reconcile};
 use crate::status::Status;
 use crate::store::{Change, Event, Key};
+
+/// The period at which it looks whether the controller of a driver is back.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Attacher;
 
@@ -70,7 +73,11 @@ impl Reconcile for Attacher {
 }
 
 fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    let ours = finalizer(text(attachment, "/spec/attacher"));
+    let driver = text(attachment, "/spec/attacher");
+    if !client.node_faults.has_driver_controller(driver) {
+        return Ok(Next::After(LOOK));
+    }
+    let ours = finalizer(driver);
     let attached = super::read::flag(attachment, "/status/attached");
     let mut changed = attachment.clone();
     if is_deleting(attachment) {
@@ -82,8 +89,7 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
             remove_finalizer(it, &ours);
         })?;
     } else if !attached {
-        let (node, driver) =
-            (text(attachment, "/spec/nodeName"), text(attachment, "/spec/attacher"));
+        let node = text(attachment, "/spec/nodeName");
         if !client.node_faults.is_registered(node, driver) {
             let message = format!("CSINode {node} does not contain driver {driver}");
             let error = json!({"message": message, "time": written(client.now())});
@@ -110,7 +116,11 @@ fn tend(key: &Key, attachment: &Value, client: &mut Client<'_>) -> Result<Next, 
 
 /// Removes the finalizer of a volume that is being deleted and not attached.
 fn let_go(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
-    let ours = finalizer(text(volume, "/spec/csi/driver"));
+    let driver = text(volume, "/spec/csi/driver");
+    if !client.node_faults.has_driver_controller(driver) {
+        return Ok(Next::After(LOOK));
+    }
+    let ours = finalizer(driver);
     let attached =
         |it: &std::sync::Arc<Value>| text(it, "/spec/source/persistentVolumeName") == name(volume);
     if is_deleting(volume)

@@ -209,6 +209,9 @@ impl Reconcile for Kubelets {
                 }
                 let mut client = client.node(node);
                 let next = self.tend_pod(key, uid, node, &mut client);
+                if client.node_faults.driver_pods.is_plugin(uid) {
+                    queue.add(Work::NodeStatus(node.clone()));
+                }
                 self.report_in_use(node, &mut client)?;
                 next
             }
@@ -290,6 +293,7 @@ impl Kubelets {
             if !is_deleting(pod) && (ended(pod) || is_refused) {
                 return Ok(Next::Rest);
             }
+            client.node_faults.driver_pods.note(pod);
             self.addresses += 1;
             let held = Held {
                 key: key.clone(),
@@ -347,7 +351,7 @@ impl Kubelets {
 impl Held {
     fn found(mut self, pod: &Value, client: &mut Client<'_>) -> Self {
         let started = time(pod, "/status/startTime").unwrap_or_else(|| client.now());
-        self.mounts = mount::mounts(pod, client).unwrap_or_default();
+        self.mounts = mount::found(pod, client).unwrap_or_default();
         self.address = text(pod, "/status/podIP").to_owned();
         self.started = started;
         self.stage = Stage::Running { since: client.steady_at(started) };
@@ -355,7 +359,7 @@ impl Held {
     }
 
     fn found_ended(mut self, pod: &Value, client: &mut Client<'_>) -> Self {
-        self.mounts = mount::mounts(pod, client).unwrap_or_default();
+        self.mounts = mount::found(pod, client).unwrap_or_default();
         self.stage = Stage::Unmounting { next: client.steady(), failures: 0 };
         self
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::driver_pods::DriverPods;
 use super::read::text;
 use super::runtime::Runtime;
 use crate::store::Key;
@@ -42,10 +43,12 @@ pub struct NodeFaults {
     pub kubelet_logs: BTreeMap<String, VecDeque<String>>,
     /// The container runtime of each node.
     pub(crate) runtimes: BTreeMap<String, Runtime>,
+    /// The Pods of CSI drivers.
+    pub(crate) driver_pods: DriverPods,
 }
 
 impl NodeFaults {
-    /// Repairs everything. The nodes with their logs and runtimes stay.
+    /// Repairs everything. The nodes with their logs and runtimes stay, and so do the Pods of drivers.
     pub fn repair(&mut self) {
         self.unregistered.clear();
         self.busy.clear();
@@ -70,10 +73,19 @@ impl NodeFaults {
         self.leftovers.remove(volume);
     }
 
-    /// Whether a CSI driver is registered with the kubelet of a node.
+    /// Whether a CSI driver is registered with the kubelet of a node: its plugin runs there, and no fault says otherwise.
     pub(crate) fn is_registered(&self, node: &str, driver: &str) -> bool {
         let mut unregistered = self.unregistered.iter();
+        let runs = |uid: &str| self.runtimes.get(node).is_some_and(|it| it.runs(uid));
         !unregistered.any(|(its, it)| its == node && it == driver)
+            && self.driver_pods.plugins(driver).is_none_or(|mut plugins| plugins.any(runs))
+    }
+
+    /// Whether a Pod runs that provisions, attaches and detaches for a CSI driver.
+    pub(crate) fn has_driver_controller(&self, driver: &str) -> bool {
+        let runs = |uid: &str| self.runtimes.values().any(|it| it.runs(uid));
+        let controllers = self.driver_pods.controllers(driver);
+        controllers.is_none_or(|controllers| controllers.into_iter().any(runs))
     }
 
     /// Whether the handle of an export is stale.

@@ -1,12 +1,13 @@
 //! The external provisioner of every StorageClass that has one: creates and reclaims volumes in a backend, with the
 //! finalizer and in the order of kubernetes-csi/external-provisioner: volume in the backend, DELETE of the
-//! PersistentVolume, then its finalizer.
+//! PersistentVolume, then its finalizer. It does nothing for a CSI driver whose controller is away.
 //!
 //! A class with the parameter `server` gets NFS exports, as from nfs-subdir-external-provisioner, which has no
 //! finalizer and does not check whether a Pod still has the export mounted.
 
 use serde_json::{Value, json};
 
+use super::attacher::LOOK;
 use super::binder::{PROVISIONED_BY, PROVISIONER};
 use super::client::{Client, Deletion, EventType};
 use super::node_faults::export_of;
@@ -75,6 +76,9 @@ fn provision(claim: &Value, client: &mut Client<'_>) -> Result<Next, Status> {
         return Ok(Next::Rest);
     };
     let driver = text(&class, "/provisioner");
+    if !client.node_faults.has_driver_controller(driver) {
+        return Ok(Next::After(LOOK));
+    }
     let mut object = json!({
         "metadata": {"name": volume, "annotations": {PROVISIONED_BY: driver}},
         "spec": {
@@ -127,6 +131,9 @@ fn reclaim(key: &Key, volume: &Value, client: &mut Client<'_>) -> Result<Next, S
     let csi = has_finalizer(volume, FINALIZER);
     if is_deleting(volume) && !csi {
         return Ok(Next::Rest);
+    }
+    if !client.node_faults.has_driver_controller(text(volume, "/spec/csi/driver")) {
+        return Ok(Next::After(LOOK));
     }
     let attached = client
         .list(ATTACHMENTS, None)

@@ -61,6 +61,11 @@ impl Runtime {
         self.pods.retain(|pod| pod.uid != uid);
     }
 
+    /// Whether containers of a Pod run.
+    pub(crate) fn runs(&self, uid: &str) -> bool {
+        self.pods.iter().any(|pod| pod.uid == uid && !pod.containers.is_empty())
+    }
+
     /// Counts an unmount that failed.
     pub(crate) fn count_failed_unmount(&mut self, plugin: String) {
         *self.failed_unmounts.entry(plugin).or_default() += 1;

@@ -7,6 +7,7 @@ mod workload;
 mod owner;
 mod namespace;
 mod storage;
+mod csi_driver;
 mod node;
 mod pod_end;
 mod sidecar;

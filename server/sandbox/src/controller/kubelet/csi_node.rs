@@ -2,7 +2,8 @@
 //! registers when its plugin starts on the node, and is taken out when the plugin ends: then neither mount nor unmount works
 //! (`newCsiDriverClient` in pkg/volume/csi/csi_client.go), and the external-attacher attaches nothing to the node.
 //!
-//! Here the plugin of each driver that the cluster has runs on every node, unless a fault says otherwise.
+//! The plugin of a driver runs where its Pods do ([`crate::controller::driver_pods`]). That of a driver without such Pods is built in and
+//! runs on every node, unless a fault says otherwise.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::words::{FailedUnmount, UnmountFailure, driver_of, failed_mount};
+use super::words::{FailedUnmount, UnmountFailure, failed_mount};
 use crate::controller::attach_detach::{attachable, attachment_name, unique_name};
 use crate::controller::client::Client;
 use crate::controller::node_faults::{NodeFaults, export_of};
@@ -18,10 +18,14 @@ pub(super) struct Mount {
     volume: String,
     /// Its name within the kubelet.
     name_on_node: String,
+    /// The CSI driver that mounts it; empty for any other volume.
+    driver: String,
     /// `server:path` of an NFS export.
     export: Option<String>,
     /// The container that mounts a sub-path of it, if there is one.
     sub_path: Option<String>,
+    /// It is a volume of the Pod itself, and not of a claim.
+    is_inline: bool,
     /// The name under which the node reports it, if it has to be attached.
     pub(super) unique_name: Option<String>,
 }
@@ -35,8 +39,24 @@ pub(super) enum Unmounted {
     Lacks(String),
 }
 
-/// The mounts of a Pod, if everything exists that they need.
+/// The mounts of a Pod, if everything exists that they need, and their drivers are registered on its node.
 pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unmounted> {
+    let mounts = found(pod, client)?;
+    let node = text(pod, "/spec/nodeName");
+    let is_refused = |it: &&Mount| !client.node_faults.is_registered(node, &it.driver);
+    if let Some(refused) = mounts.iter().find(is_refused) {
+        let machine = client.find(NODES, "", node);
+        let mut in_use = machine.iter().flat_map(|it| list(it, "/status/volumesInUse"));
+        let is_in_use = in_use.any(|it| it.as_str() == Some(refused.name_on_node()));
+        let needs_device = !refused.is_inline && !is_in_use;
+        let words = failed_mount(&refused.volume, &refused.driver, needs_device);
+        return Err(Unmounted::Lacks(words));
+    }
+    Ok(mounts)
+}
+
+/// The mounts that a kubelet which comes back finds on the node, whether their drivers are registered or not.
+pub(super) fn found(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unmounted> {
     let mut mounts = Vec::new();
     for volume in list(pod, "/spec/volumes") {
         let claim = match text(volume, "/persistentVolumeClaim/claimName") {
@@ -51,8 +71,20 @@ pub(super) fn mounts(pod: &Value, client: &Client<'_>) -> Result<Vec<Mount>, Unm
             mounts.push(Mount {
                 volume: text(volume, "/name").to_owned(),
                 name_on_node: nfs_name(pod, text(volume, "/name")),
+                driver: String::new(),
                 export: Some(format!("{server}:{}", text(volume, "/nfs/path"))),
                 sub_path: sub_path(pod, volume),
+                is_inline: true,
+                unique_name: None,
+            });
+        } else if let Some(driver) = volume.pointer("/csi/driver").and_then(Value::as_str) {
+            mounts.push(Mount {
+                volume: text(volume, "/name").to_owned(),
+                name_on_node: format!("kubernetes.io/csi/{}-{}", uid(pod), text(volume, "/name")),
+                driver: driver.to_owned(),
+                export: None,
+                sub_path: sub_path(pod, volume),
+                is_inline: true,
                 unique_name: None,
             });
         }
@@ -98,14 +130,6 @@ fn of_claim(
         unique = Some(unique_name(&bound));
     }
     let export = export_of(&bound);
-    let driver = text(&bound, "/spec/csi/driver");
-    let node = text(pod, "/spec/nodeName");
-    if !driver.is_empty() && !client.node_faults.is_registered(node, driver) {
-        let machine = client.find(NODES, "", node);
-        let in_use = machine.iter().flat_map(|it| list(it, "/status/volumesInUse"));
-        let is_in_use = in_use.into_iter().any(|it| it.as_str() == Some(&unique_name(&bound)));
-        return Err(Unmounted::Lacks(failed_mount(name(&bound), driver, is_in_use)));
-    }
     Ok(Mount {
         volume: name(&bound).to_owned(),
         name_on_node: if export.is_some() {
@@ -113,8 +137,10 @@ fn of_claim(
         } else {
             unique_name(&bound)
         },
+        driver: text(&bound, "/spec/csi/driver").to_owned(),
         export,
         sub_path: sub_path(pod, volume),
+        is_inline: false,
         unique_name: unique,
     })
 }
@@ -179,10 +205,9 @@ impl Mount {
         let is_stale = self.export.as_deref().is_some_and(stale);
         let is_busy = fault == Some(NodeFault::Busy) || node_faults.busy.contains(&self.volume);
         let is_left = self.sub_path.is_some() && node_faults.leftovers.contains(&self.volume);
-        let driver = driver_of(&self.name_on_node);
         let cause = if is_left {
             UnmountFailure::NotEmpty
-        } else if !node_faults.is_registered(node, driver) {
+        } else if !node_faults.is_registered(node, &self.driver) {
             UnmountFailure::Unregistered
         } else if is_stale {
             UnmountFailure::Stale
@@ -195,6 +220,7 @@ impl Mount {
             pod,
             volume: &self.volume,
             unique_name: &self.name_on_node,
+            driver: &self.driver,
             sub_path: self.sub_path.as_deref(),
             is_nfs: self.export.is_some(),
             cause,

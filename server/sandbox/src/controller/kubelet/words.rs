@@ -15,6 +15,8 @@ pub(super) struct FailedUnmount<'a> {
     pub(super) volume: &'a str,
     /// The volume's name within the kubelet.
     pub(super) unique_name: &'a str,
+    /// The CSI driver that mounted it; empty for any other volume.
+    pub(super) driver: &'a str,
     /// The container that mounts a sub-path of it.
     pub(super) sub_path: Option<&'a str>,
     /// The volume is an NFS export.
@@ -61,7 +63,7 @@ impl FailedUnmount<'_> {
         if self.is_nfs {
             return "kubernetes.io/nfs".to_owned();
         }
-        format!("kubernetes.io/csi:{}", driver_of(self.unique_name))
+        format!("kubernetes.io/csi:{}", self.driver)
     }
 
     /// The sub-path at which it failed. The kubelet itself removes those, and asks the driver after that.
@@ -89,7 +91,7 @@ impl FailedUnmount<'_> {
             return self.umount(&format!("{pods}/volumes/kubernetes.io~nfs/{volume}"));
         }
         if self.cause == UnmountFailure::Unregistered {
-            let why = unregistered(driver_of(self.unique_name));
+            let why = unregistered(self.driver);
             return format!(
                 "kubernetes.io/csi: Unmounter.TearDownAt failed to get CSI client: {why}"
             );
@@ -116,19 +118,13 @@ impl FailedUnmount<'_> {
     }
 }
 
-/// The CSI driver of a volume, by the volume's name within the kubelet; empty for any other.
-pub(super) fn driver_of(unique_name: &str) -> &str {
-    let rest = unique_name.strip_prefix("kubernetes.io/csi/").unwrap_or_default();
-    rest.split('^').next().unwrap_or_default()
-}
-
 /// The event about a volume whose CSI driver is not registered on the node: `MountDevice` in pkg/volume/csi/csi_attacher.go, or
-/// `SetUpAt` in csi_mounter.go there where another Pod on the node has the volume mounted already.
-pub(super) fn failed_mount(volume: &str, driver: &str, is_in_use: bool) -> String {
-    let (step, place) = if is_in_use {
-        ("SetUp", "mounter.SetUpAt failed to get CSI client")
-    } else {
+/// `SetUpAt` in csi_mounter.go there. No device is mounted for an inline volume, or where another Pod on the node has it mounted already.
+pub(super) fn failed_mount(volume: &str, driver: &str, needs_device: bool) -> String {
+    let (step, place) = if needs_device {
         ("MountDevice", "attacher.MountDevice failed to create newCsiDriverClient")
+    } else {
+        ("SetUp", "mounter.SetUpAt failed to get CSI client")
     };
     let why = unregistered(driver);
     format!("MountVolume.{step} failed for volume {volume:?} : kubernetes.io/csi: {place}: {why}")
@@ -253,7 +249,9 @@ mod tests {
                 format!("kubernetes.io/csi/csi.unwind.test^{name}")
             };
             let (unique_name, volume) = (&*unique_name, &*volume);
-            let failed = FailedUnmount { pod, volume, unique_name, sub_path, is_nfs, cause };
+            let driver = if is_nfs { "" } else { "csi.unwind.test" };
+            let failed =
+                FailedUnmount { pod, volume, unique_name, driver, sub_path, is_nfs, cause };
             let entry = failed.entry(Timestamp::UNIX_EPOCH, Duration::from_secs(122));
             assert_eq!(without_times(&entry), recorded(log), "{name}");
         }
