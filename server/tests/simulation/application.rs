@@ -50,8 +50,6 @@ pub(crate) struct Application {
     pub(crate) recreated: Vec<(&'static str, String, String)>,
     /// The API extensions of other teams that reach into the namespaces of the unit.
     pub(crate) neighbours: Neighbours,
-    /// The unit has the CSI driver of its volumes.
-    pub(crate) has_driver: bool,
 }
 
 /// An application that is being generated.

@@ -268,10 +268,11 @@ type Expectation = (&'static str, &'static str);
 
 /// Each mutant with the seed that caught it last, which is tried first, and with the invariants that it breaks in one
 /// run.
-const MUTANTS: [(Mutant, u64, &[Expectation]); 33] = [
+const MUTANTS: [(Mutant, u64, &[Expectation]); 34] = [
     (Mutant::NoPrecondition, 0, &[("I2", "has no UID precondition")]),
     (Mutant::NoVersion, 0, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, 0, &[("I1", "")]),
+    (Mutant::DriverFirst, 27, &[("I9", "not found in the list of registered CSI drivers")]),
     (Mutant::StaleRead, 79, &[("I1", "uses it")]),
     (Mutant::LateIntent, 0, &[("I7", "before its intent was durable")]),
     (Mutant::IgnoredFailure, 0, &[("I7", "before its intent was durable")]),

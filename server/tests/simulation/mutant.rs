@@ -13,7 +13,7 @@ use teardown::{
     action::{Action, ActionTarget, Outcome},
     object::Kind,
     observation::{HiddenCause, Observation},
-    plan::{Plan, Propagation, StepAction, StepId},
+    plan::{Plan, Propagation, Step, StepAction, StepId},
 };
 use tokio::{
     sync::mpsc,
@@ -21,7 +21,7 @@ use tokio::{
 };
 
 pub(crate) use self::forgery::{forge, forges_observations};
-use crate::application::{CANARY, ENCODED};
+use crate::application::{CANARY, ENCODED, driver::PLUGIN_NAME};
 
 /// The time for which a DELETE waits with [`Mutant::OldRead`]: twice as long as it may, by the server's rule.
 const READ_AGE: Duration = Duration::from_secs(4);
@@ -35,6 +35,8 @@ pub(crate) enum Mutant {
     NoPrecondition,
     /// The first call of a run brings the DELETEs of all steps with it.
     NoOrder,
+    /// The first call of a run brings the DELETE of the driver with it, which then goes before the Pods whose volumes it unmounts.
+    DriverFirst,
     /// The Pods of a namespace are read from a stale cache.
     StaleRead,
     /// The journal acknowledges writes before they are durable.
@@ -109,20 +111,9 @@ pub(crate) async fn relay(
         if !is_first && mutant == Some(Mutant::NoFurtherStep) {
             continue;
         }
-        if mutant == Some(Mutant::NoOrder) {
-            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
-            for action in plan.map(|plan| all(&plan)).unwrap_or_default() {
-                if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
-                    return;
-                }
-            }
-        }
-        if is_first && mutant == Some(Mutant::TakesKept) {
-            let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
-            for action in plan.map(|plan| kept_claims(&plan)).unwrap_or_default() {
-                if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
-                    return;
-                }
+        for action in added(mutant, is_first, &confirmed) {
+            if to.send(CallRequest { action, ..order.clone() }).await.is_err() {
+                return;
             }
         }
         if is_first && mutant == Some(Mutant::LeakInHiddenKind) {
@@ -160,6 +151,18 @@ pub(crate) async fn relay(
             return;
         }
     }
+}
+
+/// The DELETEs that a call brings with it.
+fn added(mutant: Option<Mutant>, is_first: bool, confirmed: &Confirmed) -> Vec<Action> {
+    let deletes: fn(&Plan) -> Vec<Action> = match mutant {
+        Some(Mutant::NoOrder) => all,
+        Some(Mutant::TakesKept) if is_first => kept_claims,
+        Some(Mutant::DriverFirst) if is_first => plugins,
+        _ => return vec![],
+    };
+    let plan = confirmed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    plan.map(|plan| deletes(&plan)).unwrap_or_default()
 }
 
 /// Changes a DELETE.
@@ -207,12 +210,17 @@ fn kept_claims(plan: &Plan) -> Vec<Action> {
 }
 
 fn all(plan: &Plan) -> Vec<Action> {
-    let steps = plan.steps.iter();
-    let actions =
-        steps.filter(|step| step.action != StepAction::Await).map(|step| Action::Delete {
-            step: step.id,
-            target: ActionTarget::of(step),
-            propagation: Propagation::Background,
-        });
-    actions.collect()
+    plan.steps.iter().filter(|step| step.action != StepAction::Await).map(delete).collect()
+}
+
+fn plugins(plan: &Plan) -> Vec<Action> {
+    let is_plugin = |step: &&Step| {
+        step.kind.is("apps", "DaemonSet") && step.object.name.starts_with(PLUGIN_NAME)
+    };
+    plan.steps.iter().filter(is_plugin).map(delete).collect()
+}
+
+fn delete(step: &Step) -> Action {
+    let (target, propagation) = (ActionTarget::of(step), Propagation::Background);
+    Action::Delete { step: step.id, target, propagation }
 }

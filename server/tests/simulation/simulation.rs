@@ -185,8 +185,6 @@ struct Simulation {
     /// The first page of each run that said that the run is over, as a new reader gets it.
     run_ends: BTreeMap<String, EndPage>,
     late_objects: usize,
-    /// The driver of the unit has no Pod, so that no volume is made or removed.
-    is_driver_away: bool,
     has_lagging_controller: bool,
     /// The events that the lagging controller has seen.
     lagging_since: usize,
@@ -268,7 +266,6 @@ impl Simulation {
             run: None,
             run_ends: BTreeMap::new(),
             late_objects: 0,
-            is_driver_away: false,
             has_lagging_controller: FeatureSet::of(seed).has_lagging_controller,
             lagging_since: 0,
             violations: vec![],
@@ -396,9 +393,10 @@ impl Simulation {
             }
             if now > deadline {
                 let unfinished = self.unfinished_steps().await;
+                let said = self.last_entries_of_kubelets();
                 self.report(
                     "I9",
-                    format!("not over {MAX_RUN_TIME:?} after the repair: {unfinished}"),
+                    format!("not over {MAX_RUN_TIME:?} after the repair: {unfinished}{said}"),
                 );
                 break;
             }
@@ -427,7 +425,6 @@ impl Simulation {
             if now >= tick {
                 tick = now + Duration::from_secs(1);
                 self.run_operators();
-                self.run_driver();
                 self.pull_events();
                 self.run_lagging_controller();
                 if now >= heal_time {
@@ -457,6 +454,15 @@ impl Simulation {
             _ => None,
         });
         left.collect()
+    }
+
+    /// The last entry in the log of each kubelet, such as the reason why the volume of a Pod stays mounted.
+    fn last_entries_of_kubelets(&self) -> String {
+        self.environment.sandbox.with(|world| {
+            let logs = world.controllers.node_faults.kubelet_logs.iter();
+            let last = logs.filter_map(|(node, log)| Some(format!("\n   {node}: {}", log.back()?)));
+            last.collect()
+        })
     }
 
     async fn finish(mut self) -> Outcome {

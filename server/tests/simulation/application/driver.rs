@@ -1,4 +1,5 @@
-//! A CSI driver of the unit: its CSIDriver, the plugin on every node, and a workload whose claims it provisions.
+//! A CSI driver of the unit: its CSIDriver, the plugin on every node, and a workload whose claims it provisions. Without the plugin
+//! nothing is mounted or unmounted on a node, and without any plugin nothing is provisioned, attached or detached.
 
 use fastrand::Rng;
 use serde_json::json;
@@ -8,6 +9,8 @@ use crate::state::name;
 
 /// The label of the plugin's DaemonSet and of its Pods.
 pub(crate) const PLUGIN: &str = "example.com/csi-plugin";
+/// The beginning of the DaemonSet's name, which no other DaemonSet has.
+pub(crate) const PLUGIN_NAME: &str = "csi";
 
 impl Application {
     /// Adds the driver of the volumes that are provisioned on demand.
@@ -23,7 +26,6 @@ impl Application {
         let namespace = generate.namespace();
         generate.stateful_set(&namespace);
         *self = generate.application;
-        self.has_driver = true;
     }
 }
 
@@ -34,7 +36,7 @@ impl Generator<'_> {
             driver["spec"] = json!({"attachRequired": self.chance(50)});
             self.add(driver);
         }
-        let (namespace, name) = (self.namespace(), self.name("csi"));
+        let (namespace, name) = (self.namespace(), self.name(PLUGIN_NAME));
         let mut template = self.template(&name);
         template["metadata"]["labels"][PLUGIN] = json!("yes");
         let path = format!("/var/lib/kubelet/plugins/{}", rare_components::DRIVER);

@@ -5,7 +5,6 @@ use std::{collections::BTreeSet, time::Duration};
 
 use sandbox::{
     cluster::{Actor, Cluster, DeleteOptions},
-    fault::OperatingMode,
     object::is_deleting,
     store::Key,
 };
@@ -17,7 +16,6 @@ use super::Simulation;
 use crate::{
     application::{
         BYSTANDER, FINALIZER, LOAD_BALANCER_FINALIZER, OPERATOR, UNIT,
-        driver::PLUGIN,
         late_object::{self, UNPLANNED},
     },
     fault_schedule::Churn,
@@ -32,8 +30,6 @@ const LATE_OBJECTS: [(&str, &str); 5] = [
     (late_object::NEW_GROUP, late_object::NEW_PLURAL),
     ("networking.k8s.io", "ingresses"),
 ];
-/// The controller that makes and removes the volumes of the driver.
-const PROVISIONER: &str = "external-provisioner";
 /// The time from the start of the server to the Ingress that no watch shows.
 const INGRESS_AFTER: Duration = Duration::from_secs(6);
 /// The taint that evicts Pods from a node.
@@ -65,25 +61,6 @@ impl Simulation {
                     });
                 }
             }
-        });
-    }
-
-    /// The CSI driver of the unit: without a Pod of it, nobody provisions or removes its volumes.
-    pub(super) fn run_driver(&mut self) {
-        if !self.application.has_driver {
-            return;
-        }
-        let was_away = self.is_driver_away;
-        self.is_driver_away = self.environment.sandbox.with(|world| {
-            let is_plugin = |pod: &Value| !pod["metadata"]["labels"][PLUGIN].is_null();
-            let runs =
-                world.cluster.list("", "pods", None).any(|pod| is_plugin(pod) && !is_deleting(pod));
-            if !runs {
-                world.controllers.set_mode(PROVISIONER, OperatingMode::Off);
-            } else if was_away {
-                world.controllers.set_mode(PROVISIONER, OperatingMode::Running);
-            }
-            !runs
         });
     }
 
