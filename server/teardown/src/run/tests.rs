@@ -58,11 +58,15 @@ impl Scenario {
     }
 
     fn with(text: &str, choices: &Choices) -> Self {
+        Self::of_unit(text, "shop", choices)
+    }
+
+    fn of_unit(text: &str, unit: &str, choices: &Choices) -> Self {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
         let units = units(&index, &graph);
         let now = fixture::now();
-        let plan = plan(&index, &graph, &units[&UnitId::new("shop")], choices, now).unwrap();
+        let plan = plan(&index, &graph, &units[&UnitId::new(unit)], choices, now).unwrap();
         let run = Run::new(RunId::new("r"), Arc::new(plan));
         let mut scenario = Self { journal: vec![], calls: vec![], run, index, now };
         scenario.record(&RunEvent::Started { by: "Li".into() });

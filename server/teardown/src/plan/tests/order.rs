@@ -55,3 +55,20 @@ fn owner_that_waits_for_another_step_orphans_what_waits_for_a_third() {
     3 cm:shop/settings < deploy:shop/web pod:shop/reader
     ");
 }
+
+/// One of the two may be the operator of the queue, and uses a database that goes before it.
+#[test]
+fn possible_finisher_gives_way_to_what_the_objects_say() {
+    let plan = plan_of(
+        "Topic.queue.example shop/t of=shop finalizers=queue.example/topic
+         Database.db.example shop/main of=shop refs=Topic.queue.example/t
+         secret shop/main-password owner=Database.db.example/main
+         deploy shop/a of=shop uses=account:one,secret:main-password
+         deploy shop/b of=shop uses=account:two
+         role shop/topics of=shop updates=topics.queue.example
+         rb shop/topics of=shop accounts=one,two role=role/topics",
+        "shop",
+    )
+    .unwrap();
+    assert_eq!(given_up(&plan), ["Topic shop/t Finishes Deployment shop/a"]);
+}

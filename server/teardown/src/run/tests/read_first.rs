@@ -135,6 +135,26 @@ fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
     ");
 }
 
+/// The watch of the Pods was behind when the plan was made: a Pod is checked by what it uses.
+#[test]
+fn late_pod_that_owns_an_object_does_not_use_it() {
+    let cluster = "CiliumEndpoint.cilium.io shop/web of=shop owner=pod/web";
+    let script = "each call
+        pause first
+        applied pod shop/web age=0
+        resume
+        there CiliumEndpoint.cilium.io:shop/web";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > each call
+    > pause first
+    > applied pod shop/web age=0
+    > resume
+    GET CiliumEndpoint shop/web
+    > there CiliumEndpoint.cilium.io:shop/web
+    DELETE CiliumEndpoint shop/web at 17
+    ");
+}
+
 #[test]
 fn read_before_a_delete_is_no_more_than_a_read_while_the_run_is_paused() {
     let script = "each call

@@ -7,6 +7,7 @@
 //!
 //! | in front | meaning |
 //! |---|---|
+//! | `unit ID` | the plan is of this unit, and not of `shop` |
 //! | `choose NAME=VALUE` | a choice of the person who made the plan, as an address has it |
 //! | `each call` | every read is shown and the script answers it; calls have their versions and patches |
 //! | `pause first` | the run is paused before it looks at the cluster |
@@ -64,7 +65,7 @@ struct Play {
     lines: Vec<String>,
 }
 
-/// The transcript of a run of the plan of `shop`.
+/// The transcript of a run of the plan of `shop`, or of the unit that the script names.
 pub(super) fn transcript(cluster: &str, script: &str) -> String {
     played(cluster, script).1
 }
@@ -93,7 +94,8 @@ pub(super) fn endings(
 pub(super) fn played(cluster: &str, script: &str) -> (Scenario, String) {
     let chosen = script.lines().filter_map(|line| line.trim().strip_prefix("choose "));
     let choices = Choices::of_query(chosen.map(|it| it.split_once('=').unwrap())).unwrap();
-    let scenario = Scenario::with(cluster, &choices);
+    let unit = script.lines().find_map(|line| line.trim().strip_prefix("unit "));
+    let scenario = Scenario::of_unit(cluster, unit.unwrap_or("shop"), &choices);
     let is_first = |word: &str| script.lines().any(|line| line.trim() == word);
     let mut play = Play {
         cluster: cluster.to_owned(),
@@ -123,7 +125,9 @@ pub(super) fn played(cluster: &str, script: &str) -> (Scenario, String) {
 
 /// Whether a line says something about the run before it looks at the cluster.
 fn is_in_front(line: &str) -> bool {
-    matches!(line, "each call" | "pause first") || line.starts_with("choose ")
+    matches!(line, "each call" | "pause first")
+        || line.starts_with("choose ")
+        || line.starts_with("unit ")
 }
 
 /// The words after the first ones of a line.

@@ -354,3 +354,52 @@ fn object_of_another_unit_or_an_untouched_namespace_is_not_planned() {
       delete Gadget shop/ours
     ");
 }
+
+/// Neither is late, so that only the one that the read found is known to hold the step.
+#[test]
+fn older_object_that_has_begun_to_use_a_step_is_planned_alone() {
+    let cluster = "
+        Widget.example.com shop/main of=shop
+        Gadget.example.com shop/a
+        Gadget.example.com shop/b";
+    let script = "each call
+        pause first
+        applied Gadget.example.com shop/a refs=Widget.example.com/main
+        applied Gadget.example.com shop/b refs=Widget.example.com/main
+        resume
+        there Widget.example.com:shop/main
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > each call
+    > pause first
+    > applied Gadget.example.com shop/a refs=Widget.example.com/main
+    > applied Gadget.example.com shop/b refs=Widget.example.com/main
+    > resume
+    GET Widget shop/main
+    > there Widget.example.com:shop/main
+    Widget shop/main is used by Gadget shop/a
+    > look at unplanned
+      Gadget shop/a holds Widget shop/main
+      delete Gadget shop/a
+      by name Gadget shop/a
+    ");
+}
+
+#[test]
+fn unit_of_a_namespace_has_its_content_of_other_units() {
+    let script = "unit ns:shop
+        applied cm shop/late of=other age=0
+        gone cm shop/settings
+        look at unplanned";
+    insta::assert_snapshot!(transcript("ns shop\n cm shop/settings", script), @"
+    > unit ns:shop
+    DELETE ConfigMap shop/settings
+    > applied cm shop/late of=other age=0
+    > gone cm shop/settings
+    ConfigMap shop/settings is gone
+    Namespace shop has ConfigMap shop/late in it
+    > look at unplanned
+      ConfigMap shop/late holds Namespace shop
+      delete ConfigMap shop/late
+    ");
+}
