@@ -133,6 +133,21 @@ const OBJECTS: &[&[&str]] = &[
         "ScaledObject.keda.sh a/s refs=spec.scaleTargetRef:deploy/web",
         "ScaledObject.keda.sh a/s refs=spec.scaleTargetRef:rs/web-1",
     ],
+    &[
+        "pod b/inline uses=driver:disk.example,devices:gpu",
+        "pod b/inline uses=driver:other.example owner=ds/disk-csi-node",
+        "pod b/inline uses=template:gpus of=shop",
+    ],
+    &[
+        "deploy a/inline of=shop uses=driver:disk.example",
+        "deploy a/inline uses=driver:other.example",
+    ],
+    &[
+        "devices b/gpu driver=disk.example",
+        "devices b/gpu driver=other.example owner=pod/inline",
+        "devices b/gpu of=bank",
+    ],
+    &["template b/gpus", "template b/gpus of=shop"],
 ];
 
 /// Units whose pages are read.

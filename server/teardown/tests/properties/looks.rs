@@ -129,6 +129,14 @@ enum Operation {
     Narrow(usize),
     /// An object loses a finalizer by hand.
     ByHand(usize),
+    /// A remedy sent an object away from the API alone, or nothing that is still to be remembered.
+    EndByHand(usize, bool),
+    /// A person takes it on that nothing is left of what a step waits for, or of all of it but one object.
+    TakeOn(usize, bool),
+    /// A person answered for the end of an object in another run.
+    AnswerFor(usize),
+    /// An object changed while a remedy was under way.
+    Changed(usize),
     /// The API server is away, or back.
     Away(bool),
     /// A call is answered.
@@ -152,6 +160,10 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (object(), any::<bool>()).prop_map(|(object, hide)| Operation::Hide(object, hide)),
         1 => object().prop_map(Operation::Narrow),
         1 => object().prop_map(Operation::ByHand),
+        1 => (object(), any::<bool>()).prop_map(|(object, is_any)| Operation::EndByHand(object, is_any)),
+        2 => (0usize..5, any::<bool>()).prop_map(|(step, all)| Operation::TakeOn(step, all)),
+        1 => object().prop_map(Operation::AnswerFor),
+        1 => object().prop_map(Operation::Changed),
         1 => any::<bool>().prop_map(Operation::Away),
         12 => (0usize..20, 0usize..16).prop_map(|(call, answer)| Operation::Answer(call, answer)),
         5 => prop_oneof![0i64..4, 0i64..200, -20i64..0].prop_map(Operation::Pass),
@@ -253,6 +265,31 @@ impl Scene {
         }
     }
 
+    /// The steps that wait for the end of objects that nobody confirmed, with those objects.
+    fn unconfirmed(&self) -> Vec<(StepId, Vec<Uid>)> {
+        let waiting = self.run.steps().filter_map(|(step, progress)| {
+            Some((step.id, progress.hold.problem.as_ref()?.unconfirmed()))
+        });
+        waiting.filter(|(_, objects)| !objects.is_empty()).collect()
+    }
+
+    /// Answers all calls until none is left: what is deleted goes, as if its node did not report it.
+    fn run_down(&mut self) -> Result<(), TestCaseError> {
+        for _ in 0..MOST {
+            let decision = self.look()?;
+            self.take(decision);
+            for action in std::mem::take(&mut self.calls) {
+                let gone = self.index.get(&action.target().uid).cloned();
+                let outcome = outcome(15, &action, &self.plan);
+                if let (Some(object), Action::Delete { .. }) = (gone, &action) {
+                    self.delete(&object);
+                }
+                self.decide(&Input::CallCompleted { action, outcome });
+            }
+        }
+        Ok(())
+    }
+
     fn observe(&mut self, observation: Observation) {
         self.index.apply([observation], self.now);
     }
@@ -294,6 +331,27 @@ impl Scene {
             }
             Operation::ByHand(object) => {
                 self.index.set_by_hand([any_state_of(*object).uid].into());
+            }
+            Operation::EndByHand(object, is_any) => {
+                let end = self.index.end_of(&any_state_of(*object));
+                self.index.set_ends_by_hand(if *is_any { vec![end] } else { vec![] });
+            }
+            Operation::TakeOn(step, all) => {
+                let waiting = self.unconfirmed();
+                if !waiting.is_empty() {
+                    let (step, mut pods) = waiting[step % waiting.len()].clone();
+                    if !all {
+                        pods.pop();
+                    }
+                    self.decide(&Input::TakeOn { step, pods, by: "Li".into() });
+                }
+            }
+            Operation::AnswerFor(object) => {
+                self.index.answer_for(&[any_state_of(*object).uid]);
+            }
+            Operation::Changed(object) => {
+                let object = any_state_of(*object).reference();
+                self.decide(&Input::Changed { object, by: "Li".into() });
             }
             Operation::Away(true) => {
                 let (cause, message) = (AwayCause::Silent, "no route".into());
@@ -393,4 +451,18 @@ fn application_of_the_property_has_many_kinds_of_steps() {
     let scene = Scene::new();
     let kinds: BTreeSet<&str> = scene.plan.steps.iter().map(|step| &*step.kind.kind).collect();
     assert!(kinds.len() >= 10, "{kinds:?}");
+}
+
+#[test]
+fn person_of_the_property_takes_on_the_end_of_a_pod() {
+    let mut scene = Scene::new();
+    scene.run_down().unwrap();
+    let taken_on = |scene: &Scene| {
+        scene.journal.iter().any(|(_, event)| matches!(event, RunEvent::TakenOn { .. }))
+    };
+    assert!(!taken_on(&scene));
+    scene.perform(&Operation::TakeOn(0, false)).unwrap();
+    assert!(!taken_on(&scene), "it answers for too little");
+    scene.perform(&Operation::TakeOn(0, true)).unwrap();
+    assert!(taken_on(&scene), "{:?}", scene.unconfirmed());
 }
