@@ -130,6 +130,7 @@ fn edge_kinds() -> Vec<EdgeKind> {
         EdgeKind::Provisions => EdgeKind::Provisions,
         EdgeKind::Controls => EdgeKind::Controls,
         EdgeKind::Declares => EdgeKind::Declares,
+        EdgeKind::Hints => EdgeKind::Hints,
     }
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn declaring_parents(object: &Object) -> impl Iterator<Item = Declari
         let namespace = Some(namespace);
         Some(DeclaringParent { group, kind, resource, namespace, name, field, is_guess: false })
     });
-    let of_kapp = label(object, KAPP).map(|name| DeclaringParent {
+    let of_kapp = kapp_app(object).map(|name| DeclaringParent {
         group: "kappctrl.k14s.io",
         kind: "App",
         resource: APPS,
@@ -149,6 +149,11 @@ pub(crate) fn label(object: &Object, key: &str) -> Option<Arc<str>> {
 pub(crate) fn argo_cd_application(object: &Object) -> Option<Arc<str>> {
     let tracked = object.annotations.as_deref().and_then(|it| it.application.clone());
     tracked.or_else(|| label(object, ARGO_CD))
+}
+
+/// The mark of the kapp application that an object belongs to.
+pub(crate) fn kapp_app(object: &Object) -> Option<Arc<str>> {
+    label(object, KAPP)
 }
 
 /// The namespace and the name of the Kustomization or HelmRelease of Flux that an object belongs to.

@@ -23,6 +23,8 @@
 //!
 //! The field managers of the finalizers of an object are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
 //!
+//! Annotations about the order are written with their keys, and with `_` for each blank: `config.kubernetes.io/depends-on=/Namespace/shop`.
+//!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
@@ -43,10 +45,10 @@ use crate::{
     object::{
         Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
         Container, ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending,
-        Facts, FinalizerManager, Guard, Held, Ingress, Kind, Namespace, Node, Object, ObjectRef,
-        OwnerRef, Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim, Reference,
-        References, ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars, Snapshot,
-        SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
+        Facts, FinalizerManager, Guard, Held, Hints, Ingress, Kind, Namespace, Node, Object,
+        ObjectRef, OwnerRef, Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim,
+        Reference, References, ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars,
+        Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -263,6 +265,7 @@ impl<'a> Fields<'a> {
             release: release.map(|(namespace, name)| (namespace.into(), name.into())),
             application: self.text("argocd"),
             keep: self.text("keep"),
+            hints: self.hints(),
             creator: self.text("creator"),
             writers: self
                 .managers()
@@ -271,6 +274,12 @@ impl<'a> Fields<'a> {
                 .collect(),
         };
         (read != Annotations::default()).then(|| Arc::new(read))
+    }
+
+    fn hints(&self) -> Option<Arc<Hints>> {
+        let mut hints = Hints::default();
+        self.fields.iter().for_each(|(key, value)| hints.read(key, &value.replace('_', " ")));
+        (hints != Hints::default()).then(|| Arc::new(hints))
     }
 
     fn services(&self) -> Box<[ServiceRef]> {

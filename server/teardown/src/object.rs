@@ -5,6 +5,7 @@ mod access;
 mod annotations;
 mod data_policy;
 mod deletion;
+mod hints;
 mod made_by_cluster;
 mod parent;
 mod pod_reference;
@@ -25,12 +26,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::made_by_cluster::{is_copy_of_olm, is_made_by_cluster};
-pub(crate) use self::{access::RBAC, uid::UidHasher};
+pub(crate) use self::{
+    access::RBAC,
+    hints::{CHANGE_RULE, DEPENDS_ON, SYNC_WAVE, dependency_text},
+    uid::UidHasher,
+};
 pub use self::{
     access::{Binding, ResourceRule, Role, ServiceAccount},
     annotations::{Annotations, asks_to_keep},
     data_policy::{DataEffect, DataPolicy},
     deletion::{Deletion, FinalizerManager, Held},
+    hints::{ChangeRule, Hints},
     parent::Parent,
     pod_reference::{PodReference, PodReferenceKind},
     reference::{Reference, References},

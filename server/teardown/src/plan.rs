@@ -61,7 +61,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Kind, Object, ObjectRef, Reclaim, Uid},
-    relation::{DeletionPhase, Edge, EdgeKind, Reason, Strength},
+    relation::{DeletionPhase, Edge, EdgeKind, Reason, Strength, hints_among},
     selector::Selector,
     unit::{Unit, UnitId, named_unit},
 };
@@ -346,8 +346,9 @@ pub fn plan(
     {
         return Err(PlanError::DeletesClaims { object, mark });
     }
-    let guards = guards::guards(index, graph, &going);
-    let order = Ordered::of(index, graph, &guards, &going)?;
+    let mut added = guards::guards(index, graph, &going);
+    added.extend(hints_among(going.iter().filter_map(|uid| index.get(uid)), index));
+    let order = Ordered::of(index, graph, &added, &going)?;
     let suspended: Vec<&Object> = kept::suspended(index, graph, &kept, &going);
     let numbers: HashMap<&Uid, StepId> = (0u32..)
         .skip(suspended.len())

@@ -20,6 +20,7 @@ mod field_manager;
 mod finalizer;
 mod finish;
 mod guard;
+mod hint;
 mod lookup;
 mod provision;
 mod refer;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     },
     finish::{is_entitled, may_attach, may_delete_volumes},
     guard::{guarding_rule, is_covered_by, is_guarded_by},
+    hint::hints_among,
     storage::is_bound_pair,
 };
 pub use self::{
@@ -114,6 +116,8 @@ pub enum EdgeKind {
     Controls,
     /// The object's marks name the target, a GitOps object that applies it again and again.
     Declares,
+    /// An annotation of the object asks a tool to apply or delete it before or after the target.
+    Hints,
 }
 
 /// The strength of an edge: whether its order may be given up where edges form a cycle.
@@ -200,6 +204,7 @@ pub fn edges_of(object: &Object, index: &Index, pods: &EdgeLookup<'_>) -> Vec<Fo
     provision::controls(&mut found, index, pods);
     declare::declares(&mut found, index);
     declare::records(&mut found, index);
+    hint::depends_on(&mut found, index);
     found.edges
 }
 

@@ -170,8 +170,8 @@ mod tests {
     fn next_kind(kind: Option<EdgeKind>) -> Option<EdgeKind> {
         use EdgeKind::{
             Admits, Attaches, Binds, Claims, Contains, Controls, Converts, Declares, Defines,
-            Finishes, Guards, Mounts, Owns, Provisions, Refers, Routes, RunsAs, RunsOn, Scales,
-            Selects, Serves, Snapshots,
+            Finishes, Guards, Hints, Mounts, Owns, Provisions, Refers, Routes, RunsAs, RunsOn,
+            Scales, Selects, Serves, Snapshots,
         };
         match kind {
             None => Some(Owns),
@@ -196,7 +196,8 @@ mod tests {
             Some(Attaches) => Some(Provisions),
             Some(Provisions) => Some(Controls),
             Some(Controls) => Some(Declares),
-            Some(Declares) => None,
+            Some(Declares) => Some(Hints),
+            Some(Hints) => None,
         }
     }
 
@@ -290,8 +291,11 @@ mod tests {
         for kind in std::iter::successors(next_kind(None), |kind| next_kind(Some(*kind))) {
             // An object can name its owner only by a UID, which an application that is generated does not have.
             // Guards are edges of a plan alone. Attachments are on no page, because the cluster makes and removes them. No
-            // class that is generated has a controller.
-            if matches!(kind, EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls) {
+            // class that is generated has a controller, and no object the annotation of a tool about its order.
+            if matches!(
+                kind,
+                EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls | EdgeKind::Hints
+            ) {
                 continue;
             }
             let part = format!(" {kind:?} ");

@@ -38,6 +38,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Controls if edge.strength == Strength::Hard => "is controlled by",
         EdgeKind::Controls => "may be controlled by",
         EdgeKind::Declares => "is declared by",
+        EdgeKind::Hints => hint(&edge.reason).forward,
     }
 }
 
@@ -68,6 +69,7 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Controls if edge.strength == Strength::Hard => "controls",
         EdgeKind::Controls => "may control",
         EdgeKind::Declares => "declares",
+        EdgeKind::Hints => hint(&edge.reason).reversed,
     }
 }
 
@@ -117,6 +119,19 @@ fn provision(edge: &EdgeCard) -> Verbs {
     Verbs { forward, reversed }
 }
 
+/// The verbs of an edge by which an annotation asks for an order.
+fn hint(reason: &Reason) -> Verbs {
+    let field = &*reason.field;
+    let (forward, reversed) = if field.contains("sync-wave") {
+        ("is in a later sync wave than", "is in an earlier sync wave than")
+    } else if field.contains("change-rule") {
+        ("has a change rule for", "is named by the change rule of")
+    } else {
+        ("depends on", "is depended on by")
+    };
+    Verbs { forward, reversed }
+}
+
 /// The field behind an edge.
 pub fn reason(reason: &Reason) -> String {
     if reason.value.is_empty() {
@@ -143,6 +158,9 @@ pub fn certainty(edge: &EdgeCard) -> &'static str {
             Attribution::Wildcard => "A guess: it has rights to everything.",
             Attribution::Unit => "A guess: it is of the same unit.",
         };
+    }
+    if edge.kind == EdgeKind::Hints {
+        return "An annotation asks for this order; a cycle may break it.";
     }
     match edge.strength {
         Strength::Yielding => "Inferred; a cycle may break it.",
@@ -219,6 +237,26 @@ mod tests {
             ),
         ] {
             check_verbs(EdgeKind::Provisions, Strength::Yielding, field, verbs);
+        }
+    }
+
+    #[test]
+    fn order_that_an_annotation_asks_for_is_said_as_its_tool_says_it() {
+        for (field, verbs) in [
+            (
+                "metadata.annotations[config.kubernetes.io/depends-on]",
+                ["depends on", "is depended on by"],
+            ),
+            (
+                "metadata.annotations[argocd.argoproj.io/sync-wave]",
+                ["is in a later sync wave than", "is in an earlier sync wave than"],
+            ),
+            (
+                "metadata.annotations[kapp.k14s.io/change-rule]",
+                ["has a change rule for", "is named by the change rule of"],
+            ),
+        ] {
+            check_verbs(EdgeKind::Hints, Strength::Hint, field, verbs);
         }
     }
 

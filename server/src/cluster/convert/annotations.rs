@@ -6,7 +6,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
 };
-use teardown::object::{Annotations, asks_to_keep};
+use teardown::object::{Annotations, Hints, asks_to_keep};
 
 /// `metadata.annotations`, reduced to those that are stored.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl<'de> Visitor<'de> for ReadVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Read, A::Error> {
-        let mut read = Annotations::default();
+        let (mut read, mut hints) = (Annotations::default(), Hints::default());
         let (mut namespace, mut name) = (None::<Arc<str>>, None::<Arc<str>>);
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
             match &*key {
@@ -49,10 +49,14 @@ impl<'de> Visitor<'de> for ReadVisitor {
                         read.keep = Some(format!("{key}: {value}").into());
                     }
                 }
+                key if Hints::is_one(key) => {
+                    hints.read(key, &map.next_value::<std::borrow::Cow<'de, str>>()?);
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         read.release = namespace.zip(name).filter(|(_, name)| !name.is_empty());
+        read.hints = (hints != Hints::default()).then(|| Arc::new(hints));
         let is_empty = read == Annotations::default();
         Ok(Read((!is_empty).then(|| Arc::new(read))))
     }

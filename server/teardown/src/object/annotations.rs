@@ -1,7 +1,9 @@
-//! The annotations that decide about a teardown: who installed an object, and whether its data is to be kept; and the programs
-//! that created an object or wrote its finalizers.
+//! The annotations that decide about a teardown: who installed an object, whether its data is to be kept, and what it goes
+//! before; and the programs that created an object or wrote its finalizers.
 
 use std::sync::Arc;
+
+use super::Hints;
 
 /// The stored annotations of an object, and the programs that `metadata.managedFields` names. Few objects have an annotation of
 /// these, and there are few programs, so that equal values are stored once.
@@ -13,6 +15,8 @@ pub struct Annotations {
     pub application: Option<Arc<str>>,
     /// The annotation that asks the tool which installed the object not to delete it, as `key: value`.
     pub keep: Option<Arc<str>>,
+    /// What they say about the order in which objects are applied and deleted.
+    pub hints: Option<Arc<Hints>>,
     /// The field manager that created it, of an object without owners: an owner says more.
     pub creator: Option<Arc<str>>,
     /// The finalizers of an operator's object, each with the field manager that wrote it last.

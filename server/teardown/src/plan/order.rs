@@ -39,9 +39,9 @@ pub struct GivenUp {
 pub(super) struct Ordered<'a> {
     graph: &'a Graph,
     /// Edges that only this plan has.
-    guards: &'a [FoundEdge],
+    added: &'a [FoundEdge],
     /// The same by the objects at both ends.
-    guards_of: HashMap<&'a Uid, Vec<Edge<'a>>>,
+    added_of: HashMap<&'a Uid, Vec<Edge<'a>>>,
     pub(super) sequence: Vec<&'a Uid>,
     pub(super) waves: HashMap<&'a Uid, u32>,
     /// The pairs, first and then, whose edges were given up.
@@ -55,12 +55,12 @@ impl<'a> Ordered<'a> {
     pub(super) fn of(
         index: &Index,
         graph: &'a Graph,
-        guards: &'a [FoundEdge],
+        added: &'a [FoundEdge],
         going: &BTreeSet<&'a Uid>,
     ) -> Result<Self, PlanError> {
         let mut pairs: Pairs<'a> = BTreeMap::new();
         let own = going.iter().flat_map(|uid| graph.from(uid));
-        for edge in own.chain(guards.iter().map(FoundEdge::edge)) {
+        for edge in own.chain(added.iter().map(FoundEdge::edge)) {
             let Some((first, then, _)) = edge.ordered() else { continue };
             if going.contains(first) && going.contains(then) {
                 let strongest = pairs.entry((first, then)).or_insert(edge);
@@ -79,12 +79,12 @@ impl<'a> Ordered<'a> {
         sequence.sort_by_cached_key(|uid| {
             (waves[uid], index.get(uid).map(|object| object.reference()), (*uid).clone())
         });
-        let mut guards_of: HashMap<&Uid, Vec<Edge<'a>>> = HashMap::new();
-        for edge in guards.iter().map(FoundEdge::edge) {
-            guards_of.entry(edge.from).or_default().push(edge);
-            guards_of.entry(edge.to).or_default().push(edge);
+        let mut added_of: HashMap<&Uid, Vec<Edge<'a>>> = HashMap::new();
+        for edge in added.iter().map(FoundEdge::edge) {
+            added_of.entry(edge.from).or_default().push(edge);
+            added_of.entry(edge.to).or_default().push(edge);
         }
-        Ok(Self { graph, guards, guards_of, sequence, waves, broken })
+        Ok(Self { graph, added, added_of, sequence, waves, broken })
     }
 
     /// Whether an edge's order is kept.
@@ -94,14 +94,14 @@ impl<'a> Ordered<'a> {
 
     /// All edges of an object, with those that only this plan has.
     pub(super) fn around(&self, uid: &Uid) -> impl Iterator<Item = Edge<'a>> {
-        self.graph.around(uid).chain(self.guards_of.get(uid).into_iter().flatten().copied())
+        self.graph.around(uid).chain(self.added_of.get(uid).into_iter().flatten().copied())
     }
 
     /// The edges that were given up, without mere hints.
     pub(super) fn given_up(&self, index: &Index) -> Vec<GivenUp> {
         let named = |uid: &Uid| index.get(uid).map(|object| object.reference());
         let own = self.waves.keys().flat_map(|uid| self.graph.from(uid));
-        let edges = own.chain(self.guards.iter().map(FoundEdge::edge)).filter_map(|edge| {
+        let edges = own.chain(self.added.iter().map(FoundEdge::edge)).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             if edge.strength == Strength::Hint || self.keeps(first, then) {
                 return None;

@@ -3,6 +3,7 @@ mod choices;
 mod confirmed;
 mod data;
 mod finishers;
+mod hints;
 mod hidden;
 mod order;
 mod parents;

@@ -38,13 +38,17 @@ impl<'a> Edge<'a> {
     }
 
     /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,
-    /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete.
+    /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete. A hint keeps nothing.
     pub fn keeps(self) -> bool {
         let only_delays = matches!(
             self.kind,
             EdgeKind::Finishes | EdgeKind::Snapshots | EdgeKind::Provisions | EdgeKind::Controls
         );
-        !only_delays || self.strength == Strength::Hard
+        match self.strength {
+            Strength::Hint => false,
+            Strength::Yielding => !only_delays,
+            Strength::Hard => true,
+        }
     }
 }
 

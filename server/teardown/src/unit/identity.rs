@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::{
-    declaration::{FLUX, argo_cd_application, flux_owner, label, recorded_release},
+    declaration::{FLUX, argo_cd_application, flux_owner, kapp_app, label, recorded_release},
     labels::PART_OF,
     object::Object,
 };
@@ -38,7 +38,7 @@ pub(super) fn installed_with(object: &Object) -> Option<Arc<str>> {
         let owner = FLUX.into_iter().find_map(|marks| flux_owner(object, marks));
         owner.map(|(namespace, name)| format!("flux:{namespace}/{name}"))
     };
-    let kapp = || Some(format!("kapp:{}", label(object, "kapp.k14s.io/app")?));
+    let kapp = || Some(format!("kapp:{}", kapp_app(object)?));
     release().or_else(argo_cd).or_else(flux).or_else(kapp).map(Arc::from)
 }
 

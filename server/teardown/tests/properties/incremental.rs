@@ -148,6 +148,12 @@ const OBJECTS: &[&[&str]] = &[
         "devices b/gpu of=bank",
     ],
     &["template b/gpus", "template b/gpus of=shop"],
+    &[
+        "cm b/ordered config.kubernetes.io/depends-on=apps/namespaces/a/Deployment/web,/Namespace/a",
+        "cm b/ordered of=shop config.kubernetes.io/depends-on=/namespaces/a/ConfigMap/settings",
+        "cm b/ordered argocd=shop argocd.argoproj.io/sync-wave=1",
+        "cm b/ordered owner=sts/db config.kubernetes.io/depends-on=/Namespace/a",
+    ],
 ];
 
 /// Units whose pages are read.

@@ -4,6 +4,7 @@ mod application;
 mod cluster;
 mod collector;
 mod growth;
+mod hints;
 mod incremental;
 mod looks;
 mod owner_graph;
