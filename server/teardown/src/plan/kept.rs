@@ -246,7 +246,18 @@ fn chosen(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> O
         return Some(KeptReason::KeptData);
     }
     let annotation = object.annotations.as_ref()?.keep.clone()?;
+    if has_copied_annotations(object) {
+        return None;
+    }
     (!choices.overrides(&name)).then_some(KeptReason::KeepAnnotation { annotation })
+}
+
+/// Whether the annotations of an object are copies of those of its workload: of a ReplicaSet and of a ControllerRevision. Nobody asked
+/// to keep it, and it stays as long as its workload does (`SetNewReplicaSetAnnotations` in
+/// `pkg/controller/deployment/util/deployment_util.go`, `newRevision` in `pkg/controller/statefulset/stateful_set_utils.go`).
+fn has_copied_annotations(object: &Object) -> bool {
+    let is_a_copy = |kind| object.kind.is("apps", kind);
+    object.controller().is_some() && (is_a_copy("ReplicaSet") || is_a_copy("ControllerRevision"))
 }
 
 /// Whether an object is in the namespaces that a person chose. Of the objects without a namespace those namespaces

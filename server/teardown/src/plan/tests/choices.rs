@@ -178,3 +178,28 @@ fn plan_is_of_the_objects_that_hold_one_run_and_not_two() {
     assert_eq!(one.check(unit, &index), Ok(()));
     assert_eq!(two.check(unit, &index).unwrap_err().pair().1, "m2d1");
 }
+
+/// Its name overrides the annotation of the Deployment, and of the ReplicaSet that has a copy of it.
+#[test]
+fn annotation_that_keeps_is_that_of_the_workload_and_not_the_copy_of_its_replica_set() {
+    let keep = "keep=helm.sh/resource-policy:keep";
+    let fixture = format!(
+        "cm shop/a of=shop
+         deploy shop/web of=shop selector=app:web template=app:web {keep}
+         rs shop/web-1 owner=deploy/web selector=app:web template=app:web {keep}
+         rs shop/alone of=shop {keep}"
+    );
+    insta::assert_snapshot!(text(&plan_of(&fixture, "shop").unwrap()), @r#"
+    1 cm:shop/a
+    keep deploy:shop/web: KeepAnnotation { annotation: "helm.sh/resource-policy:keep" }
+    keep rs:shop/alone: KeepAnnotation { annotation: "helm.sh/resource-policy:keep" }
+    keep rs:shop/web-1: needed by Deployment shop/web (Owns)
+    "#);
+    let choice = "delete=Deployment.apps/shop/web";
+    insta::assert_snapshot!(text(&plan_with(&fixture, "shop", &[choice]).unwrap()), @r#"
+    1 cm:shop/a
+    1 deploy:shop/web
+    2 rs:shop/web-1 < deploy:shop/web
+    keep rs:shop/alone: KeepAnnotation { annotation: "helm.sh/resource-policy:keep" }
+    "#);
+}
