@@ -66,23 +66,7 @@ pub fn Graph(
         drawing.with(|drawing| drawing.places().collect::<HashMap<Uid, Place>>())
     });
     let camera = Camera::new(address, drawing);
-    let Camera { zoom, window, scroller, .. } = camera;
-
-    let visible = Memo::new(move |_| {
-        let window = window.get();
-        drawing.with(|drawing| {
-            let near = drawing
-                .places()
-                .filter(|(_, place)| window.is_none_or(|window| window.meets(&place.area)));
-            let most = if window.is_none() { MOUNTED } else { usize::MAX };
-            near.map(|(uid, _)| uid).take(most).collect::<Vec<_>>()
-        })
-    });
-    let detail = Memo::new(move |_| match zoom.get() {
-        zoom if zoom < DETAIL.1 || visible.with(|visible| visible.len() > MOUNTED) => Detail::Far,
-        zoom if zoom < DETAIL.0 => Detail::Mid,
-        _ => Detail::Near,
-    });
+    let visible = visible(camera);
     let lit = lit(scene, address, structure);
     let roving = RwSignal::new(None::<Uid>);
     let focus = Signal::derive(move || {
@@ -97,99 +81,13 @@ pub fn Graph(
         let same = address.selected.with_untracked(|selected| selected.as_ref() == Some(&uid));
         address.select((!same).then_some(&uid));
     });
-
     camera.watch(address);
     camera.follow(scene, address, lit);
-    // For each object the edges that lead to it, and away from it.
-    let counts = Memo::new(move |_| {
-        let mut counts: HashMap<Uid, (usize, usize)> = HashMap::new();
-        structure.with(|structure| {
-            for arrow in &structure.edges {
-                counts.entry(arrow.later.clone()).or_default().0 += 1;
-                counts.entry(arrow.first.clone()).or_default().1 += 1;
-            }
-        });
-        counts
-    });
-    let draw_node = move |uid: Uid| {
-        let card = scene.object(&uid)?;
-        let counted = uid.clone();
-        let counts = Signal::derive(move || {
-            counts.with(|counts| counts.get(&counted).copied().unwrap_or_default())
-        });
-        let place = Signal::derive(move || {
-            places.with(|places| {
-                places.get(&uid).map_or((0.0, 0.0), |place| (place.area.x, place.area.y))
-            })
-        });
-        Some(node(card, place, counts, around, choose))
-    };
-    let draw_block = move |uid: Uid| {
-        let card = scene.object(&uid)?;
-        let area = move || places.with(|places| places.get(&uid).map(|place| place.area));
-        let at = area();
-        Some(view! {
-            <rect
-                class=move || format!("graph-block {}", icon::of_state(card.with(|card| card.state)))
-                x=at.map(|area| whole(area.x)) y=at.map(|area| whole(area.y))
-                width=at.map(|area| whole(area.width)) height=at.map(|area| whole(area.height)) rx="9"
-            ></rect>
-        }.into_any())
-    };
-    // Memos of their own: an effect that reads two memos, of which the first is made from the second, misses a change of
-    // the second that leaves the first as it is (reactive_graph 0.2). Cards of objects that are gone would stay.
-    let shown = move |far: bool| {
-        Memo::new(
-            move |_| {
-                if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
-            },
-        )
-    };
-    let (cards, blocks) = (shown(false), shown(true));
-    let arrows = Memo::new(move |_| {
-        let window = window.get();
-        drawing.with(|drawing| {
-            let paths = paths(drawing, window);
-            let edges = drawing.structure.edges.iter();
-            edges
-                .filter_map(|arrow| {
-                    paths
-                        .get(&(&arrow.first, &arrow.later))
-                        .map(|path| (arrow.clone(), path.clone()))
-                })
-                .collect::<Vec<(Arrow, String)>>()
-        })
-    });
-    let draw_edge = move |(arrow, path): (Arrow, String)| {
-        Some(edge(scene, &arrow, Signal::stored(path), around.lit, around.selected))
-    };
-    let class = move || match detail.get() {
-        Detail::Near => "graph near",
-        Detail::Mid => "graph graph-mid",
-        Detail::Far => "graph graph-far",
-    };
-    let size = move |of: fn(&Drawing) -> f64| {
-        move || whole(drawing.with(|drawing| of(drawing)) * zoom.get())
-    };
-    let view_box = move || {
-        drawing.with(|drawing| {
-            format!("0 0 {} {}", whole(drawing.layout.width), whole(drawing.layout.height))
-        })
-    };
-    let note = move || {
-        let edges = drawing.with(|drawing| drawing.structure.edges.len());
-        scene.read_members(|records| {
-            let all = scene::objects(records).count();
-            let is_outside = |card: &&ObjectCard| card.membership == Membership::Outside;
-            let outside = scene::objects(records).filter(is_outside).count();
-            text::drawn(all - outside, outside, edges)
-        })
-    };
     view! {
         <div class="graph-frame">
             <div
                 class="graph-scroller"
-                node_ref=scroller
+                node_ref=camera.scroller
                 tabindex="0"
                 role="group"
                 aria-label=text::GRAPH_LABEL
@@ -208,27 +106,177 @@ pub fn Graph(
                     }
                 }
             >
-                <svg class=class width=size(|drawing| drawing.layout.width) height=size(|drawing| drawing.layout.height) viewBox=view_box>
-                    <defs>
-                        {arrow_head("arrow")}
-                        {arrow_head("arrow-lit")}
-                    </defs>
-                    <g class="graph-lanes">{move || drawing.with(|drawing| lanes(scene, drawing, choose))}</g>
-                    <g class="graph-edges">{rows(arrows, arrow_key, draw_edge)}</g>
-                    <g class="graph-blocks">{rows(blocks, Uid::to_string, draw_block)}</g>
-                    <g class="graph-nodes">{rows(cards, Uid::to_string, draw_node)}</g>
-                </svg>
+                {picture(camera, visible, structure, places, around, choose)}
             </div>
-            <p class="graph-note">{move || note()}</p>
+            <p class="graph-note">{move || note(scene, drawing)}</p>
             <p class="visually-hidden" id="graph-hint">{text::MAP_HINT}</p>
-            <div class="graph-tools">
-                {tool("icon-minus", text::ZOOM_OUT, move || camera.scale(1.0 / STEP, None))}
-                {tool("icon-plus", text::ZOOM_IN, move || camera.scale(STEP, None))}
-                {tool("icon-one", text::ZOOM_ONE, move || camera.set(1.0))}
-                {tool("icon-fit", text::ZOOM_FIT, move || camera.fit())}
-            </div>
+            {tools(camera)}
         </div>
     }
+}
+
+/// The objects near the visible part; a first render does not know that part, and has the first ones.
+fn visible(camera: Camera) -> Memo<Vec<Uid>> {
+    Memo::new(move |_| {
+        let window = camera.window.get();
+        camera.drawing.with(|drawing| {
+            let near = drawing
+                .places()
+                .filter(|(_, place)| window.is_none_or(|window| window.meets(&place.area)));
+            let most = if window.is_none() { MOUNTED } else { usize::MAX };
+            near.map(|(uid, _)| uid).take(most).collect::<Vec<_>>()
+        })
+    })
+}
+
+/// The drawing: lanes, edges, and the objects as cards, or as blocks where they are far away.
+fn picture(
+    camera: Camera,
+    visible: Memo<Vec<Uid>>,
+    structure: Memo<Structure>,
+    places: Memo<HashMap<Uid, Place>>,
+    around: Around,
+    choose: Callback<Uid>,
+) -> AnyView {
+    let Camera { zoom, drawing, .. } = camera;
+    let scene = around.scene;
+    let detail = Memo::new(move |_| match zoom.get() {
+        zoom if zoom < DETAIL.1 || visible.with(|visible| visible.len() > MOUNTED) => Detail::Far,
+        zoom if zoom < DETAIL.0 => Detail::Mid,
+        _ => Detail::Near,
+    });
+    // Memos of their own: an effect that reads two memos, of which the first is made from the second, misses a change of
+    // the second that leaves the first as it is (reactive_graph 0.2). Cards of objects that are gone would stay.
+    let shown = move |far: bool| {
+        Memo::new(
+            move |_| {
+                if (detail.get() == Detail::Far) == far { visible.get() } else { Vec::new() }
+            },
+        )
+    };
+    let (cards, blocks) = (shown(false), shown(true));
+    let counts = edge_counts(structure);
+    let draw_node = move |uid| placed_node(uid, places, counts, around, choose);
+    let draw_block = move |uid| block(uid, scene, places);
+    let draw_edge = move |(arrow, path): (Arrow, String)| {
+        Some(edge(scene, &arrow, Signal::stored(path), around.lit, around.selected))
+    };
+    let class = move || match detail.get() {
+        Detail::Near => "graph near",
+        Detail::Mid => "graph graph-mid",
+        Detail::Far => "graph graph-far",
+    };
+    let size = move |of: fn(&Drawing) -> f64| {
+        move || whole(drawing.with(|drawing| of(drawing)) * zoom.get())
+    };
+    let view_box = move || {
+        drawing.with(|drawing| {
+            format!("0 0 {} {}", whole(drawing.layout.width), whole(drawing.layout.height))
+        })
+    };
+    view! {
+        <svg class=class width=size(|drawing| drawing.layout.width) height=size(|drawing| drawing.layout.height) viewBox=view_box>
+            <defs>
+                {arrow_head("arrow")}
+                {arrow_head("arrow-lit")}
+            </defs>
+            <g class="graph-lanes">{move || drawing.with(|drawing| lanes(scene, drawing, choose))}</g>
+            <g class="graph-edges">{rows(arrows(camera), arrow_key, draw_edge)}</g>
+            <g class="graph-blocks">{rows(blocks, Uid::to_string, draw_block)}</g>
+            <g class="graph-nodes">{rows(cards, Uid::to_string, draw_node)}</g>
+        </svg>
+    }
+    .into_any()
+}
+
+/// For each object the edges that lead to it, and away from it.
+fn edge_counts(structure: Memo<Structure>) -> Memo<HashMap<Uid, (usize, usize)>> {
+    Memo::new(move |_| {
+        let mut counts: HashMap<Uid, (usize, usize)> = HashMap::new();
+        structure.with(|structure| {
+            for arrow in &structure.edges {
+                counts.entry(arrow.later.clone()).or_default().0 += 1;
+                counts.entry(arrow.first.clone()).or_default().1 += 1;
+            }
+        });
+        counts
+    })
+}
+
+/// The card of an object, which moves with its place.
+fn placed_node(
+    uid: Uid,
+    places: Memo<HashMap<Uid, Place>>,
+    counts: Memo<HashMap<Uid, (usize, usize)>>,
+    around: Around,
+    choose: Callback<Uid>,
+) -> Option<AnyView> {
+    let card = around.scene.object(&uid)?;
+    let counted = uid.clone();
+    let counts = Signal::derive(move || {
+        counts.with(|counts| counts.get(&counted).copied().unwrap_or_default())
+    });
+    let place = Signal::derive(move || {
+        places.with(|places| {
+            places.get(&uid).map_or((0.0, 0.0), |place| (place.area.x, place.area.y))
+        })
+    });
+    Some(node(card, place, counts, around, choose))
+}
+
+/// An object that is too far away for a card.
+fn block(uid: Uid, scene: Scene, places: Memo<HashMap<Uid, Place>>) -> Option<AnyView> {
+    let card = scene.object(&uid)?;
+    let at = places.with(|places| places.get(&uid).map(|place| place.area));
+    Some(view! {
+        <rect
+            class=move || format!("graph-block {}", icon::of_state(card.with(|card| card.state)))
+            x=at.map(|area| whole(area.x)) y=at.map(|area| whole(area.y))
+            width=at.map(|area| whole(area.width)) height=at.map(|area| whole(area.height)) rx="9"
+        ></rect>
+    }.into_any())
+}
+
+/// The edges near the visible part, each with its path.
+fn arrows(camera: Camera) -> Memo<Vec<(Arrow, String)>> {
+    Memo::new(move |_| {
+        let window = camera.window.get();
+        camera.drawing.with(|drawing| {
+            let paths = paths(drawing, window);
+            let edges = drawing.structure.edges.iter();
+            edges
+                .filter_map(|arrow| {
+                    paths
+                        .get(&(&arrow.first, &arrow.later))
+                        .map(|path| (arrow.clone(), path.clone()))
+                })
+                .collect::<Vec<(Arrow, String)>>()
+        })
+    })
+}
+
+/// The number of objects and edges.
+fn note(scene: Scene, drawing: Memo<Arc<Drawing>>) -> String {
+    let edges = drawing.with(|drawing| drawing.structure.edges.len());
+    scene.read_members(|records| {
+        let all = scene::objects(records).count();
+        let is_outside = |card: &&ObjectCard| card.membership == Membership::Outside;
+        let outside = scene::objects(records).filter(is_outside).count();
+        text::drawn(all - outside, outside, edges)
+    })
+}
+
+/// The buttons that scale the map.
+fn tools(camera: Camera) -> AnyView {
+    view! {
+        <div class="graph-tools">
+            {tool("icon-minus", text::ZOOM_OUT, move || camera.scale(1.0 / STEP, None))}
+            {tool("icon-plus", text::ZOOM_IN, move || camera.scale(STEP, None))}
+            {tool("icon-one", text::ZOOM_ONE, move || camera.set(1.0))}
+            {tool("icon-fit", text::ZOOM_FIT, move || camera.fit())}
+        </div>
+    }
+    .into_any()
 }
 
 fn arrow_head(id: &'static str) -> AnyView {
