@@ -11,7 +11,7 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::{components::A, hooks::use_location, location::Url};
 use teardown::{
-    advice::{Advice, SWITCHED_OFF},
+    advice::SWITCHED_OFF,
     demo::DemoCommand,
     message::{ClusterCard, Key, Message, Record},
     right::Right,
@@ -47,6 +47,11 @@ impl Badge {
         self.0.with_untracked(|card| card.as_ref().map(|card| card.name.clone()))
     }
 
+    /// A number on the card; 0 where the cluster is not known.
+    fn count(self, of: fn(&ClusterCard) -> usize) -> usize {
+        self.0.with(|card| card.as_ref().map_or(0, of))
+    }
+
     /// Shows a newer card.
     pub fn show(self, card: ClusterCard) {
         if self.0.with_untracked(|old| old.as_ref() != Some(&card)) {
@@ -77,104 +82,26 @@ pub fn Frame(
     let first_title = title(&path.get_untracked());
     let shown_title =
         move || path.try_get().map_or_else(|| first_title.clone(), |path| title(&path));
-    Effect::new(move |before: Option<String>| {
-        let path = path.get();
-        if before.is_some_and(|before| before != path) {
-            request_animation_frame(arrive);
-        }
-        path
-    });
+    follow_path(path);
     let simulation =
         Memo::new(move |_| badge.0.with(|card| card.as_ref().and_then(|card| card.demo.clone())));
     clock::keep_pace(simulation);
     keep_focus();
-    let crumbs = move || {
-        crumbs(&path.get())
-            .into_iter()
-            .map(|(label, href)| match href {
-                Some(href) => view! { <li><A href>{text::isolated(&label)}</A></li> }.into_any(),
-                None => {
-                    view! { <li><span aria-current="page">{text::isolated(&label)}</span></li> }
-                        .into_any()
-                }
-            })
-            .collect_view()
-    };
-    let cluster = move || {
-        badge.0.get().map(|card| {
-            let version = card.version.unwrap_or_default();
-            let title = format!("{} {version}", card.name);
-            let production = is_production(&card.name)
-                .then(|| view! { <span class="frame-production">{text::PRODUCTION}</span> }.into_any());
-            let simulated = card.demo.is_some().then(|| view! { " " {text::SIMULATED} }.into_any());
-            view! {
-                {production}
-                <span class="frame-cluster" title=title>
-                    {icon("kind-node")}
-                    <span>{text::CLUSTER} " " <bdi class="frame-cluster-name">{text::isolated(&card.name)}</bdi> {simulated}</span>
-                    <span class="frame-cluster-version">{version}</span>
-                </span>
-            }.into_any()
-        })
-    };
-    let off =
-        Memo::new(move |_| badge.0.with(|card| card.as_ref().map_or(0, |card| card.switched_off)));
+    let off = Memo::new(move |_| badge.count(|card| card.switched_off));
     let known = expect_context::<KnownAdvice>();
-    Effect::new(move |before: Option<()>| {
-        if off.get() > 0 && (before.is_some() || !known.take_fresh(SWITCHED_OFF)) {
-            load(known, SWITCHED_OFF.to_owned());
-        }
-    });
-    let off = move || {
-        let count = off.get();
-        (count > 0).then(|| switched_off(count, known.of(SWITCHED_OFF)))
-    };
-    let journal = move || {
-        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.journal));
-        // The server writes that page, so the router must not look for it.
-        (count > 0).then(|| {
-            view! {
-                <p class="banner warn">
-                    {icon("icon-warning")}
-                    <span>{text::JOURNAL_NOTICE} " " <a href="/journal" rel="external">{text::JOURNAL}</a></span>
-                </p>
-            }
-            .into_any()
-        })
-    };
-    let diagnoses = move || {
-        let count = badge.0.with(|card| card.as_ref().map_or(0, |card| card.diagnoses));
-        (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
-    };
-    let read_only = move || {
-        let reason = connection.right_hindrance(Right::Act).filter(|_| connection.is_signed_in());
-        reason.map(|reason| {
-            view! {
-                <details class="frame-right">
-                    <summary>{icon("icon-lock")} {text::READ_ONLY}</summary>
-                    <p>{reason}</p>
-                </details>
-            }
-            .into_any()
-        })
-    };
+    load_switched_off(off, known, load);
     view! {
         <Title text=shown_title/>
         <a class="frame-skip" href="#content" rel="external">{text::SKIP_LINK}</a>
         <div class="frame">
-            <nav class="frame-rail" aria-label=text::MAIN_NAVIGATION>
-                <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
-                <A attr:class="frame-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
-                <a class="frame-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
-                <A attr:class="frame-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
-            </nav>
+            {rail(badge)}
             <div class="frame-column">
                 <header class="frame-top">
-                    <nav class="frame-crumbs" aria-label=text::BREADCRUMB><ol>{move || crumbs()}</ol></nav>
+                    <nav class="frame-crumbs" aria-label=text::BREADCRUMB><ol>{move || crumb_links(&path.get())}</ol></nav>
                     <div class="frame-status">
-                        {move || cluster()}
+                        {move || badge.0.get().map(cluster)}
                         <ConnectionPill/>
-                        {move || read_only()}
+                        {move || read_only(connection)}
                     </div>
                     <Invite send=invite/>
                     <SignOut sign_out/>
@@ -187,8 +114,8 @@ pub fn Frame(
                     <div class="frame-notes">
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
-                        {move || off()}
-                        {move || journal()}
+                        {move || switched_off(off.get(), known)}
+                        {move || journal(badge)}
                     </div>
                     {children()}
                 </main>
@@ -199,20 +126,118 @@ pub fn Frame(
     }
 }
 
-/// The things that are switched off, each with its age, and the page that puts them back or says who may.
-fn switched_off(count: usize, known: Option<Advice>) -> AnyView {
-    let facts = known.map(|known| facts(&known));
+/// Leads to the content whenever another page is opened.
+fn follow_path(path: Memo<String>) {
+    Effect::new(move |before: Option<String>| {
+        let path = path.get();
+        if before.is_some_and(|before| before != path) {
+            request_animation_frame(arrive);
+        }
+        path
+    });
+}
+
+/// Reads what is switched off, unless it came with the page, and again whenever the number changes.
+fn load_switched_off(off: Memo<usize>, known: KnownAdvice, load: fn(KnownAdvice, String)) {
+    Effect::new(move |before: Option<()>| {
+        if off.get() > 0 && (before.is_some() || !known.take_fresh(SWITCHED_OFF)) {
+            load(known, SWITCHED_OFF.to_owned());
+        }
+    });
+}
+
+/// The links to the pages, with the number of the diagnoses.
+fn rail(badge: Badge) -> AnyView {
+    let diagnoses = move || {
+        let count = badge.count(|card| card.diagnoses);
+        (count > 0).then(|| view! { " " <span class="count">{count}</span> }.into_any())
+    };
     view! {
-        <div class="banner warn">
-            {icon("icon-warning")}
-            <div>
-                <strong>{text::switched_off(count)}</strong>
-                {facts}
-                <p><a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
-            </div>
-        </div>
+        <nav class="frame-rail" aria-label=text::MAIN_NAVIGATION>
+            <a class="frame-brand" href="/" aria-label=text::PRODUCT>{icon("brand")}</a>
+            <A attr:class="frame-link" href="/" exact=true>{icon("kind-unit")} <span>{text::UNITS}</span></A>
+            <a class="frame-link" href="/#runs">{icon("icon-run")} <span>{text::RUNS}</span></a>
+            <A attr:class="frame-link" href=TROUBLE>{icon("icon-warning")} <span>{text::TROUBLE} {move || diagnoses()}</span></A>
+        </nav>
     }
     .into_any()
+}
+
+/// The pages above this one, as links, and its own name.
+fn crumb_links(path: &str) -> AnyView {
+    crumbs(path)
+        .into_iter()
+        .map(|(label, href)| match href {
+            Some(href) => view! { <li><A href>{text::isolated(&label)}</A></li> }.into_any(),
+            None => view! { <li><span aria-current="page">{text::isolated(&label)}</span></li> }
+                .into_any(),
+        })
+        .collect_view()
+        .into_any()
+}
+
+/// The cluster's name and version, and whether it is simulated or in production.
+fn cluster(card: ClusterCard) -> AnyView {
+    let version = card.version.unwrap_or_default();
+    let title = format!("{} {version}", card.name);
+    let production = is_production(&card.name)
+        .then(|| view! { <span class="frame-production">{text::PRODUCTION}</span> }.into_any());
+    let simulated = card.demo.is_some().then(|| view! { " " {text::SIMULATED} }.into_any());
+    view! {
+        {production}
+        <span class="frame-cluster" title=title>
+            {icon("kind-node")}
+            <span>{text::CLUSTER} " " <bdi class="frame-cluster-name">{text::isolated(&card.name)}</bdi> {simulated}</span>
+            <span class="frame-cluster-version">{version}</span>
+        </span>
+    }.into_any()
+}
+
+/// Says that the reader may only look, and why.
+fn read_only(connection: Connection) -> Option<AnyView> {
+    let reason = connection.right_hindrance(Right::Act).filter(|_| connection.is_signed_in());
+    reason.map(|reason| {
+        view! {
+            <details class="frame-right">
+                <summary>{icon("icon-lock")} {text::READ_ONLY}</summary>
+                <p>{reason}</p>
+            </details>
+        }
+        .into_any()
+    })
+}
+
+/// Says that a person should see to the journal.
+fn journal(badge: Badge) -> Option<AnyView> {
+    let count = badge.count(|card| card.journal);
+    // The server writes that page, so the router must not look for it.
+    (count > 0).then(|| {
+        view! {
+            <p class="banner warn">
+                {icon("icon-warning")}
+                <span>{text::JOURNAL_NOTICE} " " <a href="/journal" rel="external">{text::JOURNAL}</a></span>
+            </p>
+        }
+        .into_any()
+    })
+}
+
+/// The things that are switched off, each with its age, and the page that puts them back or says who may.
+fn switched_off(count: usize, known: KnownAdvice) -> Option<AnyView> {
+    (count > 0).then(|| {
+        let facts = known.of(SWITCHED_OFF).map(|known| facts(&known));
+        view! {
+            <div class="banner warn">
+                {icon("icon-warning")}
+                <div>
+                    <strong>{text::switched_off(count)}</strong>
+                    {facts}
+                    <p><a href=address::SWITCHED_OFF rel="external">{text::PUT_BACK}</a></p>
+                </div>
+            </div>
+        }
+        .into_any()
+    })
 }
 
 /// Leads to the target of the fragment; without one moves the focus to the page, or the keyboard would have to come
