@@ -13,6 +13,7 @@ use teardown::{
     message::Topic,
     plan::{Choices, Plan, PlanId},
     right::Right,
+    run::RunId,
     unit::UnitId,
 };
 
@@ -138,42 +139,11 @@ pub fn PlanPage() -> impl IntoView {
     let check_again = Callback::new(move |()| check(plan, known, true));
 
     let asking = RwSignal::new(false);
-    let busy = RwSignal::new(false);
-    let refusal = RwSignal::new(None::<Refusal>);
+    let requests = Requests { plan, busy: RwSignal::new(false), refusal: RwSignal::new(None) };
+    let Requests { busy, refusal, .. } = requests;
     let navigate = use_navigate();
-    let to = StoredValue::new(move |url: String| navigate(&url, NavigateOptions::default()));
-    let start = Callback::new(move |confirmed: String| {
-        let Some(plan) = plan.get_untracked() else { return };
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            let started = command::start_run(&plan, &confirmed).await;
-            busy.set(false);
-            asking.set(false);
-            match started {
-                Ok(run) => to.with_value(|to| to(address::run(&run))),
-                Err(error) => refusal.set(Some(error)),
-            }
-        });
-    });
-    let again = Callback::new(move |()| {
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            let choices = plan.with_untracked(|plan| plan.as_ref().map(|it| it.choices.clone()));
-            let choices = choices.unwrap_or_default();
-            let made = command::make_plan(&unit.get_untracked(), &choices).await;
-            busy.set(false);
-            match made {
-                Ok(made) => {
-                    refusal.set(None);
-                    to.with_value(|to| to(address::chosen_plan(&made)));
-                }
-                Err(error) => refusal.set(Some(error)),
-            }
-        });
-    });
-    let stale = Memo::new(move |_| {
-        refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan))
-    });
+    let go = Callback::new(move |url: String| navigate(&url, NavigateOptions::default()));
+    let start = requests.start(asking, go);
     let terminating: Memo<Terminating> = Memo::new(move |_| {
         scene.read(|records| {
             scene::objects(records)
@@ -184,37 +154,10 @@ pub fn PlanPage() -> impl IntoView {
     let open_run = Memo::new(move |_| {
         scene.read(|records| scene::units(records).find_map(|card| card.run.clone()))
     });
-    // A plan of what holds a run is for beside it.
-    let is_beside = move || {
-        plan.with(|plan| plan.as_ref().is_some_and(|plan| plan.choices.unplanned().is_some()))
-    };
-    let to_unit = move || address::unit(&unit.get());
-    let to_new_plan = move || {
-        may_plan.then(|| {
-            let href = move || address::new_plan(&unit.get(), &choices.get());
-            view! { <a class="button" href=href rel="external">{text::PLAN_AGAIN}</a> }.into_any()
-        })
-    };
-    let no_plan = move || {
-        let ways = view! {
-            {to_new_plan()}
-            <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
-        };
-        let (title, means) = (text::NO_PLAN, text::NO_PLAN_MEANS);
-        empty::empty("state-unknown", title, means, ways.into_any()).into_any()
-    };
     let body = move || match plan.get() {
-        Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)).into_any(),
-        None if missing.get() => no_plan(),
+        Some(plan) => terminating.with(|terminating| plan_view(&plan, terminating)),
+        None if missing.get() => no_plan(unit, choices, may_plan),
         None => empty::loading(),
-    };
-    let lead = move |plan: &Plan| {
-        view! {
-            <p class="lead">
-                {text::plan_lead(&plan.id.to_string())} " " {moment(plan.made)}
-                " · " <a href=format!("/api/plans/{}", address::encoded(&plan.id.to_string())) rel="external">{text::EXPORT}</a>
-            </p>
-        }.into_any()
     };
     view! {
         <div class="page">
@@ -224,22 +167,8 @@ pub fn PlanPage() -> impl IntoView {
                     {move || plan.with(|plan| plan.as_deref().map(lead))}
                 </div>
                 <div class="tools">
-                    <a class="button" href=to_unit>{text::BACK_TO_UNIT}</a>
-                    {move || {
-                        let run = open_run.get().filter(|_| !is_beside());
-                        if let Some(run) = run {
-                            view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }.into_any()
-                        } else if stale.get() {
-                            view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
-                        } else {
-                            let open = Callback::new(move |()| asking.set(true));
-                            let nothing = Signal::derive(move || {
-                                busy.get()
-                                    || plan.with(|plan| plan.as_ref().is_none_or(|plan| plan.steps.is_empty()))
-                            });
-                            view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
-                        }
-                    }}
+                    {to_unit(unit)}
+                    {next(requests, open_run, asking, requests.plan_again(unit, go))}
                 </div>
             </div>
             {move || refusal.get().map(|error| banner::refusal(&error))}
@@ -250,4 +179,117 @@ pub fn PlanPage() -> impl IntoView {
             {move || plan.get().map(|plan| view! { <Confirm plan=StoredValue::new(plan) open=asking busy checks start/> }.into_any())}
         </div>
     }
+}
+
+/// The requests about the plan on the page.
+#[derive(Clone, Copy)]
+struct Requests {
+    plan: RwSignal<Option<Arc<Plan>>>,
+    /// Whether a request is on its way.
+    busy: RwSignal<bool>,
+    /// The refusal of the last one.
+    refusal: RwSignal<Option<Refusal>>,
+}
+
+impl Requests {
+    /// Starts the plan with what was typed, and goes to its run.
+    fn start(self, asking: RwSignal<bool>, go: Callback<String>) -> Callback<String> {
+        Callback::new(move |confirmed: String| {
+            let Some(plan) = self.plan.get_untracked() else { return };
+            self.busy.set(true);
+            leptos::task::spawn_local(async move {
+                let started = command::start_run(&plan, &confirmed).await;
+                self.busy.set(false);
+                asking.set(false);
+                match started {
+                    Ok(run) => go.run(address::run(&run)),
+                    Err(error) => self.refusal.set(Some(error)),
+                }
+            });
+        })
+    }
+
+    /// Makes a plan of the unit with the same choices, and goes to it.
+    fn plan_again(self, unit: Memo<UnitId>, go: Callback<String>) -> Callback<()> {
+        Callback::new(move |()| {
+            self.busy.set(true);
+            leptos::task::spawn_local(async move {
+                let choices =
+                    self.plan.with_untracked(|plan| plan.as_ref().map(|it| it.choices.clone()));
+                let choices = choices.unwrap_or_default();
+                let made = command::make_plan(&unit.get_untracked(), &choices).await;
+                self.busy.set(false);
+                match made {
+                    Ok(made) => {
+                        self.refusal.set(None);
+                        go.run(address::chosen_plan(&made));
+                    }
+                    Err(error) => self.refusal.set(Some(error)),
+                }
+            });
+        })
+    }
+}
+
+/// The number and the age of the plan, and the way to save it.
+fn lead(plan: &Plan) -> AnyView {
+    view! {
+        <p class="lead">
+            {text::plan_lead(&plan.id.to_string())} " " {moment(plan.made)}
+            " · " <a href=format!("/api/plans/{}", address::encoded(&plan.id.to_string())) rel="external">{text::EXPORT}</a>
+        </p>
+    }.into_any()
+}
+
+fn to_unit(unit: Memo<UnitId>) -> AnyView {
+    view! { <a class="button" href=move || address::unit(&unit.get())>{text::BACK_TO_UNIT}</a> }
+        .into_any()
+}
+
+/// The button that goes on: to the run that is open, to another plan where this one is stale, or to the confirmation.
+fn next(
+    requests: Requests,
+    open_run: Memo<Option<RunId>>,
+    asking: RwSignal<bool>,
+    again: Callback<()>,
+) -> AnyView {
+    let Requests { plan, busy, refusal } = requests;
+    let stale = Memo::new(move |_| {
+        refusal.with(|error| error.as_ref().is_some_and(Refusal::is_stale_plan))
+    });
+    // A plan of what holds a run is for beside it.
+    let is_beside = move || {
+        plan.with(|plan| plan.as_ref().is_some_and(|plan| plan.choices.unplanned().is_some()))
+    };
+    let button = move || {
+        let run = open_run.get().filter(|_| !is_beside());
+        if let Some(run) = run {
+            view! { <a class="button primary" href=address::run(&run)>{text::OPEN_THE_RUN}</a> }
+                .into_any()
+        } else if stale.get() {
+            view! { <Guarded label=text::PLAN_AGAIN busy act=again class="primary"/> }.into_any()
+        } else {
+            let open = Callback::new(move |()| asking.set(true));
+            let nothing = Signal::derive(move || {
+                busy.get()
+                    || plan.with(|plan| plan.as_ref().is_none_or(|plan| plan.steps.is_empty()))
+            });
+            view! { <Guarded label=text::START busy=nothing act=open class="danger"/> }.into_any()
+        }
+    };
+    view! { {move || button()} }.into_any()
+}
+
+/// Says that the plan does not exist, with the ways on.
+fn no_plan(unit: Memo<UnitId>, choices: Memo<Choices>, may_plan: bool) -> AnyView {
+    let to_new_plan = may_plan.then(|| {
+        let href = move || address::new_plan(&unit.get(), &choices.get());
+        view! { <a class="button" href=href rel="external">{text::PLAN_AGAIN}</a> }.into_any()
+    });
+    let ways = view! {
+        {to_new_plan}
+        {to_unit(unit)}
+    };
+    let (title, means) = (text::NO_PLAN, text::NO_PLAN_MEANS);
+    empty::empty("state-unknown", title, means, ways.into_any()).into_any()
 }
