@@ -17,7 +17,7 @@ use crate::{
     state::{
         command::{self, Refusal},
         connection::Connection,
-        scene,
+        scene::{self, Scene},
     },
     text,
     view::{
@@ -57,63 +57,23 @@ pub fn Run() -> impl IntoView {
         scene.read_members(|_| ());
         scene.run(&id.get()).map(|card| card.get())
     });
-    let attention: Memo<Vec<StepCard>> = Memo::new(move |_| {
-        let mut steps: Vec<StepCard> = scene
-            .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
-        sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
-        steps
-    });
+    let attention = steps_that_ask(scene);
     let attention_ids = Memo::new(move |_| {
         attention.with(|steps| steps.iter().map(|step| step.id).collect::<Vec<_>>())
     });
-    let kept: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
-        let stays = |card: &&ObjectCard| matches!(&card.membership, Membership::Kept(why) if *why != KeptReason::MadeByCluster);
-        scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
-    });
-    let left_to_cluster: Memo<Vec<ObjectCard>> = Memo::new(move |_| {
-        let is_left =
-            |card: &&ObjectCard| card.membership == Membership::Kept(KeptReason::MadeByCluster);
-        scene.read(|records| scene::objects(records).filter(is_left).cloned().collect())
-    });
+    let kept = kept_objects(scene, |why| *why != KeptReason::MadeByCluster);
+    let left_to_cluster = kept_objects(scene, |why| *why == KeptReason::MadeByCluster);
     let is_open = Memo::new(move |_| {
         card.with(|card| card.as_ref().is_some_and(|card| !card.state.is_ended()))
     });
-    let refusal = RwSignal::new(None::<Refusal>);
-    let busy = RwSignal::new(false);
-    let done = move |answer: Result<(), Refusal>| {
-        busy.set(false);
-        refusal.set(answer.err());
-    };
-    let send = Callback::new(move |command: RunCommand| {
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            done(command::command_run(&id.get_untracked(), command).await);
-        });
-    });
-    let take_on = Callback::new(move |(step, confirm, pods): (StepId, String, Vec<Uid>)| {
-        busy.set(true);
-        leptos::task::spawn_local(async move {
-            done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
-        });
-    });
+    let Commands { busy, refusal, send, take_on } = Commands::to(id);
     let (in_trouble, adviser) = (super::is_in_trouble(scene), super::adviser());
     let may_plan = expect_context::<Connection>().right() >= Right::Act;
-    // The steps above name the objects.
-    let beside = move || {
-        let is_held = attention.with(|steps| steps.iter().any(|step| !step.unplanned.is_empty()));
-        (is_held && may_plan).then(|| {
-            let unit = card.with(|card| card.as_ref().map(|card| card.unit.clone()));
-            let to = unit.map(|unit| address::plan_beside(&unit, &id.get()));
-            view! { <a class="button" href=to rel="external">{text::PLAN_UNPLANNED}</a> }.into_any()
-        })
-    };
     let count = Signal::derive(move || attention.with(Vec::len));
     let said = summary(card, count);
     let alarm = alarm(attention);
     let head = card;
     let body = move |card: RunCard| {
-        let shown = Memo::new(move |_| address.shape.get().unwrap_or(Shape::List));
-        let kept_view = move || kept_cards(&kept.get());
         let left_view = move || {
             let left = left_to_cluster.get();
             section("left-title", text::LEFT_TITLE, text::LEFT_LEAD, left.len(), names(&left))
@@ -135,22 +95,11 @@ pub fn Run() -> impl IntoView {
                     }.into_any())}
                     <LeftSuspendedList scene/>
                     <Attention scene address steps=attention_ids busy send take_on/>
-                    {beside}
-                    <section aria-labelledby="steps-title">
-                        <div class="section-head">
-                            <h2 id="steps-title">{text::STEPS}</h2>
-                            <Search label=text::SEARCH_OBJECTS address/>
-                            <ShapeSwitch address otherwise=Shape::List/>
-                        </div>
-                        {move || head.with(|card| card.as_ref().map(|card| state_links(&card.counts, address, text::state_count)))}
-                        {move || match shown.get() {
-                            Shape::Map => view! { <div class="workspace map"><Graph scene address/></div> }.into_any(),
-                            Shape::List => view! { <Steps scene address/> }.into_any(),
-                        }}
-                    </section>
+                    {move || plan_beside(id, head, attention, may_plan)}
+                    {steps(scene, address, head)}
                     <section aria-labelledby="kept-title">
                         <h2 id="kept-title">{text::KEPT_TITLE}</h2>
-                        {move || kept_view()}
+                        {move || kept_cards(&kept.get())}
                     </section>
                     {move || left_view()}
                 </div>
@@ -175,6 +124,95 @@ pub fn Run() -> impl IntoView {
             <p class="visually-hidden" aria-live="assertive">{alarm}</p>
         </div>
     }
+}
+
+/// The steps that need attention, worst first.
+fn steps_that_ask(scene: Scene) -> Memo<Vec<StepCard>> {
+    Memo::new(move |_| {
+        let mut steps: Vec<StepCard> = scene
+            .read(|records| scene::steps(records).filter(|step| asks(step)).cloned().collect());
+        sort(&mut steps, |a, b| (b.state.severity(), a.id).cmp(&(a.state.severity(), b.id)));
+        steps
+    })
+}
+
+/// The objects that are kept for such a reason.
+fn kept_objects(scene: Scene, is_such: fn(&KeptReason) -> bool) -> Memo<Vec<ObjectCard>> {
+    Memo::new(move |_| {
+        let stays =
+            |card: &&ObjectCard| matches!(&card.membership, Membership::Kept(why) if is_such(why));
+        scene.read(|records| scene::objects(records).filter(stays).cloned().collect())
+    })
+}
+
+/// The commands that the page sends to the run.
+struct Commands {
+    /// Whether one is on its way.
+    busy: RwSignal<bool>,
+    /// The refusal of the last one.
+    refusal: RwSignal<Option<Refusal>>,
+    send: Callback<RunCommand>,
+    /// Gets the step, what was typed and the Pods that were shown.
+    take_on: Callback<(StepId, String, Vec<Uid>)>,
+}
+
+impl Commands {
+    fn to(id: Memo<RunId>) -> Self {
+        let refusal = RwSignal::new(None::<Refusal>);
+        let busy = RwSignal::new(false);
+        let done = move |answer: Result<(), Refusal>| {
+            busy.set(false);
+            refusal.set(answer.err());
+        };
+        let send = Callback::new(move |command: RunCommand| {
+            busy.set(true);
+            leptos::task::spawn_local(async move {
+                done(command::command_run(&id.get_untracked(), command).await);
+            });
+        });
+        let take_on = Callback::new(move |(step, confirm, pods): (StepId, String, Vec<Uid>)| {
+            busy.set(true);
+            leptos::task::spawn_local(async move {
+                done(command::take_on(&id.get_untracked(), step, &confirm, &pods).await);
+            });
+        });
+        Self { busy, refusal, send, take_on }
+    }
+}
+
+/// The link to a plan of the objects that hold the run; the steps above it name them.
+fn plan_beside(
+    id: Memo<RunId>,
+    card: Memo<Option<RunCard>>,
+    attention: Memo<Vec<StepCard>>,
+    may_plan: bool,
+) -> Option<AnyView> {
+    let is_held = attention.with(|steps| steps.iter().any(|step| !step.unplanned.is_empty()));
+    (is_held && may_plan).then(|| {
+        let unit = card.with(|card| card.as_ref().map(|card| card.unit.clone()));
+        let to = unit.map(|unit| address::plan_beside(&unit, &id.get()));
+        view! { <a class="button" href=to rel="external">{text::PLAN_UNPLANNED}</a> }.into_any()
+    })
+}
+
+/// The steps, as a list or as a map.
+fn steps(scene: Scene, address: Address, card: Memo<Option<RunCard>>) -> AnyView {
+    let shown = Memo::new(move |_| address.shape.get().unwrap_or(Shape::List));
+    view! {
+        <section aria-labelledby="steps-title">
+            <div class="section-head">
+                <h2 id="steps-title">{text::STEPS}</h2>
+                <Search label=text::SEARCH_OBJECTS address/>
+                <ShapeSwitch address otherwise=Shape::List/>
+            </div>
+            {move || card.with(|card| card.as_ref().map(|card| state_links(&card.counts, address, text::state_count)))}
+            {move || match shown.get() {
+                Shape::Map => view! { <div class="workspace map"><Graph scene address/></div> }.into_any(),
+                Shape::List => view! { <Steps scene address/> }.into_any(),
+            }}
+        </section>
+    }
+    .into_any()
 }
 
 /// The first few steps that became stuck or refused a moment ago, by name, and the number of the others; announced at once.
