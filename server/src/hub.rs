@@ -35,7 +35,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
-    plan::{Choices, Plan, PlanId},
+    observation::Observation,
+    plan::{Choices, Plan, PlanId, StepId},
+    remedy::{AttemptOutcome, PutBack},
     run::{ReplayError, RunId},
     unit::UnitId,
     wanted::Wanted,
@@ -256,6 +258,14 @@ impl Hub {
         self.runs.settle(&self.cluster)
     }
 
+    fn observe(&mut self, observations: Vec<Observation>) {
+        self.cluster.observe(observations);
+        self.tell_forced();
+        let (attempts, writer) = self.runs.attempts_mut();
+        attempts.settle(&mut self.cluster, writer);
+        self.topics.mark_stale();
+    }
+
     /// Once the index is complete, and so the cluster is known, lets it know what the journal says went by force.
     fn tell_forced(&mut self) {
         if !self.has_told_forced && self.cluster.index().is_synced() {
@@ -280,13 +290,7 @@ impl Hub {
             self.runs.settle(&self.cluster)?;
         }
         match incoming {
-            Incoming::Observed(observations) => {
-                self.cluster.observe(observations);
-                self.tell_forced();
-                let (attempts, writer) = self.runs.attempts_mut();
-                attempts.settle(&mut self.cluster, writer);
-                self.topics.mark_stale();
-            }
+            Incoming::Observed(observations) => self.observe(observations),
             Incoming::Demo(demo) => {
                 self.cluster.set_demo(demo);
                 self.topics.mark_stale();
@@ -305,18 +309,7 @@ impl Hub {
                 self.runs.reconcile(&self.cluster)?;
                 send_reply(reply, self.topics.query(&topic, &mut self.cluster, &self.runs));
             }
-            Incoming::ReadTally { reply } => {
-                let latest = self.runs.latest_first(&self.cluster);
-                let tally = self.cluster.current().world(&latest, &[]).tally();
-                let status = self.runs.journal_status();
-                let reading = Reading {
-                    tally,
-                    journal_failures: status.failures,
-                    is_journal_failing: status.failing.is_some(),
-                    set_aside: self.runs.set_aside(&self.cluster),
-                };
-                send_reply(reply, reading);
-            }
+            Incoming::ReadTally { reply } => send_reply(reply, self.reading()),
             Incoming::Time { reply } => send_reply(reply, self.cluster.now()),
             Incoming::MakePlan { unit, choices, reply } => {
                 send_reply(reply, self.make_plan(&unit, &choices));
@@ -344,19 +337,9 @@ impl Hub {
                 send_reply(reply, attempts.keep_copy(&attempt, &copy, &self.cluster, writer));
             }
             Incoming::RemedyCompleted { attempt, outcome } => {
-                // If the server is killed between the two writes, the run is paused for a remedy of unknown effect.
-                self.runs.note_change(&attempt, &outcome);
-                self.runs.halt(&self.cluster)?;
-                let (attempts, writer) = self.runs.attempts_mut();
-                attempts.complete(&attempt, outcome, &mut self.cluster, writer);
-                self.topics.mark_stale();
+                self.complete_remedy(&attempt, outcome)?;
             }
-            Incoming::ReadSwitchedOff { reply } => {
-                let attempts = self.runs.attempts();
-                let is_allowed = attempts.are_allowed();
-                let latest = attempts.latest_first(&self.cluster);
-                send_reply(reply, self.cluster.put_backs(&latest, is_allowed));
-            }
+            Incoming::ReadSwitchedOff { reply } => send_reply(reply, self.switched_off()),
             Incoming::ReadAttempts { reply } => {
                 let attempts = self.runs.attempts().latest_first(&self.cluster);
                 send_reply(reply, attempts.into_iter().cloned().collect());
@@ -387,11 +370,7 @@ impl Hub {
                 self.topics.mark_stale();
             }
             Incoming::ReadRemedies { diagnosis, reply } => {
-                let attempts = self.runs.attempts();
-                let are_allowed = attempts.are_allowed();
-                let attempts = attempts.latest_first(&self.cluster).into_iter().cloned().collect();
-                let remedies = self.cluster.remedies(&diagnosis, attempts, are_allowed);
-                send_reply(reply, remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis)));
+                send_reply(reply, self.remedies(diagnosis));
             }
             Incoming::ReadEventLog { run, reply } => {
                 self.runs.reconcile(&self.cluster)?;
@@ -415,16 +394,60 @@ impl Hub {
                 send_reply(reply, self.runs.release(&run, by, &self.cluster));
             }
             Incoming::TakeOn { run, step, answer, by, reply } => {
-                let accepted = self.runs.take_on(&run, step, &answer, by, &self.cluster)?;
-                if accepted.is_ok() {
-                    self.cluster.answer_for(&answer.pods);
-                    let (attempts, writer) = self.runs.attempts_mut();
-                    attempts.take_on(&answer.pods, &mut self.cluster, writer);
-                }
+                let accepted = self.take_on(&run, step, &answer, by)?;
                 send_reply(reply, accepted);
             }
         }
         Ok(())
+    }
+
+    fn reading(&mut self) -> Reading {
+        let latest = self.runs.latest_first(&self.cluster);
+        let tally = self.cluster.current().world(&latest, &[]).tally();
+        let status = self.runs.journal_status();
+        Reading {
+            tally,
+            journal_failures: status.failures,
+            is_journal_failing: status.failing.is_some(),
+            set_aside: self.runs.set_aside(&self.cluster),
+        }
+    }
+
+    fn complete_remedy(&mut self, attempt: &str, outcome: AttemptOutcome) -> Result<(), HubError> {
+        // If the server is killed between the two writes, the run is paused for a remedy of unknown effect.
+        self.runs.note_change(attempt, &outcome);
+        self.runs.halt(&self.cluster)?;
+        let (attempts, writer) = self.runs.attempts_mut();
+        attempts.complete(attempt, outcome, &mut self.cluster, writer);
+        self.topics.mark_stale();
+        Ok(())
+    }
+
+    /// The things that remedies switched off and nobody has put back.
+    fn switched_off(&self) -> Vec<PutBack> {
+        let attempts = self.runs.attempts();
+        let is_allowed = attempts.are_allowed();
+        let latest = attempts.latest_first(&self.cluster);
+        self.cluster.put_backs(&latest, is_allowed)
+    }
+
+    fn remedies(&mut self, diagnosis: String) -> Result<Remedies, Refusal> {
+        let attempts = self.runs.attempts();
+        let are_allowed = attempts.are_allowed();
+        let attempts = attempts.latest_first(&self.cluster).into_iter().cloned().collect();
+        let remedies = self.cluster.remedies(&diagnosis, attempts, are_allowed);
+        remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis))
+    }
+
+    /// Takes it on that the Pods of the answer have ended, for the run and for the remedies.
+    fn take_on(&mut self, run: &RunId, step: StepId, answer: &TakenOn, by: String) -> Answered<()> {
+        let accepted = self.runs.take_on(run, step, answer, by, &self.cluster)?;
+        if accepted.is_ok() {
+            self.cluster.answer_for(&answer.pods);
+            let (attempts, writer) = self.runs.attempts_mut();
+            attempts.take_on(&answer.pods, &mut self.cluster, writer);
+        }
+        Ok(accepted)
     }
 
     /// Makes a plan, unless it could not be started.
