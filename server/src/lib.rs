@@ -95,11 +95,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     };
     let listener = http::listen(address, port, Some(&state)).await?;
     let address = listener.local_addr()?;
-    let most = match (read_only, allow_remedies) {
-        (true, _) => Right::Look,
-        (false, false) => Right::Act,
-        (false, true) => Right::Force,
-    };
+    let most = greatest_right(read_only, allow_remedies);
     let scraped = match metrics_address {
         Some(address) => Some(http::listen_for_metrics(address).await?),
         None => None,
@@ -108,28 +104,9 @@ async fn start(args: Args) -> anyhow::Result<()> {
 
     let limits = Limits::of_process();
     let drain = CancellationToken::new();
-    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
-    let (out, calls) = mpsc::channel(hub::CALLS);
-    let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
-    let (want, wanted) = watch::channel(Wanted::default());
-    let cluster = cluster.answering(preflights).fetching(wanted);
-    let (report, writable) = watch::channel(true);
-    let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
-        .context(
-        "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
-         Only if the file itself is damaged, move it away to start without these runs",
-    )?
-    .asking(asked)
-    .wanting(want)
-    .reporting(report)
-    .keeping_runs(SignedDuration::from_hours(24 * i64::from(keep_runs)))
-    .compacting_runs(SignedDuration::from_hours(24 * i64::from(compact_runs)));
-    let (out, remedies) = mpsc::channel(hub::REMEDIES);
-    let cluster = cluster.with_remedies(remedies);
-    let hub = match allow_remedies {
-        true => hub.allow_remedies(out),
-        false => hub.sending_remedies(out),
-    };
+    let days = |days: u32| SignedDuration::from_hours(24 * i64::from(days));
+    let Connected { cluster, hub, mailbox, calls, writable } =
+        connect_hub(cluster, journal, days(keep_runs), days(compact_runs), allow_remedies)?;
     if let Some(demo) = demo.clone() {
         asides.spawn(demo.report(mailbox.clone()));
     }
@@ -155,12 +132,7 @@ async fn start(args: Args) -> anyhow::Result<()> {
     }
     let router = http::router(app);
 
-    eprintln!("unwind serves {} on this machine. Open, once:", cluster.name());
-    // A program that starts the server reads this line.
-    #[expect(clippy::print_stdout, reason = "the URL is the program's output")]
-    {
-        println!("{}", link.url());
-    }
+    announce(cluster.name(), &link.url());
     let serving = http::serve(listener, router, limits, drain.clone());
     let work = work(cluster, hub, mailbox, calls, serving, drain.clone());
     supervise(work, asides, signals, drain).await
@@ -205,6 +177,68 @@ async fn open_sandbox(
     asides.spawn(demo.listen(&kubeconfig).await?);
     eprintln!("kubectl --kubeconfig {} get pods -A looks at the sandbox.", kubeconfig.display());
     Ok(demo)
+}
+
+/// The greatest right of a session.
+fn greatest_right(read_only: bool, allow_remedies: bool) -> Right {
+    match (read_only, allow_remedies) {
+        (true, _) => Right::Look,
+        (false, false) => Right::Act,
+        (false, true) => Right::Force,
+    }
+}
+
+/// The hub and the cluster, joined by their channels.
+struct Connected {
+    cluster: Cluster,
+    hub: Hub,
+    mailbox: mpsc::Sender<hub::Incoming>,
+    calls: mpsc::Receiver<hub::CallRequest>,
+    /// Whether the journal can be written.
+    writable: watch::Receiver<bool>,
+}
+
+/// Opens the hub, which reads the journal. A run is removed `keep` after its end, and its journal shortened `compact` after it.
+fn connect_hub(
+    cluster: Cluster,
+    journal: Journal,
+    keep: SignedDuration,
+    compact: SignedDuration,
+    allow_remedies: bool,
+) -> anyhow::Result<Connected> {
+    let (mailbox, inbox) = mpsc::channel(hub::MAILBOX);
+    let (out, calls) = mpsc::channel(hub::CALLS);
+    let (asked, preflights) = mpsc::channel(hub::PREFLIGHTS);
+    let (want, wanted) = watch::channel(Wanted::default());
+    let cluster = cluster.answering(preflights).fetching(wanted);
+    let (report, writable) = watch::channel(true);
+    let hub = Hub::open(cluster.name().to_owned(), inbox, out, journal)
+        .context(
+        "the journal cannot be read. It holds the open runs, so first repair its disk or make room on it. \
+         Only if the file itself is damaged, move it away to start without these runs",
+    )?
+    .asking(asked)
+    .wanting(want)
+    .reporting(report)
+    .keeping_runs(keep)
+    .compacting_runs(compact);
+    let (out, remedies) = mpsc::channel(hub::REMEDIES);
+    let cluster = cluster.with_remedies(remedies);
+    let hub = match allow_remedies {
+        true => hub.allow_remedies(out),
+        false => hub.sending_remedies(out),
+    };
+    Ok(Connected { cluster, hub, mailbox, calls, writable })
+}
+
+/// Says the URL that opens the page, once.
+fn announce(cluster: &str, url: &str) {
+    eprintln!("unwind serves {cluster} on this machine. Open, once:");
+    // A program that starts the server reads this line.
+    #[expect(clippy::print_stdout, reason = "the URL is the program's output")]
+    {
+        println!("{url}");
+    }
 }
 
 async fn connect(access: Access) -> anyhow::Result<Cluster> {
