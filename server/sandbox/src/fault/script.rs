@@ -194,23 +194,7 @@ fn scheduled_fault(
         ["clock", by] => ScheduledFault::ClockJump(duration(by)?),
         ["compact"] => ScheduledFault::Compact,
         ["node", name, how @ ..] => {
-            let fault = match how {
-                ["silent"] => Some(NodeFault::Silent),
-                ["off"] => Some(NodeFault::Off),
-                ["shutting-down"] => Some(NodeFault::ShuttingDown),
-                ["busy"] => Some(NodeFault::Busy),
-                ["stale-nfs"] => Some(NodeFault::StaleNfs),
-                ["failing"] => Some(NodeFault::Failing),
-                ["slow", by] => Some(NodeFault::Slow(wait(by)?)),
-                ["repaired"] => None,
-                _ => {
-                    return Err(format!(
-                        "a node is silent, off, shutting-down, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
-                        how.join(" ")
-                    ));
-                }
-            };
-            ScheduledFault::Node { name: (*name).into(), fault }
+            ScheduledFault::Node { name: (*name).into(), fault: node_fault(how)? }
         }
         ["controller", name, how @ ..] => {
             if !controllers.contains(name) {
@@ -219,69 +203,20 @@ fn scheduled_fault(
                     controllers.join(", ")
                 ));
             }
-            let mode = match how {
-                ["off"] => OperatingMode::Off,
-                ["on"] => OperatingMode::Running,
-                ["failing"] => OperatingMode::Failing,
-                ["slow", by] => OperatingMode::Slow(duration(by)?),
-                _ => return Err("a controller is off, on, failing, or slow TIME".into()),
-            };
-            ScheduledFault::Controller { name: (*name).into(), mode }
+            ScheduledFault::Controller { name: (*name).into(), mode: operating_mode(how)? }
         }
         ["webhook", name, how, rest @ ..] => {
-            let decision = match *how {
-                "allow" => Some(AdmissionDecision::Allow),
-                "deny" => {
-                    let code = rest.first().and_then(|word| word.parse().ok());
-                    let message = after(written, if code.is_some() { 4 } else { 3 }).into();
-                    Some(AdmissionDecision::Deny { code: code.unwrap_or(0), message })
-                }
-                "patch" => {
-                    let text = after(written, 3);
-                    let read = serde_json::from_str::<json_patch::Patch>(text);
-                    read.map_err(|error| format!("{text:?} is no JSON patch: {error}"))?;
-                    Some(AdmissionDecision::Patch(serde_json::from_str(text).unwrap_or_default()))
-                }
-                "fail" => Some(AdmissionDecision::Fail(after(written, 3).into())),
-                "unscripted" => None,
-                _ => {
-                    return Err(format!(
-                        "a webhook is to allow, patch, deny, fail or be unscripted, not {how:?}"
-                    ));
-                }
-            };
+            let decision = admission_decision(how, rest, written)?;
             ScheduledFault::Webhook { name: (*name).into(), decision }
         }
         ["volume", name, how] => {
-            let fault = match *how {
-                "busy" => Some(VolumeFault::Busy),
-                "leftover" => Some(VolumeFault::Leftover),
-                "free" => None,
-                _ => return Err(format!("a volume is busy, leftover or free, not {how:?}")),
-            };
-            ScheduledFault::Volume { name: (*name).into(), fault }
+            ScheduledFault::Volume { name: (*name).into(), fault: volume_fault(how)? }
         }
         ["nfs", server, how] => {
-            let fault = match *how {
-                "stale" => Some(NfsFault::Stale),
-                "dead" => Some(NfsFault::Dead),
-                "repaired" => None,
-                _ => return Err(format!("an NFS server is stale, dead or repaired, not {how:?}")),
-            };
-            ScheduledFault::Nfs { server: (*server).into(), fault }
+            ScheduledFault::Nfs { server: (*server).into(), fault: nfs_fault(how)? }
         }
         ["api", name, how] => {
-            let fault = match *how {
-                "dead" => Some(ServerFault::Dead),
-                "ignores-dry-run" => Some(ServerFault::IgnoresDryRun),
-                "repaired" => None,
-                _ => {
-                    return Err(format!(
-                        "the server of an API is dead, ignores-dry-run or repaired, not {how:?}"
-                    ));
-                }
-            };
-            ScheduledFault::Server { api_service: (*name).into(), fault }
+            ScheduledFault::Server { api_service: (*name).into(), fault: server_fault(how)? }
         }
         ["driver", name, how, node] => {
             let registered = match *how {
@@ -297,13 +232,7 @@ fn scheduled_fault(
         ["corrupt", resource, name] => ScheduledFault::Corrupt(key(resource, name)),
         ["erase", resource, name] => ScheduledFault::Erase(key(resource, name)),
         ["delete", resource, name, how @ ..] => {
-            let propagation = match how {
-                [] => Propagation::Background,
-                ["foreground"] => Propagation::Foreground,
-                ["orphan"] => Propagation::Orphan,
-                _ => return Err("a deletion is foreground, orphan, or nothing is said".into()),
-            };
-            ScheduledFault::Delete { key: key(resource, name), propagation }
+            ScheduledFault::Delete { key: key(resource, name), propagation: propagation(how)? }
         }
         ["finalize", namespace] => {
             ScheduledFault::Finalize(Key::new("", "namespaces", "", namespace))
@@ -317,6 +246,108 @@ fn scheduled_fault(
             ScheduledFault::Change { key: key(resource, name), patch }
         }
         _ => return Err(format!("{:?} is nothing that happens", words.join(" "))),
+    })
+}
+
+/// The fault of a node; none if it is repaired.
+fn node_fault(how: &[&str]) -> Result<Option<NodeFault>, String> {
+    Ok(match how {
+        ["silent"] => Some(NodeFault::Silent),
+        ["off"] => Some(NodeFault::Off),
+        ["shutting-down"] => Some(NodeFault::ShuttingDown),
+        ["busy"] => Some(NodeFault::Busy),
+        ["stale-nfs"] => Some(NodeFault::StaleNfs),
+        ["failing"] => Some(NodeFault::Failing),
+        ["slow", by] => Some(NodeFault::Slow(wait(by)?)),
+        ["repaired"] => None,
+        _ => {
+            return Err(format!(
+                "a node is silent, off, shutting-down, busy, stale-nfs, failing, slow TIME or repaired, not {:?}",
+                how.join(" ")
+            ));
+        }
+    })
+}
+
+fn operating_mode(how: &[&str]) -> Result<OperatingMode, String> {
+    Ok(match how {
+        ["off"] => OperatingMode::Off,
+        ["on"] => OperatingMode::Running,
+        ["failing"] => OperatingMode::Failing,
+        ["slow", by] => OperatingMode::Slow(duration(by)?),
+        _ => return Err("a controller is off, on, failing, or slow TIME".into()),
+    })
+}
+
+/// The decision of a webhook, whose message or patch is read from the whole line; none if it is unscripted.
+fn admission_decision(
+    how: &str,
+    rest: &[&str],
+    written: &str,
+) -> Result<Option<AdmissionDecision>, String> {
+    Ok(match how {
+        "allow" => Some(AdmissionDecision::Allow),
+        "deny" => {
+            let code = rest.first().and_then(|word| word.parse().ok());
+            let message = after(written, if code.is_some() { 4 } else { 3 }).into();
+            Some(AdmissionDecision::Deny { code: code.unwrap_or(0), message })
+        }
+        "patch" => {
+            let text = after(written, 3);
+            let read = serde_json::from_str::<json_patch::Patch>(text);
+            read.map_err(|error| format!("{text:?} is no JSON patch: {error}"))?;
+            Some(AdmissionDecision::Patch(serde_json::from_str(text).unwrap_or_default()))
+        }
+        "fail" => Some(AdmissionDecision::Fail(after(written, 3).into())),
+        "unscripted" => None,
+        _ => {
+            return Err(format!(
+                "a webhook is to allow, patch, deny, fail or be unscripted, not {how:?}"
+            ));
+        }
+    })
+}
+
+/// The fault of a volume; none if it is free.
+fn volume_fault(how: &str) -> Result<Option<VolumeFault>, String> {
+    Ok(match how {
+        "busy" => Some(VolumeFault::Busy),
+        "leftover" => Some(VolumeFault::Leftover),
+        "free" => None,
+        _ => return Err(format!("a volume is busy, leftover or free, not {how:?}")),
+    })
+}
+
+/// The fault of an NFS server; none if it is repaired.
+fn nfs_fault(how: &str) -> Result<Option<NfsFault>, String> {
+    Ok(match how {
+        "stale" => Some(NfsFault::Stale),
+        "dead" => Some(NfsFault::Dead),
+        "repaired" => None,
+        _ => return Err(format!("an NFS server is stale, dead or repaired, not {how:?}")),
+    })
+}
+
+/// The fault of the server of an API; none if it is repaired.
+fn server_fault(how: &str) -> Result<Option<ServerFault>, String> {
+    Ok(match how {
+        "dead" => Some(ServerFault::Dead),
+        "ignores-dry-run" => Some(ServerFault::IgnoresDryRun),
+        "repaired" => None,
+        _ => {
+            return Err(format!(
+                "the server of an API is dead, ignores-dry-run or repaired, not {how:?}"
+            ));
+        }
+    })
+}
+
+fn propagation(how: &[&str]) -> Result<Propagation, String> {
+    Ok(match how {
+        [] => Propagation::Background,
+        ["foreground"] => Propagation::Foreground,
+        ["orphan"] => Propagation::Orphan,
+        _ => return Err("a deletion is foreground, orphan, or nothing is said".into()),
     })
 }
 
