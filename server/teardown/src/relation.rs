@@ -32,6 +32,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use self::finalizer::project_domains;
 pub(crate) use self::{
     declare::parent_of,
     field_manager::{is_called, is_distinct},

@@ -18,6 +18,7 @@ mod command;
 mod control_plane;
 mod finalizer;
 mod halt;
+mod leak;
 mod loss;
 mod namespace;
 mod node;

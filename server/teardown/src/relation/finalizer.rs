@@ -139,6 +139,12 @@ pub(crate) fn is_external(finalizer: &str) -> bool {
     project_of(finalizer).is_some_and(|project| project.is_external)
 }
 
+/// The domains of all known projects.
+#[cfg(test)]
+pub(crate) fn project_domains() -> impl Iterator<Item = &'static str> {
+    PROJECTS.iter().map(|project| project.domain)
+}
+
 /// The project that ships a finalizer. The longest domain knows best: `acme.cert-manager.io` before `cert-manager.io`.
 fn project_of(finalizer: &str) -> Option<&'static Project> {
     let domain = finalizer.split('/').next().unwrap_or_default();

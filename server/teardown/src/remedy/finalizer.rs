@@ -13,6 +13,7 @@ use super::{
     act::{Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH, has_ended, of_silent_node},
     command::{self, Purpose},
+    leak::{leak, loses_data},
     reach::Reach,
 };
 use crate::{
@@ -21,30 +22,9 @@ use crate::{
     relation::{EdgeKind, is_built_in},
 };
 
-/// Finalizers of Kubernetes itself that may go by hand, with what then stays. Its others guard something that is still in
-/// use, or end with a DELETE that is sent again.
-const BUILT_IN: [(&str, Loss); 2] = [
-    ("batch.kubernetes.io/job-tracking", Loss::JobCount),
-    ("kubernetes.io/pv-controller", Loss::Storage),
-];
-
-/// The domains of finalizers, or the beginning of a finalizer, with what stays if nobody does its work; from the source of
-/// the projects.
-const LEAKS: &[(&str, Loss)] = &[
-    ("acme.cert-manager.io", Loss::DnsRecords),
-    ("argocd.argoproj.io", Loss::Deployed),
-    ("cloud.google.com", Loss::Cloud),
-    ("crossplane.io", Loss::Cloud),
-    ("elbv2.k8s.aws", Loss::LoadBalancer),
-    ("external-provisioner.volume.kubernetes.io", Loss::Storage),
-    ("external-attacher", Loss::Attachment),
-    ("finalizers.fluxcd.io", Loss::Deployed),
-    ("ingress.k8s.aws", Loss::LoadBalancer),
-    ("service.k8s.aws", Loss::LoadBalancer),
-    ("service.kubernetes.io", Loss::LoadBalancer),
-    ("serviceoperator.azure.com", Loss::Cloud),
-    ("snapshot.storage.kubernetes.io", Loss::Snapshot),
-];
+/// Finalizers of Kubernetes itself that may go by hand. Its others guard something that is still in use, or end with a DELETE that
+/// is sent again.
+const BUILT_IN: [&str; 2] = ["batch.kubernetes.io/job-tracking", "kubernetes.io/pv-controller"];
 
 /// The program that clears the finalizer is gone, not ready, busy, or not known.
 pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
@@ -142,21 +122,23 @@ pub(super) fn remove(
     object: &Arc<Object>,
     finalizer: &Arc<str>,
 ) -> Option<Remedy> {
-    let known = BUILT_IN.iter().find(|(known, _)| *known == &**finalizer);
+    let is_never = is_built_in(finalizer) && !BUILT_IN.contains(&&**finalizer);
     let is_kept = match &object.facts {
         Facts::Attachment(attachment) => attachment.attached,
         _ => finalizer.starts_with("external-attacher/"),
     };
-    if is_kept || object.deletion.is_none() || known.is_none() && is_built_in(finalizer) {
+    if is_kept || object.deletion.is_none() || is_never {
         return None;
     }
-    let loss = known.map_or_else(|| leak(finalizer), |(_, loss)| *loss);
+    let loss = leak(finalizer);
     let gone = object.namespace.as_deref().is_some_and(|it| is_namespace_gone(case, it));
     let remedy = Remedy::new(RemedyAct::RemoveFinalizer { finalizer: finalizer.clone() })
         .at(object)
         .with([command::copy(object), command::remove_finalizer(object, finalizer)])
         .loss([loss])
         .withhold(gone.then_some(Withheld::NamespaceGone));
+    let harm = if loses_data(loss) { Harm::DataLoss } else { remedy.harm };
+    let remedy = Remedy { harm, ..remedy };
     Some(match &object.facts {
         Facts::Attachment(_) => Remedy { harm: Harm::DataLoss, ..remedy },
         // Without a grace period only its finalizers keep the Pod in the API, whatever runs on its node.
@@ -195,15 +177,6 @@ fn of_volume(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
     let hidden = case.hidden(&["volumeattachments.storage.k8s.io"]);
     let holds = if hidden.is_some() { Holds::Unknown } else { attached.is_none().into() };
     remedy.need(NeedCode::NotAttached, holds).withhold(why).withhold(hidden)
-}
-
-/// The thing that stays if a finalizer is removed by hand.
-fn leak(finalizer: &str) -> Loss {
-    let domain = finalizer.split('/').next().unwrap_or_default();
-    let is_within = |known: &str| {
-        domain.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    LEAKS.iter().find(|(known, _)| is_within(known)).map_or(Loss::CleanUp, |(_, loss)| *loss)
 }
 
 /// Owners that the garbage collector holds for a dependent: once the dependent is solved they follow, and a second DELETE

@@ -52,7 +52,7 @@ pub enum Loss {
     Attachment,
     /// The snapshot in the storage system stays.
     Snapshot,
-    /// Objects that the deployment tool created stay.
+    /// Objects that the program created for the object stay.
     Deployed,
     /// Resources in the cloud stay, and cost money.
     Cloud,
@@ -60,6 +60,40 @@ pub enum Loss {
     DnsRecords,
     /// The Job does not count the Pod.
     JobCount,
+    /// A clone, a snapshot or a restore that reads from the object stays incomplete.
+    Copy,
+    /// The hooks of a deletion do not run.
+    Hooks,
+    /// Objects that use the object are left without it.
+    InUse,
+    /// Data of the storage system stays on the disks of the nodes.
+    NodeStorage,
+    /// The keys of the storage cluster, without which nobody can read its data.
+    Keys,
+    /// Accounts, role bindings, secrets and leases stay valid.
+    Access,
+    /// The machine goes on, and costs money.
+    MachineLeft,
+    /// The workload keeps the number of replicas that the program gave it.
+    Replicas,
+    /// Backups and other files in an object store stay, and cost money.
+    Files,
+    /// The use of a quota is miscounted.
+    Quota,
+    /// The claims stay with their data, and cost money.
+    Claims,
+    /// The Pods end at once, without the order that protects their data.
+    StopOrder,
+    /// The process of the virtual machine goes on, and another one may write to the same disks.
+    VirtualMachine,
+    /// The network agent goes before the Pods, which then cannot end.
+    PodNetwork,
+    /// The fault that was injected stays in the nodes and the Pods.
+    Injected,
+    /// Records in another system stay, such as topics, users and registrations.
+    Elsewhere,
+    /// A status that is out of date stays.
+    Status,
     /// The things that the program would have cleaned up elsewhere stay.
     CleanUp,
 }

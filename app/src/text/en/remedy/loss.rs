@@ -78,10 +78,43 @@ fn loss(loss: Loss) -> &'static str {
             "If the volume is attached after all, the next node attaches it too, and data is damaged."
         }
         Loss::Snapshot => "The snapshot in the storage system stays and costs money.",
-        Loss::Deployed => "Everything that the deployment tool created stays.",
+        Loss::Deployed => "Everything that was created for this object stays.",
         Loss::Cloud => "The resource in the cloud stays and costs money.",
         Loss::DnsRecords => "Records in the DNS stay.",
         Loss::JobCount => "The Job never counts this Pod. That is harmless once the Job is gone.",
+        Loss::Copy => "A clone, a snapshot or a restore that reads from it may never be complete.",
+        Loss::Hooks => "The hooks for its deletion do not run.",
+        Loss::InUse => {
+            "Whatever still uses it is left without it, and may hang at its own deletion."
+        }
+        Loss::NodeStorage => {
+            "Its data stays on the disks of the nodes, and a new installation may refuse those disks."
+        }
+        Loss::Keys => {
+            "The keys of the storage cluster are lost. Without them nobody can read its data again."
+        }
+        Loss::Access => {
+            "Role bindings, secrets and leases that were given out stay, and credentials stay valid."
+        }
+        Loss::MachineLeft => "The machine keeps running and costs money, and nobody drains it.",
+        Loss::Replicas => "The workload keeps its present number of replicas.",
+        Loss::Files => "Files in the object store stay and cost money.",
+        Loss::Quota => "The quota may be counted wrongly.",
+        Loss::Claims => "Its claims stay with their data, and cost money.",
+        Loss::StopOrder => {
+            "Its Pods end all at once. The order that protects their data is not kept."
+        }
+        Loss::VirtualMachine => {
+            "The virtual machine may keep running. A second one then writes to the same disks, and data is damaged."
+        }
+        Loss::PodNetwork => {
+            "The network agent may go before the Pods. Pods on all nodes then hang while they end."
+        }
+        Loss::Injected => "The fault that was injected stays in place.",
+        Loss::Elsewhere => {
+            "Its records in another system stay: topics, databases, users or registrations."
+        }
+        Loss::Status => "Only a status that is out of date stays.",
         Loss::CleanUp => {
             "Whatever the program would have cleaned up stays: databases, addresses, records elsewhere."
         }
