@@ -14,6 +14,7 @@
 mod act;
 mod attempt;
 mod case;
+mod collected;
 mod command;
 mod control_plane;
 mod finalizer;
@@ -29,6 +30,7 @@ mod premise;
 mod put_back;
 mod reach;
 mod request;
+mod retain;
 mod scale_down;
 mod stamp;
 mod storage;

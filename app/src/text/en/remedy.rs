@@ -275,7 +275,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             }
         ),
         RemedyAct::RemoveFinalizer { .. } => {
-            "The object goes at once, and whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
+            "Once no finalizer is left, the object goes, and the garbage collector deletes what only it owned. Whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
         }
         RemedyAct::RemoveSpecFinalizer { .. } => {
             "The namespace no longer waits for this program, and the program’s clean-up is never done. The command drops the namespace’s annotations: keep the copy.".to_owned()

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{
     act::{Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH, has_ended, of_silent_node},
+    collected::{keep_data, with_collected},
     command::{self, Purpose},
     leak::{leak, loses_data},
     reach::Reach,
@@ -68,7 +69,7 @@ pub(super) fn load_balancer(case: &Case<'_>) -> Vec<Remedy> {
     ];
     let held = object.finalizers.iter().filter(|it| it.starts_with("service.kubernetes.io/"));
     for finalizer in held {
-        found.extend(remove(case, object, finalizer).map(by_hand));
+        found.extend(by_hand(case, object, finalizer));
     }
     found
 }
@@ -86,15 +87,23 @@ fn without(case: &Case<'_>, finalizer: &Arc<str>) -> Vec<Remedy> {
             found.push(recreate(case, namespace));
             namespaces.push(namespace.clone());
         }
-        found.extend(remove(case, object, finalizer).map(by_hand));
+        // Two objects may own one claim.
+        for remedy in by_hand(case, object, finalizer) {
+            if !found.contains(&remedy) {
+                found.push(remedy);
+            }
+        }
     }
     found
 }
 
-fn by_hand(remedy: Remedy) -> Remedy {
-    remedy
+/// The removal, behind what keeps the data that would go with it.
+fn by_hand(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Vec<Remedy> {
+    let Some(removal) = remove(case, object, finalizer) else { return Vec::new() };
+    let removal = removal
         .need(NeedCode::FinisherCannotFinish, Holds::Unknown)
-        .need(NeedCode::CleanedUpByHand, Holds::Unknown)
+        .need(NeedCode::CleanedUpByHand, Holds::Unknown);
+    keep_data(case, object, finalizer).into_iter().chain([removal]).collect()
 }
 
 fn restore(finalizer: &Arc<str>, candidates: &[ObjectRef]) -> Remedy {
@@ -143,12 +152,13 @@ pub(super) fn remove(
         Facts::Attachment(_) => Remedy { harm: Harm::DataLoss, ..remedy },
         // Without a grace period only its finalizers keep the Pod in the API, whatever runs on its node.
         Facts::Pod(pod) if pod.node.is_some() && is_forced(object) && !has_ended(object) => {
+            let remedy = with_collected(case, object, finalizer, remedy);
             let remedy = remedy.loss([Loss::SecondWriter]).withhold(Some(Withheld::ContainersRun));
             Remedy { harm: Harm::DataLoss, ..remedy }
         }
         Facts::Node(_) => of_node(case, object, remedy),
         Facts::Volume(_) => of_volume(case, object, remedy),
-        _ => remedy,
+        _ => with_collected(case, object, finalizer, remedy),
     })
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
-    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason},
+    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason},
     case::{Case, EACH, workload_of},
     command::{self, Purpose},
     finalizer::{nudge, remove},
     reach::{GoingClaim, Reach},
+    retain::retain,
     scale_down::scale_down,
 };
 use crate::{
@@ -92,29 +93,6 @@ fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
 fn destroys_data(mut remedy: Remedy) -> Remedy {
     remedy.harm = Harm::DataLoss;
     remedy.loss([Loss::Data])
-}
-
-/// Keeps the data of a claim: the volume of a claim that goes is deleted with its data, unless its policy is `Retain` by then.
-/// The policy can be changed at any time, and nothing that runs notices.
-fn retain(case: &Case<'_>, claim: &Object) -> Option<Remedy> {
-    let Facts::Claim(bound) = &claim.facts else { return None };
-    let volume = case.index.find("", "PersistentVolume", None, bound.volume.as_deref()?)?;
-    let Facts::Volume(facts) = &volume.facts else { return None };
-    let was = match facts.reclaim {
-        Reclaim::Retain => return None,
-        Reclaim::Delete => "Delete",
-        Reclaim::Recycle => "Recycle",
-    };
-    let policy = "/spec/persistentVolumeReclaimPolicy";
-    let change = |from: &str, to: &str| {
-        command::patch(volume, &[command::test(policy, from), command::set("replace", policy, to)])
-    };
-    let remedy = Remedy::new(RemedyAct::RetainVolume { was: facts.reclaim })
-        .at(volume)
-        .with([change(was, "Retain"), change("Retain", was).map(|it| it.to(Purpose::Undo))])
-        .loss([Loss::Kept])
-        .undo(Undo::SetBack);
-    Some(remedy)
 }
 
 /// A claim that nobody deletes is bound to the volume: the claim is what has to go.

@@ -1,5 +1,6 @@
 //! Remedies as text. The never-list and the order of harm are tested over a cluster with everything in it.
 
+mod collected;
 mod namespace;
 mod premise;
 mod scale_down;
