@@ -163,8 +163,9 @@ pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
     found
 }
 
-/// The cause is over: the controller looks again by itself, and a change of the namespace hurries it. The namespace is
-/// finished without it only where the controller is gone.
+/// The cause is over: the controller looks again by itself, and a change of the namespace hurries it. To finish the namespace without
+/// it stands last. Its guards are those of every such end, that every kind can be listed and no Pod is left; the API does not show
+/// whether the controller will look, so that is no guard.
 pub(super) fn looks_again(case: &Case<'_>, group_version: &Arc<str>) -> Vec<Remedy> {
     let until = looks_again_by(case);
     let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until };
