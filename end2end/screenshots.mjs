@@ -85,7 +85,7 @@ try {
 		const card = await cardOf(first, /^Node node-a stopped reporting/);
 		// Leases were looked at before the loss of power, so the last renewal before it may still be news. Nothing is offered until then.
 		await card.getByText(/^Lease kube-node-lease\/node-a has not been renewed/).waitFor({ timeout: 90_000 });
-		await confirm(await choose(card, /out of service/), 'The machine is off, Li saw it in the rack');
+		await confirm(await choose(card, /out of service/), 'node-a is off, Li saw it in the rack');
 		await first.locator('.banner').filter({ hasText: 'switched off' }).waitFor({ timeout: 60_000 });
 	};
 	const storageState = await first.context().storageState();

@@ -140,7 +140,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		await expect(taint).toContainText(disk('ledger-0', 'data-ledger-0'));
 		await expect(taint).toContainText(disk('singleton-', 'spool'));
 		await expect(taint).toContainText('Without a claim: Pod s5/agent-');
-		await confirm(taint, 'Li saw in the rack that the machine is off');
+		await confirm(taint, 'Li saw in the rack that node-a is off');
 		await end(page);
 		const back = (/** @type {any[]} */ all) =>
 			['ledger-', 'singleton-'].every((name) =>
@@ -177,7 +177,7 @@ test('S5: disk of a Pod that was forced is detached after six minutes, at the ti
 			return of.map((/** @type {any} */ { spec }) => spec.nodeName);
 		};
 		expect(await attached()).toEqual(['node-a']);
-		await confirm(await choose(card, /^Remove Pod s5\/singleton-\S+ from the API by force/), 'Li saw in the rack that the machine is off');
+		await confirm(await choose(card, /^Remove Pod s5\/singleton-\S+ from the API by force/), 'Li saw in the rack that node-a is off');
 
 		// The ledger still waits for the node, so the card stays. It has the time now.
 		const due = new RegExp(`At (\\S+ \\S+) UTC: the attach-detach controller detaches ${volume} from node node-a by force, unless the node is ready by then`);
@@ -226,6 +226,9 @@ test('S5, cut off: the same card for a node that lives, and it ends by itself', 
 		const taint = await choose(card, 'Mark node node-b as out of service');
 		await expect(taint).toContainText('A broken network looks the same from here');
 		await taint.getByLabel(/^Type /).fill('node-b');
+		await expect(taint.getByRole('button', { name: 'Do it' })).toHaveAttribute('aria-disabled', 'true');
+		// An answer about another machine does not count.
+		await taint.getByLabel(/^Who checked what .* Name the machine that is off: node-b\./).fill('Li saw in the rack that node-c is off');
 		await expect(taint.getByRole('button', { name: 'Do it' })).toHaveAttribute('aria-disabled', 'true');
 		await page.keyboard.press('Escape');
 		await repair(bar, 'Break node-b');

@@ -94,7 +94,8 @@ export async function wayOf(card, title) {
 /** The question before Unwind takes a way out. @param {import('@playwright/test').Locator} card @param {string | RegExp} title */
 export async function choose(card, title) {
 	const way = await wayOf(card, title);
-	await way.getByRole('button', { name: ask }).click();
+	// A node is not given up before its lease was watched for 40 s.
+	await way.getByRole('button', { name: ask }).click({ timeout: 90_000 });
 	const dialog = card.page().getByRole('dialog', { name: title });
 	await expect(dialog).toBeVisible();
 	return dialog;

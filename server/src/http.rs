@@ -118,7 +118,7 @@
 //! object.
 //!
 //! A remedy is confirmed by the `hash` of its `offer` in the advice, by the name of its object, and by a statement where the
-//! offer asks for one. Its outcome follows in the list of remedies and in the advice. The advice `switchedOff` has what remedies
+//! offer asks for one; where that lists the names of a `machine`, the statement has one of them. Its outcome follows in the list of remedies and in the advice. The advice `switchedOff` has what remedies
 //! switched off, and its offers put it back:
 //! ```sh
 //! curl -b jar $U/api/remedies                                                                     # 200: all, the latest first
@@ -190,7 +190,7 @@
 //! | 409 | `stalePlan`, `wrongHash`, `podsHidden`, `overlap`, `setAside`, `runEnded`, `notStopped`, `tooLate`, `nothingToTakeOn`, `otherPods`, `remedyChanged`, `withheld`, `needFails`, `remedyBusy`, `nothingToUndo` |
 //! | 413, 414, 415 | `tooLarge`, `longPaste`, `longAddress`, `notJson` |
 //! | 421 | `wrongHost` |
-//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `cutList`, `otherList`, `otherMetrics`, `shape` JSON of another shape |
+//! | 422 | `emptyPlan`, `cyclicPlan`, `deletesClaims`, `unknownChoice`, `wrongName`, `unconfirmed`, `wrongObjectName`, `wrongTarget`, `byHand`, `noStatement`, `otherMachine`, `cutList`, `otherList`, `otherMetrics`, `shape` JSON of another shape |
 //! | 429 | `tooManyAttempts` |
 //! | 500 | `internal` |
 //! | 503 | `notReady`, `journalUnwritable`, `shuttingDown`, `tooManyConnections` |

@@ -258,9 +258,10 @@ fn describe(refusal: &Refusal) -> (StatusCode, &'static str, Words) {
         }
         Refusal::Remedy(why) => {
             let status = match why {
-                RemedyRefusal::WrongName | RemedyRefusal::NoStatement | RemedyRefusal::ByHand => {
-                    S::UNPROCESSABLE_ENTITY
-                }
+                RemedyRefusal::WrongName
+                | RemedyRefusal::NoStatement
+                | RemedyRefusal::OtherMachine(_)
+                | RemedyRefusal::ByHand => S::UNPROCESSABLE_ENTITY,
                 RemedyRefusal::MayNot(_) => S::FORBIDDEN,
                 RemedyRefusal::Changed
                 | RemedyRefusal::Withheld(_)
@@ -289,6 +290,7 @@ fn remedy_code(why: &RemedyRefusal) -> &'static str {
         RemedyRefusal::MayNot(_) => "clusterForbids",
         RemedyRefusal::WrongName => "wrongTarget",
         RemedyRefusal::NoStatement => "noStatement",
+        RemedyRefusal::OtherMachine(_) => "otherMachine",
         RemedyRefusal::Busy => "remedyBusy",
     }
 }

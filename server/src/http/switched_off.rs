@@ -142,7 +142,7 @@ mod tests {
                 diagnosis: teardown::advice::SWITCHED_OFF.to_owned(),
                 hash: "0f".to_owned(),
                 name: "<n1>".to_owned(),
-                statement: false,
+                statement: None,
             }),
         }
     }

@@ -31,13 +31,17 @@
 //! table is a custom one, written `Widget.example.com`.
 
 mod kind;
+mod lease;
 
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 
 use self::kind::KINDS;
-pub use self::kind::kind;
+pub use self::{
+    kind::kind,
+    lease::{leases, watch_leases},
+};
 use crate::{
     graph::Graph,
     index::Index,

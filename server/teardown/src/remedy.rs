@@ -33,6 +33,7 @@ mod request;
 mod retain;
 mod scale_down;
 mod stamp;
+mod statement;
 mod storage;
 mod unconfirmed;
 
@@ -44,10 +45,7 @@ pub use self::{
         DriverPart, Harm, Holds, Loss, Need, NeedCode, Remedy, RemedyAct, Undo, WaitReason,
         Withheld,
     },
-    attempt::{
-        Attempt, AttemptOutcome, Confirmation, LONGEST_STATEMENT, RemedyRefusal,
-        SHORTEST_STATEMENT, SwitchedOff, switched_off,
-    },
+    attempt::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, SwitchedOff, switched_off},
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
     premise::{
@@ -57,6 +55,7 @@ pub use self::{
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
     stamp::Stamps,
+    statement::is_statement,
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},

@@ -128,7 +128,7 @@ impl Server {
             diagnosis: diagnosis.id.clone(),
             remedy: remedy.hash(diagnosis),
             confirm: remedy.request().unwrap().object.name.to_string(),
-            statement: "Li looked at the console".into(),
+            statement: "Li looked at the console of node-a".into(),
         };
         self.hub.remedy(given, "Li".into()).await.unwrap().unwrap()
     }

@@ -40,8 +40,6 @@ pub const ASKED_AGAIN: &str =
     "This has changed since you were asked. Read it again and confirm it again.";
 /// In that question, where there is nothing left to do.
 pub const REMEDY_IS_OVER: &str = "This is no longer a way out.";
-pub const STATEMENT: &str =
-    "Who checked what the cluster does not show, and how? Your answer is saved with your name.";
 pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";

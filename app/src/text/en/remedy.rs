@@ -24,7 +24,7 @@ use super::{
 
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
-    let condition = |it: &Need| WayNeed { what: need(&it.code).to_owned(), holds: it.holds };
+    let condition = |it: &Need| WayNeed { what: need(&it.code), holds: it.holds };
     Way {
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
         harm: remedy.harm,
@@ -382,13 +382,11 @@ fn undoing(remedy: &Remedy) -> Option<String> {
 }
 
 /// A precondition.
-fn need(code: &NeedCode) -> &'static str {
-    match code {
+fn need(code: &NeedCode) -> String {
+    let said = match code {
+        NeedCode::PoweredOff { node, instance } => return powered_off(node, instance.as_deref()),
         NeedCode::NodeSilent => "The node has stopped reporting.",
         NeedCode::LeaseStill => "Its lease is not renewed while you watch.",
-        NeedCode::PoweredOff => {
-            "The machine is off. A broken network looks the same from here, so somebody has to check."
-        }
         NeedCode::OnlySilentNode => "No other node fell silent at about the same time.",
         NeedCode::NotControlPlane => "The node does not run the control plane.",
         NeedCode::ContainersEnded => "The kubelet has reported that all containers have ended.",
@@ -404,7 +402,16 @@ fn need(code: &NeedCode) -> &'static str {
         NeedCode::DetachChecked => "The storage system itself shows the volume as detached.",
         NeedCode::NotAttached => "No node has the volume attached.",
         NeedCode::OneStoredVersion => "storedVersions of the definition has one entry.",
-    }
+    };
+    said.to_owned()
+}
+
+fn powered_off(node: &str, instance: Option<&str>) -> String {
+    let instance = instance.map_or_else(String::new, |it| format!(" (instance {})", isolated(it)));
+    format!(
+        "The machine of node {}{instance} is off. A broken network looks the same from here, so somebody has to check.",
+        isolated(node)
+    )
 }
 
 /// Whether a precondition holds.
@@ -451,6 +458,8 @@ fn withheld(why: &Withheld) -> String {
         Withheld::SeveralNodesSilent { silent } => format!(
             "Not now: {silent} nodes are silent at once. A broken network is more likely than all of them being off."
         ),
+        Withheld::LeaseNotWatched => "Not now: Unwind has not yet seen the node’s lease stand still for 40 s, so the kubelet may be alive. It reads the leases every 20 s while this card is open.".to_owned(),
+        Withheld::LeaseHidden => "Not now: Unwind cannot list the leases in namespace kube-node-lease, so the kubelet may be alive. Grant it that right first.".to_owned(),
         Withheld::ContainersRun => "Not now: containers of the Pod run.".to_owned(),
         Withheld::CannotList { resource } => format!(
             "Not now: {} cannot be listed, so nobody knows what would be left in the namespace.",

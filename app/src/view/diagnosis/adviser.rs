@@ -97,7 +97,7 @@ mod tests {
                 diagnosis: "nodeSilent".to_owned(),
                 hash: hash.to_owned(),
                 name: "n1".to_owned(),
-                statement: true,
+                statement: None,
             }),
         }
     }

@@ -2,7 +2,11 @@
 //! show.
 
 use leptos::prelude::*;
-use teardown::{advice::Way, right::Right};
+use teardown::{
+    advice::{StatementField, Way},
+    remedy::is_statement,
+    right::Right,
+};
 
 use super::{
     adviser::Adviser,
@@ -46,12 +50,19 @@ pub fn RemedyDialog(
     let is = move |part: fn(&Way) -> bool| {
         Memo::new(move |_| question.way.with(|way| way.as_ref().is_some_and(part)))
     };
-    let needs_statement = is(|way| way.offer.as_ref().is_some_and(|offer| offer.statement));
+    let field = Memo::new(move |_| {
+        let of = |way: &Way| way.offer.as_ref().and_then(|offer| offer.statement.clone());
+        question.way.with(|way| way.as_ref().and_then(of))
+    });
     let is_withheld = is(|way| way.withheld.is_some());
     let busy = Signal::derive(move || {
         adviser.busy.get()
             || is_withheld.get()
-            || needs_statement.get() && statement.with(|it| it.trim().len() < 10)
+            || field.with(|field| {
+                let is_missing =
+                    |it: &StatementField| !statement.with(|said| is_statement(said, &it.machine));
+                field.as_ref().is_some_and(is_missing)
+            })
     });
     let act = Callback::new(move |name: String| {
         if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {
@@ -69,10 +80,10 @@ pub fn RemedyDialog(
     };
     // Apart from the rest, so that news does not take the field away from a person who types.
     let word = move || {
-        needs_statement.get().then(|| {
+        field.get().map(|field| {
             view! {
                 <label>
-                    {text::STATEMENT}
+                    {field.label}
                     <input
                         type="text"
                         maxlength="500"

@@ -261,6 +261,14 @@ pub(super) fn remedy(why: &RemedyRefusal) -> Words {
             "The remedy needs something that only a person can check. Nothing was sent.",
             "Say who checked what, and how. Your answer is saved with your name.",
         ),
+        RemedyRefusal::OtherMachine(names) => {
+            let names: Vec<String> = names.iter().map(|name| isolated(name)).collect();
+            filled(
+                format!("The answer does not say that {} is off", names.join(" or ")),
+                "It must be about the machine that this remedy gives up. Nothing was sent.",
+                "Have somebody check that machine, and name it in the answer.",
+            )
+        }
         RemedyRefusal::Busy => words(
             "Another remedy for the same cause is on its way",
             "Its effect must be known first. Nothing was sent.",

@@ -66,6 +66,7 @@ fn failures_have_their_code_and_status() {
         })),
         Refusal::Remedy(RemedyRefusal::WrongName),
         Refusal::Remedy(RemedyRefusal::NoStatement),
+        Refusal::Remedy(RemedyRefusal::OtherMachine(vec!["n1".into(), "i-0abc".into()])),
         Refusal::Remedy(RemedyRefusal::Busy),
         Refusal::RemediesOff,
         Refusal::UnknownAttempt("a1".into()),
@@ -139,6 +140,7 @@ fn failures_have_their_code_and_status() {
     403 clusterForbids
     422 wrongTarget
     422 noStatement
+    422 otherMachine
     409 remedyBusy
     403 remediesOff
     404 unknownRemedy

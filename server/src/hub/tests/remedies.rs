@@ -21,7 +21,7 @@ const STUCK: &str = "
     crd topics.queue.example defines=Topic.queue.example
     Topic.queue.example s4/orders deleted=400 finalizers=queue.example/topic
 ";
-const WORD: &str = "Li checked that no queue is left";
+const WORD: &str = "Li checked that no queue is left, and that n1 is off";
 /// A namespace that waits for an API whose server is gone.
 const API: &str = "
     ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery

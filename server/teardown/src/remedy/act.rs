@@ -386,7 +386,12 @@ pub enum NeedCode {
     /// The node's lease has not been renewed while somebody watched.
     LeaseStill,
     /// The machine is off, by the cloud's taint or by the word of somebody who has checked.
-    PoweredOff,
+    PoweredOff {
+        /// The node.
+        node: Arc<str>,
+        /// The name of its instance, from `spec.providerID`.
+        instance: Option<Arc<str>>,
+    },
     /// No other node is silent.
     OnlySilentNode,
     /// The node does not run the control plane.
@@ -449,6 +454,11 @@ pub enum Withheld {
         /// Their number.
         silent: usize,
     },
+    /// The lease of the node has not been seen to stand still for as long as it is valid, so its kubelet may live. A node
+    /// without a lease never gets that far.
+    LeaseNotWatched,
+    /// The leases of nodes cannot be read, so the kubelet may live.
+    LeaseHidden,
     /// Containers of the Pod run.
     ContainersRun,
     /// The namespace cannot be listed whole: nobody knows what would be left in it.

@@ -4,7 +4,8 @@
 //! # Decisions
 //! - The hash covers everything that a person reads before the decision: the act, its target, the blast radius, the losses,
 //!   the conditions, and who uses the object that waits. If any of it has changed, the confirmation is for another remedy.
-//! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept.
+//! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept
+//!   (`statement`).
 //! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
 //!   says so, and a new diagnosis offers what is right then.
 
@@ -20,6 +21,7 @@ use super::{
     namespace, node,
     request::{RECREATED, Request, Verb},
     scale_down,
+    statement::{LONGEST_STATEMENT, is_about, is_long_enough},
 };
 use crate::{
     api_problem::ApiProblem,
@@ -30,11 +32,6 @@ use crate::{
     plan::{Step, digest},
     suspension::{resume, suspend},
 };
-
-/// The longest statement of a person that is kept, in characters.
-pub const LONGEST_STATEMENT: usize = 500;
-/// The shortest statement that can say who checked what, in characters.
-pub const SHORTEST_STATEMENT: usize = 10;
 
 /// A person's confirmation of a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -75,6 +72,9 @@ pub enum RemedyRefusal {
     /// Nobody has answered for the conditions that the API does not show.
     #[error("a statement is missing")]
     NoStatement,
+    /// The answer names another machine than the one that has to be off, or none. Has the names of which one is missing.
+    #[error("the statement does not name the machine")]
+    OtherMachine(Vec<String>),
     /// Another remedy for the same root is on its way.
     #[error("another remedy for the same root is on its way")]
     Busy,
@@ -200,11 +200,6 @@ impl Remedy {
             .find_map(|command| command.request.as_ref())
     }
 
-    /// Whether a condition is for a person to answer, because the API does not show it.
-    pub fn needs_statement(&self) -> bool {
-        self.needs.iter().any(|need| need.holds == Holds::Unknown)
-    }
-
     /// Whether Unwind could do it now, if a person confirms it.
     ///
     /// # Errors
@@ -232,9 +227,12 @@ impl Remedy {
         if given.confirm.trim() != &*request.object.name {
             return Err(RemedyRefusal::WrongName);
         }
-        let said = given.statement.trim().chars().count();
-        if self.needs_statement() && said < SHORTEST_STATEMENT {
+        if self.needs_statement() && !is_long_enough(&given.statement) {
             return Err(RemedyRefusal::NoStatement);
+        }
+        let machine = self.machine();
+        if !is_about(&given.statement, &machine) {
+            return Err(RemedyRefusal::OtherMachine(machine));
         }
         Ok(request)
     }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{
     act::{Holds, NeedCode, Remedy, Withheld},
     reach::Reach,
+    statement::instance,
 };
 use crate::{
     diagnosis::Diagnosis,
@@ -175,32 +176,42 @@ pub(super) fn has_ended(pod: &Object) -> bool {
     })
 }
 
+/// The machine of a node is off.
+pub(super) fn powered_off(case: &Case<'_>, name: &str) -> NeedCode {
+    let provider = case.node(name).and_then(|(_, node)| node.provider.as_deref());
+    NeedCode::PoweredOff {
+        node: name.into(),
+        instance: provider.and_then(instance).map(Into::into),
+    }
+}
+
 /// The guard of everything that treats a silent node as dead: expired certificates of a kubelet and a broken network look
 /// the same from the API server, and then its Pods still run.
 ///
-/// A lease that is renewed says that the kubelet lives. Where it cannot be read, and as to the machine itself, a person has
-/// to check.
+/// A lease that is renewed says that the kubelet lives. One that was not watched for as long as it is valid, or that cannot be read,
+/// says nothing, and no person's word stands in for it: only as to the machine itself a person has to check.
 pub(super) fn of_silent_node(case: &Case<'_>, name: &str, remedy: Remedy) -> Remedy {
     let silent = case.index.silent_with(name);
     let control_plane = case.node(name).is_some_and(|(object, _)| object.is_control_plane());
     let node = case.node(name).map(|(_, node)| node);
     let is_silent = node.is_some_and(Node::is_silent);
     let is_off = node.is_some_and(|node| node.taints.iter().any(|(key, _)| &**key == SHUT_DOWN));
-    let lease = match case.index.node_renewal(name) {
-        Renewal::Still(_) => Holds::Yes,
-        Renewal::Renewed => Holds::No,
-        Renewal::Unknown | Renewal::Hidden(_) => Holds::Unknown,
+    let (lease, unwatched) = match case.index.node_renewal(name) {
+        Renewal::Still(_) => (Holds::Yes, None),
+        Renewal::Renewed => (Holds::No, None),
+        Renewal::Unknown => (Holds::Unknown, Some(Withheld::LeaseNotWatched)),
+        Renewal::Hidden(_) => (Holds::Unknown, Some(Withheld::LeaseHidden)),
     };
     let why = match () {
         () if !is_silent || lease == Holds::No => Some(Withheld::NodeReports),
         () if control_plane => Some(Withheld::ControlPlaneNode),
         () if silent > 1 => Some(Withheld::SeveralNodesSilent { silent }),
-        () => None,
+        () => unwatched,
     };
     remedy
         .need(NeedCode::NodeSilent, is_silent)
         .need(NeedCode::LeaseStill, lease)
-        .need(NeedCode::PoweredOff, if is_off { Holds::Yes } else { Holds::Unknown })
+        .need(powered_off(case, name), if is_off { Holds::Yes } else { Holds::Unknown })
         .need(NeedCode::OnlySilentNode, silent <= 1)
         .need(NeedCode::NotControlPlane, !control_plane)
         .withhold(why)

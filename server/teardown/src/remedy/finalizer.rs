@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     act::{Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
-    case::{Case, EACH, has_ended, of_silent_node},
+    case::{Case, EACH, has_ended, of_silent_node, powered_off},
     collected::{keep_data, with_collected},
     command::{self, Purpose},
     leak::{leak, loses_data},
@@ -175,7 +175,7 @@ fn of_node(case: &Case<'_>, object: &Object, remedy: Remedy) -> Remedy {
     let remedy = remedy.reach(reach).loss([Loss::SecondWriter, Loss::PodsOnNode, Loss::Machine]);
     let remedy = Remedy { harm: Harm::DataLoss, ..remedy };
     if !has_pods {
-        return remedy.need(NeedCode::PoweredOff, Holds::Unknown);
+        return remedy.need(powered_off(case, &object.name), Holds::Unknown);
     }
     of_silent_node(case, &object.name, remedy)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason},
-    case::{Case, EACH, of_silent_node},
+    act::{Holds, Loss, Remedy, RemedyAct, Undo, WaitReason},
+    case::{Case, EACH, of_silent_node, powered_off},
     command::{self, Purpose, is_name},
     pod::force,
     request::Request,
@@ -99,7 +99,7 @@ pub(super) fn missing(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     ];
     let pods = case.waiting().filter(|object| matches!(object.facts, Facts::Pod(_))).take(EACH);
     let forced = |pod: &Arc<Object>| {
-        force(case, pod, name, [Loss::SecondWriter]).need(NeedCode::PoweredOff, Holds::Unknown)
+        force(case, pod, name, [Loss::SecondWriter]).need(powered_off(case, name), Holds::Unknown)
     };
     found.extend(pods.map(forced));
     found

@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use super::*;
 use crate::{
     diagnosis::{AnswerOrigin, RuntimeReport, RuntimeState, add_runtime, diagnose},
+    fetched::Question,
     fixture,
     observation::{HiddenCause, Observation},
 };
@@ -102,6 +103,13 @@ fn hide(index: &mut Index, resource: &str) {
     index.apply([hidden], fixture::now());
 }
 
+/// The index of a fixture whose nodes have leases that stand still.
+pub(super) fn watched(text: &str) -> Index {
+    let mut index = fixture::index(text);
+    fixture::watch_leases(&mut index, &["n1", "n2"], fixture::now());
+    index
+}
+
 /// The acts of all remedies of a fixture with the reason why each is withheld.
 fn acts(index: &Index) -> Vec<String> {
     let all = found(index).into_iter().flat_map(|(_, remedies)| remedies);
@@ -124,15 +132,15 @@ const SILENT: &str = "
 
 #[test]
 fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
-    insta::assert_snapshot!(describe(&fixture::index(SILENT)), @r#"
+    insta::assert_snapshot!(describe(&watched(SILENT)), @r#"
     nodeSilent at Node n1
       None: startNode:node:n1,provider:aws:///i-1 → Node n1
         ? kubectl --context=prod describe nodes/n1
         ? kubectl --context=prod --namespace=kube-node-lease get leases/n1 --output=yaml
       DataLoss: outOfServiceTaint:node:n1 → Node n1
         needs nodeSilent Yes
-        needs leaseStill Unknown
-        needs poweredOff Unknown
+        needs leaseStill Yes
+        needs poweredOff:node:n1,instance:null Unknown
         needs onlySilentNode Yes
         needs notControlPlane Yes
         reaches Pod shop/one-1-a with PersistentVolumeClaim shop/data
@@ -144,8 +152,8 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
         < kubectl --context=prod taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute-
       DataLoss: deleteNode:node:n1 → Node n1
         needs nodeSilent Yes
-        needs leaseStill Unknown
-        needs poweredOff Unknown
+        needs leaseStill Yes
+        needs poweredOff:node:n1,instance:null Unknown
         needs onlySilentNode Yes
         needs notControlPlane Yes
         reaches Pod shop/one-1-a with PersistentVolumeClaim shop/data
@@ -158,8 +166,8 @@ fn silent_node_is_started_then_tainted_then_deleted_then_its_pod_is_forced() {
         ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"node:n1"}}' | kubectl --context=prod delete --raw=/api/v1/nodes/n1 --filename=-
       DataLoss: forceDeletePod:node:n1 → Pod shop/one-1-a
         needs nodeSilent Yes
-        needs leaseStill Unknown
-        needs poweredOff Unknown
+        needs leaseStill Yes
+        needs poweredOff:node:n1,instance:null Unknown
         needs onlySilentNode Yes
         needs notControlPlane Yes
         reaches PersistentVolumeClaim shop/data
@@ -229,7 +237,7 @@ fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen()
         "forceDeletePod withheld severalNodesSilent:silent:2",
     ]
     "#);
-    let mut index = fixture::index(SILENT);
+    let mut index = watched(SILENT);
     hide(&mut index, "persistentvolumeclaims");
     insta::assert_debug_snapshot!(acts(&index), @r#"
     [
@@ -239,6 +247,40 @@ fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen()
         "forceDeletePod withheld cannotSee:resource:persistentvolumeclaims",
     ]
     "#);
+}
+
+#[test]
+fn silent_node_is_not_given_up_before_its_lease_was_watched_long_enough() {
+    let withheld = |index: &Index| {
+        let mut found: Vec<String> =
+            acts(index).into_iter().filter(|act| act != "startNode").collect();
+        found.dedup_by_key(|act| act.split(' ').next_back().map(str::to_owned));
+        found
+    };
+    let mut index = fixture::index(SILENT);
+    assert_eq!(withheld(&index), ["outOfServiceTaint withheld leaseNotWatched"]);
+    let ago = |seconds| fixture::now() - jiff::SignedDuration::from_secs(seconds);
+    index.apply([fixture::leases(&["n1"])], ago(39));
+    index.apply([fixture::leases(&["n1"])], ago(0));
+    assert_eq!(withheld(&index), ["outOfServiceTaint withheld leaseNotWatched"]);
+    let mut index = fixture::index(SILENT);
+    index.apply([fixture::leases(&["n1"])], ago(40));
+    index.apply([fixture::leases(&["n1"])], ago(0));
+    assert_eq!(acts(&index), ["startNode", "outOfServiceTaint", "deleteNode", "forceDeletePod"]);
+    let answer = Err("leases is forbidden".into());
+    let hidden = Observation::Fetched { question: Question::NodeLeases, answer };
+    index.apply([hidden], fixture::now());
+    assert_eq!(withheld(&index), ["outOfServiceTaint withheld leaseHidden"]);
+}
+
+#[test]
+fn machine_is_named_by_its_node_and_by_its_instance() {
+    let given = SILENT.replace("provider=aws:///i-1", "provider=aws:///eu-west-1a/i-0abc");
+    for (_, remedies) in found(&watched(&given)) {
+        for remedy in remedies.iter().filter(|it| it.harm == Harm::DataLoss) {
+            assert_eq!(remedy.machine(), ["n1", "i-0abc"], "{:?}", remedy.act);
+        }
+    }
 }
 
 #[test]
@@ -255,8 +297,10 @@ fn machine_that_the_cloud_says_is_off_counts_as_proof() {
         SILENT.replace("taints=", "taints=node.cloudprovider.kubernetes.io/shutdown:NoSchedule,");
     let (_, remedies) = found(&fixture::index(&off)).remove(0);
     let needs = remedies.iter().flat_map(|it| &it.needs);
-    let proof: Vec<Holds> =
-        needs.filter(|it| it.code == NeedCode::PoweredOff).map(|it| it.holds).collect();
+    let proof: Vec<Holds> = needs
+        .filter(|it| matches!(it.code, NeedCode::PoweredOff { .. }))
+        .map(|it| it.holds)
+        .collect();
     assert_eq!(proof, [Holds::Yes; 3]);
 }
 

@@ -1,7 +1,7 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
+    advice::{Advice, Fact, LogBox, Standpoint, StatementField, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
     remedy::{Remedy, kubelet_commands},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::text::{
     en::remedy::{attempt::attempt, command_line, way},
-    visible,
+    isolated, visible,
 };
 
 /// The advice about a diagnosis with its ways out and the attempts at them, seen from this standpoint.
@@ -56,7 +56,21 @@ fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
     let request = remedy.check_offered().ok()?;
     let (hash, name) = (remedy.hash(diagnosis), request.object.name.to_string());
     let diagnosis = diagnosis.id.clone();
-    Some(WayOffer { diagnosis, hash, name, statement: remedy.needs_statement() })
+    Some(WayOffer { diagnosis, hash, name, statement: statement_field(remedy) })
+}
+
+/// The field for a person's word. That a machine is off is said of that machine.
+fn statement_field(remedy: &Remedy) -> Option<StatementField> {
+    let machine = remedy.machine();
+    let names: Vec<String> = machine.iter().map(|name| isolated(name)).collect();
+    let named = match names.join(" or ") {
+        none if none.is_empty() => String::new(),
+        names => format!(" Name the machine that is off: {names}."),
+    };
+    let label = format!(
+        "Who checked what the cluster does not show, and how?{named} Your answer is saved with your name."
+    );
+    remedy.needs_statement().then_some(StatementField { label, machine })
 }
 
 /// The title of the notification that deletions are stuck, with the sentence of their cause.
@@ -71,4 +85,45 @@ pub fn resolved_in(cluster: &str, cause: &str) -> String {
 
 fn fact(evidence: &Evidence) -> Fact {
     Fact { text: said(evidence), at: evidence.at }
+}
+
+#[cfg(test)]
+mod tests {
+    use teardown::remedy::{Harm, Holds, Need, NeedCode, Reach, RemedyAct};
+
+    use super::*;
+
+    /// The field of a remedy with these needs, for which a person answers.
+    fn field(needs: Vec<NeedCode>) -> Option<StatementField> {
+        let need = |code| Need { code, holds: Holds::Unknown };
+        statement_field(&Remedy {
+            harm: Harm::DataLoss,
+            act: RemedyAct::Look,
+            target: None,
+            commands: vec![],
+            needs: needs.into_iter().map(need).collect(),
+            reaches: Reach::default(),
+            loses: vec![],
+            undo: None,
+            withheld: None,
+            permits: vec![],
+        })
+    }
+
+    #[test]
+    fn field_asks_for_the_name_of_the_machine_that_has_to_be_off() {
+        let (node, instance) = ("n1".into(), Some("i-0abc".into()));
+        let field = field(vec![NeedCode::PoweredOff { node, instance }]).unwrap();
+        assert_eq!(field.machine, ["n1", "i-0abc"]);
+        let asked = "Name the machine that is off: n1 or i-0abc.";
+        assert!(field.label.contains(asked), "{}", field.label);
+    }
+
+    #[test]
+    fn field_that_is_about_no_machine_asks_for_no_name() {
+        let asked = field(vec![NeedCode::CleanedUpByHand]).unwrap();
+        assert_eq!(asked.machine, [""; 0]);
+        assert!(!asked.label.contains("machine"), "{}", asked.label);
+        assert_eq!(field(vec![]), None);
+    }
 }

@@ -122,7 +122,7 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         diagnosis: SWITCHED_OFF.to_owned(),
         hash: attempt.id.clone(),
         name: object.name.to_string(),
-        statement: false,
+        statement: None,
     });
     Way {
         title: format!("{verb}: {} {is}", named(object)),

@@ -181,6 +181,12 @@ async fn forced_pod_is_remembered_until_its_silent_node_is_ready() {
     for is_back in [false, true] {
         let disk = Disk::default();
         let mut cluster = Cluster::before(&disk, &format!("{world}{POD}")).await;
+        for _ in 0..2 {
+            cluster.see(vec![fixture::leases(&["n1"])]).await;
+            // A lease stands still once it was the same for 40 s.
+            tokio::time::sleep(Duration::from_secs(40)).await;
+        }
+        cluster.see(vec![fixture::leases(&["n1"])]).await;
         let is_force = |act: &RemedyAct| matches!(act, RemedyAct::ForceDeletePod { .. });
         cluster.send_away("web", is_force, accepted()).await;
         cluster.lose(POD).await;

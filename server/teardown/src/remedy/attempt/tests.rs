@@ -24,13 +24,20 @@ fn all(index: &Index) -> Vec<(Diagnosis, Remedy)> {
     diagnose(index, &graph, fixture::now()).into_iter().flat_map(with).collect()
 }
 
+/// The index of a fixture whose node has a lease that stands still.
+fn watched(text: &str) -> Index {
+    let mut index = fixture::index(text);
+    fixture::watch_leases(&mut index, &["n1"], fixture::now());
+    index
+}
+
 fn confirmation(name: &str, statement: &str) -> Confirmation {
     let (diagnosis, remedy) = (String::new(), String::new());
     Confirmation { diagnosis, remedy, confirm: name.into(), statement: statement.into() }
 }
 
 fn silent_node() -> Index {
-    fixture::index(
+    watched(
         "
         node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
         pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
@@ -49,11 +56,13 @@ fn person_types_the_name_and_answers_for_what_the_api_does_not_show() {
     let index = silent_node();
     let is_taint = |act: &RemedyAct| matches!(act, RemedyAct::OutOfServiceTaint { .. });
     let (_, remedy) = find(&index, is_taint);
-    let word = "i-1 is stopped, Li looked at the console";
+    let word = "n1 is stopped, Li looked at the console";
+    let other = "n10 is stopped, Li looked at the console";
     for (name, statement, expected) in [
         ("n2", word, Err(RemedyRefusal::WrongName)),
         ("n1", "", Err(RemedyRefusal::NoStatement)),
         ("n1", "   ok    ", Err(RemedyRefusal::NoStatement)),
+        ("n1", other, Err(RemedyRefusal::OtherMachine(vec!["n1".into()]))),
         (" n1 ", word, Ok(())),
     ] {
         let checked = remedy.check_confirmed(&confirmation(name, statement));
@@ -283,7 +292,7 @@ fn remedy_notes_the_objects_that_it_sends_away_without_confirmation() {
         pod shop/d node=n2 uses=claim:data
         pvc shop/data
     ";
-    let index = fixture::index(node);
+    let index = watched(node);
     let both = ["Pod shop/a", "Pod shop/b"];
     for act in ["taint", "node"] {
         let mut attempt = noted(&index, |it| match it {

@@ -1,7 +1,7 @@
 //! The premises of each remedy as text.
 
 use super::*;
-use crate::fetched::{Answer, Lease, Question};
+use crate::fetched::{Answer, Question};
 
 fn describe_premise(premise: &Premise) -> String {
     let Premise { object, kind, expected, changes_with_it } = premise;
@@ -37,19 +37,14 @@ fn premises(index: &Index, act: &str) -> Option<Vec<String>> {
 }
 
 fn silent() -> Index {
-    let mut index = fixture::index(
+    watched(
         "
         node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
         pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
         pod shop/b node=n2
         pvc shop/data
         ",
-    );
-    let lease = Lease { name: "n1".into(), renewed: "08:00 n1".into() };
-    let answer = Ok(Answer::Leases(vec![lease]));
-    let fetched = Observation::Fetched { question: Question::NodeLeases, answer };
-    index.apply([fetched], fixture::now());
-    index
+    )
 }
 
 #[test]
@@ -66,6 +61,19 @@ fn node_that_is_given_up_rests_on_its_lease_and_the_pods_that_were_listed() {
             )
             "#);
         }
+    }
+}
+
+#[test]
+fn node_is_not_given_up_by_unwind_without_its_lease() {
+    let index = fixture::index(
+        "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running
+        ",
+    );
+    for act in ["outOfServiceTaint", "deleteNode", "forceDeletePod"] {
+        assert_eq!(premises(&index, act), None, "{act}");
     }
 }
 

@@ -246,7 +246,7 @@ fn node_that_reports_keeps_the_finalizer_that_drains_it() {
 fn finalizer_of_a_node_with_pods_is_withheld_like_its_deletion() {
     let silent = "ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped";
     let withheld = |nodes: &str| {
-        let index = fixture::index(&format!("{nodes}\n pod shop/a node=n1 containers=web:running"));
+        let index = watched(&format!("{nodes}\n pod shop/a node=n1 containers=web:running"));
         let acts = acts(&index);
         let mut found = acts.iter().filter(|act| act.starts_with("removeFinalizer"));
         found.next().unwrap_or_else(|| panic!("{acts:?}")).clone()
