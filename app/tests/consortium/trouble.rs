@@ -143,7 +143,8 @@ pub(crate) fn in_order() -> PageSeed {
     page
 }
 
-/// The page of trouble with a card of each cause, in this order of records; and whether harm is done while it waits.
+/// The page of trouble with a card of each cause, in this order of records and in a namespace of its own; and whether harm is done
+/// while it waits.
 pub(crate) fn cards(causes: impl IntoIterator<Item = (Cause, bool)>) -> PageSeed {
     let mut page = trouble();
     page.advice.clear();
@@ -162,6 +163,7 @@ pub(crate) fn cards(causes: impl IntoIterator<Item = (Cause, bool)>) -> PageSeed
             explains,
             harms,
             diagnosis: diagnosis.into(),
+            namespaces: vec![format!("space-{number}")],
             ..first.clone()
         }));
     }

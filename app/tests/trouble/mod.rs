@@ -87,21 +87,33 @@ fn cause_that_explains_others_is_above_every_other_card_and_says_so() {
     let explaining = [silent(2), webhook, Cause::ManagerSilent, Cause::NamespaceGone, unreadable];
     for cause in explaining {
         let (name, said) = (cause.name(), cause.clone());
-        let in_use = Cause::ClaimInUse { pods: vec![] };
-        let all = [(in_use, true), (silent(1), true), (Cause::Unknown, false), (cause, false)];
-        let html = render("explains", "/trouble", consortium::trouble::cards(all));
-        check(&html);
-        let cards = cards(&html);
-        let order: Vec<&str> = cards.iter().filter_map(|card| card.split("%2F").next()).collect();
-        assert_eq!(order[0], name, "{said:?}: {order:?}");
-        assert!(cards[0].starts_with(&format!("{name}%2F%2FNode%2F%2F3%2F")), "{name}");
-        assert_eq!((order.len(), order[3]), (4, "unknown"), "{order:?}");
-        // The mark is a word, so that it is read out and seen without colour.
-        let marks: Vec<(bool, bool)> = cards
-            .iter()
-            .map(|card| (card.contains(text::SOLVE_FIRST), card.contains(text::HARM)))
-            .collect();
-        assert_eq!(marks, [(true, false), (false, true), (false, true), (false, false)], "{name}");
+        for query in ["", "?by=age", "?by=namespace"] {
+            let in_use = Cause::ClaimInUse { pods: vec![] };
+            let cause = cause.clone();
+            let all = [(in_use, true), (silent(1), true), (Cause::Unknown, false), (cause, false)];
+            let path = format!("/trouble{query}");
+            let html = render("explains", &path, consortium::trouble::cards(all));
+            check(&html);
+            let cards = cards(&html);
+            let order: Vec<&str> =
+                cards.iter().filter_map(|card| card.split("%2F").next()).collect();
+            assert_eq!(order[0], name, "{said:?}: {order:?}, {path}");
+            assert!(cards[0].starts_with(&format!("{name}%2F%2FNode%2F%2F3%2F")), "{name}");
+            assert_eq!((order.len(), order[3]), (4, "unknown"), "{order:?}, {path}");
+            // The mark is a word, so that it is read out and seen without colour.
+            let marks: Vec<(bool, bool)> = cards
+                .iter()
+                .map(|card| (card.contains(text::SOLVE_FIRST), card.contains(text::HARM)))
+                .collect();
+            let expected = [(true, false), (false, true), (false, true), (false, false)];
+            assert_eq!(marks, expected, "{name}, {path}");
+            // It stands above the headings of the others, and has none of its own.
+            let heading = html.find("Namespace space-0<");
+            assert_eq!(heading.is_some(), query == "?by=namespace", "{path}");
+            let first = html.find("id=\"why-").unwrap();
+            assert!(heading.is_none_or(|at| first < at), "{path}");
+            assert!(!html.contains("Namespace space-3<"), "{path}");
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::{
     text,
 };
 
-/// The ids of all diagnoses: those that explain others first, then those that do harm, then those with the most objects; or
-/// in another order ([`BY_AGE`], [`BY_NAMESPACE`]). In that by namespace a [`HEADING`] with its names comes before the first of each group.
+/// The ids of all diagnoses: in each order those that explain others first, then those that do harm, then those with the most objects;
+/// or by another order ([`BY_AGE`], [`BY_NAMESPACE`]). In that by namespace a [`HEADING`] with its names comes before the first of each
+/// group of those that explain none.
 pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
     let by_age = order == Some(BY_AGE);
     let by_namespace = order == Some(BY_NAMESPACE);
@@ -20,7 +21,9 @@ pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
     let mut cards: Vec<&DiagnosisCard> = Vec::new();
     for card in scene::diagnoses(records) {
         let place = cards.partition_point(|other| {
-            if by_namespace && other.namespaces != card.namespaces {
+            if other.explains != card.explains {
+                other.explains
+            } else if by_namespace && !card.explains && other.namespaces != card.namespaces {
                 other.namespaces < card.namespaces
             } else if by_age {
                 other.diagnosis.since <= card.diagnosis.since
@@ -33,7 +36,7 @@ pub(super) fn ordered(records: &Records, order: Option<&str>) -> Vec<String> {
     let mut ids = Vec::new();
     let mut group = None;
     for card in cards {
-        if by_namespace && group != Some(&card.namespaces) {
+        if by_namespace && !card.explains && group != Some(&card.namespaces) {
             ids.push(format!("{HEADING}{}", text::in_namespaces(&card.namespaces)));
             group = Some(&card.namespaces);
         }
