@@ -318,6 +318,7 @@ impl<'a> Fields<'a> {
         Ending {
             containers: self.pairs("containers").map(container).collect(),
             disruption: self.text("disruption"),
+            disrupted: self.get("disrupted").map(|seconds| ago(seconds).into()),
             mounts_sub_paths: self.get("subPath") == Some("yes"),
             has_devices: self.get("devices") == Some("yes"),
             has_pre_stop_hook: self.get("preStop") == Some("yes"),
@@ -584,6 +585,7 @@ impl<'a> Fields<'a> {
                 attacher: self.text("attacher").unwrap_or_default(),
                 attached: self.get("attached") != Some("no"),
                 detach_error: self.text("error"),
+                detach_failed: self.get("failed").map(|seconds| ago(seconds).into()),
             })),
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
                 drivers: self.list("drivers").map(Arc::from).collect(),

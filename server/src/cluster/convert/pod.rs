@@ -4,7 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use serde::Deserialize;
 use teardown::object::{
-    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind, Sidecars,
+    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind, Seconds,
+    Sidecars,
 };
 
 use super::{Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready, or_default};
@@ -39,6 +40,9 @@ fn ending(spec: &Spec, status: &Status) -> Ending {
     Ending {
         containers: reported.into_iter().flatten().map(ContainerStatus::container).collect(),
         disruption: disruption.map(|condition| bounded(&condition.reason).into()),
+        disrupted: disruption
+            .and_then(|condition| condition.last_transition_time)
+            .map(Seconds::from),
         mounts_sub_paths: containers().any(Container::mounts_sub_path),
         has_devices: !spec.resource_claims.is_empty(),
         has_pre_stop_hook: containers().any(|container| {

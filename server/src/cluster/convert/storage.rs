@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use teardown::object::{
-    Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Reference as ObjectReference, Snapshot,
-    SnapshotContent, Uid, Volume,
+    Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Reference as ObjectReference, Seconds,
+    Snapshot, SnapshotContent, Uid, Volume,
 };
 
 use super::{Meta, Unread, Unreadable, Whole, or_default};
@@ -142,12 +143,14 @@ struct SnapshotContentSpec {
 pub(super) fn read_attachment(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let Whole::<AttachmentSpec, AttachmentStatus> { metadata, spec, status } =
         serde_json::from_str(json)?;
+    let error = status.detach_error;
     let attachment = Attachment {
         volume: spec.source.persistent_volume_name,
         node: spec.node_name,
         attacher: spec.attacher,
         attached: status.attached,
-        detach_error: status.detach_error.map(|error| bounded(&error.message).into()),
+        detach_failed: error.as_ref().and_then(|error| error.time).map(Seconds::from),
+        detach_error: error.map(|error| bounded(&error.message).into()),
     };
     Ok((metadata, Facts::Attachment(Box::new(attachment))))
 }
@@ -189,6 +192,7 @@ struct AttachmentStatus {
 struct VolumeError {
     #[serde(deserialize_with = "or_default")]
     message: Box<str>,
+    time: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Deserialize)]

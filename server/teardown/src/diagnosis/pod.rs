@@ -46,7 +46,7 @@ pub(super) fn node_away<'a>(
                 of: object.reference(),
                 source: Source::Condition("DisruptionTarget".into()),
                 said: reason.to_string(),
-                at: None,
+                at: pod.ending.disrupted.map(Timestamp::from),
             }]);
         }
         found.push(verdict.into());

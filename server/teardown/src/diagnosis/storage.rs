@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{
     case::{Case, cannot_see, names, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
@@ -147,11 +149,12 @@ pub(super) fn not_detached<'a>(
 /// The verdict on a volume that is attached to a node.
 pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict> {
     let Facts::Attachment(attachment) = &object.facts else { return None };
-    let Attachment { node, attacher, detach_error, .. } = &**attachment;
+    let Attachment { node, attacher, detach_error, detach_failed, .. } = &**attachment;
     let (node, attacher) = (node.clone(), attacher.clone());
     if let Some(said) = detach_error {
         let cause = Cause::DetachFailed { attacher, node, said: said.clone() };
-        let error = Evidence::field(object, "status.detachError.message", &**said);
+        let error = Evidence::field(object, "status.detachError.message", &**said)
+            .since(detach_failed.map(Timestamp::from));
         return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]));
     }
     // Where the attachment is being deleted, the detach has been asked for, and the driver has to answer.

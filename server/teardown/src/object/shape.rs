@@ -119,7 +119,14 @@ impl Facts {
                     && *node_local == b.node_local
             }
             (Self::Attachment(a), Self::Attachment(b)) => {
-                let Attachment { volume, node, attacher, attached: _, detach_error: _ } = &**a;
+                let Attachment {
+                    volume,
+                    node,
+                    attacher,
+                    attached: _,
+                    detach_error: _,
+                    detach_failed: _,
+                } = &**a;
                 *volume == b.volume && *node == b.node && *attacher == b.attacher
             }
             (Self::ApiService(a), Self::ApiService(b)) => {

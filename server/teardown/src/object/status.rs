@@ -88,6 +88,8 @@ pub struct Ending {
     pub containers: Box<[Container]>,
     /// Condition DisruptionTarget is True: its reason, such as `DeletionByTaintManager`.
     pub disruption: Option<Arc<str>>,
+    /// The time at which it became True.
+    pub disrupted: Option<Seconds>,
     /// A container mounts a volume with `subPath`.
     pub mounts_sub_paths: bool,
     /// `spec.resourceClaims` is not empty.
@@ -131,6 +133,8 @@ pub struct Attachment {
     pub attached: bool,
     /// `status.detachError.message`, bounded and without line breaks.
     pub detach_error: Option<Arc<str>>,
+    /// `status.detachError.time`.
+    pub detach_failed: Option<Seconds>,
 }
 
 /// The stored fields of a CSINode.

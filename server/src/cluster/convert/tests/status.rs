@@ -1,8 +1,12 @@
 //! The parts of a status by which a deletion that waits is explained.
 
-use teardown::object::{ConditionStatus, ContainerState};
+use teardown::object::{ConditionStatus, ContainerState, Seconds};
 
 use super::*;
+
+fn time(at: Seconds) -> String {
+    Timestamp::from(at).to_string()
+}
 
 #[test]
 fn node_keeps_its_ready_condition_and_its_taints() {
@@ -49,7 +53,8 @@ fn pod_keeps_its_containers_only_while_it_is_being_deleted() {
     let rest = r#""spec": {"resourceClaims": [{"name": "gpu"}],
         "containers": [{"name": "db", "volumeMounts": [{"name": "data", "subPath": "pg"}],
                         "lifecycle": {"preStop": {"sleep": {"seconds": 5}}}}]},
-        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}],
+        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+                                   "lastTransitionTime": "2026-01-02T03:09:05Z"}],
         "initContainerStatuses": [{"name": "init", "state": {"terminated": {"exitCode": 0}}}],
         "containerStatuses": [{"name": "db", "state": {"running": {}}}, {"name": "web", "state": null}]}"#;
     let Facts::Pod(pod) = read("v1 Pod", rest).facts else { panic!() };
@@ -70,6 +75,7 @@ fn pod_keeps_its_containers_only_while_it_is_being_deleted() {
         ]
     );
     assert_eq!(ending.disruption.as_deref(), Some("DeletionByTaintManager"));
+    assert_eq!(ending.disrupted.map(time), Some("2026-01-02T03:09:05Z".to_owned()));
     assert!(ending.mounts_sub_paths && ending.has_devices && ending.has_pre_stop_hook);
 }
 
@@ -92,13 +98,18 @@ fn api_service_and_definition_keep_the_condition_that_says_why() {
 
 #[test]
 fn attachment_and_csi_node_name_their_driver() {
-    let facts = read(
-        "storage.k8s.io/v1 VolumeAttachment",
-        r#""spec": {"attacher": "disk.example", "nodeName": "n1", "source": {"persistentVolumeName": "pv-1"}},
-           "status": {"attached": true, "detachError": {"time": null, "message": "disk is busy"}}"#,
-    )
-    .facts;
-    let Facts::Attachment(attachment) = facts else { panic!() };
+    let attachment = |failed: &str| {
+        let rest = format!(
+            r#""spec": {{"attacher": "disk.example", "nodeName": "n1", "source": {{"persistentVolumeName": "pv-1"}}}},
+               "status": {{"attached": true, "detachError": {{"time": {failed}, "message": "disk is busy"}}}}"#
+        );
+        let facts = read("storage.k8s.io/v1 VolumeAttachment", &rest).facts;
+        let Facts::Attachment(attachment) = facts else { panic!() };
+        attachment
+    };
+    assert_eq!(attachment("null").detach_failed, None);
+    let attachment = attachment(r#""2026-01-02T03:09:05Z""#);
+    assert_eq!(attachment.detach_failed.map(time), Some("2026-01-02T03:09:05Z".to_owned()));
     assert_eq!((&*attachment.attacher, &*attachment.node), ("disk.example", "n1"));
     assert_eq!(attachment.volume.as_deref(), Some("pv-1"));
     assert!(attachment.attached);

@@ -52,3 +52,31 @@ fn operator_that_went_is_named_behind_many_objects() {
     let described = describe(&index);
     assert!(described.contains("  - Deployment shop/queue-operator: deleted"), "{described}");
 }
+
+#[test]
+fn fact_of_a_status_has_the_time_that_the_cluster_wrote() {
+    let ages = |text: &str| {
+        let index = fixture::index(text);
+        let found = diagnose(&index, &Graph::of(&index), fixture::now());
+        let facts = found.into_iter().flat_map(|it| it.evidence).filter_map(|fact| {
+            let name = match &fact.source {
+                Source::Condition(name) => name.to_string(),
+                Source::Field(path) => path.to_string(),
+                _ => return None,
+            };
+            let seconds = fixture::now().duration_since(fact.at?).as_secs();
+            Some(format!("{name} {seconds} s ago"))
+        });
+        facts.collect::<Vec<_>>()
+    };
+    let attachment =
+        "node n1\nattachment a1 volume=pv node=n1 attacher=disk.example deleted=200 error=busy";
+    assert_eq!(ages(attachment), [""; 0]);
+    let failed = format!("{attachment} failed=30");
+    assert_eq!(ages(&failed), ["status.detachError.message 30 s ago"]);
+    let pod = "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:stopped
+        pod shop/a node=n1 deleted=400 grace=30 containers=c:running disruption=DeletionByTaintManager";
+    assert_eq!(ages(pod), ["Ready 600 s ago"]);
+    let disrupted = format!("{pod} disrupted=430");
+    assert_eq!(ages(&disrupted), ["Ready 600 s ago", "DisruptionTarget 430 s ago"]);
+}
