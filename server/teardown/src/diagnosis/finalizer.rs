@@ -64,7 +64,11 @@ pub(crate) fn finisher(
     finalizer: &Arc<str>,
 ) -> Option<Verdict> {
     if &**finalizer == LOAD_BALANCER {
-        return Some(Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred));
+        // Of one that is ready the Events of the Service say more.
+        let is_down = |it: &Verdict| matches!(it.cause, Cause::FinisherNotReady { .. });
+        let down = cloud_controller(case, finalizer).filter(is_down);
+        let left = || Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred);
+        return Some(down.unwrap_or_else(left));
     }
     if &**finalizer == job::TRACKING {
         return job::tracking(case, object, finalizer);

@@ -327,6 +327,18 @@ fn tries_that_have_no_time_have_their_longest_wait() {
 }
 
 #[test]
+fn cloud_controller_without_a_ready_pod_promises_no_look() {
+    let service =
+        "svc shop/edge deleted=200 finalizers=service.kubernetes.io/load-balancer-cleanup";
+    let with = |ready: u32| {
+        of(&format!("{service}\nds kube-system/openstack-cloud-controller-manager ready={ready}"))
+    };
+    assert_eq!(with(0), "finisherNotReady\n");
+    let looks = "loadBalancerLeft\n  ControllerLooks service-lb-controller within 300 s\n";
+    assert_eq!(with(1), looks);
+}
+
+#[test]
 fn hidden_cause_promises_nothing() {
     let mut index =
         fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");

@@ -223,6 +223,19 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
         ],
     ),
     (
+        "two Services with load balancers, and a cloud controller that has no ready Pod",
+        "svc web/front type=LoadBalancer deleted=300 finalizers=service.kubernetes.io/load-balancer-cleanup
+        svc api/edge type=LoadBalancer deleted=300 finalizers=service.kubernetes.io/load-balancer-cleanup
+        ds kube-system/openstack-cloud-controller-manager ready=0 replicas=3",
+        &["finisherNotReady at DaemonSet kube-system/openstack-cloud-controller-manager"],
+    ),
+    (
+        "a Service with a load balancer, and a cloud controller that runs",
+        "svc web/front type=LoadBalancer deleted=300 finalizers=service.kubernetes.io/load-balancer-cleanup
+        ds kube-system/openstack-cloud-controller-manager ready=3 replicas=3",
+        &["loadBalancerLeft at Service web/front"],
+    ),
+    (
         "a Crossplane claim whose provider runs",
         "Bucket.s3.aws.crossplane.io logs deleted=300 finalizers=finalizer.managedresource.crossplane.io
         deploy crossplane-system/provider-aws-s3 ready=1 replicas=1 uses=account:s3
@@ -272,7 +285,7 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
     ),
 ];
 
-const VARIANTS: usize = 40;
+const VARIANTS: usize = 42;
 
 #[test]
 fn cause_is_recognised_as_other_clusters_show_it() {
