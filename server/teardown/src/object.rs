@@ -227,6 +227,14 @@ impl Object {
         }
     }
 
+    /// The Service that converts the objects that it defines.
+    pub fn converter(&self) -> Option<&ServiceRef> {
+        match &self.facts {
+            Facts::Definition(definition) => definition.converter.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The owner that manages it, if it has one.
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owners.iter().find(|owner| owner.controller)

@@ -95,7 +95,7 @@ fn kubelets(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<
     queries.into_iter().collect()
 }
 
-/// The Services of a webhook or an aggregated API that does not answer.
+/// The Services of a webhook, a converter or an aggregated API that does not answer.
 fn endpoints(index: &Index, diagnosis: &Diagnosis) -> Vec<Question> {
     let question = |namespace: &Arc<str>, name: &Arc<str>| Question::Endpoints {
         namespace: namespace.clone(),
@@ -104,6 +104,10 @@ fn endpoints(index: &Index, diagnosis: &Diagnosis) -> Vec<Question> {
     match &diagnosis.cause {
         Cause::ApiDown { service: Some(service), .. } => {
             service.namespace.iter().map(|namespace| question(namespace, &service.name)).collect()
+        }
+        Cause::ConversionDown { .. } => {
+            let service = index.named(&diagnosis.root).and_then(|it| it.converter());
+            service.map(|it| question(&it.namespace, &it.name)).into_iter().collect()
         }
         Cause::WebhookDown { webhook, configurations } => {
             let guards = configurations.iter().filter_map(|it| index.named(it)).flat_map(|it| {

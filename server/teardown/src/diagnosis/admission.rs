@@ -33,7 +33,9 @@ pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
         }
         converted.push(kind);
         let cause = Cause::ConversionDown { kind: kind.into() };
-        found.push(Verdict::at(cause, definition(case, kind), confidence));
+        let definition = definition(case, kind);
+        let silence = converter(case, &definition).and_then(|service| nobody(case, service));
+        found.push(Verdict::at(cause, definition, confidence).with(silence));
     }
     found
 }
@@ -227,6 +229,11 @@ pub(super) fn nobody(case: &Case<'_>, service: &ServiceRef) -> Option<Evidence> 
         Serving::Yes | Serving::Unknown => return None,
     };
     Some(Evidence { of, source, said: String::new(), at: None })
+}
+
+/// The Service of the webhook that converts the objects of a definition.
+fn converter<'a>(case: &Case<'a>, definition: &ObjectRef) -> Option<&'a ServiceRef> {
+    case.index.named(definition)?.converter()
 }
 
 /// The definition of a kind as the API server writes it: `GROUP/VERSION, Kind=KIND`.

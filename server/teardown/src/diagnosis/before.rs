@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     Diagnosis,
     cause::{Cause, Evidence, Source},
+    finalizer::is_cloud_controller,
 };
 use crate::{
     index::{Departure, Index},
@@ -61,7 +62,9 @@ struct Surroundings<'a> {
     named: Vec<&'a ObjectRef>,
     nodes: Vec<&'a Arc<str>>,
     driver: Option<&'a str>,
-    /// Namespaces of the Services behind a webhook or an API.
+    /// A cloud controller is to remove a load balancer.
+    is_of_cloud: bool,
+    /// Namespaces of the Services behind a webhook, a converter or an API.
     behind: Vec<Arc<str>>,
     /// The API group of the root.
     group: &'a str,
@@ -90,6 +93,9 @@ impl<'a> Surroundings<'a> {
                 let services = webhooks.guards.iter().filter_map(|guard| guard.service.as_ref());
                 behind.extend(services.map(|service| service.namespace.clone()));
             }
+            let is_unconverted = matches!(cause, Cause::ConversionDown { .. });
+            let converter = object.converter().filter(|_| is_unconverted);
+            behind.extend(converter.map(|service| service.namespace.clone()));
         }
         if matches!(cause, Cause::ApiDown { .. }) {
             behind.extend(named.iter().filter_map(|service| service.namespace.clone()));
@@ -109,6 +115,7 @@ impl<'a> Surroundings<'a> {
             named,
             nodes: cause.node().into_iter().collect(),
             driver,
+            is_of_cloud: matches!(cause, Cause::LoadBalancerLeft),
             behind,
             group: &diagnosis.root.group,
             beside: beside.collect(),
@@ -126,6 +133,9 @@ impl<'a> Surroundings<'a> {
             .then_some(Nearness::Behind),
             Facts::ApiService(_) | Facts::Webhooks(_) => None,
             Facts::Workload(_) if self.driver.is_some_and(|driver| drives(gone, driver)) => {
+                Some(Nearness::Behind)
+            }
+            Facts::Workload(_) if self.is_of_cloud && is_cloud_controller(gone) => {
                 Some(Nearness::Behind)
             }
             _ if self.behind.iter().any(|it| Some(&**it) == namespace) => Some(Nearness::Behind),

@@ -125,6 +125,11 @@ pub(crate) fn cloud_controller(case: &Case<'_>, finalizer: &Arc<str>) -> Option<
     known(&field_manager::called(case, &[CLOUD_CONTROLLER]), finalizer)
 }
 
+/// Whether a workload is called as cloud controllers are.
+pub(super) fn is_cloud_controller(program: &Object) -> bool {
+    is_called(program, CLOUD_CONTROLLER)
+}
+
 /// The verdict on programs each of which clears the finalizer; `None` if there are none.
 pub(super) fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<Verdict> {
     let finalizer = finalizer.clone();

@@ -87,6 +87,36 @@ fn workload_of_the_driver_is_found_by_its_name() {
 }
 
 #[test]
+fn workload_behind_a_converter_is_named() {
+    let mut index = fixture::index(
+        "
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_example.com/v1,_Kind=Widget_failed:_no_endpoints
+        crd widgets.example.com defines=Widget.example.com service=ops/convert
+        Widget.example.com shop/w
+        deploy ops/convert
+        deploy other/far
+    ",
+    );
+    delete(&mut index, 500, "deploy ops/convert");
+    delete(&mut index, 450, "deploy other/far");
+    insta::assert_snapshot!(changes(&index), @"Deployment ops/convert Deleted  500 s ago");
+}
+
+#[test]
+fn cloud_controller_that_went_is_named_at_a_load_balancer() {
+    let mut index = fixture::index(
+        "
+        svc shop/edge deleted=400 finalizers=service.kubernetes.io/load-balancer-cleanup
+        ds kube-system/openstack-cloud-controller-manager
+        ds kube-system/proxy
+    ",
+    );
+    delete(&mut index, 500, "ds kube-system/openstack-cloud-controller-manager");
+    delete(&mut index, 450, "ds kube-system/proxy");
+    insta::assert_snapshot!(changes(&index), @"DaemonSet kube-system/openstack-cloud-controller-manager Deleted  500 s ago");
+}
+
+#[test]
 fn old_changes_are_left_out() {
     let mut index = fixture::index(
         "

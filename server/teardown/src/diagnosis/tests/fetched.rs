@@ -258,6 +258,27 @@ fn service_without_endpoints_confirms_a_webhook_that_is_down() {
 }
 
 #[test]
+fn endpoints_of_a_converter_are_asked_for_and_say_that_nobody_answers() {
+    let mut index = fixture::index(
+        "
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_example.com/v1,_Kind=Widget_failed:_timeout
+        crd widgets.example.com defines=Widget.example.com service=ops/convert
+        Widget.example.com shop/w
+        svc ops/convert selector=app:convert
+        pod ops/convert-1 labels=app:convert
+    ",
+    );
+    let question = Question::Endpoints { namespace: "ops".into(), name: "convert".into() };
+    assert!(asked(&index, &Graph::of(&index)).contains(&question));
+    let silence = "  - Service ops/convert: no ready endpoint";
+    assert!(!describe(&index).contains(silence));
+    answer(&mut index, question, Ok(Answer::Endpoints(0)), 0);
+    let down = describe(&index);
+    assert!(down.starts_with("conversionDown at CustomResourceDefinition widgets.example.com"));
+    assert!(down.contains(silence), "{down}");
+}
+
+#[test]
 fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
     let questions = |text: &str| {
         let index = fixture::index(text);
