@@ -349,6 +349,7 @@ impl<'a> Root<'a> {
                 on: *on,
             })
         });
+        let impact = Impact::of(case, &self.cause, order.iter().map(|(object, _)| *object));
         Some(Diagnosis {
             id,
             cause: self.cause,
@@ -360,7 +361,7 @@ impl<'a> Root<'a> {
             held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| since(object)).min()?,
             stuck: overdue == Overdue::Stuck,
-            impact: Impact::of(case, order.iter().map(|(object, _)| *object)),
+            impact,
         })
     }
 }

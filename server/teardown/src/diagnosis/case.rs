@@ -161,17 +161,33 @@ impl<'a> Case<'a> {
         object.deletion.is_some() || namespace.is_some_and(|it| it.deletion.is_some())
     }
 
+    /// The Services that select this Pod and are to stay.
+    pub(super) fn services_of(&self, pod: &Object) -> impl Iterator<Item = &'a Arc<Object>> {
+        let case = *self;
+        let selecting = self.sources(pod, EdgeKind::Selects);
+        selecting
+            .filter(|object| matches!(object.facts, Facts::Service(_)))
+            .filter(move |service| !case.is_going(service))
+    }
+
+    /// Whether no Pod behind a Service is ready. One on a silent node is not: the node controller marks it so in the pass in which
+    /// it finds the node silent (`MarkPodsNotReady` in `pkg/controller/util/node/controller_utils.go`).
+    pub(super) fn is_without_pods(&self, service: &Object) -> bool {
+        let is_on_silent_node = |pod: &Object| {
+            let Facts::Pod(pod) = &pod.facts else { return false };
+            let node = pod.node.as_ref().and_then(|name| self.node(name));
+            node.is_some_and(|(_, node)| node.is_silent())
+        };
+        !self.sources_selected(service).any(|pod| is_ready(pod) && !is_on_silent_node(pod))
+    }
+
     /// The Services that select this Pod, have no ready Pod, and are to stay.
     pub(super) fn services_without_pods(
         &self,
         pod: &Object,
     ) -> impl Iterator<Item = &'a Arc<Object>> {
         let case = *self;
-        let selecting = self.sources(pod, EdgeKind::Selects);
-        selecting
-            .filter(|object| matches!(object.facts, Facts::Service(_)))
-            .filter(move |service| !case.is_going(service))
-            .filter(move |service| !case.sources_selected(service).any(|pod| is_ready(pod)))
+        self.services_of(pod).filter(move |service| case.is_without_pods(service))
     }
 }
 

@@ -1,17 +1,24 @@
 //! The harm that a deletion that waits does to what should go on.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     case::{Case, NAMED},
+    cause::Cause,
     replacement,
 };
 use crate::{
-    object::{Attachment, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind},
+    object::{Attachment, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind, Uid},
     relation::EdgeKind,
 };
+
+/// The most Pods of a silent node whose Services are looked at. A kubelet runs 110 unless it is told otherwise.
+const ON_NODE: usize = 500;
 
 /// The harm that a waiting deletion does to what should go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,8 +47,12 @@ impl Impact {
             && self.waiting_for_disk.is_empty()
     }
 
-    /// The harm of these objects, which wait.
-    pub(super) fn of<'a>(case: &Case<'a>, waiting: impl Iterator<Item = &'a Arc<Object>>) -> Self {
+    /// The harm of these objects, which wait for this cause.
+    pub(super) fn of<'a>(
+        case: &Case<'a>,
+        cause: &Cause,
+        waiting: impl Iterator<Item = &'a Arc<Object>>,
+    ) -> Self {
         let mut found = Found::default();
         for object in waiting {
             match &object.facts {
@@ -51,6 +62,9 @@ impl Impact {
                 Facts::Attachment(facts) => found.add_attachment(case, facts),
                 _ => {}
             }
+        }
+        if let Cause::NodeSilent { node, .. } = cause {
+            found.add_silent_node(case, node);
         }
         let first = |found: BTreeSet<ObjectRef>| found.into_iter().take(NAMED).collect();
         Self {
@@ -77,6 +91,20 @@ impl Found {
         if self.unseen.is_none() && case.index.check_visible(resource, namespace).is_err() {
             self.unseen = Some(resource.into());
         }
+    }
+
+    /// A Service loses the Pods of a silent node at once, and those that nobody has evicted yet too.
+    fn add_silent_node(&mut self, case: &Case<'_>, name: &str) {
+        let Some((node, _)) = case.node(name) else { return };
+        let is_over = |pod: &Object| matches!(&pod.facts, Facts::Pod(it) if it.phase.is_some_and(Phase::is_over));
+        // Hundreds of Pods may be behind a few Services.
+        let mut services: BTreeMap<&Uid, &Arc<Object>> = BTreeMap::new();
+        for pod in case.sources(node, EdgeKind::RunsOn).filter(|it| !is_over(it)).take(ON_NODE) {
+            self.look(case, "services", pod.namespace.as_deref());
+            services.extend(case.services_of(pod).map(|it| (&it.uid, it)));
+        }
+        let without = services.into_values().filter(|service| case.is_without_pods(service));
+        self.without.extend(without.map(|service| service.reference()));
     }
 
     /// A claim that is being deleted stays while Pods run on it, and no Pod starts with it any more.

@@ -74,3 +74,32 @@ fn daemon_set_starts_no_replacement_on_a_node_that_is_ready() {
     assert_eq!(blocked(&silent), [""; 0], "nothing could start there");
     assert_eq!(blocked(&text.replace("ds shop/agent\n", "ds shop/agent deleted=10\n")), [""; 0]);
 }
+
+#[test]
+fn service_whose_pods_are_all_on_a_silent_node_is_harmed_before_they_are_evicted() {
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:100:stopped
+        node n2
+        pod shop/old node=n1 deleted=400 grace=30 containers=web:running
+        pod shop/a labels=app:a node=n1
+        pod shop/b1 labels=app:b node=n1
+        pod shop/b2 labels=app:b node=n2
+        pod shop/c labels=app:c node=n1 phase=Succeeded
+        svc shop/a selector=app:a
+        svc shop/b selector=app:b
+        svc shop/c selector=app:c
+        svc shop/d selector=app:d
+    ";
+    let without = |text: &str| {
+        let all = impact(&fixture::index(text));
+        let names = all.iter().flat_map(|it| &it.without_endpoints).map(ToString::to_string);
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(without(text), ["Service shop/a"]);
+    let both = text.replace("labels=app:b node=n2", "labels=app:b node=n2 ready=no");
+    assert_eq!(without(&both), ["Service shop/a", "Service shop/b"]);
+    assert_eq!(without(&text.replace("svc shop/a", "svc shop/a deleted=5")), [""; 0]);
+    // The node reports, so its Pods say themselves whether they are ready.
+    let reports = text.replace("ready=Ready:Unknown:NodeStatusUnknown:100:stopped", "ready=no");
+    assert_eq!(without(&reports), [""; 0]);
+}
