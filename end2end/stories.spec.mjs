@@ -35,8 +35,11 @@ async function taints(unwind, node) {
 	return (body.spec.taints ?? []).map((/** @type {any} */ { key }) => key);
 }
 
+/** One of the first lines of a card. @param {import('@playwright/test').Locator} card @param {string} name */
+const lineOf = (card, name) => card.locator('.diagnosis-first > div').filter({ has: card.page().locator('dt').getByText(name, { exact: true }) });
+
 /** What happens if nobody acts. @param {import('@playwright/test').Locator} card */
-const course = (card) => card.locator('.diagnosis-first > div').filter({ hasText: 'If nobody acts' });
+const course = (card) => lineOf(card, 'If nobody acts');
 
 /** The address of a card that a ticket keeps. @param {import('@playwright/test').Locator} card */
 const linkOf = (card) => card.getByRole('link', { name: 'Link to this card' }).getAttribute('href');
@@ -422,6 +425,7 @@ test('manager: one card names it above all else, and the namespace goes once it 
 		const card = await cardOf(page, /^The kube-controller-manager does not run\.$/);
 		await expect(page.locator('details.diagnosis').first()).toContainText('The kube-controller-manager does not run.');
 		await expect(card).toContainText('Namespace manager');
+		await expect(lineOf(card, 'Harm now')).toContainText('No Pod is replaced, nothing is scaled or rolled out, and the endpoints of Services do not change.');
 		await repair(bar, 'Stop kube-controller-manager');
 		await end(page, 60_000);
 	});

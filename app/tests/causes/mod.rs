@@ -16,6 +16,8 @@ use super::variants::cause::causes;
 
 /// The longest sentence of a cause, in characters, apart from the names in it.
 const LONGEST: usize = 300;
+/// The harm of a card that only leftovers wait for.
+const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
 /// The most names in one sentence: three of a list, a node, a finalizer, and what serves an API.
 const NAMES: usize = 5;
 
@@ -299,4 +301,32 @@ fn card_of_each_cause_says_its_harm_its_course_and_the_mistake_that_is_likely() 
         check(&advice.confidence, name);
     }
     assert_eq!(harmless, HARMLESS);
+}
+
+/// The card shows what waits; that whole parts of the cluster do not work is in its cause.
+#[test]
+fn cause_that_reaches_beyond_its_card_never_says_that_only_leftovers_wait() {
+    let mut beyond = vec![];
+    for cause in causes() {
+        let name = cause.name();
+        let advice = advice(&card(diagnosis(cause, 1, true)), &standpoint());
+        let is_harmless = advice.first.iter().any(|line| line.text().contains(NO_HARM));
+        beyond.extend((!is_harmless).then_some(name));
+        assert_eq!(advice.note.contains(NO_HARM), is_harmless, "{name}: {}", advice.note);
+    }
+    beyond.sort_unstable();
+    beyond.dedup();
+    let reach = [
+        "apiDown",
+        "conversionDown",
+        "managerSilent",
+        "namespaceGone",
+        "nodeSilent",
+        "unreadable",
+        "webhookDown",
+    ];
+    assert_eq!(beyond, reach);
+    for cause in causes().iter().filter(|it| it.explains_others()) {
+        assert!(reach.contains(&cause.name()), "{cause:?}");
+    }
 }

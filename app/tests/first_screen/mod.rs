@@ -57,7 +57,9 @@ fn card_of_which_nothing_more_is_known_has_no_line_about_it() {
     let names: Vec<&str> = lines.iter().map(|line| &*line.name).collect();
     assert_eq!(names, KNOWN);
     assert_eq!(lines[0].text(), "staging-eu-1.");
-    assert_eq!(lines[1].text(), "Only leftovers wait. Nothing that should run is affected.");
+    // The node was silent before its Pods were deleted, and is silent for the others too.
+    let harm = "The Pods on node worker-7 count as not ready, so Services send them no requests.";
+    assert_eq!(lines[1].text(), harm);
 }
 
 #[test]

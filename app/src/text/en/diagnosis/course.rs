@@ -241,12 +241,9 @@ fn length(wait: SignedDuration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teardown::{
-        diagnosis::{Confidence, Impact},
-        object::ObjectRef,
-    };
+    use teardown::object::ObjectRef;
 
-    use super::*;
+    use super::{super::tests::diagnosis, *};
 
     const NOON: i64 = 1_764_072_000;
 
@@ -271,29 +268,6 @@ mod tests {
             },
             Upcoming::ControllerLooks { controller: "namespace-controller".into(), due },
         ]
-    }
-
-    /// A diagnosis for which nothing waits.
-    fn diagnosis(cause: Cause) -> Diagnosis {
-        let root = ObjectRef {
-            group: "".into(),
-            kind: "Service".into(),
-            namespace: Some("shop".into()),
-            name: "web".into(),
-        };
-        Diagnosis {
-            id: String::new(),
-            cause,
-            root,
-            confidence: Confidence::Inferred,
-            evidence: vec![],
-            waiting: vec![],
-            total: 0,
-            held: vec![],
-            since: Timestamp::UNIX_EPOCH,
-            stuck: false,
-            impact: Impact::default(),
-        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The harm that a deletion that waits does, and the mistake that would make it worse. Only the server asks for these: see
 //! `teardown::advice`.
 
-use teardown::diagnosis::{Cause, Diagnosis, Impact};
+use teardown::diagnosis::{Cause, Diagnosis};
 
-use crate::text::{names, visible};
+use crate::text::{isolated, names, visible};
 
 pub(super) const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
 const STILL_ATTACHED: &str =
@@ -85,10 +85,52 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
     })
 }
 
+/// The harm that a cause does beyond the objects of its card; `None` where these show all of it.
+fn beyond(cause: &Cause) -> Option<String> {
+    Some(match cause {
+        Cause::NodeSilent { node, .. } => format!(
+            "The Pods on node {} count as not ready, so Services send them no requests.",
+            isolated(node)
+        ),
+        Cause::ManagerSilent => {
+            "No Pod is replaced, nothing is scaled or rolled out, and the endpoints of Services do not change."
+                .to_owned()
+        }
+        Cause::WebhookDown { .. } => {
+            "Every request that the webhook’s rules cover is refused, not only these deletions: creations and updates too, if the rules cover them."
+                .to_owned()
+        }
+        Cause::ApiDown { group_version, .. } => format!(
+            "Every request to the API {} fails: with an API of metrics, autoscalers that need it do not scale. No deletion of a namespace can end.",
+            isolated(group_version)
+        ),
+        Cause::ConversionDown { kind } => format!(
+            "Requests for objects of {} fail where they have to be converted, so the programs that manage these may do nothing. If they live in namespaces, no deletion of a namespace can end.",
+            isolated(kind)
+        ),
+        Cause::Unreadable { resource } => {
+            let kind = match visible(resource) {
+                name if name.is_empty() => "that kind".to_owned(),
+                name => name,
+            };
+            format!(
+                "No list of {kind} succeeds, so the programs that need one do nothing, or work with what they read before."
+            )
+        }
+        Cause::NamespaceGone => {
+            "Nothing in that namespace can be created or changed, so a Pod that still runs there is not replaced when it ends."
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
 /// The harm that the wait does now.
-pub(super) fn harm(impact: &Impact) -> Vec<String> {
+pub(super) fn harm(diagnosis: &Diagnosis) -> Vec<String> {
+    let impact = &diagnosis.impact;
     let unseen = impact.unseen.as_deref().map(visible);
-    if impact.is_none() && impact.losing_claim.is_empty() {
+    let mut said: Vec<String> = beyond(&diagnosis.cause).into_iter().collect();
+    if said.is_empty() && impact.is_none() && impact.losing_claim.is_empty() {
         return vec![match unseen {
             Some(resource) => {
                 format!("None is known, but Unwind cannot see {resource}, which may be affected.")
@@ -96,7 +138,6 @@ pub(super) fn harm(impact: &Impact) -> Vec<String> {
             None => NO_HARM.to_owned(),
         }];
     }
-    let mut said = Vec::new();
     if !impact.without_endpoints.is_empty() {
         let have = if impact.without_endpoints.len() == 1 { "has" } else { "have" };
         said.push(format!("{} {have} no ready Pod.", names(&impact.without_endpoints)));

@@ -43,7 +43,7 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     let lag = fresh.and_then(|fresh| lag(fresh, standpoint));
     let cluster = std::iter::once(seen_by(standpoint)).chain(fresh.map(freshness)).chain(lag);
     line("Cluster", undated(cluster.collect()), is_old);
-    let harm = harm(&diagnosis.impact).into_iter().chain(growth(*joined));
+    let harm = harm(diagnosis).into_iter().chain(growth(*joined));
     line(HARM, undated(harm.collect()), false);
     let (said, is_threatened) = data(at_risk);
     line(DATA, undated(said), is_threatened);

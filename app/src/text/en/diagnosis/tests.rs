@@ -1,9 +1,38 @@
+use jiff::Timestamp;
 use teardown::diagnosis::Impact;
 
 use super::{
-    harm::{NO_HARM, harm},
+    harm::{NO_HARM, harm as harm_of},
     *,
 };
+
+/// A diagnosis for which nothing waits.
+pub(super) fn diagnosis(cause: Cause) -> Diagnosis {
+    let root = ObjectRef {
+        group: "".into(),
+        kind: "Service".into(),
+        namespace: Some("shop".into()),
+        name: "web".into(),
+    };
+    Diagnosis {
+        id: String::new(),
+        cause,
+        root,
+        confidence: Confidence::Inferred,
+        evidence: vec![],
+        waiting: vec![],
+        total: 0,
+        held: vec![],
+        since: Timestamp::UNIX_EPOCH,
+        stuck: false,
+        impact: Impact::default(),
+    }
+}
+
+/// The harm of a cause that harms nothing but what its card shows.
+fn harm(impact: &Impact) -> Vec<String> {
+    harm_of(&Diagnosis { impact: impact.clone(), ..diagnosis(Cause::LoadBalancerLeft) })
+}
 
 #[test]
 fn nothing_is_said_to_be_well_where_it_cannot_be_seen() {
