@@ -193,8 +193,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                 Some(service) => format!(" It is served by {}.", named(service)),
                 None => String::new(),
             };
-            let is_namespace = |held: &Waiting| &*held.object.kind == "Namespace";
-            let hides = if diagnosis.waiting.iter().any(is_namespace) {
+            let hides = if holds_namespace(diagnosis) {
                 "the cluster cannot tell that the namespace is empty"
             } else {
                 "the garbage collector cannot see whether a dependent is left"
@@ -308,6 +307,11 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         }
         Cause::Unknown => "No cause that Unwind knows fits what it can see.".to_owned(),
     }
+}
+
+/// Whether a namespace waits.
+fn holds_namespace(diagnosis: &Diagnosis) -> bool {
+    diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace")
 }
 
 /// How sure the cause is, and what would make it surer.

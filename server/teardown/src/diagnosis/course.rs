@@ -22,6 +22,8 @@
 //!   service (`pkg/controller/volume/attachdetach/reconciler/reconciler.go`; the 6 min are
 //!   `ReconcilerMaxWaitForUnmountDuration` in `attach_detach_controller.go`). A Pod that is being deleted wants its volumes
 //!   while a container runs (`IsPodTerminated` in `pkg/volume/util/util.go`).
+//! - The binder looks at all volumes every 15 s (`PVClaimBinderSyncPeriod` in
+//!   `pkg/controller/volume/persistentvolume/config/v1alpha1/defaults.go`).
 //! - The namespace controller tries again after at most 60 s (`pkg/controller/namespace/namespace_controller.go`), the Job
 //!   controller after at most 1 min (`MaxJobApiBackOff` in `pkg/controller/job/job_controller.go`), the other controllers after
 //!   at most 1000 s (`DefaultTypedControllerRateLimiter` in `k8s.io/client-go/util/workqueue`), the controller of a cloud's load
@@ -51,6 +53,7 @@ const COLLECTOR_LOOKS: SignedDuration = SignedDuration::from_secs(20);
 /// A look misses the Node, the quarantine passes, the next look removes the Pod.
 const ORPHAN: SignedDuration = SignedDuration::from_secs(80);
 pub(super) const FORCED_DETACH: SignedDuration = SignedDuration::from_mins(6);
+const BINDER_LOOKS: SignedDuration = SignedDuration::from_secs(15);
 const NAMESPACE_BACK_OFF: SignedDuration = SignedDuration::from_secs(60);
 const JOB_BACK_OFF: SignedDuration = SignedDuration::from_secs(60);
 const CONTROLLER_BACK_OFF: SignedDuration = SignedDuration::from_secs(1000);
@@ -221,6 +224,9 @@ pub(crate) fn course(
         Cause::BackendLeft { driver: None } => {
             found.push(looks("persistentvolume-binder-controller", Due::Within(VOLUME_BACK_OFF)));
         }
+        Cause::VolumeBound { claim: None } => {
+            found.push(looks("persistentvolume-binder-controller", Due::Within(BINDER_LOOKS)));
+        }
         Cause::ApiDown { .. } => {
             found.push(api_looked_for(diagnosis));
         }
@@ -250,7 +256,7 @@ pub(crate) fn course(
             found.push(looks("service-lb-controller", Due::Within(LOAD_BALANCER_BACK_OFF)));
         }
         Cause::ContentUnseen { .. } => found.push(namespace_looks()),
-        Cause::VolumeBound { .. }
+        Cause::VolumeBound { claim: Some(_) }
         | Cause::KubeletUnaware { .. }
         | Cause::StaticPod { .. }
         | Cause::UpdateRejected { .. }

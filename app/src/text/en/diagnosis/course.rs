@@ -6,6 +6,7 @@ use teardown::{
     diagnosis::{Cause, Diagnosis, Due, Upcoming},
 };
 
+use super::holds_namespace;
 use crate::text::{absolute, duration, isolated, many, named, names, words};
 
 const DETACHED: &str = "The Pod starts once its disk is detached. If the node comes back, its kubelet unmounts the disk, and it is detached within a minute.";
@@ -17,7 +18,7 @@ pub(super) fn if_nobody_acts(diagnosis: &Diagnosis, course: &[Upcoming]) -> Vec<
         Cause::VolumeAttached { .. } if diagnosis.is_of_replacements() && !course.is_empty() => {
             Some(DETACHED)
         }
-        cause => expectation(cause, course),
+        _ => expectation(diagnosis, course),
     };
     let mut said: Vec<Fact> = expected.map(|it| it.to_owned().into()).into_iter().collect();
     said.extend(course.iter().map(|it| Fact { text: upcoming(it), at: promised(it) }));
@@ -45,10 +46,10 @@ fn promised(upcoming: &Upcoming) -> Option<Timestamp> {
 }
 
 /// Whether waiting ends it; `None` where the events say so.
-fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
+fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static str> {
     let is_out_of_service =
         course.iter().any(|it| matches!(it, Upcoming::OutOfServiceCollected { .. }));
-    Some(match cause {
+    Some(match &diagnosis.cause {
         Cause::NodeSilent { .. } if is_out_of_service => return None,
         Cause::NodeSilent { renews: true, .. } => {
             "The kubelet lives, so it ends the Pods once it can write their status again."
@@ -72,6 +73,9 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
             "Nothing that Unwind knows of. A restarted kubelet rereads its Pods and stops this one."
         }
         Cause::StaticPod { .. } => "Nothing. It ends when its file is removed from the node.",
+        Cause::Unreadable { .. } if !course.is_empty() => {
+            "Nothing, until the API server can read the object again."
+        }
         Cause::Unreadable { .. } => {
             "Nothing, until the API server can read the object again. The controllers then go on by themselves, at most 1000 s later."
         }
@@ -85,15 +89,30 @@ fn expectation(cause: &Cause, course: &[Upcoming]) -> Option<&'static str> {
         Cause::NamespaceGone => {
             "Nothing. It can go once the namespace exists again: then the programs and kubelets that it waits for may change it."
         }
-        Cause::VolumeBound { .. } => "Nothing, as long as the claim exists.",
+        Cause::VolumeBound { claim: Some(_) } => "Nothing, as long as the claim exists.",
+        Cause::VolumeBound { claim: None } => {
+            "It counts as released once its controller finds that the claim is gone."
+        }
         Cause::VolumeAttached { .. } if course.is_empty() => {
             "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."
+        }
+        Cause::ApiDown { .. } if !holds_namespace(diagnosis) => {
+            "Nothing, as long as the API is down. The garbage collector goes on once it answers or its APIService is deleted."
         }
         Cause::ApiDown { .. } => {
             "Nothing, as long as the API is down. Once it answers or its APIService is deleted, the namespace goes within 150 s."
         }
         Cause::LooksAgain { .. } => {
             "Any change to the namespace, such as an annotation, speeds it up."
+        }
+        Cause::WebhookDown { .. }
+        | Cause::WebhookDenies { .. }
+        | Cause::PolicyDenies { .. }
+        | Cause::ConversionDown { .. }
+        | Cause::ContentRefused
+            if !course.is_empty() =>
+        {
+            "Nothing, as long as the requests are refused."
         }
         Cause::WebhookDown { .. }
         | Cause::WebhookDenies { .. }
@@ -241,9 +260,15 @@ fn length(wait: SignedDuration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teardown::object::ObjectRef;
+    use teardown::{
+        diagnosis::Waiting,
+        object::{ObjectRef, Uid},
+    };
 
-    use super::{super::tests::diagnosis, *};
+    use super::{
+        super::{harm::do_not, tests::diagnosis},
+        *,
+    };
 
     const NOON: i64 = 1_764_072_000;
 
@@ -315,9 +340,56 @@ mod tests {
         let said = |cause| -> Vec<String> {
             if_nobody_acts(&diagnosis(cause), &[]).into_iter().map(|it| it.text).collect()
         };
-        let bound = Cause::VolumeBound { claim: None };
+        let bound = Cause::VolumeBound { claim: Some(diagnosis(Cause::Unknown).root) };
         assert_eq!(said(bound), ["Nothing, as long as the claim exists."]);
         let silent = Cause::LoadBalancerLeft;
         assert_eq!(said(silent), ["Nothing. No part of the cluster acts on it."]);
+    }
+    fn said_of(diagnosis: &Diagnosis, course: &[Upcoming]) -> String {
+        let said = if_nobody_acts(diagnosis, course).into_iter().map(|it| it.text);
+        said.collect::<Vec<_>>().join(" ")
+    }
+
+    fn looks(controller: &str, seconds: i64) -> Upcoming {
+        let due = Due::Within(SignedDuration::from_secs(seconds));
+        Upcoming::ControllerLooks { controller: controller.into(), due }
+    }
+
+    #[test]
+    fn volume_whose_claim_does_not_exist_waits_for_no_claim() {
+        let bound = diagnosis(Cause::VolumeBound { claim: None });
+        let said = said_of(&bound, &[looks("persistentvolume-binder-controller", 15)]);
+        assert!(!said.contains("as long as the claim exists"), "{said}");
+        assert!(said.contains("looks again at most 15 s after its last look"), "{said}");
+    }
+
+    #[test]
+    fn namespace_is_spoken_of_only_where_one_waits_for_the_api() {
+        let (group_version, service) = ("metrics.k8s.io/v1beta1".into(), None);
+        let mut down = diagnosis(Cause::ApiDown { group_version, service });
+        let collector = [looks("garbage-collector-controller", 1000)];
+        let said = said_of(&down, &collector);
+        assert!(said.contains("garbage collector") && !said.contains("namespace"), "{said}");
+        assert!(!do_not(&down).unwrap().contains("namespace"));
+        let object = ObjectRef { namespace: None, kind: "Namespace".into(), ..down.root.clone() };
+        let (uid, since) = (Uid::new("ns"), Timestamp::UNIX_EPOCH);
+        down.waiting = vec![Waiting { uid, object, since, starts: false, on: None }];
+        let said = said_of(&down, &[looks("namespace-controller", 60)]);
+        assert!(said.contains("the namespace goes within 150 s"), "{said}");
+        assert!(do_not(&down).unwrap().starts_with("finalize the namespace by hand"));
+    }
+
+    #[test]
+    fn refused_request_has_one_longest_wait() {
+        let webhook = Cause::WebhookDenies { webhook: "gate".into() };
+        let unreadable = Cause::Unreadable { resource: "secrets".into() };
+        for cause in [webhook, Cause::ContentRefused, unreadable] {
+            let refused = diagnosis(cause);
+            let alone = said_of(&refused, &[]);
+            assert!(alone.contains("1000 s"), "{alone}");
+            let namespace = said_of(&refused, &[looks("namespace-controller", 60)]);
+            assert!(namespace.starts_with("Nothing, "), "{namespace}");
+            assert!(namespace.contains("1 min") && !namespace.contains("1000 s"), "{namespace}");
+        }
     }
 }

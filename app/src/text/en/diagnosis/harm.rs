@@ -3,6 +3,7 @@
 
 use teardown::diagnosis::{Cause, Diagnosis};
 
+use super::holds_namespace;
 use crate::text::{isolated, names, visible};
 
 pub(super) const NO_HARM: &str = "Only leftovers wait. Nothing that should run is affected.";
@@ -39,6 +40,9 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         }
         Cause::BackendLeft { .. } => {
             "remove the volume’s finalizer: its storage would stay, and nothing would say where."
+        }
+        Cause::ApiDown { .. } if !holds_namespace(diagnosis) => {
+            "remove foregroundDeletion or orphan by hand: the garbage collector’s work would be skipped, and dependents that orphan keeps would be deleted."
         }
         Cause::ApiDown { .. } => {
             "finalize the namespace by hand: objects of the missing API could be left in a namespace that no longer exists."

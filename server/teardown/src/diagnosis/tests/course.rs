@@ -339,6 +339,19 @@ fn cloud_controller_without_a_ready_pod_promises_no_look() {
 }
 
 #[test]
+fn volume_whose_claim_does_not_exist_is_looked_at_again_soon() {
+    let text = "
+        pvc shop/db volume=disk-1
+        pv disk-1 claim=shop/db deleted=300 finalizers=kubernetes.io/pv-protection
+    ";
+    assert_eq!(of(text), "volumeBound\n");
+    assert_eq!(
+        of(&text.replace("pvc shop/db volume=disk-1", "pvc shop/other")),
+        "volumeBound\n  ControllerLooks persistentvolume-binder-controller within 15 s\n"
+    );
+}
+
+#[test]
 fn hidden_cause_promises_nothing() {
     let mut index =
         fixture::index("pvc shop/data deleted=300 finalizers=kubernetes.io/pvc-protection");
