@@ -120,6 +120,12 @@ test('S3: after the repair the page says who looks again and by when, and an ann
 	});
 });
 
+/** The first lines of a card that end below the first screen, by their names. @param {import('@playwright/test').Locator} card */
+const below = (card) =>
+	card.locator('.diagnosis-first > div').evaluateAll((lines) =>
+		lines.filter((line) => line.getBoundingClientRect().bottom > window.innerHeight).map((line) => line.querySelector('dt')?.textContent),
+	);
+
 test('S5: Pods of a machine that is off go by the taint, and the taint is taken off', async ({ visit }) => {
 	await story(visit, 's5', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S5:/);
@@ -137,6 +143,36 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		// Nobody evicts the Pod of the DaemonSet, so it does not wait. The taint ends it too, and it has no disk.
 		await expect(card.locator('.diagnosis-chain')).toContainText('Pod s5/ledger-0');
 		await expect(card.locator('.diagnosis-chain')).not.toContainText('s5/agent-');
+
+		// Whoever is woken at night reads the first lines of it without scrolling: on a desk, on a phone, and without JavaScript.
+		const lines = ['Cluster', 'Harm now', 'Data', 'If nobody acts', 'Do not', 'Just before', 'Whose it is'];
+		const names = (/** @type {import('@playwright/test').Locator} */ of) => of.locator('.diagnosis-first dt');
+		const checkLines = async (/** @type {import('@playwright/test').Locator} */ of) => {
+			await expect(names(of)).toHaveText(lines);
+			await expect(lineOf(of, 'Cluster')).toContainText('sandbox, seen as kubernetes-admin.');
+			await expect(lineOf(of, 'Harm now')).toContainText('The Pods on node node-a count as not ready');
+			await expect(lineOf(of, 'Data')).toContainText('Mounted on the silent node');
+			await expect(lineOf(of, 'Whose it is').locator('p')).toHaveText([
+				'team: ledger-sre',
+				'topology.kubernetes.io/zone: zone-1',
+				'spec.providerID: rack:///zone-1/machine-07',
+			]);
+		};
+		await page.goto(`${unwind.origin}/trouble`);
+		await checkLines(card);
+		expect(await below(card), 'below the first screen of a desk').toEqual([]);
+		await page.setViewportSize({ width: 390, height: 844 });
+		await page.evaluate(() => window.scrollTo(0, 0));
+		await expect(card.locator('.diagnosis-cause')).toBeInViewport({ ratio: 1 });
+		await expect(lineOf(card, 'Harm now')).toBeInViewport({ ratio: 1 });
+		await expect(lineOf(card, 'Data').locator('dt')).toBeInViewport({ ratio: 1 });
+		await page.setViewportSize({ width: 1440, height: 900 });
+		const plain = await visit({ javaScriptEnabled: false });
+		await plain.context().addCookies(await page.context().cookies());
+		await plain.goto(`${unwind.origin}/trouble`);
+		await checkLines(plain.locator('details.diagnosis').first());
+		await bar.getByText('Sandbox.').click();
+
 		const taint = await choose(card, 'Mark node node-a as out of service');
 		const disk = (/** @type {string} */ pod, /** @type {string} */ claim) =>
 			new RegExp(`Pod s5/${pod}\\S*: PersistentVolumeClaim s5/${claim} \\(ReadWriteOnce: one node at a time\\)`);

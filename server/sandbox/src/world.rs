@@ -11,6 +11,7 @@ use crate::{
     fault::BadLine,
     kubectl::export::{self, ExportError},
     object,
+    patch::Patch,
     status::Status,
 };
 
@@ -104,11 +105,19 @@ pub fn create_all(control_plane: &mut ControlPlane, objects: Vec<Value>) -> Resu
     Ok(())
 }
 
+/// Creates one object. A kubelet registers its Node by itself, so one that exists gets the labels and the spec, as a cloud gives it
+/// a zone and the name of its machine.
 fn create(control_plane: &mut ControlPlane, object: Value) -> Result<Arc<Value>, WorldError> {
     let cluster = &mut control_plane.cluster;
     let unknown = || WorldError::Kind(object::text(&object, &["kind"]).to_owned());
     let key = cluster.key_of(&object).ok_or_else(unknown)?;
-    let created = cluster.create(&Actor::admin(), &key.group, &key.plural, &key.namespace, object);
+    let is_registered = key.is_of("", "nodes") && cluster.get(&key).is_some();
+    let somebody = Actor::admin();
+    let created = if is_registered {
+        cluster.patch(&somebody, &key, &Patch::Merge(object), "")
+    } else {
+        cluster.create(&somebody, &key.group, &key.plural, &key.namespace, object)
+    };
     let refused = |status: Status| WorldError::Refused {
         name: key.name.to_string(),
         message: status.message,

@@ -169,6 +169,18 @@ fn s5_is_stuck_within_a_minute_and_ends_when_the_node_is_back() {
 }
 
 #[test]
+fn node_of_a_world_that_has_registered_gets_its_labels_and_the_name_of_its_machine() {
+    let mut test = load("s5");
+    test.run(2);
+    let node = test.at("nodes//node-a");
+    assert_eq!(object::label(node, "team"), "ledger-sre");
+    assert_eq!(object::label(node, "topology.kubernetes.io/zone"), "zone-1");
+    assert_eq!(object::label(node, "kubernetes.io/hostname"), "node-a", "its kubelet's own");
+    assert_eq!(node["spec"]["providerID"], "rack:///zone-1/machine-07");
+    assert_eq!(object::condition(node, "Ready")["status"], "True");
+}
+
+#[test]
 fn s5_cut_off_keeps_its_disk_until_the_node_reports_again() {
     let mut test = load("s5-cut-off");
     test.run(110);
