@@ -229,6 +229,7 @@ fn unknown_reasons() -> Vec<UnknownReason> {
         UnknownReason::Unconfirmed { .. } => UnknownReason::Unconfirmed { objects },
         UnknownReason::StillAttached { .. } => UnknownReason::StillAttached { volume: text("pv"), node: text("node") },
         UnknownReason::GivenAway { .. } => UnknownReason::GivenAway { to: Some(text("unit")) },
+        UnknownReason::AskedToKeep { .. } => UnknownReason::AskedToKeep { mark: "a/b: keep".into() },
         UnknownReason::ParentActive { .. } => UnknownReason::ParentActive { parent: object("web") },
         UnknownReason::InUse { .. } => UnknownReason::InUse { by: node() },
         UnknownReason::WouldCollect { .. } => UnknownReason::WouldCollect { it: object("dependent") },

@@ -163,6 +163,8 @@ pub(super) struct Metadata {
     pub(super) version: String,
     /// The unit that the labels and annotations name.
     pub(super) named: Option<UnitId>,
+    /// The annotation that asks to keep the object.
+    pub(super) keep: Option<Arc<str>>,
 }
 
 /// Reads the metadata in the answer to a GET.
@@ -172,7 +174,8 @@ pub(super) fn metadata(kind: &Kind, json: &[u8]) -> Result<Metadata, Unreadable>
     let terminating = metadata.deletion_timestamp.is_some();
     let object = metadata.object(&Arc::new(kind.clone()), Facts::None);
     let named = object.as_ref().and_then(named_unit);
-    Ok(Metadata { uid: object.map(|object| object.uid), terminating, version, named })
+    let keep = object.as_ref().and_then(|object| object.annotations.as_ref()?.keep.clone());
+    Ok(Metadata { uid: object.map(|object| object.uid), terminating, version, named, keep })
 }
 
 /// One page of a list, with the JSON of its objects.

@@ -249,8 +249,8 @@ async fn read(client: &ApiClient, target: &ActionTarget) -> Outcome {
         Ok(answer) if answer.is_success() => match convert::metadata(kind, &answer.body) {
             Ok(metadata) => match metadata.uid {
                 Some(found) if found == *uid => {
-                    let convert::Metadata { uid: _, terminating, version, named } = metadata;
-                    Outcome::Present { terminating, version: version.into(), named }
+                    let convert::Metadata { uid: _, terminating, version, named, keep } = metadata;
+                    Outcome::Present { terminating, version: version.into(), named, keep }
                 }
                 Some(found) => Outcome::OtherUid { uid: Some(found) },
                 None => Outcome::Unknown { message: ProblemCode::NoUid.into() },

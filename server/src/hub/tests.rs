@@ -229,7 +229,7 @@ impl Process {
         });
         let plan = self.hub.plan(plan.unwrap()).await.unwrap().unwrap();
         let named = plan.step(call.action.step().unwrap()).unwrap().named.clone();
-        Outcome::Present { terminating: false, version: "1".into(), named }
+        Outcome::Present { terminating: false, version: "1".into(), named, keep: None }
     }
 
     /// The records of a topic after the hub has processed every earlier message, because it replies in order.

@@ -143,6 +143,8 @@ pub enum Outcome {
         version: Arc<str>,
         /// The unit that its labels and annotations name.
         named: Option<UnitId>,
+        /// The annotation that asks to keep it, as `key: value`.
+        keep: Option<Arc<str>>,
     },
     /// A read showed the claim, still the planned one.
     Claim {

@@ -51,7 +51,7 @@ pub use self::{
     data::{ClaimDeleter, DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,
-    kept::{Kept, KeptReason, shared},
+    kept::{Kept, KeptReason, mark_to_keep, shared},
     order::GivenUp,
     unlistable::Unlistable,
 };

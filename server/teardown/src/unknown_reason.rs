@@ -2,6 +2,8 @@
 
 mod wire;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use self::wire::FlatReason;
@@ -60,6 +62,12 @@ pub enum UnknownReason {
     GivenAway {
         /// The unit that they name now, if any.
         to: Option<String>,
+    },
+    /// A mark on the object asks to keep it since the plan was made: an annotation of a tool, which no person overrode, or a
+    /// priority class of what the cluster itself needs.
+    AskedToKeep {
+        /// The mark, as `key: value`.
+        mark: Arc<str>,
     },
     /// A parent that declares the object would make it again: it was made active again, or a person skipped it.
     ParentActive {

@@ -272,7 +272,7 @@ async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
     };
     assert_eq!(
         answered(read_action(), 200, &object("u-1", "")).await,
-        Outcome::Present { terminating: false, version: "7".into(), named: None }
+        Outcome::Present { terminating: false, version: "7".into(), named: None, keep: None }
     );
     let labels = r#""labels":{"app.kubernetes.io/part-of":"shop"}"#;
     let deleting =
@@ -283,6 +283,17 @@ async fn read_distinguishes_the_planned_object_from_one_of_the_same_name() {
             terminating: true,
             version: "7".into(),
             named: Some(teardown::unit::UnitId::new("shop")),
+            keep: None,
+        }
+    );
+    let keep = r#","annotations":{"helm.sh/resource-policy":"keep"}"#;
+    assert_eq!(
+        answered(read_action(), 200, &object("u-1", keep)).await,
+        Outcome::Present {
+            terminating: false,
+            version: "7".into(),
+            named: None,
+            keep: Some("helm.sh/resource-policy: keep".into()),
         }
     );
     assert_eq!(

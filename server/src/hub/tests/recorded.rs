@@ -70,6 +70,9 @@ const SETTLED: u32 = 7;
 /// remedies sent away from the API alone.
 const KEPT: u32 = 8;
 
+/// The first version with objects that are asked to be kept after the start of their run.
+const ASKED_TO_KEEP: u32 = 9;
+
 /// The names of the runs.
 fn runs(version: u32) -> Vec<&'static str> {
     let kept = (version >= KEPT).then_some("kept");
@@ -100,6 +103,9 @@ fn reasons(version: u32) -> Vec<UnknownReason> {
     ];
     if version >= PARENTS {
         reasons.push(UnknownReason::ParentActive { parent: pod() });
+    }
+    if version >= ASKED_TO_KEEP {
+        reasons.push(UnknownReason::AskedToKeep { mark: "helm.sh/resource-policy: keep".into() });
     }
     reasons
 }

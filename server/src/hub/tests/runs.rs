@@ -167,7 +167,7 @@ async fn call_without_answer_is_read_before_it_is_repeated() {
     process
         .expect(
             "GET Deployment shop/web",
-            Outcome::Present { terminating: false, version: "1".into(), named: None },
+            Outcome::Present { terminating: false, version: "1".into(), named: None, keep: None },
         )
         .await;
     process

@@ -57,7 +57,8 @@ async fn run_of_unplanned_objects_goes_on_beside_the_open_run_after_a_restart() 
 
     let mut process = Process::start(&disk);
     process.list(&format!("ns shop of=shop\n cm shop/settings of=shop\n {POD}")).await;
-    let unchanged = Outcome::Present { terminating: false, version: "1".into(), named: None };
+    let unchanged =
+        Outcome::Present { terminating: false, version: "1".into(), named: None, keep: None };
     process.expect("GET Pod shop/debug", unchanged).await;
     process.expect("DELETE Pod shop/debug", Outcome::Accepted).await;
     process.gone(POD).await;

@@ -245,11 +245,30 @@ fn chosen(object: &Object, index: &Index, graph: &Graph, choices: &Choices) -> O
     if choices.keeps_data() && holds_data(object) && !is_ephemeral(object) {
         return Some(KeptReason::KeptData);
     }
+    Some(KeptReason::KeepAnnotation { annotation: keep_annotation(object, choices)? })
+}
+
+/// The annotation that asks to keep an object, unless a person overrode it.
+fn keep_annotation(object: &Object, choices: &Choices) -> Option<Arc<str>> {
     let annotation = object.annotations.as_ref()?.keep.clone()?;
     if has_copied_annotations(object) {
         return None;
     }
-    (!choices.overrides(&name)).then_some(KeptReason::KeepAnnotation { annotation })
+    (!choices.overrides(&object.reference())).then_some(annotation)
+}
+
+/// The mark for which a plan that is made now would keep an object, as `key: value`: an annotation that no person overrode, or
+/// a priority class of what the cluster itself needs.
+pub fn mark_to_keep(object: &Object, choices: &Choices) -> Option<Arc<str>> {
+    let is_critical = match &object.facts {
+        Facts::Pod(pod) => pod.critical,
+        Facts::Workload(workload) => workload.critical,
+        _ => false,
+    };
+    if is_critical {
+        return Some("priorityClassName: system-*-critical".into());
+    }
+    keep_annotation(object, choices)
 }
 
 /// Whether the annotations of an object are copies of those of its workload: of a ReplicaSet and of a ControllerRevision. Nobody asked

@@ -131,7 +131,7 @@ impl Scenario {
     /// A read of a step's object that shows it as it was planned.
     fn unchanged(&self, step: StepId) -> Outcome {
         let named = self.run.plan.step(step).unwrap().named.clone();
-        Outcome::Present { terminating: false, version: "1".into(), named }
+        Outcome::Present { terminating: false, version: "1".into(), named, keep: None }
     }
 
     /// A read of a claim whose data is kept.

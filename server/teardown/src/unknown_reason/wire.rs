@@ -1,6 +1,8 @@
 //! A reason as it travels and as the journal keeps it: its name, and beside it the parameters that this reason has. One
 //! struct, because the code that reads an enum whose variants have fields would cost the page four kilobytes.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{UnconfirmedObject, UnknownReason};
@@ -30,6 +32,8 @@ pub(super) struct FlatReason {
     node: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<Arc<str>>,
 }
 
 impl FlatReason {
@@ -67,6 +71,9 @@ impl From<UnknownReason> for FlatReason {
                 Self { volume: Some(volume), node: Some(node), ..Self::named("stillAttached") }
             }
             UnknownReason::GivenAway { to } => Self { to, ..Self::named("givenAway") },
+            UnknownReason::AskedToKeep { mark } => {
+                Self { mark: Some(mark), ..Self::named("askedToKeep") }
+            }
             UnknownReason::ParentActive { parent } => Self::of("parentActive", parent),
             UnknownReason::InUse { by } => Self::of("inUse", by),
             UnknownReason::WouldCollect { it } => Self::of("wouldCollect", it),
@@ -106,6 +113,7 @@ fn read(flat: FlatReason) -> Option<UnknownReason> {
         "podsUnconfirmed" => UnknownReason::Unconfirmed { objects: flat.pods },
         "stillAttached" => UnknownReason::StillAttached { volume: flat.volume?, node: flat.node? },
         "givenAway" => UnknownReason::GivenAway { to: flat.to },
+        "askedToKeep" => UnknownReason::AskedToKeep { mark: flat.mark? },
         "parentActive" => UnknownReason::ParentActive { parent: object? },
         "inUse" => UnknownReason::InUse { by: object? },
         "wouldCollect" => UnknownReason::WouldCollect { it: object? },
@@ -139,6 +147,7 @@ mod tests {
             UnknownReason::Unconfirmed { objects: vec![gone] },
             UnknownReason::StillAttached { volume: text(), node: text() },
             UnknownReason::GivenAway { to: Some(text()) },
+            UnknownReason::AskedToKeep { mark: "a/b: keep".into() },
             UnknownReason::ParentActive { parent: object() },
             UnknownReason::InUse { by: object() },
             UnknownReason::WouldCollect { it: object() },

@@ -181,6 +181,7 @@ impl Cluster {
                         terminating: found.deletion.is_some(),
                         version: "1".into(),
                         named: teardown::unit::named_unit(found),
+                        keep: found.annotations.as_ref().and_then(|it| it.keep.clone()),
                     },
                 }
             }

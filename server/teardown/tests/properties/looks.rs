@@ -403,7 +403,7 @@ fn outcome(number: usize, action: &Action, plan: &Plan) -> Outcome {
         (6, _) => Outcome::Unanswered { message: "timeout".into(), after: None },
         (7, _) => Outcome::Recalled,
         (_, Action::Read { .. }) => {
-            Outcome::Present { terminating: number == 8, version: "1".into(), named }
+            Outcome::Present { terminating: number == 8, version: "1".into(), named, keep: None }
         }
         (_, Action::ReadPods { .. }) => Outcome::Pods(vec![]),
         (_, Action::ReadContent { .. }) => Outcome::Content { objects: vec![], unlisted: vec![] },

@@ -55,6 +55,9 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::GivenAway { to: None } => {
                 "It no longer carries the mark of the unit, so it is not deleted.".to_owned()
             }
+            UnknownReason::AskedToKeep { .. } => {
+                "It is marked to be kept now, so it is not deleted.".to_owned()
+            }
             UnknownReason::ParentActive { .. } => {
                 "Its parent is active and would make it again, so it waits.".to_owned()
             }
@@ -117,6 +120,9 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
             }
             UnknownReason::GivenAway { .. } => {
                 "Stop waiting for it, and it stays. Or return it to this unit, and the run continues."
+            }
+            UnknownReason::AskedToKeep { .. } => {
+                "Stop waiting for it, and it stays. Or remove the mark, and the run continues."
             }
             UnknownReason::ParentActive { .. } => {
                 "Suspend the parent, and the run continues. Or stop waiting for it."
@@ -211,6 +217,7 @@ pub fn unknown_reason(reason: &UnknownReason) -> String {
             format!("it belongs to {} now", isolated(unit))
         }
         UnknownReason::GivenAway { to: None } => "its labels name no unit any more".to_owned(),
+        UnknownReason::AskedToKeep { mark } => visible(mark),
         UnknownReason::PodsLeft { pod: it, .. }
         | UnknownReason::ParentActive { parent: it }
         | UnknownReason::InUse { by: it }

@@ -10,7 +10,10 @@ use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
     object::{Facts, Object, Reclaim, Uid},
-    plan::{Fate, Propagation, Step, StepAction, StepId, is_created_by_controllers, volume_named},
+    plan::{
+        Fate, Propagation, Step, StepAction, StepId, is_created_by_controllers, mark_to_keep,
+        volume_named,
+    },
     relation::{
         DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
         served_namespaces,
@@ -23,13 +26,14 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     Run::check_ends_confirmed,
     Run::check_parents_suspended,
     Run::check_blockers_gone,
     Run::check_recreating_owners_gone,
     Run::check_workloads_have_no_pods,
     Run::check_still_in_unit,
+    Run::check_not_asked_to_keep,
     Run::check_storage_released,
     Run::check_nothing_pruned,
     Run::check_needed_by_no_late_object,
@@ -127,7 +131,20 @@ impl Run {
         if named == step.named {
             return Ok(true);
         }
-        Err(UnknownReason::GivenAway { to: named.map(|unit| unit.to_string()) })
+    }
+
+    /// Whether no mark asks to keep the object since the plan was made. A step without a call of its own is not held: the mark
+    /// does not reach the controller that removes its object.
+    ///
+    /// Somebody set the annotation `helm.sh/resource-policy: keep` of a ConfigMap while the run was under way.
+    fn check_not_asked_to_keep(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        let object = context.index.get(&step.uid).filter(|_| step.action != StepAction::Await);
+        let mark = object.and_then(|object| mark_to_keep(object, &self.plan.choices));
+        mark.map_or(Ok(true), |mark| Err(UnknownReason::AskedToKeep { mark }))
     }
 
     /// Whether the volume of a claim, or a volume, is attached to no node.
@@ -379,7 +396,7 @@ impl Run {
 
     /// Checks that the garbage collector deletes nothing with the step's object that nobody confirmed.
     ///
-    /// A person made a Secret whose `ownerReferences` name the Deployment.
+    /// A person made a Secret whose `ownerReferences` name the Deployment; or asked to keep one that is a step.
     fn check_nothing_else_collected(
         &self,
         step: &Step,
@@ -390,12 +407,19 @@ impl Run {
         }
         let index = context.index;
         let collected = self.collected_with(step, context).into_iter();
-        let unconfirmed =
-            collected.filter(|it| !self.is_planned(&it.uid) && needs_confirmation(it, index));
+        let unconfirmed = collected.filter(|it| match self.step_of(&it.uid) {
+            Some(step) => self.plan.step(step).is_some_and(|step| self.is_to_stay(it, step)),
+            None => needs_confirmation(it, index),
+        });
         match unconfirmed.map(|it| it.reference()).min() {
             Some(it) => Err(UnknownReason::WouldCollect { it }),
             None => Ok(true),
         }
+    }
+
+    /// Whether a planned object was given to another unit since, or somebody asked to keep it.
+    fn is_to_stay(&self, object: &Object, step: &Step) -> bool {
+        named_unit(object) != step.named || mark_to_keep(object, &self.plan.choices).is_some()
     }
 
     /// Checks that no Pod outside the plan needs the step's object, or one that the garbage collector deletes with it. For a

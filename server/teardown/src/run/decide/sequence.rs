@@ -36,8 +36,8 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
-/// The first and the longest delay after an object was found to be given away or in use, just before its DELETE; the delay
-/// doubles each time.
+/// The first and the longest delay after an object was found to be given away, asked to be kept or in use, just before its DELETE;
+/// the delay doubles each time.
 const RECHECK: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(20), SignedDuration::from_mins(10));
 
@@ -149,8 +149,8 @@ impl Run {
         context.decision.actions.push(action);
     }
 
-    /// Checks an object that was just read once more: it may have been given to another unit, or others may have begun to use
-    /// it, since the plan was made.
+    /// Checks an object that was just read once more: since the plan was made, it may have been given to another unit, somebody
+    /// may have asked to keep it, or others may have begun to use it.
     ///
     /// A custom resource whose label `app.kubernetes.io/part-of` was changed in the last second, which no watch has shown yet,
     /// is not deleted.
@@ -162,13 +162,19 @@ impl Run {
         context: &mut ReconcileContext<'_>,
     ) -> Result<ActionTarget, Decision> {
         let no_effect = Decision::event(RunEvent::NoEffect { step: step.id });
-        let Outcome::Present { version, named, .. } = outcome else { return Err(no_effect) };
-        match self.check_unchanged(step, named.as_ref(), context) {
+        let Outcome::Present { version, named, keep, .. } = outcome else { return Err(no_effect) };
+        let is_overridden = self.plan.choices.overrides(&step.object);
+        let keep = keep.as_ref().filter(|_| !is_overridden);
+        match self.check_unchanged(step, named.as_ref(), keep, context) {
             Ok(true) => Ok(action.target().clone().at(version.clone())),
             Ok(false) => Err(no_effect),
             Err(reason) => {
-                let is_others =
-                    matches!(reason, UnknownReason::InUse { .. } | UnknownReason::GivenAway { .. });
+                let is_others = matches!(
+                    reason,
+                    UnknownReason::InUse { .. }
+                        | UnknownReason::GivenAway { .. }
+                        | UnknownReason::AskedToKeep { .. }
+                );
                 let problem = StepProblem::Unknown { reason };
                 let tries = match self.progress(step.id).map(|progress| &progress.hold) {
                     Some(hold) if is_others && hold.problem.as_ref() == Some(&problem) => {
@@ -185,10 +191,14 @@ impl Run {
         &self,
         step: &Step,
         named: Option<&UnitId>,
+        keep: Option<&Arc<str>>,
         context: &mut ReconcileContext<'_>,
     ) -> Result<bool, UnknownReason> {
         if named != step.named.as_ref() {
             return Err(UnknownReason::GivenAway { to: named.map(ToString::to_string) });
+        }
+        if let Some(mark) = keep {
+            return Err(UnknownReason::AskedToKeep { mark: mark.clone() });
         }
         match self.user_outside(step, context.index) {
             Some(by) => Err(UnknownReason::InUse { by }),

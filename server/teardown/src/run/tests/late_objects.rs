@@ -1,6 +1,6 @@
 //! Tests of objects that are newer than the plan.
 
-use super::script::transcript;
+use super::script::{endings, transcript};
 
 #[test]
 fn late_pod_that_does_not_terminate_is_reported() {
@@ -369,6 +369,80 @@ fn object_that_was_given_to_another_unit_after_the_plan_is_not_deleted() {
     DELETE ConfigMap shop/a
     > look at cm:shop/a
     ConfigMap shop/a is requested
+    ");
+}
+
+#[test]
+fn object_that_somebody_asked_to_keep_after_the_plan_is_not_deleted() {
+    let cluster = "
+        cm shop/a of=shop
+        cm shop/b of=shop
+        deploy shop/dns of=shop
+        pvc shop/data of=shop volume=pv
+        pv pv claim=shop/data reclaim=Delete";
+    // The annotation of the volume does not reach its controller, as in a plan.
+    let script = "pause first
+        applied cm shop/a of=shop keep=helm.sh/resource-policy:keep
+        applied deploy shop/dns of=shop critical=yes
+        applied pv pv claim=shop/data reclaim=Delete keep=helm.sh/resource-policy:keep
+        resume
+        no pods pvc:shop/data
+        gone pvc shop/data
+        applied cm shop/a of=shop
+        applied deploy shop/dns of=shop";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied cm shop/a of=shop keep=helm.sh/resource-policy:keep
+    > applied deploy shop/dns of=shop critical=yes
+    > applied pv pv claim=shop/data reclaim=Delete keep=helm.sh/resource-policy:keep
+    > resume
+    ConfigMap shop/a is to be kept now by helm.sh/resource-policy:keep
+    Deployment shop/dns is to be kept now by priorityClassName: system-*-critical
+    DELETE ConfigMap shop/b
+    LIST pods in shop
+    > no pods pvc:shop/data
+    DELETE PersistentVolumeClaim shop/data
+    > gone pvc shop/data
+    PersistentVolumeClaim shop/data is gone
+    > applied cm shop/a of=shop
+    DELETE ConfigMap shop/a
+    > applied deploy shop/dns of=shop
+    DELETE Deployment shop/dns
+    ");
+    let script = "choose delete=ConfigMap/shop/a
+        pause first
+        applied cm shop/a of=shop keep=helm.sh/resource-policy:keep
+        resume";
+    insta::assert_snapshot!(transcript("cm shop/a of=shop", script), @"
+    > choose delete=ConfigMap/shop/a
+    > pause first
+    > applied cm shop/a of=shop keep=helm.sh/resource-policy:keep
+    > resume
+    DELETE ConfigMap shop/a
+    ");
+}
+
+/// The collector would delete it, although its own step waits.
+#[test]
+fn owner_of_an_object_that_is_to_stay_now_is_not_deleted() {
+    let cluster = "
+        Certificate.example.com shop/web of=shop
+        secret shop/tls owner=Certificate.example.com/web";
+    let states = ["keep=helm.sh/resource-policy:keep", "of=other", ""];
+    let script = |state: &str| {
+        format!(
+            "pause first
+            applied secret shop/tls owner=Certificate.example.com/web {state}
+            resume"
+        )
+    };
+    insta::assert_snapshot!(endings(cluster, states, script), @"
+    keep=helm.sh/resource-policy:keep
+        Certificate shop/web would take Secret shop/tls along
+    of=other
+        Certificate shop/web would take Secret shop/tls along
+    nothing
+        DELETE Certificate shop/web
     ");
 }
 

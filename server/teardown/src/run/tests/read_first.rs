@@ -91,6 +91,44 @@ fn object_that_was_given_to_another_unit_is_not_deleted() {
     ");
 }
 
+/// A person who overrode the annotations of an object has decided about those that come later too.
+#[test]
+fn claim_that_a_read_shows_asked_to_be_kept_is_not_deleted() {
+    let cluster = "pvc shop/data of=shop\n cm shop/settings of=shop";
+    let mark = "helm.sh/resource-policy:keep";
+    let script = format!(
+        "each call
+        there keep={mark} pvc:shop/data
+        until call
+        there pvc:shop/data"
+    );
+    insta::assert_snapshot!(transcript(cluster, &script), @"
+    > each call
+    DELETE ConfigMap shop/settings
+    GET PersistentVolumeClaim shop/data
+    > there keep=helm.sh/resource-policy:keep pvc:shop/data
+    PersistentVolumeClaim shop/data is to be kept now by helm.sh/resource-policy:keep
+    > until call
+    20 s later
+    GET PersistentVolumeClaim shop/data
+    > there pvc:shop/data
+    LIST pods in shop at 17
+    ");
+    let script = format!(
+        "choose delete=PersistentVolumeClaim/shop/data
+        each call
+        there keep={mark} pvc:shop/data"
+    );
+    insta::assert_snapshot!(transcript(cluster, &script), @"
+    > choose delete=PersistentVolumeClaim/shop/data
+    > each call
+    DELETE ConfigMap shop/settings
+    GET PersistentVolumeClaim shop/data
+    > there keep=helm.sh/resource-policy:keep pvc:shop/data
+    LIST pods in shop at 17
+    ");
+}
+
 #[test]
 fn object_that_an_older_object_has_begun_to_use_is_not_deleted() {
     let cluster = format!(

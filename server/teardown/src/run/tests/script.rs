@@ -19,6 +19,7 @@
 //! | `silent UID`, `silent SECONDS UID` | there was no answer, or one that asks to come back later |
 //! | `throttled UID`, `throttled SECONDS UID` | there were too many requests |
 //! | `there UID`, `there of UNIT UID`, `going UID` | a read shows the object as it was planned, of this unit or of `nobody`, or terminating |
+//! | `there keep=MARK UID` | a read shows the object as it was planned, with an annotation that asks to keep it |
 //! | `missing UID`, `replaced UID` | there is no object of the name, or it is another one |
 //! | `bound UID`, `unbound UID` | a read shows a claim whose data is kept |
 //! | `no pods UID`, `pods UID: POD; POD` | a read shows these Pods |
@@ -245,8 +246,12 @@ impl Play {
     fn outcome<'a>(&self, words: &[&'a str], text: &str) -> Option<(&'a str, Outcome)> {
         let message = |or: &str| if text.is_empty() { or.into() } else { text.into() };
         let uid = *words.last()?;
-        let read =
-            |terminating, named| Outcome::Present { terminating, version: "17".into(), named };
+        let read = |terminating, named| Outcome::Present {
+            terminating,
+            version: "17".into(),
+            named,
+            keep: None,
+        };
         let claim =
             |phase: &str, terminating| Outcome::Claim { phase: Some(phase.into()), terminating };
         let outcome = match &words[..words.len() - 1] {
@@ -269,6 +274,12 @@ impl Play {
             ["there"] => read(false, self.scenario.planned_unit(uid)),
             ["there", "of", "nobody"] => read(false, None),
             ["there", "of", unit] => read(false, Some(UnitId::new(*unit))),
+            ["there", keep] if keep.starts_with("keep=") => Outcome::Present {
+                terminating: false,
+                version: "17".into(),
+                named: self.scenario.planned_unit(uid),
+                keep: Some(keep["keep=".len()..].into()),
+            },
             ["going"] if self.scenario.is_step(uid) => read(true, None),
             ["going"] => claim("Bound", true),
             ["bound"] => claim("Bound", false),

@@ -168,6 +168,7 @@ fn unknown(reason: &UnknownReason) -> String {
         }
         UnknownReason::GivenAway { to: Some(unit) } => format!("belongs to {unit} now"),
         UnknownReason::GivenAway { to: None } => "belongs to nobody now".to_owned(),
+        UnknownReason::AskedToKeep { mark } => format!("is to be kept now by {mark}"),
         UnknownReason::ParentActive { parent } => format!("is kept by {parent}, which is active"),
         UnknownReason::InUse { by } => format!("is used by {by}"),
         UnknownReason::WouldCollect { it } => format!("would take {it} along"),
