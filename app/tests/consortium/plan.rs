@@ -72,6 +72,7 @@ pub(super) fn steps(world: &World) -> Vec<Step> {
                 holds_storage: false,
                 node: None,
                 named: None,
+                named_by: None,
                 unproven: vec![],
             }
         })

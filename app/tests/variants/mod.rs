@@ -230,6 +230,7 @@ fn plan() -> Plan {
         holds_storage: true,
         node: Some(text("node")),
         named: Some(UnitId::new(text("unit"))),
+        named_by: Some(Uid::new("namespace")),
         unproven: vec![text("secrets")],
     });
     let kept = |reason| Kept { uid: Uid::new("kept"), object: object("kept"), reason };

@@ -204,6 +204,11 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub named: Option<UnitId>,
+    /// The object whose marks name the unit for it, where its own do not and that object does not go first: its namespace, or the
+    /// workload that an autoscaler scales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
+    pub named_by: Option<Uid>,
     /// For a namespace: the kinds of which it need not be proven empty, because a person chose so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
@@ -357,7 +362,7 @@ pub fn plan(
         .collect();
     let suspensions = (0u32..).zip(&suspended).map(|(number, it)| suspension(StepId(number), it));
     let deletions = order.sequence.iter().filter_map(|uid| index.get(uid));
-    let deletions = deletions.map(|object| step(object, index, graph, &order, &numbers));
+    let deletions = deletions.map(|object| step(object, unit, index, graph, &order, &numbers));
     let mut steps: Vec<Step> = suspensions.chain(deletions).collect();
     for step in steps.iter_mut().filter(|step| step.kind.is("", "Namespace")) {
         step.unproven = choices.unproven_in(&step.object.name);
@@ -435,6 +440,7 @@ pub(crate) fn digest(shown: &[u8]) -> String {
 
 fn step(
     object: &Object,
+    unit: &Unit,
     index: &Index,
     graph: &Graph,
     order: &Ordered<'_>,
@@ -482,6 +488,7 @@ fn step(
             _ => None,
         },
         named: named_unit(object),
+        named_by: unit.named_by(object, index, graph),
         unproven: Vec::new(),
     }
 }
@@ -501,6 +508,7 @@ fn suspension(id: StepId, object: &Object) -> Step {
         holds_storage: false,
         node: None,
         named: named_unit(object),
+        named_by: None,
         unproven: Vec::new(),
     }
 }

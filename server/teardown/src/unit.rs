@@ -132,6 +132,25 @@ impl Unit {
         }
     }
 
+    /// The object whose marks put a member into the unit, where the member's own do not: the workload that it scales, or its
+    /// namespace. Its owner and the claim or the snapshot bound to it are left out, because they are deleted before it.
+    pub(crate) fn named_by(&self, object: &Object, index: &Index, graph: &Graph) -> Option<Uid> {
+        let names_it = |other: &&Arc<Object>| named_unit(other).as_ref() == Some(&self.id);
+        if identity::part_of(object).is_some() {
+            return None;
+        }
+        let scaled = graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Scales);
+        let mut scaled = scaled.filter_map(|edge| index.get(edge.to));
+        let workload =
+            scaled.find(names_it).filter(|_| holders(&object.uid, graph).next().is_none());
+        let is_content = self.content.contains(&object.uid) || self.unclaimed.contains(&object.uid);
+        let namespace = || {
+            let name = object.namespace.as_deref().filter(|_| is_content)?;
+            index.find("", "Namespace", None, name).filter(names_it)
+        };
+        workload.or_else(namespace).map(|object| object.uid.clone())
+    }
+
     fn remove(&mut self, uid: &Uid) {
         for set in [&mut self.members, &mut self.unclaimed, &mut self.content] {
             set.remove(uid);

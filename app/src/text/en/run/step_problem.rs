@@ -53,7 +53,7 @@ pub fn step_problem(problem: &StepProblem) -> String {
                 "It belongs to another unit now, so it is not deleted.".to_owned()
             }
             UnknownReason::GivenAway { to: None } => {
-                "It no longer carries the mark of the unit, so it is not deleted.".to_owned()
+                "Nothing marks it as part of the unit any more, so it is not deleted.".to_owned()
             }
             UnknownReason::AskedToKeep { .. } => {
                 "It is marked to be kept now, so it is not deleted.".to_owned()
@@ -216,7 +216,7 @@ pub fn unknown_reason(reason: &UnknownReason) -> String {
         UnknownReason::GivenAway { to: Some(unit) } => {
             format!("it belongs to {} now", isolated(unit))
         }
-        UnknownReason::GivenAway { to: None } => "its labels name no unit any more".to_owned(),
+        UnknownReason::GivenAway { to: None } => "no label names its unit any more".to_owned(),
         UnknownReason::AskedToKeep { mark } => visible(mark),
         UnknownReason::PodsLeft { pod: it, .. }
         | UnknownReason::ParentActive { parent: it }

@@ -118,9 +118,11 @@ impl Run {
         Ok(true)
     }
 
-    /// Whether the object's own labels and annotations still name the unit that they named when the plan was made.
+    /// Whether the object's own labels and annotations still name the unit that they named when the plan was made, or those of the
+    /// object through which it belongs.
     ///
-    /// A ConfigMap whose label `app.kubernetes.io/part-of` was changed to another application is not deleted.
+    /// A ConfigMap whose label `app.kubernetes.io/part-of` was changed to another application is not deleted, nor is one without
+    /// labels in a namespace whose label was changed.
     fn check_still_in_unit(
         &self,
         step: &Step,
@@ -128,8 +130,15 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let Some(object) = context.index.get(&step.uid) else { return Ok(true) };
         let named = named_unit(object);
-        if named == step.named {
-            return Ok(true);
+        if named != step.named {
+            return Err(UnknownReason::GivenAway { to: named.map(|unit| unit.to_string()) });
+        }
+        let named_by = step.named_by.as_ref().and_then(|uid| context.index.get(uid));
+        match named_by.map(|object| named_unit(object)) {
+            Some(named) if named.as_ref() != Some(&self.plan.unit) => {
+                Err(UnknownReason::GivenAway { to: named.map(|unit| unit.to_string()) })
+            }
+            _ => Ok(true),
         }
     }
 

@@ -446,6 +446,42 @@ fn owner_of_an_object_that_is_to_stay_now_is_not_deleted() {
     ");
 }
 
+/// An object without marks belongs through its namespace, or through the workload that it scales.
+#[test]
+fn object_whose_namespace_or_workload_was_given_away_is_not_deleted() {
+    let cluster = "
+        ns data of=shop
+        cm data/settings
+        pvc data/orders
+        cm data/own of=shop
+        ns lab
+        deploy lab/web of=shop
+        hpa lab/web target=deploy/web";
+    let script = "choose include=*
+        pause first
+        applied ns data of=bank
+        applied deploy lab/web
+        resume
+        applied ns data of=shop
+        applied deploy lab/web of=shop";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > choose include=*
+    > pause first
+    > applied ns data of=bank
+    > applied deploy lab/web
+    > resume
+    ConfigMap data/settings belongs to bank now
+    PersistentVolumeClaim data/orders belongs to bank now
+    HorizontalPodAutoscaler lab/web belongs to nobody now
+    DELETE ConfigMap data/own
+    > applied ns data of=shop
+    DELETE ConfigMap data/settings
+    LIST pods in data
+    > applied deploy lab/web of=shop
+    DELETE HorizontalPodAutoscaler lab/web
+    ");
+}
+
 /// The collector takes the Pod, and would otherwise wait for it.
 #[test]
 fn late_pod_does_not_hold_the_object_that_owns_it() {
