@@ -55,7 +55,7 @@ pub use self::{
     order::GivenUp,
     unlistable::Unlistable,
 };
-pub(crate) use self::{data::volume_named, difference::is_created_by_controllers};
+pub(crate) use self::{data::destroyed_with, difference::is_created_by_controllers};
 use crate::{
     declaration::is_parent,
     graph::Graph,

@@ -23,7 +23,7 @@ use crate::{
         Claim, DataEffect, DataPolicy, Facts, Object, ObjectRef, Reclaim, SnapshotContent, Uid,
         Volume,
     },
-    relation::{EdgeKind, is_external},
+    relation::{EdgeKind, is_bound_pair, is_external},
     unit::Unit,
 };
 
@@ -69,6 +69,13 @@ pub enum Fate {
     LeftBehind,
     /// The volume stays in use.
     Kept,
+}
+
+impl Fate {
+    /// Whether the data is destroyed, or nobody can say that it is not.
+    pub(crate) fn may_be_destroyed(self) -> bool {
+        matches!(self, Self::Destroyed | Self::Unknown)
+    }
 }
 
 /// The fate of the data on every volume of the unit, and behind every claim to delete. The claim decides over the data,
@@ -159,21 +166,50 @@ fn name_deleters<'a>(
                 known.deleted_by.get_or_insert(deleter);
                 continue;
             }
-            let Facts::Claim(facts) = &claim.facts else { continue };
-            let Some(name) = facts.volume.as_ref() else { continue };
-            let volume = index.find("", "PersistentVolume", None, name);
-            let fate = match volume.map(|it| (it, &it.facts)) {
-                Some((volume, Facts::Volume(of_it))) => {
-                    let fate = after_its_claim(of_it.reclaim);
-                    Some(data_fate(volume, of_it, Some(claim), fate))
-                }
-                _ => fate_of_hidden_volume(claim, facts, name, index),
-            };
-            let Some(fate) = fate else { continue };
+            let Some(fate) = fate_of_claim(claim, index) else { continue };
             data.retain(|it| it.claim.as_ref() != Some(&claim_ref));
             data.push(DataFate { deleted_by: Some(deleter), ..fate });
         }
     }
+}
+
+/// The fate of the data behind a claim that is deleted, if it has a volume.
+fn fate_of_claim(claim: &Object, index: &Index) -> Option<DataFate> {
+    let Facts::Claim(facts) = &claim.facts else { return None };
+    let name = facts.volume.as_ref()?;
+    let volume = index.find("", "PersistentVolume", None, name);
+    match volume.map(|it| (it, &it.facts)) {
+        Some((volume, Facts::Volume(of_it))) => {
+            let fate = after_its_claim(of_it.reclaim);
+            Some(data_fate(volume, of_it, Some(claim), fate))
+        }
+        _ => fate_of_hidden_volume(claim, facts, name, index),
+    }
+}
+
+/// The data that the deletion of an object destroys, or may, as the cluster is now: what stands for it in [`Plan::data`]. A
+/// volume that another claim is bound to is none of a claim's.
+///
+/// [`Plan::data`]: super::Plan::data
+pub(crate) fn destroyed_with(object: &Object, index: &Index) -> Vec<ObjectRef> {
+    let own = match &object.facts {
+        Facts::Claim(claim) => {
+            let volume = claim.volume.as_ref();
+            let volume = volume.and_then(|name| index.find("", "PersistentVolume", None, name));
+            let is_anothers = volume.is_some_and(|volume| match &volume.facts {
+                Facts::Volume(volume) => !is_bound_pair(object, volume),
+                _ => false,
+            });
+            fate_of_claim(object, index).filter(|_| !is_anothers)
+        }
+        Facts::Volume(volume) if volume.claim.is_some() => {
+            Some(data_fate(object, volume, None, after_its_claim(volume.reclaim)))
+        }
+        _ => snapshot_fate(object, index).or_else(|| external_fate(object)),
+    };
+    let claims = deleted_claims(object, index).filter_map(|(claim, _)| fate_of_claim(claim, index));
+    let lost = own.into_iter().chain(claims).filter(|data| data.fate.may_be_destroyed());
+    lost.map(|data| data.volume).collect()
 }
 
 /// The claims that an operator deletes together with its object, each with the field that says so.
@@ -293,7 +329,7 @@ fn external_fate(object: &Object) -> Option<DataFate> {
 }
 
 /// The name of a volume, which may be hidden.
-pub(crate) fn volume_named(name: &Arc<str>) -> ObjectRef {
+fn volume_named(name: &Arc<str>) -> ObjectRef {
     ObjectRef {
         group: "".into(),
         kind: "PersistentVolume".into(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fate, Plan, Propagation, Step, StepAction};
+use super::{Plan, Propagation, Step, StepAction};
 use crate::{
     object::{Kind, ObjectRef, Uid},
     relation::{DeletionPhase, EdgeKind},
@@ -76,7 +76,7 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
         .filter(|(object, step)| !olds.contains_key(*object) && !appeared.contains(&step.uid));
     let lost = new.data.iter().filter(|data| {
         let before = old.data.iter().find(|before| before.volume == data.volume);
-        matches!(data.fate, Fate::Destroyed | Fate::Unknown)
+        data.fate.may_be_destroyed()
             && before.is_none_or(|before| before.fate != data.fate)
             && !news.contains_key(&data.volume)
     });

@@ -9,15 +9,12 @@ use super::{LateObjects, Progress, ReconcileContext, Run};
 use crate::{
     deadlines::{Deadlines, Overdue},
     index::Index,
-    object::{Facts, Object, Reclaim, Uid},
+    object::{Facts, Object, ObjectRef, Uid},
     plan::{
-        Fate, Propagation, Step, StepAction, StepId, is_created_by_controllers, mark_to_keep,
-        volume_named,
+        Propagation, Step, StepAction, StepId, destroyed_with, is_created_by_controllers,
+        mark_to_keep,
     },
-    relation::{
-        DeletionPhase, EdgeKind, goes_after_pods, is_bound_pair, is_needed, may_own,
-        served_namespaces,
-    },
+    relation::{DeletionPhase, EdgeKind, goes_after_pods, is_needed, may_own, served_namespaces},
     unit::named_unit,
     unknown_reason::{ATTACHMENTS, UnconfirmedObject, UnknownReason},
 };
@@ -350,9 +347,10 @@ impl Run {
         }
     }
 
-    /// For a claim: checks that its deletion destroys only data that the plan lists.
+    /// Checks that the deletion destroys only data that the plan lists.
     ///
-    /// The reclaim policy of its volume was `Retain` when the plan was made, and is `Delete` now.
+    /// The reclaim policy of a claim's volume was `Retain` when the plan was made, and is `Delete` now; or the deletion policy of
+    /// a snapshot's content, or of a custom resource that stands for data elsewhere.
     fn check_data_listed(
         &self,
         step: &Step,
@@ -360,25 +358,12 @@ impl Run {
     ) -> Result<bool, UnknownReason> {
         let index = context.index;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
-        let Facts::Claim(claim) = &object.facts else { return Ok(true) };
-        let Some(name) = &claim.volume else { return Ok(true) };
-        let found = index.find("", "PersistentVolume", None, name);
-        let is_kept = match found.map(|volume| &volume.facts) {
-            Some(Facts::Volume(volume)) => {
-                volume.reclaim == Reclaim::Retain || !is_bound_pair(object, volume)
-            }
-            // A volume that is not in the index either does not exist or is hidden.
-            _ => index.can_see_volumes(),
+        let is_listed = |volume: &ObjectRef| {
+            let mut data = self.plan.data.iter();
+            data.any(|data| data.volume == *volume && data.fate.may_be_destroyed())
         };
-        let volume = volume_named(name);
-        let listed = self.plan.data.iter().find(|data| data.volume == volume);
-        let is_listed =
-            listed.is_some_and(|data| matches!(data.fate, Fate::Destroyed | Fate::Unknown));
-        if is_kept || is_listed {
-            Ok(true)
-        } else {
-            Err(UnknownReason::WouldDestroyData { volume })
-        }
+        let unlisted = destroyed_with(object, index).into_iter().find(|it| !is_listed(it));
+        unlisted.map_or(Ok(true), |volume| Err(UnknownReason::WouldDestroyData { volume }))
     }
 
     /// For a volume: checks that no claim outside the plan belongs to it. A claim with another volume does not wait for this

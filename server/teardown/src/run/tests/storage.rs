@@ -1,6 +1,6 @@
 //! Tests of claims and volumes.
 
-use super::script::transcript;
+use super::script::{endings, transcript};
 
 #[test]
 fn claim_waits_if_its_deletion_destroys_unlisted_data() {
@@ -28,6 +28,75 @@ fn claim_waits_if_its_deletion_destroys_unlisted_data() {
     LIST pods in shop
     > applied pv late claim=shop/new
     LIST pods in shop
+    ");
+}
+
+/// A volume without a claim, a snapshot, its content and a custom resource stand for data as well, and so do the claims that
+/// an operator deletes.
+#[test]
+fn object_waits_if_a_policy_that_was_changed_destroys_unlisted_data() {
+    let cluster = "
+        pv old of=shop claim=lab/gone
+        content kept of=shop
+        snapshot shop/daily of=shop
+        content daily of-snapshot=shop/daily
+        Bucket.example.com shop/files of=shop data=leaves
+        Kafka.example.com shop/events of=shop
+        pvc shop/log labels=kafka:events volume=log
+        pv log claim=shop/log reclaim=Delete
+        cm shop/settings of=shop";
+    let changes = [
+        "pv old of=shop claim=lab/gone reclaim=Delete",
+        "content kept of=shop policy=Delete",
+        "content daily of-snapshot=shop/daily policy=Delete",
+        "Bucket.example.com shop/files of=shop data=destroys",
+        "Kafka.example.com shop/events of=shop data=deletes-claims:kafka",
+        "cm shop/settings of=shop",
+    ];
+    let script = |change: &str| format!("pause first\n applied {change}\n resume");
+    insta::assert_snapshot!(endings(cluster, changes, script), @"
+    pv old of=shop claim=lab/gone reclaim=Delete
+        PersistentVolume old would destroy PersistentVolume old
+        DELETE Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE Kafka shop/events
+        DELETE VolumeSnapshot shop/daily
+        DELETE VolumeSnapshotContent kept
+    content kept of=shop policy=Delete
+        VolumeSnapshotContent kept would destroy VolumeSnapshotContent kept
+        DELETE Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE Kafka shop/events
+        DELETE PersistentVolume old
+        DELETE VolumeSnapshot shop/daily
+    content daily of-snapshot=shop/daily policy=Delete
+        VolumeSnapshot shop/daily would destroy VolumeSnapshot shop/daily
+        DELETE Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE Kafka shop/events
+        DELETE PersistentVolume old
+        DELETE VolumeSnapshotContent kept
+    Bucket.example.com shop/files of=shop data=destroys
+        Bucket shop/files would destroy Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE Kafka shop/events
+        DELETE PersistentVolume old
+        DELETE VolumeSnapshot shop/daily
+        DELETE VolumeSnapshotContent kept
+    Kafka.example.com shop/events of=shop data=deletes-claims:kafka
+        Kafka shop/events would destroy PersistentVolume log
+        DELETE Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE PersistentVolume old
+        DELETE VolumeSnapshot shop/daily
+        DELETE VolumeSnapshotContent kept
+    cm shop/settings of=shop
+        DELETE Bucket shop/files
+        DELETE ConfigMap shop/settings
+        DELETE Kafka shop/events
+        DELETE PersistentVolume old
+        DELETE VolumeSnapshot shop/daily
+        DELETE VolumeSnapshotContent kept
     ");
 }
 
