@@ -219,7 +219,7 @@ impl Hub {
             for incoming in batch.drain(..) {
                 self.take(incoming)?;
             }
-            self.runs.reconcile(&self.cluster)?;
+            self.runs.reconcile(&mut self.cluster)?;
             if self.runs.take_changed() {
                 self.topics.mark_stale();
             }
@@ -255,7 +255,7 @@ impl Hub {
                 _ => {}
             }
         }
-        self.runs.settle(&self.cluster)
+        self.runs.settle(&mut self.cluster)
     }
 
     fn observe(&mut self, observations: Vec<Observation>) {
@@ -287,7 +287,7 @@ impl Hub {
     fn take(&mut self, incoming: Incoming) -> Result<(), HubError> {
         // Outcomes of calls that arrive one after another are one write. Any other message must find them applied.
         if !matches!(incoming, Incoming::CallCompleted { .. }) {
-            self.runs.settle(&self.cluster)?;
+            self.runs.settle(&mut self.cluster)?;
         }
         match incoming {
             Incoming::Observed(observations) => self.observe(observations),
@@ -300,13 +300,13 @@ impl Hub {
             }
             // The reply must reflect every message that arrived before the query.
             Incoming::Subscribe { topic, after, reply } => {
-                self.runs.reconcile(&self.cluster)?;
+                self.runs.reconcile(&mut self.cluster)?;
                 let subscription =
                     self.topics.subscribe(&topic, after, &mut self.cluster, &self.runs);
                 send_reply(reply, subscription);
             }
             Incoming::Query { topic, reply } => {
-                self.runs.reconcile(&self.cluster)?;
+                self.runs.reconcile(&mut self.cluster)?;
                 send_reply(reply, self.topics.query(&topic, &mut self.cluster, &self.runs));
             }
             Incoming::ReadTally { reply } => send_reply(reply, self.reading()),
@@ -373,7 +373,7 @@ impl Hub {
                 send_reply(reply, self.remedies(diagnosis));
             }
             Incoming::ReadEventLog { run, reply } => {
-                self.runs.reconcile(&self.cluster)?;
+                self.runs.reconcile(&mut self.cluster)?;
                 let active = self.runs.get(&run, &self.cluster);
                 send_reply(reply, active.map(|it| it.run.event_log().to_vec()));
             }
@@ -416,7 +416,7 @@ impl Hub {
     fn complete_remedy(&mut self, attempt: &str, outcome: AttemptOutcome) -> Result<(), HubError> {
         // If the server is killed between the two writes, the run is paused for a remedy of unknown effect.
         self.runs.note_change(attempt, &outcome);
-        self.runs.halt(&self.cluster)?;
+        self.runs.halt(&mut self.cluster)?;
         let (attempts, writer) = self.runs.attempts_mut();
         attempts.complete(attempt, outcome, &mut self.cluster, writer);
         self.topics.mark_stale();

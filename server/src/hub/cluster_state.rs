@@ -148,6 +148,16 @@ impl ClusterState {
         &self.index
     }
 
+    /// The edges as of the last call of [`ClusterState::follow_edges`].
+    pub(super) fn graph(&self) -> &Graph {
+        self.derived.graph()
+    }
+
+    /// Brings the edges up to date with the index, for a decision of a run.
+    pub(super) fn follow_edges(&mut self) {
+        self.derived.follow_edges(&mut self.index);
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -347,7 +347,7 @@ impl Runs {
     }
 
     /// Gives the runs the outcomes of their calls, in their order. While the journal cannot be written they wait.
-    pub(super) fn settle(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+    pub(super) fn settle(&mut self, cluster: &mut ClusterState) -> Result<(), HubError> {
         while !self.completed.is_empty() {
             let mut runs = BTreeSet::new();
             let calls = mem::take(&mut self.completed).into_iter();
@@ -368,7 +368,7 @@ impl Runs {
 
     /// Reconciles every open run until none has anything left to do. While the journal cannot be written, nothing is
     /// decided.
-    pub(super) fn reconcile(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+    pub(super) fn reconcile(&mut self, cluster: &mut ClusterState) -> Result<(), HubError> {
         if self.writer.retry(cluster.now()) {
             self.catch_up(cluster)?;
         }
@@ -514,8 +514,11 @@ impl Runs {
     fn advance(
         &mut self,
         inputs: &[(RunId, Input)],
-        cluster: &ClusterState,
+        cluster: &mut ClusterState,
     ) -> Result<Result<Vec<RunId>, Failing>, HubError> {
+        if !inputs.is_empty() {
+            cluster.follow_edges();
+        }
         // Only a person's command can come too late.
         let now = cluster.now();
         let decide = |(run, input): &(RunId, Input)| {
@@ -537,7 +540,7 @@ impl Runs {
         let active = self.by_id.get(run);
         active.map_or_else(
             || Ok(Decision::default()),
-            |active| active.run.decide(input, cluster.index(), now),
+            |active| active.run.decide(input, cluster.index(), cluster.graph(), now),
         )
     }
 

@@ -305,7 +305,8 @@ fn run() {
     let cluster = Cluster::new(objects(10_000, 500));
     let mut run = running(&cluster, "shop-0");
     let look = |cluster: &Cluster, run: &Run| {
-        run.decide(&Input::Reconcile, &cluster.index, cluster.now).expect("a decision")
+        let (index, graph) = (&cluster.index, cluster.derived.graph());
+        run.decide(&Input::Reconcile, index, graph, cluster.now).expect("a decision")
     };
     // The first look starts what may start.
     for event in &look(&cluster, &run).events {

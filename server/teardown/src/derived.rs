@@ -8,8 +8,6 @@
 //! - `Graph::of` and `Units::of`, for the first lists, and after more changes than the index remembers: a search for each
 //!   (e);
 //! - `find_late_objects`, the first time that a step of a run could start, and again after a list (c);
-//! - `user_outside`, before each DELETE of what is read first and others may name: custom resources, definitions, namespaces.
-//!   It compares the names in the specs, in the moment in which a request is on its way;
 //! - `check_nothing_pruned`, for each Application of Argo CD that could start: a few in a cluster;
 //! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card: its rules may match any object;
 //! - `remove_with_namespaces`, when a Namespace goes, over the kinds that are watched namespace by namespace; a list of a
@@ -88,8 +86,8 @@ impl Default for Derived {
 }
 
 impl Derived {
-    /// Brings everything up to date with the index. Returns whether the diagnoses were made again.
-    pub fn follow(&mut self, index: &mut Index, now: Timestamp) -> bool {
+    /// Brings the edges and the units up to date with the index.
+    pub fn follow_edges(&mut self, index: &mut Index) {
         let changes = index.take_changes();
         if !changes.is_empty() {
             match self.graph.follow(index, &changes) {
@@ -111,8 +109,13 @@ impl Derived {
             self.stale = Stale::All;
             self.memberships.clear();
         }
-        self.memberships.forget_unread(now);
         self.stale.extend(changes.seen.iter().flat_map(|uid| self.units.around(uid)).cloned());
+    }
+
+    /// Brings everything up to date with the index. Returns whether the diagnoses were made again.
+    pub fn follow(&mut self, index: &mut Index, now: Timestamp) -> bool {
+        self.follow_edges(index);
+        self.memberships.forget_unread(now);
         let is_old = |at: Timestamp| now.duration_since(at) >= DIAGNOSED_FOR || now < at;
         let seen = index.changes();
         let is_due = self.diagnosed.is_none_or(|(then, at)| then != seen || is_old(at));

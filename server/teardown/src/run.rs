@@ -29,9 +29,8 @@
 //!   of their own, which runs beside it (`decide/unplanned.rs`).
 //! - A run ends only after each claim whose data is kept was read once more (`decide/kept_data.rs`).
 //! - A run that has ended decides nothing. Its page shows the objects that it left open as they are now.
-//! - Pods, late objects, the unit that the object or its namespace names, and the marks that ask to keep it are checked again
-//!   before every DELETE. An older object that is changed after the start, so that it needs what the plan takes, is found only for
-//!   claims, volumes, custom resources, definitions and namespaces, which are read just before their DELETE.
+//! - Pods, late objects, older objects that begin to need it, the unit that the object or its namespace names, and the marks that
+//!   ask to keep it are checked again before every DELETE.
 //! - A claim waits until its volume is attached to no node and its Pods have ended, as their kubelet reported. It, a volume and
 //!   a namespace also wait for what stood in front of them and lost a finalizer by hand, because nobody reported that the work of
 //!   the finalizer was done. A person may take either on. What stands in front of none of these is said to be gone from the API alone.

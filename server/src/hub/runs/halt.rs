@@ -26,7 +26,7 @@ impl Runs {
 
     /// Pauses the runs that noted changes concern, before they decide anything else. While the journal cannot be written, nothing is
     /// decided, and the changes are kept.
-    pub(in crate::hub) fn halt(&mut self, cluster: &ClusterState) -> Result<(), HubError> {
+    pub(in crate::hub) fn halt(&mut self, cluster: &mut ClusterState) -> Result<(), HubError> {
         while self.writer.failing().is_none() && !self.halts.is_empty() {
             let Halt { attempt, changed } = &self.halts[0];
             let id = cluster.id();

@@ -167,11 +167,20 @@ impl Index {
 
     /// Whether the chain of owners that begins at `from` reaches `ancestor`. Tombstones are part of the chain.
     pub fn descends<'a>(&'a self, from: &'a Uid, ancestor: &Uid) -> bool {
+        self.descends_from(from, |uid| uid == ancestor)
+    }
+
+    /// Whether an object is such a one, or an owner in its chain is, or was one.
+    pub(crate) fn descends_from<'a>(
+        &'a self,
+        from: &'a Uid,
+        is_one: impl Fn(&Uid) -> bool,
+    ) -> bool {
         // Chains are short, and this is asked for many Pods.
         let mut chain = vec![from];
         let mut next = 0;
         while let Some(uid) = chain.get(next).copied() {
-            if uid == ancestor {
+            if is_one(uid) {
                 return true;
             }
             next += 1;

@@ -15,7 +15,7 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, Strength, guarding_rule, served_namespaces},
+    relation::{Edge, EdgeKind, Reason, guarding_rule, served_namespaces},
     unit::{Unit, is_protected},
 };
 
@@ -196,6 +196,18 @@ impl KeptReason {
             | Self::KeepAnnotation { .. }
             | Self::HiddenController { .. }
             | Self::HiddenUsers { .. } => Disposition::Kept,
+        }
+    }
+
+    /// Whether an object that stays for this reason needs the object behind it on this edge.
+    pub(crate) fn needs(&self, edge: Edge<'_>) -> bool {
+        match self {
+            // Its namespace and its API would stay for ever, because it can never go before them.
+            Self::NoDeleteVerb => !edge.is_about_deletion(),
+            // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.
+            Self::RetainedVolume => edge.kind != EdgeKind::Provisions,
+            // Access to a namespace must not keep the namespace.
+            _ => !self.disposition().is_going(),
         }
     }
 
@@ -542,18 +554,12 @@ fn users(
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
     let staying = |first: &Uid, edge: Edge<'_>| match kept.get(first) {
-        // Its namespace and its API would stay for ever, because it can never go before them.
-        Some(KeptReason::NoDeleteVerb) => !edge.is_about_deletion(),
-        // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.
-        Some(KeptReason::RetainedVolume) => edge.kind != EdgeKind::Provisions,
-        // Access to a namespace must not keep the namespace.
-        Some(reason) => !reason.disposition().is_going(),
-        // A role of others that collects the rules of many loses only those of the unit, which goes. The namespace controller
-        // leaves an object alone that cannot be deleted.
+        Some(reason) => reason.needs(edge),
+        // The namespace controller leaves an object alone that cannot be deleted.
         None => {
             let is_left = || index.get(first).is_some_and(|it| index.is_undeletable(&it.kind));
             !(unit.members.contains(first)
-                || is_aggregation(edge)
+                || edge.is_aggregation()
                 || edge.kind == EdgeKind::Contains && is_left())
         }
     };
@@ -576,9 +582,4 @@ fn users(
     } else {
         KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
     })
-}
-
-/// Whether an aggregated role goes before a role whose rules it has. No other order of rights yields.
-fn is_aggregation(edge: Edge<'_>) -> bool {
-    edge.kind == EdgeKind::RunsAs && edge.strength == Strength::Yielding
 }

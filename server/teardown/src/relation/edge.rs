@@ -37,6 +37,12 @@ impl<'a> Edge<'a> {
         matches!(self.kind, EdgeKind::Contains | EdgeKind::Defines)
     }
 
+    /// Whether an aggregated role goes before a role whose rules it has. No other order of rights yields. A role of others that
+    /// collects the rules of many loses only those of what goes.
+    pub(crate) fn is_aggregation(self) -> bool {
+        self.kind == EdgeKind::RunsAs && self.strength == Strength::Yielding
+    }
+
     /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,
     /// driver or controller of an object is not kept for it, nor is the source of a copy that is complete. A hint keeps nothing.
     pub fn keeps(self) -> bool {

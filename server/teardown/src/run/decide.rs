@@ -26,6 +26,7 @@ use self::{
     late_objects::LateObjects,
     namespace::is_content_changed,
     refusal::{BackendsChanged, earliest_try},
+    times::is_postponed,
 };
 pub use self::{unplanned::Unplanned, waiting::PodsLeft};
 use super::{
@@ -36,6 +37,7 @@ use crate::{
     action::{Action, Outcome},
     deadlines::{Deadlines, Overdue},
     declaration::{APPLICATIONS, APPS},
+    graph::Graph,
     index::{Index, Presence},
     object::{Deletion, Facts, Object, ObjectRef, Uid},
     plan::{Propagation, Step, StepAction, StepId},
@@ -121,6 +123,7 @@ impl Decision {
 /// Values that all steps of one reconciliation share: the time, and for each workload whether Pods of it are left.
 struct ReconcileContext<'a> {
     index: &'a Index,
+    graph: &'a Graph,
     now: Timestamp,
     pods_gone: HashMap<StepId, Result<bool, UnknownReason>>,
     /// By namespace: its Pods that have not run to completion.
@@ -139,7 +142,8 @@ struct ReconcileContext<'a> {
 
 impl Run {
     /// Decides the events and actions that follow from an input. It changes nothing: the caller journals and applies
-    /// the events.
+    /// the events. The graph is that of the index. Only the inputs that may lead to a DELETE read it: [`Input::Reconcile`]
+    /// and [`Input::CallCompleted`].
     ///
     /// # Errors
     /// [`CommandError`] if a person's command comes too late; every other input succeeds.
@@ -147,6 +151,7 @@ impl Run {
         &self,
         input: &Input,
         index: &Index,
+        graph: &Graph,
         now: Timestamp,
     ) -> Result<Decision, CommandError> {
         if self.state.is_ended() {
@@ -159,9 +164,9 @@ impl Run {
             };
         }
         match input {
-            Input::Reconcile => Ok(self.reconcile(index, now)),
+            Input::Reconcile => Ok(self.reconcile(index, graph, now)),
             Input::CallCompleted { action, outcome } => {
-                Ok(self.call_completed(action, outcome, index, now))
+                Ok(self.call_completed(action, outcome, ReconcileContext::new(index, graph, now)))
             }
             Input::Recover => Ok(Decision::event(RunEvent::Recovered)),
             Input::Command { command, by } => self.command(*command, by, index),
@@ -295,11 +300,12 @@ impl Run {
         }
     }
 
-    fn reconcile(&self, index: &Index, now: Timestamp) -> Decision {
-        let (decision, waits) = self.look_at(self.due_steps(index, now), index, now);
+    fn reconcile(&self, index: &Index, graph: &Graph, now: Timestamp) -> Decision {
+        let context = || ReconcileContext::new(index, graph, now);
+        let (decision, waits) = self.look_at(self.due_steps(index, now), context());
         debug_assert_eq!(
             decision,
-            self.look_at(self.plan.steps.iter().map(|step| step.id), index, now).0,
+            self.look_at(self.plan.steps.iter().map(|step| step.id), context()).0,
             "a step that is not in the queue has something to decide"
         );
         self.note_waits(waits, now);
@@ -321,10 +327,8 @@ impl Run {
     fn look_at(
         &self,
         steps: impl IntoIterator<Item = StepId>,
-        index: &Index,
-        now: Timestamp,
+        mut context: ReconcileContext<'_>,
     ) -> (Decision, Vec<(StepId, Wait)>) {
-        let mut context = ReconcileContext::new(index, now);
         let steps =
             steps.into_iter().filter_map(|id| Some((self.plan.step(id)?, self.progress(id)?)));
         let look = |(step, progress): (&Step, &Progress)| {
@@ -503,9 +507,10 @@ impl Run {
 }
 
 impl<'a> ReconcileContext<'a> {
-    fn new(index: &'a Index, now: Timestamp) -> Self {
+    fn new(index: &'a Index, graph: &'a Graph, now: Timestamp) -> Self {
         Self {
             index,
+            graph,
             now,
             pods_gone: HashMap::new(),
             users: HashMap::new(),
@@ -581,20 +586,4 @@ impl ReconcileContext<'_> {
         }
         Wait::Object
     }
-}
-
-/// Whether the step is postponed. It no longer is once the index shows that the cause is over: none of the Pods that it waits
-/// for is left, nor the object that uses it.
-fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
-    let Some(span) = progress.hold.retry_window.as_ref().filter(|span| span.contains(&now)) else {
-        return false;
-    };
-    let is_over = match &progress.hold.problem {
-        Some(StepProblem::InUse { pods }) => pods.iter().all(|pod| index.named(pod).is_none()),
-        Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => {
-            index.named(by).is_none()
-        }
-        _ => false,
-    };
-    !is_over || now.duration_since(span.start) < REREAD_BACKOFF.0
 }

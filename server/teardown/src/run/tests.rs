@@ -81,7 +81,8 @@ impl Scenario {
     }
 
     fn apply_input(&mut self, input: &Input) -> Decision {
-        let decision = self.run.decide(input, &self.index, self.now).unwrap();
+        let graph = Graph::of(&self.index);
+        let decision = self.run.decide(input, &self.index, &graph, self.now).unwrap();
         decision.events.iter().for_each(|event| self.record(event));
         self.calls.extend(decision.actions.iter().cloned());
         decision

@@ -228,7 +228,9 @@ impl Scene {
     /// A look, which is compared with one at all steps.
     fn look(&self) -> Result<Decision, TestCaseError> {
         let (replayed, now) = (self.replayed(), self.now);
-        let decide = |run: &Run| run.decide(&Input::Reconcile, &self.index, now).expect("a look");
+        let graph = Graph::of(&self.index);
+        let look = |run: &Run| run.decide(&Input::Reconcile, &self.index, &graph, now);
+        let decide = |run: &Run| look(run).expect("a look");
         let decision = decide(&self.run);
         prop_assert_eq!(&decision, &decide(&replayed));
         prop_assert_eq!(self.run.wake(now), self.replayed().wake(now));
@@ -260,7 +262,8 @@ impl Scene {
     }
 
     fn decide(&mut self, input: &Input) {
-        if let Ok(decision) = self.run.decide(input, &self.index, self.now) {
+        let graph = Graph::of(&self.index);
+        if let Ok(decision) = self.run.decide(input, &self.index, &graph, self.now) {
             self.take(decision);
         }
     }

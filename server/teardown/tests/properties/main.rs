@@ -16,6 +16,7 @@ use cluster::{Cluster, Rng};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use teardown::{
+    derived::Derived,
     fixture,
     fold::{Publication, View},
     graph::Graph,
@@ -126,6 +127,7 @@ fn simulate_run(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseE
     let Some(plan) = planned(&index)? else { return Ok(()) };
     let plan = Arc::new(plan);
     cluster.watch_order(&Graph::of(&index));
+    let mut derived = Derived::default();
     let mut now = fixture::now();
     let mut run = Run::new(RunId::new("r"), plan.clone());
     let mut journal: Vec<(jiff::Timestamp, RunEvent)> = Vec::new();
@@ -146,7 +148,7 @@ fn simulate_run(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseE
             cluster.close_connections(&mut rng);
             index = Index::default();
             index.apply(cluster.listing(), now);
-            let decision = run.decide(&Input::Recover, &index, now).unwrap();
+            let decision = run.decide(&Input::Recover, &index, derived.graph(), now).unwrap();
             for event in decision.events {
                 run.apply(now, &event).unwrap();
                 journal.push((now, event));
@@ -171,7 +173,8 @@ fn simulate_run(fixture: &str, seed: u64, crashes: bool) -> Result<(), TestCaseE
                 _ => Input::Reconcile,
             },
         };
-        let decision = run.decide(&input, &index, now).unwrap();
+        derived.follow_edges(&mut index);
+        let decision = run.decide(&input, &index, derived.graph(), now).unwrap();
         for event in decision.events {
             run.apply(now, &event).unwrap();
             journal.push((now, event));

@@ -1,8 +1,8 @@
 //! Decides the events and actions that follow from the answer to a call.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
-use super::Decision;
+use super::{Decision, ReconcileContext};
 use crate::{
     action::{Action, Outcome},
     api_problem::ProblemCode,
@@ -26,9 +26,9 @@ impl Run {
         &self,
         action: &Action,
         outcome: &Outcome,
-        index: &Index,
-        now: Timestamp,
+        context: ReconcileContext<'_>,
     ) -> Decision {
+        let ReconcileContext { index, now, .. } = context;
         let (Some(id), Some(call)) = (action.step(), Call::of(action)) else {
             return self.claim_read(action.target(), outcome, now);
         };
@@ -53,7 +53,7 @@ impl Run {
             | Outcome::Pods(_)
             | Outcome::Content { .. }
             | Outcome::Unlisted { .. } => {
-                self.continue_sequence(step, progress, action, outcome, index, now)
+                self.continue_sequence(step, progress, action, outcome, context)
             }
             Outcome::Suspended => Decision::event(RunEvent::Suspended { step: id }),
             Outcome::NotFound => Decision::event(gone(step, Proof::NotFound, index)),

@@ -23,7 +23,7 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     Run::check_ends_confirmed,
     Run::check_parents_suspended,
     Run::check_blockers_gone,
@@ -38,6 +38,7 @@ const CHECKS: [Check; 16] = [
     Run::check_volume_unclaimed,
     Run::check_nothing_else_collected,
     Run::check_needed_by_no_pod,
+    Run::check_needed_by_no_older_object,
     Run::check_definition_unused,
     Run::check_namespace_empty,
 ];
@@ -450,6 +451,21 @@ impl Run {
             }
         }
         users.into_iter().min().map_or(Ok(true), |pod| Err(UnknownReason::InUse { by: pod }))
+    }
+
+    /// Checks that no older object outside the plan has begun to need the step's object. Where a read is made just before the
+    /// DELETE, this is asked together with its answer (`sequence.rs`).
+    ///
+    /// An Ingress of another application routes to the Service since a minute ago.
+    fn check_needed_by_no_older_object(
+        &self,
+        step: &Step,
+        context: &mut ReconcileContext<'_>,
+    ) -> Result<bool, UnknownReason> {
+        if step.is_read_first() || step.action == StepAction::Await {
+            return Ok(true);
+        }
+        self.user_outside(step, context).map_or(Ok(true), |by| Err(UnknownReason::InUse { by }))
     }
 
     /// The objects that the garbage collector deletes with a step's object.

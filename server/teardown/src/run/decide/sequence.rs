@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use super::{
     Call, Decision, NAMED, Progress, REREAD_BACKOFF, ReconcileContext, Run, RunEvent, RunState,
@@ -29,9 +29,9 @@ use super::{
 use crate::{
     action::{Action, ActionTarget, Outcome, PodSight},
     index::Index,
-    object::{Facts, Object, ObjectRef, Uid},
+    object::{Facts, Object, ObjectRef},
     plan::Step,
-    relation::{DeletionPhase, EdgeKind, EdgeLookup, edges_of},
+    relation::{DeletionPhase, Edge, EdgeKind},
     unit::UnitId,
     unknown_reason::UnknownReason,
 };
@@ -105,15 +105,13 @@ impl Run {
         progress: &Progress,
         action: &Action,
         outcome: &Outcome,
-        index: &Index,
-        now: Timestamp,
+        mut context: ReconcileContext<'_>,
     ) -> Decision {
         let read = Call::of(action);
         let is_over = progress.effect_unknown || self.state != RunState::Running;
         let Some(guard) = GUARDS.iter().find(|guard| Some(guard.read) == read && !is_over) else {
             return Decision::event(RunEvent::NoEffect { step: step.id });
         };
-        let mut context = ReconcileContext::new(index, now);
         match (guard.check)(self, step, action, outcome, &mut context) {
             Ok(target) => {
                 self.call(step, next_call(step, read), target, &mut context);
@@ -200,7 +198,7 @@ impl Run {
         if let Some(mark) = keep {
             return Err(UnknownReason::AskedToKeep { mark: mark.clone() });
         }
-        match self.user_outside(step, context.index) {
+        match self.user_outside(step, context) {
             Some(by) => Err(UnknownReason::InUse { by }),
             None => self.check_ready(step, context),
         }
@@ -245,36 +243,43 @@ impl Run {
         pods.iter().filter(blocks).take(NAMED).map(|pod| pod.object.clone()).collect()
     }
 
-    /// An object outside the plan's steps that has to go before a step's object, as it is now: of the same namespace, or one of
-    /// any namespace whose spec names it, such as the HTTPRoute of a Gateway. The content of a namespace and the Pods that mount
-    /// a claim are checked elsewhere.
-    fn user_outside(&self, step: &Step, index: &Index) -> Option<ObjectRef> {
-        let is_outside = |uid: &Uid| self.step_of(uid).is_none();
-        let lookup = EdgeLookup::of(index);
-        let ObjectRef { kind, namespace, name, .. } = &step.object;
-        let near = namespace.iter().flat_map(|namespace| index.in_namespace(namespace));
-        let is_far = |it: &&Arc<Object>| namespace.is_none() || it.namespace != *namespace;
-        let names_it = |it: &&Arc<Object>| {
-            it.references().iter().any(|named| named.kind == *kind && named.name == *name)
-        };
-        // Only a Pod names a claim, and only a claim a volume.
-        let may_be_named = !step.holds_storage;
-        let far = index.objects().filter(|_| may_be_named).filter(is_far).filter(names_it);
-        let objects = near.chain(far).filter(|it| {
-            is_outside(&it.uid) && !it.is_made_by_cluster() && !matches!(it.facts, Facts::Pod(_))
-        });
-        let own = index.get(&step.uid);
-        let edges = objects.chain(own).flat_map(|it| edges_of(it, index, &lookup));
-        let users = edges.filter_map(|found| {
-            let edge = found.edge();
+    /// An object outside the plan's steps that has to go before a step's object, as it is now: an Ingress that routes to a
+    /// Service, or an HTTPRoute of another namespace whose spec names a Gateway. A plan that is made now would keep the object. The
+    /// content of a namespace and the Pods are checked elsewhere.
+    pub(super) fn user_outside(
+        &self,
+        step: &Step,
+        context: &ReconcileContext<'_>,
+    ) -> Option<ObjectRef> {
+        let ReconcileContext { index, graph, .. } = *context;
+        let users = graph.around(&step.uid).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
-            let is_user = *then == step.uid && is_outside(first) && edge.keeps();
-            let user = index.get(first).filter(|_| is_user && edge.kind != EdgeKind::Contains)?;
-            let goes_along = user.is_made_by_cluster()
-                || matches!(user.facts, Facts::Pod(_))
-                || user.owners.iter().any(|owner| !is_outside(&owner.uid));
-            (!goes_along).then(|| user.reference())
+            let is_before = *then == step.uid && edge.keeps() && !self.is_planned(first);
+            let user = index.get(first).filter(|_| is_before)?;
+            let is_checked_elsewhere = match edge.kind {
+                EdgeKind::Contains => true,
+                // Whether the parent would prune it (`check_nothing_pruned`).
+                EdgeKind::Declares if user.namespace != step.object.namespace => true,
+                _ => self.goes_along(user, index),
+            };
+            (!is_checked_elsewhere && self.needs(user, edge)).then(|| user.reference())
         });
         users.min()
+    }
+
+    /// Whether an object outside the plan's steps goes with one of them, or is checked as a Pod.
+    fn goes_along(&self, user: &Object, index: &Index) -> bool {
+        user.is_made_by_cluster()
+            || matches!(user.facts, Facts::Pod(_))
+            || index.descends_from(&user.uid, |owner| self.is_planned(owner))
+    }
+
+    /// Whether an object outside the plan's steps keeps what is behind it on this edge, by the rules of a plan.
+    fn needs(&self, user: &Object, edge: Edge<'_>) -> bool {
+        let mut kept = self.plan.kept.iter().chain(&self.plan.left_to_cluster);
+        match kept.find(|kept| kept.uid == user.uid) {
+            Some(kept) => kept.reason.needs(edge),
+            None => !edge.is_aggregation(),
+        }
     }
 }

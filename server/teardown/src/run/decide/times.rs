@@ -1,12 +1,14 @@
-//! The times at which the passing of time alone lets a run continue.
+//! The times at which the passing of time alone lets a run continue, and whether a step still waits for its time.
 
 use jiff::Timestamp;
 
 use super::{REREAD_BACKOFF, namespace::earliest_reread, refusal::earliest_try};
 use crate::{
     deadlines::{Deadlines, Overdue},
+    index::Index,
     plan::{Step, StepAction, StepId},
-    run::{Progress, Run},
+    run::{Progress, Run, StepProblem},
+    unknown_reason::UnknownReason,
 };
 
 impl Run {
@@ -61,4 +63,20 @@ impl Run {
         let mut first = step.after.iter().map(|blocker| blocker.step);
         first.find(|first| self.progress(*first).is_none_or(|progress| progress.gone.is_none()))
     }
+}
+
+/// Whether the step is postponed. It no longer is once the index shows that the cause is over: none of the Pods that it waits
+/// for is left, nor the object that uses it.
+pub(super) fn is_postponed(progress: &Progress, index: &Index, now: Timestamp) -> bool {
+    let Some(span) = progress.hold.retry_window.as_ref().filter(|span| span.contains(&now)) else {
+        return false;
+    };
+    let is_over = match &progress.hold.problem {
+        Some(StepProblem::InUse { pods }) => pods.iter().all(|pod| index.named(pod).is_none()),
+        Some(StepProblem::Unknown { reason: UnknownReason::InUse { by } }) => {
+            index.named(by).is_none()
+        }
+        _ => false,
+    };
+    !is_over || now.duration_since(span.start) < REREAD_BACKOFF.0
 }

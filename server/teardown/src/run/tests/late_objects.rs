@@ -215,7 +215,7 @@ fn object_that_a_dead_watch_hid_from_the_plan_blocks_what_it_needs() {
     > applied ing shop/web of=bystander routes=web age=130
     > resume
     Service shop/api is used by Ingress shop/api
-    DELETE Service shop/web
+    Service shop/web is used by Ingress shop/web
     ");
 }
 
@@ -479,6 +479,100 @@ fn object_whose_namespace_or_workload_was_given_away_is_not_deleted() {
     LIST pods in data
     > applied deploy lab/web of=shop
     DELETE HorizontalPodAutoscaler lab/web
+    ");
+}
+
+/// Each was there when the plan was made, and needed nothing of it.
+#[test]
+fn object_that_an_older_object_begins_to_use_during_the_run_is_not_deleted() {
+    let cluster = "
+        ns shop of=shop
+        svc shop/web of=shop selector=app:web
+        secret shop/tls of=shop
+        cm shop/settings of=shop
+        clusterrole shop-reader of=shop
+        ingclass shop of=shop
+        ing shop/theirs of=other
+        deploy shop/theirs of=other template=app:other
+        crb theirs
+        ing lab/theirs of=other
+        cm shop/kept of=shop";
+    let changes = [
+        "ing shop/theirs of=other routes=web",
+        "deploy shop/theirs of=other template=app:web",
+        "deploy shop/theirs of=other template=app:other uses=secret:tls",
+        "crb theirs role=clusterrole/shop-reader people=yes",
+        "ing lab/theirs of=other class=shop",
+        "ing lab/theirs of=other routes=web",
+    ];
+    let script = |change: &str| format!("pause first\n applied {change}\n resume");
+    insta::assert_snapshot!(endings(cluster, changes, script), @"
+    ing shop/theirs of=other routes=web
+        Service shop/web is used by Ingress shop/theirs
+        DELETE ClusterRole shop-reader
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE IngressClass shop
+        DELETE Secret shop/tls
+    deploy shop/theirs of=other template=app:web
+        Service shop/web is used by Deployment shop/theirs
+        DELETE ClusterRole shop-reader
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE IngressClass shop
+        DELETE Secret shop/tls
+    deploy shop/theirs of=other template=app:other uses=secret:tls
+        Secret shop/tls is used by Deployment shop/theirs
+        DELETE ClusterRole shop-reader
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE IngressClass shop
+        DELETE Service shop/web
+    crb theirs role=clusterrole/shop-reader people=yes
+        ClusterRole shop-reader is used by ClusterRoleBinding theirs
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE IngressClass shop
+        DELETE Secret shop/tls
+        DELETE Service shop/web
+    ing lab/theirs of=other class=shop
+        IngressClass shop is used by Ingress lab/theirs
+        DELETE ClusterRole shop-reader
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE Secret shop/tls
+        DELETE Service shop/web
+    ing lab/theirs of=other routes=web
+        DELETE ClusterRole shop-reader
+        DELETE ConfigMap shop/kept
+        DELETE ConfigMap shop/settings
+        DELETE IngressClass shop
+        DELETE Secret shop/tls
+        DELETE Service shop/web
+    ");
+}
+
+#[test]
+fn object_is_deleted_once_the_older_object_that_used_it_is_gone_or_changed() {
+    let cluster = "ns shop of=shop\n svc shop/web of=shop\n svc shop/api of=shop
+        ing shop/theirs of=other\n ing shop/others of=other";
+    let script = "pause first
+        applied ing shop/theirs of=other routes=web
+        applied ing shop/others of=other routes=api
+        resume
+        gone ing shop/theirs
+        applied ing shop/others of=other";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > pause first
+    > applied ing shop/theirs of=other routes=web
+    > applied ing shop/others of=other routes=api
+    > resume
+    Service shop/api is used by Ingress shop/others
+    Service shop/web is used by Ingress shop/theirs
+    > gone ing shop/theirs
+    DELETE Service shop/web
+    > applied ing shop/others of=other
+    DELETE Service shop/api
     ");
 }
 

@@ -123,7 +123,8 @@ fn kept_object_holds_its_namespace_once_its_kind_gets_the_verb_delete() {
     let waits = |index: &Index| {
         let mut run = Run::new(RunId::new("r"), plan.clone());
         run.apply(fixture::now(), &RunEvent::Started { by: "Li".into() }).unwrap();
-        let decision = run.decide(&Input::Reconcile, index, fixture::now()).unwrap();
+        let decision =
+            run.decide(&Input::Reconcile, index, &Graph::of(index), fixture::now()).unwrap();
         (decision.actions.len(), decision.events.len())
     };
     assert_eq!(waits(&index), (1, 1), "the read before its DELETE");

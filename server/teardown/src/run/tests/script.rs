@@ -327,7 +327,8 @@ impl Play {
     }
 
     fn person(&mut self, input: &Input) {
-        match self.scenario.run.decide(input, &self.scenario.index, self.scenario.now) {
+        let Scenario { run, index, now, .. } = &self.scenario;
+        match run.decide(input, index, &Graph::of(index), *now) {
             Ok(_) => self.scenario.steer(input),
             Err(error) => self.lines.push(format!("refused: {error}")),
         }

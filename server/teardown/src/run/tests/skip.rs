@@ -259,7 +259,8 @@ fn skip_skips_exactly_the_direct_and_indirect_waiters() {
             }
         }
         let skip = command(RunCommand::Skip(step.id));
-        let decision = scenario.run.decide(&skip, &scenario.index, scenario.now).unwrap();
+        let Scenario { run, index, now, .. } = &scenario;
+        let decision = run.decide(&skip, index, &Graph::of(index), *now).unwrap();
         let skip: BTreeSet<StepId> = decision.events.iter().filter_map(RunEvent::step).collect();
         assert_eq!(seen, skip, "{}", step.object);
     }
