@@ -13,6 +13,8 @@
 //!
 //! Writing blocks until the disk has answered. The hub is the only caller, and it must not continue before that.
 
+mod epoch;
+mod error;
 mod file;
 mod memory;
 mod place;
@@ -31,13 +33,14 @@ use teardown::{
 };
 
 pub use self::{
+    error::{JournalError, StoreError},
     file::{FileStore, OpenError},
     memory::MemoryStore,
 };
 use self::{
     place::Place,
     seal::{Unsealed, seal, unseal},
-    upcast::{OLDEST, VERSION, upcast},
+    upcast::{VERSION, upcast},
 };
 
 /// A store of named values and records. After an error it can be used again: the next call finds the present state of the
@@ -118,90 +121,6 @@ pub enum Put {
         number: u64,
         /// The content of the record.
         bytes: Vec<u8>,
-    },
-}
-
-/// The errors of a store.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The record's number is not the next one: another process has written, or a record was lost.
-    #[error("record {number} of run {run} does not follow the {kept} that are kept")]
-    OutOfOrder {
-        /// The run.
-        run: String,
-        /// The number of the record.
-        number: u64,
-        /// The number of existing records.
-        kept: u64,
-    },
-    /// The file, or the disk below it, failed.
-    #[error("the journal's file failed")]
-    File(#[from] redb::Error),
-}
-
-/// The errors of the journal.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A value could not be converted to JSON.
-    #[error("{what} cannot be written as JSON")]
-    Unwritable {
-        /// A description of the value.
-        what: String,
-        /// The JSON error.
-        source: serde_json::Error,
-    },
-    /// A value differs from the one that was written.
-    #[error("{what} is damaged")]
-    Damaged {
-        /// A description of the value.
-        what: String,
-    },
-    /// A value is undamaged but cannot be parsed.
-    #[error("{what} cannot be understood")]
-    Unreadable {
-        /// A description of the value.
-        what: String,
-        /// The JSON error.
-        source: serde_json::Error,
-    },
-    /// A value was written by another version of this program.
-    #[error(
-        "{what} is written in version {version}; this program reads versions {OLDEST} to {VERSION}"
-    )]
-    Version {
-        /// A description of the value.
-        what: String,
-        /// The version of the value.
-        version: u32,
-    },
-    /// The last records are missing, or there are more than were written.
-    #[error("run {run} has {kept} records, and {written} were written")]
-    Lost {
-        /// The run.
-        run: RunId,
-        /// The number of records that were written.
-        written: u64,
-        /// The number of records that exist.
-        kept: u64,
-    },
-    /// The head is missing, so the cluster and the plan of the run are unknown.
-    #[error("run {run} has no head")]
-    Headless {
-        /// The run.
-        run: RunId,
-    },
-    /// A record is missing.
-    #[error("record {expected} of run {run} is missing; the next one there is {found}")]
-    Gap {
-        /// The run.
-        run: RunId,
-        /// The expected number.
-        expected: u64,
-        /// The number that was found.
-        found: u64,
     },
 }
 
@@ -293,9 +212,6 @@ impl ClusterId {
     }
 }
 
-/// The name of the only value on its shelf.
-const EPOCH: &str = "epoch";
-
 /// The journal on a store.
 pub struct Journal {
     store: Box<dyn Store>,
@@ -338,8 +254,7 @@ impl Journal {
         if let Some(epoch) = self.epoch {
             return Ok(epoch);
         }
-        let last = self.store.read(Shelf::Epoch, EPOCH)?;
-        let last: u64 = last.map_or(Ok(0), |bytes| decode(&bytes, &Place::Epoch))?;
+        let last = epoch::last(&*self.store)?;
         Ok(*self.epoch.insert(last.saturating_add(1)))
     }
 
@@ -347,8 +262,7 @@ impl Journal {
     fn write(&mut self, mut puts: Vec<Put>) -> Result<(), JournalError> {
         if !self.is_claimed {
             let epoch = self.epoch()?;
-            let bytes = encode(epoch, &epoch, &Place::Epoch)?;
-            puts.push(Put::Named { shelf: Shelf::Epoch, name: EPOCH.to_owned(), bytes });
+            puts.push(epoch::put(epoch)?);
         }
         self.store.write(&puts)?;
         self.is_claimed = true;
@@ -578,7 +492,7 @@ fn encode<T: Serialize>(epoch: u64, it: &T, place: &Place<'_>) -> Result<Vec<u8>
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8], place: &Place<'_>) -> Result<T, JournalError> {
-    let Unsealed { version, content } = unseal(bytes, place)?;
+    let Unsealed { version, content, .. } = unseal(bytes, place)?;
     let read = if version == VERSION {
         serde_json::from_slice(content)
     } else {

@@ -15,10 +15,12 @@ const SUM_BYTES: usize = 8;
 /// The first version with an epoch.
 const WITH_EPOCH: u32 = 5;
 
-/// The content of a record, and the version of its format.
+/// The content of a record, with the version of its format, and the epoch of the process that wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unsealed<'a> {
     pub(super) version: u32,
+    /// 0 in versions without one.
+    pub(super) epoch: u64,
     pub(super) content: &'a [u8],
 }
 
@@ -35,7 +37,7 @@ pub(super) fn unseal<'a>(bytes: &'a [u8], place: &Place<'_>) -> Result<Unsealed<
     let damaged = || JournalError::Damaged { what: place.to_string() };
     let mut parts = bytes.splitn(3, |byte| *byte == b' ');
     let head = parts.next().and_then(|head| std::str::from_utf8(head).ok()).ok_or_else(damaged)?;
-    let number = head.split_once('.').map_or(head, |(version, _)| version);
+    let (number, epoch) = head.split_once('.').unwrap_or((head, "0"));
     let version: u32 = number.parse().map_err(|_| damaged())?;
     if !(OLDEST..=VERSION).contains(&version) {
         return Err(JournalError::Version { what: place.to_string(), version });
@@ -44,7 +46,8 @@ pub(super) fn unseal<'a>(bytes: &'a [u8], place: &Place<'_>) -> Result<Unsealed<
     let covered: &[&[u8]] =
         if version < WITH_EPOCH { &[content] } else { &[head.as_bytes(), content] };
     if sum == check_sum(covered, place).as_bytes() {
-        Ok(Unsealed { version, content })
+        let epoch = epoch.parse().map_err(|_| damaged())?;
+        Ok(Unsealed { version, epoch, content })
     } else {
         Err(damaged())
     }

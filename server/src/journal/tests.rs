@@ -224,9 +224,25 @@ fn process_that_writes_has_the_next_epoch() {
         let mut journal = Journal::open(&path).unwrap();
         journal.begin(&head(&format!("r{expected}")), &plan(), &steps(0..1)).unwrap();
         journal.check().unwrap();
-        let bytes = journal.store.read(Shelf::Epoch, EPOCH).unwrap().unwrap();
-        assert_eq!(decode::<u64>(&bytes, &Place::Epoch).unwrap(), expected);
+        assert_eq!(epoch::last(&*journal.store).unwrap(), expected);
     }
+}
+
+#[test]
+fn damaged_epoch_stops_no_write_and_is_written_anew() {
+    let mut store = MemoryStore::default();
+    let plan_of_4 = encode(4, &plan(), &Place::Plan("p")).unwrap();
+    let named = |shelf, name: &str, bytes| Put::Named { shelf, name: name.into(), bytes };
+    let puts = [
+        named(Shelf::Plans, "p", plan_of_4),
+        named(Shelf::Epoch, "epoch", b"5.4 0123456789abcdef 4".to_vec()),
+    ];
+    store.write(&puts).unwrap();
+    let mut journal = Journal::over(store);
+    journal.begin(&head("r"), &plan(), &steps(0..1)).unwrap();
+    assert_eq!(epoch::last(&*journal.store).unwrap(), 5);
+    let bytes = journal.store.read(Shelf::Epoch, "epoch").unwrap().unwrap();
+    assert_eq!(decode::<u64>(&bytes, &Place::Epoch).unwrap(), 5);
 }
 
 #[test]
