@@ -17,6 +17,7 @@ mod epoch;
 mod error;
 mod file;
 mod memory;
+mod overlay;
 mod place;
 mod seal;
 mod upcast;
@@ -70,6 +71,11 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError`] if they cannot be read.
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
+
+    /// Whether a write can reach the disk, as far as that is known without one.
+    fn is_writable(&self) -> bool {
+        true
+    }
 }
 
 /// The groups of named values.
@@ -238,6 +244,11 @@ impl Journal {
     /// A journal on another store.
     pub fn over(store: impl Store + 'static) -> Self {
         Self { store: Box::new(store), epoch: None, is_claimed: false }
+    }
+
+    /// Whether a write can reach the disk, as far as that is known without one.
+    pub fn is_writable(&self) -> bool {
+        self.store.is_writable()
     }
 
     /// Writes the epoch again, which changes nothing, to see whether the disk takes it.

@@ -75,7 +75,7 @@ impl Runs {
         calls: mpsc::Sender<CallRequest>,
         now: Timestamp,
     ) -> Result<Self, HubError> {
-        let mut writer = Writer::new(journal);
+        let mut writer = Writer::new(journal, now);
         let mut attempts = Attempts::open(&mut writer, now)?;
         let journal = writer.journal();
         let (mut by_id, mut unreadable) = (BTreeMap::new(), UnreadableRuns::default());

@@ -51,6 +51,8 @@ struct DiskState {
     /// The writes that succeed before it.
     good: usize,
     writes: usize,
+    /// Whether the store says from its opening on that it cannot be written.
+    is_read_only: bool,
 }
 
 /// The way in which writes fail.
@@ -87,6 +89,9 @@ impl Store for Disk {
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         self.0.lock().unwrap().store.records(run)
     }
+    fn is_writable(&self) -> bool {
+        !self.0.lock().unwrap().is_read_only
+    }
 }
 
 impl Disk {
@@ -100,7 +105,8 @@ impl Disk {
     }
 
     fn repair(&self) {
-        self.0.lock().unwrap().failure = None;
+        let mut state = self.0.lock().unwrap();
+        (state.failure, state.is_read_only) = (None, false);
     }
 
     /// The disk as a crash in this moment leaves it.
@@ -153,9 +159,18 @@ impl Process {
         change: impl FnOnce(Hub) -> Hub,
         drain: CancellationToken,
     ) -> Self {
+        Self::on(Journal::over(disk.clone()), cluster, change, drain)
+    }
+
+    fn on(
+        journal: Journal,
+        cluster: &str,
+        change: impl FnOnce(Hub) -> Hub,
+        drain: CancellationToken,
+    ) -> Self {
         let (mailbox, inbox) = mpsc::channel(MAILBOX);
         let (out, calls) = mpsc::channel(CALLS);
-        let hub = Hub::open(cluster.into(), inbox, out, Journal::over(disk.clone())).unwrap();
+        let hub = Hub::open(cluster.into(), inbox, out, journal).unwrap();
         let task = tokio::spawn(change(hub).run(drain));
         Self { hub: HubHandle::new(mailbox.clone()), mailbox, calls, task }
     }

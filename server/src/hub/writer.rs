@@ -38,8 +38,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(journal: Journal) -> Self {
-        Self { journal, retry: None, failures: 0 }
+    /// A writer of this journal. If that cannot be written it says so from the start, and not only after the first click.
+    pub(super) fn new(journal: Journal, now: Timestamp) -> Self {
+        let mut writer = Self { journal, retry: None, failures: 0 };
+        if !writer.journal.is_writable() {
+            // A failure is the state of the writer.
+            let _ = writer.write(now, Journal::check);
+        }
+        writer
     }
 
     /// The journal, to read it.

@@ -4,7 +4,10 @@
 //! # Decisions
 //! - The file is closed after an error and opened again by the next call. redb refuses everything after one failure of the
 //!   disk, and its locks are poisoned after a panic; opening finds the last complete transaction.
-//! - A file that has all its tables is opened without a transaction, so that a server starts on a full disk and can say so.
+//! - redb writes to a file whenever it opens it, and after a crash it also commits a repair. If the disk refuses that, the
+//!   bytes are opened with an [`Overlay`], so that a server starts on a full or failing disk and can say so. Every write
+//!   tries the file again.
+//! - An error in reading a damaged page closes nothing: other pages may be whole, and opening again would not mend this one.
 
 use std::{
     cell::RefCell,
@@ -20,7 +23,7 @@ use redb::{
     TableError,
 };
 
-use super::{Put, Shelf, Store, StoreError};
+use super::{Put, Shelf, Store, StoreError, overlay::Overlay};
 use crate::private_file;
 
 const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
@@ -67,8 +70,30 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    fn of(path: &Path, error: redb::Error) -> Self {
+        let path = path.to_owned();
+        match error {
+            redb::Error::DatabaseAlreadyOpen => Self::Taken { path },
+            // An error of the operating system does not mean that the content is damaged.
+            redb::Error::Io(source) if source.raw_os_error().is_some() => {
+                Self::Unusable { path, source }
+            }
+            error => Self::Damaged { path, source: Box::new(error) },
+        }
+    }
+}
+
 /// Opens a database in a file.
 type OpenDatabase = fn(File) -> Result<Database, DatabaseError>;
+
+/// An open database.
+#[derive(Debug)]
+struct Opened {
+    database: Database,
+    /// Whether it only reads the file, because that cannot be written.
+    is_overlay: bool,
+}
 
 /// A store with its tables in one file.
 #[derive(Debug)]
@@ -76,11 +101,12 @@ pub struct FileStore {
     path: PathBuf,
     open_database: OpenDatabase,
     /// `None` after an error, until the next call.
-    database: RefCell<Option<Database>>,
+    opened: RefCell<Option<Opened>>,
 }
 
 impl FileStore {
-    /// Opens the file exclusively for this process. If it does not exist, creates it, readable only by its user.
+    /// Opens the file exclusively for this process. If it does not exist, creates it, readable only by its user. If it can only
+    /// be read, because the disk is full or failing, the writes fail.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -96,33 +122,61 @@ impl FileStore {
             .truncate(false)
             .mode(0o600)
             .open(path)
-            .and_then(|file| private_file::sync_name(path).map(|()| file))
-            .map_err(|source| OpenError::Unusable { path: path.to_owned(), source })?;
-        let path = path.to_owned();
-        match catch_damage(|| opened(file, open_database)) {
-            Ok(database) => Ok(Self { path, open_database, database: Some(database).into() }),
-            Err(redb::Error::DatabaseAlreadyOpen) => Err(OpenError::Taken { path }),
-            // An error of the operating system does not mean that the content is damaged.
-            Err(redb::Error::Io(source)) if source.raw_os_error().is_some() => {
-                Err(OpenError::Unusable { path, source })
-            }
-            Err(error) => Err(OpenError::Damaged { path, source: Box::new(error) }),
-        }
+            .and_then(|file| private_file::sync_name(path).map(|()| file));
+        let opened = match file {
+            Ok(file) => to_read(path, catch_damage(|| database_in(file, open_database)))
+                .map_err(|error| OpenError::of(path, error)),
+            Err(source) => to_read(path, Err(source.into())).map_err(|error| match error {
+                redb::Error::Io(source) => OpenError::Unusable { path: path.to_owned(), source },
+                error => OpenError::of(path, error),
+            }),
+        }?;
+        Ok(Self { path: path.to_owned(), open_database, opened: Some(opened).into() })
     }
 
-    /// Does something with the database, which is opened again if it was closed after an error.
-    fn with<T>(
+    /// The database in the file. A file that is gone is not made again: it would be a journal without its runs.
+    fn reopen(&self) -> Result<Database, redb::Error> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        database_in(file, self.open_database)
+    }
+
+    /// Reads something from the database, which is opened again if it was closed after an error.
+    fn read_with<T>(
         &self,
-        act: impl FnOnce(&Database) -> Result<T, redb::Error>,
+        read: impl FnOnce(&Database) -> Result<T, redb::Error>,
     ) -> Result<T, redb::Error> {
-        let mut slot = self.database.borrow_mut();
+        let mut slot = self.opened.borrow_mut();
         let done = catch_damage(|| {
             if slot.is_none() {
-                // A file that is gone is not made again: it would be a journal without its runs.
-                let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
-                *slot = Some(opened(file, self.open_database)?);
+                *slot = Some(to_read(&self.path, catch_damage(|| self.reopen()))?);
             }
-            slot.as_ref().map_or(Err(redb::Error::DatabaseClosed), act)
+            slot.as_ref().map_or(Err(redb::Error::DatabaseClosed), |it| read(&it.database))
+        });
+        let goes_on = match &done {
+            Ok(_) => true,
+            Err(redb::Error::Corrupted(_)) => slot.as_ref().is_some_and(Opened::answers),
+            Err(_) => false,
+        };
+        if !goes_on {
+            close(slot.take());
+        }
+        done
+    }
+
+    /// Writes something into the file, which is opened again if it was closed after an error or could only be read.
+    fn write_with<T>(
+        &self,
+        write: impl FnOnce(&Database) -> Result<T, redb::Error>,
+    ) -> Result<T, redb::Error> {
+        let mut slot = self.opened.borrow_mut();
+        if slot.as_ref().is_some_and(|it| it.is_overlay) {
+            close(slot.take());
+        }
+        let done = catch_damage(|| {
+            if slot.is_none() {
+                *slot = Some(Opened { database: self.reopen()?, is_overlay: false });
+            }
+            slot.as_ref().map_or(Err(redb::Error::DatabaseClosed), |it| write(&it.database))
         });
         if done.is_err() {
             close(slot.take());
@@ -131,14 +185,37 @@ impl FileStore {
     }
 }
 
+impl Opened {
+    /// Whether it can still be read after an error, elsewhere: a panic may have poisoned its locks.
+    fn answers(&self) -> bool {
+        matches!(catch_damage(|| has_tables(&self.database)), Ok(true))
+    }
+}
+
+/// The database that was opened in the file, or one to read what the file holds if the disk refused a write. The error is that
+/// of the file.
+fn to_read(path: &Path, opened: Result<Database, redb::Error>) -> Result<Opened, redb::Error> {
+    match opened {
+        Ok(database) => Ok(Opened { database, is_overlay: false }),
+        Err(error @ (redb::Error::Io(_) | redb::Error::PreviousIo)) => {
+            match catch_damage(|| database_in(File::open(path)?, Overlay::open)) {
+                Ok(database) => Ok(Opened { database, is_overlay: true }),
+                Err(error @ redb::Error::DatabaseAlreadyOpen) => Err(error),
+                Err(_) => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
 impl Drop for FileStore {
     fn drop(&mut self) {
-        close(self.database.take());
+        close(self.opened.take());
     }
 }
 
 /// A database with all tables in this file.
-fn opened(file: File, open_database: OpenDatabase) -> Result<Database, redb::Error> {
+fn database_in(file: File, open_database: OpenDatabase) -> Result<Database, redb::Error> {
     let database = open_database(file)?;
     if !has_tables(&database)? {
         make_tables(&database)?;
@@ -147,9 +224,9 @@ fn opened(file: File, open_database: OpenDatabase) -> Result<Database, redb::Err
 }
 
 /// Closing writes as well and may find damaged data; there is no caller who could receive the error.
-fn close(database: Option<Database>) {
+fn close(opened: Option<Opened>) {
     let _ = catch_damage(|| {
-        drop(database);
+        drop(opened);
         Ok(())
     });
 }
@@ -211,7 +288,7 @@ impl Store for FileStore {
         if puts.is_empty() {
             return Ok(());
         }
-        self.with(|database| {
+        self.write_with(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;
             for put in puts {
@@ -249,14 +326,14 @@ impl Store for FileStore {
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.with(|database| {
+        Ok(self.read_with(|database| {
             let named = database.begin_read()?.open_table(table(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
         })?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-        Ok(self.with(|database| {
+        Ok(self.read_with(|database| {
             let named = database.begin_read()?.open_table(table(shelf))?;
             let entries = named.iter()?.map(|entry| {
                 let (name, bytes) = entry?;
@@ -267,7 +344,7 @@ impl Store for FileStore {
     }
 
     fn records(&self, run: &str) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        Ok(self.with(|database| {
+        Ok(self.read_with(|database| {
             let records = database.begin_read()?.open_table(RECORDS)?;
             let entries = records.range((run, 0)..=(run, u64::MAX))?.map(|entry| {
                 let (key, bytes) = entry?;
@@ -275,6 +352,10 @@ impl Store for FileStore {
             });
             entries.collect()
         })?)
+    }
+
+    fn is_writable(&self) -> bool {
+        self.opened.borrow().as_ref().is_some_and(|it| !it.is_overlay)
     }
 }
 
@@ -396,6 +477,47 @@ mod tests {
     }
 
     #[test]
+    fn journal_of_a_killed_process_opens_on_a_full_disk_and_is_written_once_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let put = |number| Put::Record { run: "r".into(), number, bytes: vec![7; 100] };
+        let mut before = FileStore::open(&path).unwrap();
+        before.write(&[put(0)]).unwrap();
+        // A process that is killed closes nothing.
+        let copy = dir.path().join("copy");
+        std::fs::copy(&path, &copy).unwrap();
+        let bytes = std::fs::read(&copy).unwrap();
+
+        IS_FULL.set(true);
+        let mut store = FileStore::open_with(&copy, MayBeFull::open).unwrap();
+        assert!(!store.is_writable());
+        assert!(matches!(FileStore::open(&copy), Err(OpenError::Taken { .. })));
+        for _ in 0..3 {
+            assert_eq!(store.records("r").unwrap(), [(0, vec![7; 100])]);
+            assert!(matches!(store.write(&[put(1)]), Err(StoreError::File(_))));
+        }
+        assert!(std::fs::read(&copy).unwrap() == bytes, "the file stays as it was");
+        IS_FULL.set(false);
+        store.write(&[put(1)]).unwrap();
+        assert!(store.is_writable());
+        drop(store);
+        assert_eq!(FileStore::open(&copy).unwrap().records("r").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn file_that_may_only_be_read_is_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let put = Put::Record { run: "r".into(), number: 0, bytes: vec![7] };
+        FileStore::open(&path).unwrap().write(std::slice::from_ref(&put)).unwrap();
+        let error = redb::Error::Io(io::ErrorKind::ReadOnlyFilesystem.into());
+        let opened = to_read(&path, Err(error)).unwrap();
+        assert!(opened.is_overlay && opened.answers());
+        let taken = redb::Error::DatabaseAlreadyOpen;
+        assert!(matches!(to_read(&path, Err(taken)), Err(redb::Error::DatabaseAlreadyOpen)));
+    }
+
+    #[test]
     fn file_that_is_gone_is_not_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
@@ -410,10 +532,10 @@ mod tests {
     }
 
     #[test]
-    fn file_with_its_tables_is_opened_without_a_transaction() {
+    fn tables_are_made_only_where_they_are_missing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
-        let database = FileStore::open(&path).unwrap().database.take().unwrap();
+        let database = FileStore::open(&path).unwrap().opened.take().unwrap().database;
         assert!(has_tables(&database).unwrap());
         drop(database);
         let path = dir.path().join("empty");

@@ -146,6 +146,22 @@ async fn restart_on_a_full_disk_shows_the_runs_and_goes_on_once_there_is_room() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn journal_that_opens_for_reading_alone_is_failing_before_anybody_asks_for_a_write() {
+    let disk = Disk::default();
+    disk.fail(WriteFailure::Lost);
+    disk.0.lock().unwrap().is_read_only = true;
+    let process = Process::start(&disk);
+    process.list(SHOP).await;
+    assert_eq!(noticed(&process).await, 1);
+    let made = process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap();
+    assert!(matches!(made, Err(Refusal::Journal(_))), "{made:?}");
+    disk.repair();
+    retry().await;
+    assert_eq!(noticed(&process).await, 0);
+    process.hub.make_plan(UnitId::new("shop"), Choices::default()).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn events_of_several_runs_are_one_write() {
     let disk = Disk::default();
     let mut process = Process::start(&disk);
