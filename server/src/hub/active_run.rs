@@ -40,10 +40,11 @@ pub(super) enum UnreadableRun {
 }
 
 impl UnreadableRun {
-    /// The error of a disk that fails: nothing is known of the run's records.
+    /// The error of a disk that fails: nothing is known of the run's records. A damaged page is no such error: it belongs to
+    /// this run, and others may be whole.
     pub(super) fn of_disk(self) -> Result<JournalError, Self> {
         match self {
-            Self::Journal(error @ JournalError::Store(_)) => Ok(error),
+            Self::Journal(JournalError::Store(error)) if !error.is_damage() => Ok(error.into()),
             other => Err(other),
         }
     }

@@ -1,7 +1,10 @@
 //! Tests of runs that cannot be read after a restart: they are named, block what they may have worked on until a person
 //! releases them, and the other runs go on.
 
-use super::*;
+use std::path::Path;
+
+use super::{active_run::ActiveRun, *};
+use crate::journal::FileStore;
 
 const TWO: &str = "
     ns shop of=shop
@@ -78,6 +81,67 @@ async fn damaged_run_blocks_its_objects_until_it_is_released_and_the_other_goes_
     let released = only_one_set_aside(&process, &shop).await.released;
     assert_eq!(released.unwrap().by, "Li");
     assert_eq!(process.hub.reading().await.unwrap().set_aside, 0);
+}
+
+/// A file with the content of the disk, in which the records of the two runs are on pages that are far from each other.
+fn write_file(path: &Path, disk: &Disk, runs: [&RunId; 2]) {
+    let mut store = FileStore::open(path).unwrap();
+    for line in recorded::written(disk).lines() {
+        store.write(&[recorded::put_of(line)]).unwrap();
+    }
+    // Records without a head are of no run. They are between those of the two.
+    let between = format!("{}-", runs.into_iter().min().unwrap());
+    let put = |number| Put::Record { run: between.clone(), number, bytes: vec![b' '; 500] };
+    store.write(&(0..100).map(put).collect::<Vec<_>>()).unwrap();
+}
+
+/// Damages a page of the file so that the records of one run cannot be read, and those of the other can.
+fn damage_page(path: &Path, damaged: &RunId, whole: &RunId) {
+    const PAGE: usize = 4096;
+    let before = std::fs::read(path).unwrap();
+    let id = damaged.as_str().as_bytes();
+    let pages = before.chunks(PAGE).enumerate().skip(1);
+    let named = pages.filter(|(_, page)| page.windows(id.len()).any(|it| it == id));
+    // The number of keys in the page, and the highest byte of the ends of the first ones.
+    let bytes_of = |(page, _)| [2, 7, 11, 15, 19, 23, 27, 31].map(|byte| page * PAGE + byte);
+    for at in named.flat_map(bytes_of) {
+        let mut bytes = before.clone();
+        bytes[at] ^= 0x7f;
+        std::fs::write(path, &bytes).unwrap();
+        let is_found = FileStore::open(path).is_ok_and(|store| {
+            let is_damaged = matches!(store.records(damaged.as_str()), Err(StoreError::Damaged(_)));
+            let journal = Journal::over(store);
+            let head = |run: &RunId| journal.head(run).ok().flatten();
+            let goes_on = head(whole).is_some_and(|it| ActiveRun::replay(&journal, &it).is_ok());
+            is_damaged && goes_on && head(damaged).is_some()
+        });
+        // Closing the file has written to it.
+        std::fs::write(path, &bytes).unwrap();
+        if is_found {
+            return;
+        }
+    }
+    panic!("no page has the records of one run alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_on_a_damaged_page_of_the_file_is_set_aside_and_the_other_goes_on() {
+    let (disk, shop, bank) = two_runs().await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    write_file(&path, &disk, [&shop, &bank]);
+    damage_page(&path, &shop, &bank);
+    let journal = Journal::open(&path).unwrap();
+    let mut process = Process::on(journal, "test", |hub| hub, CancellationToken::new());
+    process.list(TWO).await;
+    process.expect("GET ConfigMap bank/one", Outcome::NotFound).await;
+    assert_eq!(process.run_state(&bank).await, RunState::Running);
+    assert_eq!(process.hub.journal().await.unwrap().failing, None, "its records can be written");
+    let found = only_one_set_aside(&process, &shop).await;
+    assert!(found.why.contains("the journal's file is damaged there"), "{found:?}");
+    assert!(matches!(found.blocks, Blocks::Objects { .. }), "{found:?}");
+    let refused = plan(&process, "shop").await;
+    assert!(matches!(refused, Err(Refusal::SetAside { .. })), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
