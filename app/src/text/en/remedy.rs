@@ -61,6 +61,9 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
             format!("End what holds the mount on node {}", isolated(node))
         }
         RemedyAct::RestoreExport { .. } => "Bring back the storage behind the mount".to_owned(),
+        RemedyAct::EmptyDirectory { node } => {
+            format!("Move the files out of the Pod’s directory on node {}", isolated(node))
+        }
         RemedyAct::EndProcess { node, .. } => {
             format!("Find out on node {} why the container does not end", isolated(node))
         }
@@ -169,6 +172,9 @@ fn remedy_does(act: &RemedyAct) -> String {
             "{} disappeared while the volume was mounted. Start the storage server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
             claims_named(claims)
         ),
+        RemedyAct::EmptyDirectory { .. } => {
+            "The kubelet removes only an empty directory, and this one has files in it. If the first command prints a line, the path is still a mount: stop, and unmount it first. If it prints nothing, move the files elsewhere; they may be the only copy. The kubelet tries again within 2 min 2 s.".to_owned()
+        }
         RemedyAct::EndProcess { containers, .. } => format!(
             "{} past the grace period. Most often a process waits for storage that does not answer, or the container runtime hangs. Repair that, and the kubelet continues.",
             match containers.as_slice() {
@@ -225,7 +231,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             "Change its namespaceSelector, its objectSelector or its matchConditions, or change its program to leave the spec of a terminating Pod alone. The next update then passes.".to_owned()
         }
         RemedyAct::RepairLoadBalancer => {
-            "The Events of the Service say why the cloud refuses: most often credentials or a quota. If there are none, the cloud controller manager does not run.".to_owned()
+            "The Events of the Service, or the log of the cloud controller manager, say why the cloud refuses. If there are none, the cloud controller manager does not run.".to_owned()
         }
         RemedyAct::SatisfyPolicy { .. } => {
             "It denies the request on purpose. Meet its condition, or ask its owner to change it. Unwind never bypasses it.".to_owned()
@@ -460,6 +466,7 @@ fn withheld(why: &Withheld) -> String {
         ),
         Withheld::LeaseNotWatched => "Not now: Unwind has not yet seen the node’s lease stand still for 40 s, so the kubelet may be alive. It reads the leases every 20 s while this card is open.".to_owned(),
         Withheld::LeaseHidden => "Not now: Unwind cannot list the leases in namespace kube-node-lease, so the kubelet may be alive. Grant it that right first.".to_owned(),
+        Withheld::KubeletUnreachable => "Not now: the API server does not reach the kubelet, so nobody knows what runs there. If the node is silent, this card says so within a minute.".to_owned(),
         Withheld::ContainersRun => "Not now: containers of the Pod run.".to_owned(),
         Withheld::CannotList { resource } => format!(
             "Not now: {} cannot be listed, so nobody knows what would be left in the namespace.",

@@ -89,6 +89,19 @@ impl Diagnosis {
         Some((&pod.uid, node))
     }
 
+    /// Whether the API server does not reach the kubelet, and its lease is not known to be renewed. The node controller says only
+    /// after 50 s that a node is silent.
+    pub fn may_be_silent(&self) -> bool {
+        let is_away = |it: &Evidence| match &it.source {
+            Source::Unanswered(_, problem) => {
+                matches!(**problem, KubeletProblem::Unreachable { .. })
+            }
+            _ => false,
+        };
+        self.evidence.iter().any(is_away)
+            && self.evidence.iter().all(|it| it.source != Source::Renewed)
+    }
+
     /// The newest facts of the kubelet's log about the Pod, as far as they are known.
     pub fn kubelet_facts(&self) -> impl Iterator<Item = &KubeletFact> {
         self.evidence.iter().filter_map(|evidence| match &evidence.source {

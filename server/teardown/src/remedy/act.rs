@@ -94,6 +94,11 @@ pub enum RemedyAct {
         /// The claims that are gone.
         claims: Vec<Arc<str>>,
     },
+    /// Move away the files that lie where the kubelet wants to remove an empty directory of the Pod.
+    EmptyDirectory {
+        /// The node.
+        node: Arc<str>,
+    },
     /// Find out what a container that does not end waits for.
     EndProcess {
         /// The node.
@@ -275,6 +280,7 @@ impl RemedyAct {
             | Self::StartNode { .. }
             | Self::FreeMount { .. }
             | Self::RestoreExport { .. }
+            | Self::EmptyDirectory { .. }
             | Self::EndProcess { .. }
             | Self::FindHang { .. }
             | Self::RepairNetwork { .. }
@@ -461,6 +467,8 @@ pub enum Withheld {
     LeaseHidden,
     /// Containers of the Pod run.
     ContainersRun,
+    /// The API server does not reach the kubelet, and nothing else says that it lives: the node may be about to count as silent.
+    KubeletUnreachable,
     /// The namespace cannot be listed whole: nobody knows what would be left in it.
     CannotList {
         /// The resource, or the group version.

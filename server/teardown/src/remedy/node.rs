@@ -40,7 +40,7 @@ pub(super) fn silent(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     found
 }
 
-fn start(object: &Object, node: &Node) -> Remedy {
+pub(super) fn start(object: &Object, node: &Node) -> Remedy {
     let name: Arc<str> = (*object.name).into();
     let lease = format!("leases/{name}");
     let lease = is_name(&name)

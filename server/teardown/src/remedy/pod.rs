@@ -10,10 +10,11 @@ use super::{
     case::{Case, claims, has_ended},
     command::{self, Command, Purpose},
     finalizer::recreate,
+    node::start,
     reach::Reach,
 };
 use crate::{
-    diagnosis::{Cause, RuntimeState},
+    diagnosis::{Cause, RuntimeState, kubelet_log::KubeletError},
     object::{Facts, Object, ObjectRef},
 };
 
@@ -49,15 +50,12 @@ pub(super) fn not_stopped(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         }
         _ => return Vec::new(),
     };
-    let mut found = vec![
-        Remedy::new(repair).at(object).with([
-            command::describe(object),
-            kubelet_log(&name),
-            command::running_pods(&name),
-        ]),
-        restart_kubelet(case, &name),
-    ];
-    found.extend(restart_node(case, &name));
+    let mut found = vec![Remedy::new(repair).at(object).with([
+        command::describe(object),
+        kubelet_log(&name),
+        command::running_pods(&name),
+    ])];
+    found.extend(restarts(case, &name));
     found.push(force_ended(case, object, &name, [loss]));
     found
 }
@@ -83,9 +81,7 @@ pub(super) fn of_static(case: &Case<'_>, node: &Arc<str>) -> Vec<Remedy> {
 fn never_started(case: &Case<'_>, object: &Object, node: &Arc<str>) -> Vec<Remedy> {
     let look = [command::describe(object), kubelet_log(node), command::running_pods(node)];
     let find = Remedy::new(RemedyAct::FindHang { node: node.clone() }).at(object).with(look);
-    let mut found = vec![find, restart_kubelet(case, node)];
-    found.extend(restart_node(case, node));
-    found
+    [find].into_iter().chain(restarts(case, node)).collect()
 }
 
 fn kubelet_log(node: &Arc<str>) -> Option<Command> {
@@ -104,7 +100,16 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     }
     let wait = RemedyAct::Wait { reason: WaitReason::KubeletRetry, until: None };
     let mut found = vec![Remedy::new(wait).at(object)];
+    let is_unmounted = is_unmounted(case);
     let name = match cause {
+        Cause::VolumesMounted { node, .. }
+        | Cause::ClaimGone { node, .. }
+        | Cause::PodDirectoryLeft { node }
+            if is_unmounted =>
+        {
+            found.push(empty_directory(case, object, node));
+            node
+        }
         Cause::VolumesMounted { node, sub_paths } => {
             found.push(free_mount(case, object, node, *sub_paths));
             node
@@ -128,14 +133,34 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         Cause::PodDirectoryLeft { node } => node,
         _ => return Vec::new(),
     };
-    found.push(restart_kubelet(case, name));
-    found.extend(restart_node(case, name));
+    found.extend(restarts(case, name));
     found.push(match cause {
         Cause::PodDirectoryLeft { .. } => force_ended(case, object, name, [Loss::Directory]),
         _ => force_ended(case, object, name, [Loss::SecondWriter, Loss::Mount])
             .need(NeedCode::MountsUnused, Holds::Unknown),
     });
     found
+}
+
+/// Whether all that the kubelet's log names are directories with files in them: it removes one after its unmount, and never one that
+/// is still a mount (`CleanupMountPoint` in `mount-utils`, `doCleanSubPath` in `pkg/volume/util/subpath`).
+fn is_unmounted(case: &Case<'_>) -> bool {
+    let mut facts = case.diagnosis.kubelet_facts().peekable();
+    facts.peek().is_some() && facts.all(|fact| fact.error == KubeletError::NotEmpty)
+}
+
+/// The files stay: they may be the only copy of what a container wrote while its volume was not mounted.
+fn empty_directory(case: &Case<'_>, object: &Object, name: &Arc<str>) -> Remedy {
+    let paths = case.diagnosis.kubelet_facts().filter_map(|fact| fact.path.as_deref());
+    let look = paths.filter(|path| path.starts_with('/')).flat_map(|path| {
+        [
+            command::on_node(Purpose::Look, name, &["grep", "-F", path, "/proc/self/mountinfo"]),
+            command::on_node(Purpose::Look, name, &["find", path, "-xdev", "-ls"]),
+        ]
+    });
+    Remedy::new(RemedyAct::EmptyDirectory { node: name.clone() })
+        .at(object)
+        .with(look.chain([command::journal(name, &object.uid)]))
 }
 
 /// The mounts that the kubelet's log names come first.
@@ -169,6 +194,15 @@ fn free_mount(case: &Case<'_>, object: &Object, name: &Arc<str>, sub_paths: bool
     Remedy::new(RemedyAct::FreeMount { node: name.clone(), volumes: volumes.collect() })
         .at(object)
         .with(look.map(Some).chain([command::running_pods(name), command::kubelet_metrics(name)]))
+}
+
+/// The restarts of a node that reports; of one whose kubelet may be away, bringing it back instead.
+fn restarts(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
+    if case.diagnosis.may_be_silent() {
+        return case.node(name).map(|(object, node)| start(object, node)).into_iter().collect();
+    }
+    let kubelet = restart_kubelet(case, name);
+    [kubelet].into_iter().chain(restart_node(case, name)).collect()
 }
 
 /// Containers go on while the kubelet restarts.
@@ -215,7 +249,10 @@ fn force_ended(
 ) -> Remedy {
     let runs = matches!(case.diagnosis.runtime_state(), Some(RuntimeState::Containers(_)));
     let has_ended = has_ended(pod) && !runs;
-    force(case, pod, name, loses)
-        .need(NeedCode::ContainersEnded, has_ended)
-        .withhold((!has_ended).then_some(Withheld::ContainersRun))
+    let why = if has_ended {
+        case.diagnosis.may_be_silent().then_some(Withheld::KubeletUnreachable)
+    } else {
+        Some(Withheld::ContainersRun)
+    };
+    force(case, pod, name, loses).need(NeedCode::ContainersEnded, has_ended).withhold(why)
 }

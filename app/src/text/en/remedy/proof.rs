@@ -17,6 +17,7 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         }
         RemedyAct::FreeMount { .. }
         | RemedyAct::RestoreExport { .. }
+        | RemedyAct::EmptyDirectory { .. }
         | RemedyAct::EndProcess { .. }
         | RemedyAct::FindHang { .. }
         | RemedyAct::RepairNetwork { .. }
