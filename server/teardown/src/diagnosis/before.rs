@@ -6,12 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Diagnosis,
+    case::in_words,
     cause::{Cause, Evidence, Source},
     finalizer::is_cloud_controller,
 };
 use crate::{
-    index::{Departure, Index},
-    object::{ConditionStatus, Facts, Object, ObjectRef},
+    index::{Departure, Index, Transition},
+    object::{Facts, Object, ObjectRef},
 };
 
 /// The time before the first of the deletions that counts as just before.
@@ -29,14 +30,7 @@ pub(crate) fn before(index: &Index, diagnosis: &Diagnosis) -> Vec<Evidence> {
     });
     let nodes = index.transitions().filter(|it| it.at >= from).filter_map(|it| {
         let is_its = surroundings.nodes.iter().any(|node| **node == it.node.name);
-        let status = match it.ready {
-            ConditionStatus::True => "True",
-            ConditionStatus::False => "False",
-            ConditionStatus::Unknown => "Unknown",
-        };
-        let (of, said) = (it.node.clone(), status.to_owned());
-        let source = Source::Became("Ready".into());
-        is_its.then_some((Nearness::Named, it.at, Evidence { of, source, said, at: Some(it.at) }))
+        is_its.then(|| (Nearness::Named, it.at, became(it)))
     });
     let mut found: Vec<(Nearness, Timestamp, Evidence)> = deleted.chain(nodes).collect();
     // The nearest first, and of those the latest.
@@ -149,6 +143,12 @@ impl<'a> Surroundings<'a> {
 fn drives(workload: &Object, driver: &str) -> bool {
     let first = driver.split('.').next().unwrap_or(driver);
     first.len() > 2 && workload.name.contains(first)
+}
+
+/// A change of condition Ready, in the words of the cluster then: they tell a planned shutdown from a broken network.
+pub(super) fn became(it: &Transition) -> Evidence {
+    let (of, said) = (it.node.clone(), in_words(&it.ready));
+    Evidence { of, source: Source::Became("Ready".into()), said, at: Some(it.at) }
 }
 
 fn gone(departure: &Departure) -> Evidence {

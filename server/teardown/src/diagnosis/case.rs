@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::cause::{Cause, Confidence, Evidence, Finding, Source, Verdict};
+use super::{
+    before::became,
+    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+};
 use crate::{
     deadlines::{Deadlines, Overdue},
     fetched::{MANAGER, NODE_LEASES},
@@ -15,6 +18,8 @@ use crate::{
     unknown_reason::UnknownReason,
 };
 
+/// A part of the message of condition Ready while a node shuts down in order.
+const SHUTTING_DOWN: &str = "node is shutting down";
 /// The most objects that one cause names.
 pub(super) const NAMED: usize = 5;
 
@@ -52,7 +57,14 @@ impl<'a> Case<'a> {
     pub(super) fn overdue(&self, object: &Object) -> Overdue {
         let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
         let usual = self.index.usual_duration(&object.kind);
-        Deadlines::fitted(&object.kind, grace, usual).overdue(self.waited(object))
+        // A definition waits for its objects first, and is looked at again within seconds after the last one.
+        let emptied = match &object.facts {
+            Facts::Definition(it) => self.index.last_went_at(&it.group, &it.kind),
+            _ => None,
+        };
+        let since = emptied.map(|at| self.now.duration_since(at));
+        let waited = since.map_or(self.waited(object), |since| since.min(self.waited(object)));
+        Deadlines::fitted(&object.kind, grace, usual).overdue(waited)
     }
 
     /// The sources of the edges of this kind that point at the object.
@@ -102,8 +114,16 @@ impl<'a> Case<'a> {
             .taints
             .iter()
             .map(|(key, effect)| Evidence::field(object, "spec.taints", format!("{key}:{effect}")));
-        let verdict = Verdict::new(cause, object, confidence);
+        let verdict = Verdict::new(cause, object, confidence).with(self.shutdown(name));
         Some(verdict.with([condition(object, ready)]).with(taints).with(node_lease(name, renewal)))
+    }
+
+    /// The last words of a kubelet that it goes because its node shuts down (`pkg/kubelet/nodestatus/setters.go`). The node
+    /// controller overwrites them.
+    fn shutdown(&self, name: &str) -> Option<Evidence> {
+        let mut last = self.index.transitions().rev().filter(|it| *it.node.name == *name);
+        let last = last.find(|it| it.ready.status != ConditionStatus::Unknown)?;
+        last.ready.message.contains(SHUTTING_DOWN).then(|| became(last))
     }
 
     /// The lease of a node as evidence, if it says anything.
@@ -197,21 +217,25 @@ fn is_ready(object: &Object) -> bool {
 
 /// A condition as evidence, in the words of the cluster.
 pub(super) fn condition(of: &Object, condition: &Condition) -> Evidence {
+    Evidence {
+        of: of.reference(),
+        source: Source::Condition(condition.name.clone()),
+        said: in_words(condition),
+        at: condition.since.map(Timestamp::from),
+    }
+}
+
+/// The status, the reason and the message of a condition.
+pub(super) fn in_words(condition: &Condition) -> String {
     let status = match condition.status {
         ConditionStatus::True => "True",
         ConditionStatus::False => "False",
         ConditionStatus::Unknown => "Unknown",
     };
-    let said = if condition.message.is_empty() {
+    if condition.message.is_empty() {
         format!("{status} {}", condition.reason)
     } else {
         format!("{status} {}: {}", condition.reason, condition.message)
-    };
-    Evidence {
-        of: of.reference(),
-        source: Source::Condition(condition.name.clone()),
-        said,
-        at: condition.since.map(Timestamp::from),
     }
 }
 

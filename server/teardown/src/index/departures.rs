@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::object::{ConditionStatus, Facts, Object, ObjectRef};
+use crate::object::{Condition, Facts, Object, ObjectRef};
 
 /// The most deleted objects, and the most changes of nodes, that are remembered.
 const MAX: usize = 1_000;
@@ -26,8 +26,8 @@ pub struct Departure {
 pub struct Transition {
     /// The Node.
     pub node: ObjectRef,
-    /// The status since then.
-    pub ready: ConditionStatus,
+    /// The condition since then, with the words that went with the change.
+    pub ready: Condition,
     /// The time at which the index saw it.
     pub at: Timestamp,
 }
@@ -64,10 +64,10 @@ impl Departures {
     /// Notes that an object was replaced by a newer state of itself.
     pub(super) fn compare(&mut self, before: &Object, after: &Object, at: Timestamp) {
         let (Some(old), Some(new)) = (ready(before), ready(after)) else { return };
-        if old == new {
+        if old.status == new.status {
             return;
         }
-        self.transitions.push_back(Transition { node: after.reference(), ready: new, at });
+        self.transitions.push_back(Transition { node: after.reference(), ready: new.clone(), at });
         while self.transitions.len() > MAX
             || self.transitions.front().is_some_and(|it| is_old(it.at, at))
         {
@@ -88,9 +88,9 @@ fn is_old(then: Timestamp, now: Timestamp) -> bool {
     now.duration_since(then) > KEPT
 }
 
-fn ready(object: &Object) -> Option<ConditionStatus> {
+fn ready(object: &Object) -> Option<&Condition> {
     match &object.facts {
-        Facts::Node(node) => node.ready.as_ref().map(|ready| ready.status),
+        Facts::Node(node) => node.ready.as_ref(),
         _ => None,
     }
 }

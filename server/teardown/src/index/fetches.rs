@@ -99,7 +99,7 @@ impl Index {
     pub fn node_renewal(&self, node: &str) -> Renewal {
         // By our clock, as the looks are. If we did not see it fall silent, it was silent before we looked.
         let last = self.transitions().rfind(|it| *it.node.name == *node);
-        let silent = last.filter(|it| it.ready == ConditionStatus::Unknown).map(|it| it.at);
+        let silent = last.filter(|it| it.ready.status == ConditionStatus::Unknown).map(|it| it.at);
         self.fetches.renewal(Question::NodeLeases, node, silent)
     }
 

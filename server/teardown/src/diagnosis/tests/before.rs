@@ -65,7 +65,31 @@ fn node_that_became_silent_is_named_and_another_one_is_not() {
         // The same state again is no change.
         then(&mut index, 100, Observation::Applied(Box::new(node)));
     }
-    insta::assert_snapshot!(changes(&index), @r#"Node n1 Became("Ready") Unknown 200 s ago"#);
+    insta::assert_snapshot!(changes(&index), @r#"Node n1 Became("Ready") Unknown NodeStatusUnknown: gone 200 s ago"#);
+}
+
+#[test]
+fn node_that_shut_down_in_order_says_so_after_it_fell_silent() {
+    let pod = "pod shop/a node=n1 deleted=400 grace=30 containers=web:running";
+    let evidence = |message: &str| {
+        let mut index = fixture::index(&format!("node n1\n{pod}"));
+        let ready = [
+            (300, format!("Ready:False:KubeletNotReady:300:{message}")),
+            (200, "Ready:Unknown:NodeStatusUnknown:200:gone".to_owned()),
+        ];
+        for (ago, ready) in ready {
+            let node = fixture::object(&format!("node n1 ready={ready}"));
+            then(&mut index, ago, Observation::Applied(Box::new(node)));
+        }
+        assert!(changes(&index).contains(&message.replace('_', " ")), "{}", changes(&index));
+        let found = describe(&index);
+        let said = found.lines().find(|line| line.contains("became Ready"));
+        said.map(|line| line.trim().to_owned())
+    };
+    let shutdown =
+        "- Node n1: became Ready False KubeletNotReady: node is shutting down".to_owned();
+    assert_eq!(evidence("node_is_shutting_down"), Some(shutdown));
+    assert_eq!(evidence("container_runtime_is_down"), None, "it may be anything");
 }
 
 #[test]
