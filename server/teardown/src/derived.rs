@@ -49,7 +49,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    diagnosis::{Diagnosis, diagnose},
+    diagnosis::{Diagnosis, diagnose, joined},
     graph::Graph,
     index::{Changes, Index},
     object::Uid,
@@ -121,8 +121,11 @@ impl Derived {
         let is_due = self.diagnosed.is_none_or(|(then, at)| then != seen || is_old(at));
         if is_due {
             // Before every kind is listed, what is not known yet would look as if it were not there.
-            self.diagnoses =
-                if index.is_synced() { diagnose(index, &self.graph, now) } else { Vec::new() };
+            self.diagnoses = if index.is_synced() {
+                joined(diagnose(index, &self.graph, now))
+            } else {
+                Vec::new()
+            };
             self.diagnosed = Some((seen, now));
         }
         is_due

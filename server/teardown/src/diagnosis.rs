@@ -58,6 +58,7 @@ pub(crate) use self::{
     admission::says_unconverted,
     before::before,
     case::{Case, Serving},
+    control_plane::joined,
     course::{course, repaired},
     driver::driver_finisher,
     events::subjects,
@@ -209,6 +210,7 @@ const DETECTORS: &[Detector] = &[
     pod::not_stopped,
     pod::not_unmounted,
     // These ask what the others found.
+    owner::collector_at_work,
     namespace::silent,
     left_behind::namespace_gone,
     control_plane::manager,

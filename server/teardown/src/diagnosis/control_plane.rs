@@ -1,12 +1,13 @@
 //! The kube-controller-manager: without it, many deletions wait for one cause.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
+    Diagnosis, EVIDENCE,
     case::Case,
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
-use crate::object::{Object, ObjectRef};
+use crate::object::{Object, ObjectRef, Uid};
 
 /// No kube-controller-manager leads. It is a root beside the others that its controllers would end, and never in their
 /// place: what is read of a lease may be missing at the next look.
@@ -16,7 +17,7 @@ pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<F
     };
     let is_its_work = |finding: &Finding<'_>| match finding {
         Finding::Root(verdict) => match &verdict.cause {
-            Cause::ControllerSilent { controller } => &**controller != "kube-apiserver",
+            Cause::ControllerSilent { controller } => is_of_manager(controller),
             Cause::NodeMissing { .. }
             | Cause::LooksAgain { .. }
             // It counts again at each look.
@@ -47,6 +48,34 @@ pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<F
         let verdict = Verdict::at(Cause::ManagerSilent, lease.of.clone(), Confidence::Confirmed);
         found.push(verdict.with([lease]).into());
     }
+}
+
+/// Makes the verdicts on controllers of a kube-controller-manager that does not run part of its card: they have one cause and one way
+/// out, and a DELETE that is sent again reaches nobody. It is done for those who read cards, after the verdicts: see [`manager`].
+pub(crate) fn joined(mut found: Vec<Diagnosis>) -> Vec<Diagnosis> {
+    let Some(at) = found.iter().position(|it| it.cause == Cause::ManagerSilent) else {
+        return found;
+    };
+    let mut root = found.remove(at);
+    let held: BTreeSet<Uid> = root.held.iter().cloned().collect();
+    let is_part = |it: &Diagnosis| {
+        matches!(&it.cause, Cause::ControllerSilent { controller } if is_of_manager(controller))
+            && it.held.iter().all(|uid| held.contains(uid))
+    };
+    for part in found.extract_if(.., |it| is_part(it)) {
+        for fact in part.evidence {
+            if root.evidence.len() < EVIDENCE && !root.evidence.contains(&fact) {
+                root.evidence.push(fact);
+            }
+        }
+    }
+    found.insert(at.min(found.len()), root);
+    found
+}
+
+/// Whether a controller runs in the kube-controller-manager.
+fn is_of_manager(controller: &str) -> bool {
+    controller != "kube-apiserver"
 }
 
 fn is_of_silent_node(evidence: &Evidence) -> bool {

@@ -19,6 +19,8 @@ use crate::{
 
 /// The garbage collector looks at an object again within a second or so; a minute of silence means that it does not.
 const COLLECTOR: SignedDuration = SignedDuration::from_mins(1);
+/// The finalizers that it takes off.
+const COLLECTED: [&str; 2] = ["foregroundDeletion", "orphan"];
 
 /// `foregroundDeletion`: the owner waits for the dependents that block it (`pkg/controller/garbagecollector`).
 pub(super) fn foreground<'a>(
@@ -47,6 +49,28 @@ pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut V
     if has_finalizer(object, "orphan") && case.waited(object) > COLLECTOR {
         let left: Vec<_> = case.sources(object, EdgeKind::Owns).collect();
         collector_waits(case, object, "orphan", &left, found);
+    }
+}
+
+/// Nothing else explains the object, and the collector has had less than a minute: it may be at work.
+pub(super) fn collector_at_work<'a>(
+    case: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let mut its = COLLECTED.into_iter().filter(|it| has_finalizer(object, it));
+    let Some(finalizer) = its.next() else { return };
+    if !found.is_empty() || case.overdue(object) == Overdue::No {
+        return;
+    }
+    let left: Vec<_> = case.sources(object, EdgeKind::Owns).collect();
+    collector_waits(case, object, finalizer, &left, found);
+    for finding in found {
+        if let Finding::Root(verdict) = finding
+            && matches!(verdict.cause, Cause::ControllerSilent { .. })
+        {
+            verdict.confidence = Confidence::Unknown;
+        }
     }
 }
 

@@ -3,6 +3,7 @@ use std::fmt::Write;
 mod admission;
 mod before;
 mod causes;
+mod control_plane;
 mod course;
 mod driver;
 mod evidence;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    act::{Remedy, RemedyAct},
+    act::{Remedy, RemedyAct, WaitReason},
     case::Case,
     command::{self, Purpose, is_name},
     finalizer::{again, nudge, remove},
 };
+use crate::diagnosis::Confidence;
 
 /// Set on the Pods of a Job until the Job has counted them.
 const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -21,6 +22,11 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
     let act = RemedyAct::RepairController { controller: controller.into() };
     let repair = Remedy::new(act).named(object.map(|it| it.reference())).with([look, lease]);
     let mut found = vec![repair];
+    if case.diagnosis.confidence == Confidence::Unknown {
+        let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
+        found.insert(0, Remedy::new(wait).named(object.map(|it| it.reference())));
+        return found;
+    }
     let Some(object) = object else { return found };
     match controller {
         "garbage-collector-controller" => found.extend(again(case, object)),

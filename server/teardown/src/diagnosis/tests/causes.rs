@@ -229,9 +229,10 @@ fn owner_that_orphans_waits_for_the_collector_with_the_dependents_that_it_has_le
       - Deployment shop/web: metadata.finalizers orphan
       - ReplicaSet shop/web-1: metadata.ownerReferences web
     ");
-    // It has a minute.
-    let early = causes(&fixture::index(&text.replace("=200", "=30")));
-    assert_eq!(early, ["unknown at Deployment shop/web"]);
+    // It has a minute, and nothing else is blamed meanwhile.
+    let early = fixture::index(&text.replace("=200", "=30"));
+    let found = diagnose(&early, &Graph::of(&early), fixture::now());
+    assert_eq!(verdicts(&found), "controllerSilent at Deployment shop/web (Unknown)");
     let mut without_manager = fixture::index(text);
     stand_still(&mut without_manager);
     assert_eq!(
