@@ -344,7 +344,7 @@ test('S4, forced: Unwind brings the namespace back under control, and nothing is
 test('S2: busy mount is named, and the Pod goes once it is free', async ({ visit }) => {
 	await story(visit, 's2', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S2:/);
-		const card = await cardOf(page, /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/);
+		const card = await cardOf(page, /^All containers ended, but node \S+ has not unmounted a volume of Pod s2\/archive-\S+: something on the node still uses it\.$/);
 		await picture(card);
 		await expect(await wayOf(card, 'Wait')).toContainText('at most 2 min 2 s after its last try');
 		const free = await wayOf(card, /^End what holds the mount on node/);
@@ -376,7 +376,7 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 	await story(visit, 's1', async ({ page, unwind, bar, picture }) => {
 		await start(bar, /^S1:/);
 		const gone = (/** @type {string} */ claim) =>
-			page.locator('details.diagnosis').filter({ has: page.getByText(new RegExp(`has not unmounted the Pod’s volumes, and claim ${claim} was deleted before the Pod`)) });
+			page.locator('details.diagnosis').filter({ has: page.getByText(new RegExp(`has not unmounted a volume of Pod s1/\\S+, and claim ${claim} was deleted before the Pod`)) });
 		await expect(gone('ledger')).toHaveCount(2, { timeout: 30_000 });
 		await expect(gone('orders')).toHaveCount(1);
 		await expect(gone('tools')).toHaveCount(1);
@@ -390,8 +390,9 @@ test('S1: three mounts end in their own ways, and the twin is taken down without
 		await expect(card.getByText(/^From the node’s log: a subPath mount of s1-tools cannot be removed: files lie below the mount point\./)).toBeVisible();
 		await expect(card).toContainText('The claim is gone, and its data is still on the volume: PersistentVolumeClaim s1/tools on PersistentVolume s1-tools (policy Retain).');
 		await picture(card);
-		await expect(await wayOf(card, 'Bring back the storage behind the mount')).toContainText('Do not delete the directories of the Pod by hand');
-		await expect(await wayOf(card, /^End what holds the mount/)).toContainText('Volume s1-tools of claim tools is still mounted');
+		await expect(await wayOf(card, /^Move the files out of the Pod’s directory on node/)).toContainText('If it prints nothing, move the files elsewhere');
+		await expect(card.getByText('End what holds the mount')).toHaveCount(0);
+		await expect(await wayOf(stale, 'Bring back the storage behind the mount')).toContainText('Do not delete the directories of the Pod by hand');
 		await expect(await wayOf(card, /^Restart node/)).toBeVisible();
 		const links = [await linkOf(stale), await linkOf(card)];
 		// Beside all this the twin goes without a hang.
@@ -449,7 +450,7 @@ test('load balancer: the words of the cloud are on the card, and the Service goe
 	await story(visit, 'load-balancer', async ({ page, bar }) => {
 		await start(bar, /^Load balancer:/);
 		const card = await cardOf(page, /load balancer/);
-		await expect(card.getByText(/the security group sg-4711 is in use/).first()).toBeVisible({ timeout: 30_000 });
+		await expect(card.locator('.diagnosis-cause')).toContainText('the security group sg-4711 is in use', { timeout: 30_000 });
 		await repair(bar, 'Let the cloud refuse');
 		await end(page, 60_000);
 	});
@@ -462,6 +463,7 @@ test('manager: one card names it above all else, and the namespace goes once it 
 		await expect(page.locator('details.diagnosis').first()).toContainText('The kube-controller-manager does not run.');
 		await expect(card).toContainText('Namespace manager');
 		await expect(lineOf(card, 'Harm now')).toContainText('No Pod is replaced, nothing is scaled or rolled out, and the endpoints of Services do not change.');
+		await expect(page.locator('details.diagnosis'), 'its controllers are part of the card').toHaveCount(1);
 		await repair(bar, 'Stop kube-controller-manager');
 		await end(page, 60_000);
 	});

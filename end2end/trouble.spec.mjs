@@ -10,7 +10,7 @@ import { cardOf, openTrouble, start } from './story.mjs';
 
 /** The sentence of each incident, and a fact from the cluster behind it. */
 const said = {
-	S2: { cause: /^All containers ended, but node \S+ has not unmounted the Pod’s volumes\.$/, fact: /status = Failed;.*terminated/ },
+	S2: { cause: /^All containers ended, but node \S+ has not unmounted a volume of Pod s2\/archive-\S+/, fact: /status = Failed;.*terminated/ },
 	S3: { cause: /^The API metrics\.k8s\.io\/v1beta1 does not answer/, fact: /condition NamespaceDeletionDiscoveryFailure is True/ },
 	S4: { cause: /^The finalizer queue\.example\/topic is left, and the program that probably cleared it was deleted/, fact: /queue-operator was deleted/ },
 	S5: { cause: /^Node \S+ stopped reporting, so nobody confirms that its Pods? ended\.$/, fact: /condition Ready is Unknown NodeStatusUnknown/ },

@@ -8,6 +8,7 @@ mod consortium;
 mod explained;
 mod first_screen;
 mod halted;
+mod titles;
 mod trouble;
 mod unplanned;
 #[expect(dead_code, reason = "the test of what travels looks for more in it")]

@@ -14,7 +14,7 @@ use teardown::{
     object::ObjectRef,
 };
 
-use self::kubelet::{failures, kubelet_fact, not_in_log, runtime, unanswered};
+use self::kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered};
 pub use self::{
     advice::{advice, resolved_in, stuck_in},
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
@@ -62,6 +62,13 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     let starting = diagnosis.waiting.iter().filter(|held| held.starts);
     let starting: Vec<ObjectRef> = starting.map(|held| held.object.clone()).collect();
     let pods = |one, more| if count > 1 { more } else { one };
+    if let Some(node) = node_of(&diagnosis.cause).filter(|_| diagnosis.may_be_silent()) {
+        return format!(
+            "Node {} cannot be reached and may have gone silent, so nobody confirms that {} ended.",
+            isolated(node),
+            named(&diagnosis.root)
+        );
+    }
     match &diagnosis.cause {
         Cause::WithinGrace { until, pre_stop } => {
             let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
@@ -115,30 +122,35 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(node)
         ),
         Cause::SandboxLeft { node } => format!(
-            "All containers ended, but node {} has not removed the Pod’s sandbox and its network.",
-            isolated(node)
+            "All containers ended, but node {} has not removed the sandbox and the network of {}{}.",
+            isolated(node),
+            named(&diagnosis.root),
+            failure(diagnosis)
         ),
         Cause::DevicesLeft { node } => format!(
             "All containers ended, but node {} has not released the devices of the Pod’s resource claims.",
             isolated(node)
         ),
-        Cause::VolumesMounted { node, .. } => {
-            format!(
-                "All containers ended, but node {} has not unmounted the Pod’s volumes.",
-                isolated(node)
-            )
-        }
-        Cause::ClaimGone { node, claims, .. } => format!(
-            "Node {} has not unmounted the Pod’s volumes, and {} deleted before the Pod.",
+        Cause::VolumesMounted { node, .. } => format!(
+            "All containers ended, but node {} has not unmounted a volume of {}{}.",
             isolated(node),
+            named(&diagnosis.root),
+            failure(diagnosis)
+        ),
+        Cause::ClaimGone { node, claims, .. } => format!(
+            "Node {} has not unmounted a volume of {}, and {} deleted before the Pod{}.",
+            isolated(node),
+            named(&diagnosis.root),
             match claims.as_slice() {
                 [one] => format!("claim {} was", isolated(one)),
                 some => format!("claims {} were", words(some)),
-            }
+            },
+            failure(diagnosis)
         ),
         Cause::DriverMissing { node, driver } => format!(
-            "Node {} cannot unmount the volume: its CSI driver {} is not registered there.",
+            "Node {} cannot unmount a volume of {}: its CSI driver {} is not registered there.",
             isolated(node),
+            named(&diagnosis.root),
             isolated(driver)
         ),
         Cause::PodDirectoryLeft { node } => format!(
@@ -262,6 +274,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::ManagerSilent => "The kube-controller-manager does not run.".to_owned(),
+        Cause::ControllerSilent { controller } if diagnosis.confidence == Confidence::Unknown => {
+            format!("It waits for the {}, which may need up to a minute.", isolated(controller))
+        }
         Cause::ControllerSilent { controller } => {
             format!("The {} of the control plane has not done its part.", isolated(controller))
         }
@@ -299,9 +314,10 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(manager),
             pods("it", "them")
         ),
-        Cause::LoadBalancerLeft => {
-            "The cloud’s load balancer of the Service is not removed yet.".to_owned()
-        }
+        Cause::LoadBalancerLeft => format!(
+            "The cloud’s load balancer of the Service is not removed yet{}.",
+            refusal(diagnosis)
+        ),
         Cause::CannotSee { resource } => {
             format!("Unwind cannot see {}, which would tell why.", visible(resource))
         }
@@ -312,6 +328,24 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
 /// Whether a namespace waits.
 fn holds_namespace(diagnosis: &Diagnosis) -> bool {
     diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace")
+}
+
+/// The failure that the kubelet’s log names, in words; nothing where it names none, or several.
+fn failure(diagnosis: &Diagnosis) -> &'static str {
+    let mut errors = diagnosis.kubelet_facts().map(|fact| fact.error);
+    let first = errors.next();
+    first.filter(|first| errors.all(|it| it == *first)).map_or("", kubelet_error)
+}
+
+/// The words in which the cloud’s controller says why it fails.
+fn refusal(diagnosis: &Diagnosis) -> String {
+    let said = diagnosis.evidence.iter().rev().find_map(|fact| match &fact.source {
+        Source::Event { reason, .. } if &**reason == "SyncLoadBalancerFailed" => {
+            Some(&fact.said).filter(|said| !said.is_empty())
+        }
+        _ => None,
+    });
+    said.map_or_else(String::new, |said| format!(": {}", visible(said.trim_end_matches('.'))))
 }
 
 /// How sure the cause is, and what would make it surer.
@@ -360,7 +394,10 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             format!("Inferred: the state of the objects fits {fits}.{confirms}")
         }
         (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::Unknown) => {
-            "Unknown: everything that Unwind looks at is in order.".to_owned()
+            "Unknown: no fact that Unwind reads shows a fault.".to_owned()
+        }
+        (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::ControllerSilent { .. }) => {
+            "Unknown: it has had less than a minute, and nothing else holds the object.".to_owned()
         }
         (Confidence::Unknown, _) => "Unknown: Unwind cannot see the deciding objects.".to_owned(),
     }

@@ -31,22 +31,9 @@ fn by_way_of(origin: &AnswerOrigin, said: String) -> String {
     }
 }
 
-/// A step that fails, as the kubelet’s log has it.
-pub(super) fn kubelet_fact(origin: &AnswerOrigin, fact: &KubeletFact) -> String {
-    let volume = fact.volume.as_deref().map_or_else(|| "a volume".to_owned(), isolated);
-    let step = match fact.step {
-        KubeletStep::StopContainer => "a container cannot be stopped".to_owned(),
-        KubeletStep::StopSandbox => "the Pod’s sandbox cannot be stopped".to_owned(),
-        KubeletStep::ReleaseDevices => "the Pod’s devices cannot be released".to_owned(),
-        KubeletStep::UnmountSubPath => format!("a subPath mount of {volume} cannot be removed"),
-        KubeletStep::Unmount => format!("{volume} cannot be unmounted"),
-        KubeletStep::UnmountDevice => format!("{volume} cannot be unmounted from the node"),
-        KubeletStep::Detach => format!("{volume} cannot be detached from the node"),
-        KubeletStep::RemoveCgroup => "the Pod’s cgroup cannot be removed".to_owned(),
-        KubeletStep::RemoveDirectory => "the Pod’s directory cannot be removed".to_owned(),
-        KubeletStep::WriteStatus => "the Pod’s status cannot be written".to_owned(),
-    };
-    let why = match fact.error {
+/// The kind of an error in words, behind the step that fails.
+pub(super) fn kubelet_error(error: KubeletError) -> &'static str {
+    match error {
         KubeletError::Busy => ": something on the node still uses it",
         KubeletError::Stale => ": the server does not know the mounted directory any more",
         KubeletError::NotEmpty => ": files lie below the mount point",
@@ -62,7 +49,25 @@ pub(super) fn kubelet_fact(origin: &AnswerOrigin, fact: &KubeletFact) -> String 
             ": a mutating webhook rewrites the Pod with each update, and the API server refuses that"
         }
         KubeletError::Other => "",
+    }
+}
+
+/// A step that fails, as the kubelet’s log has it.
+pub(super) fn kubelet_fact(origin: &AnswerOrigin, fact: &KubeletFact) -> String {
+    let volume = fact.volume.as_deref().map_or_else(|| "a volume".to_owned(), isolated);
+    let step = match fact.step {
+        KubeletStep::StopContainer => "a container cannot be stopped".to_owned(),
+        KubeletStep::StopSandbox => "the Pod’s sandbox cannot be stopped".to_owned(),
+        KubeletStep::ReleaseDevices => "the Pod’s devices cannot be released".to_owned(),
+        KubeletStep::UnmountSubPath => format!("a subPath mount of {volume} cannot be removed"),
+        KubeletStep::Unmount => format!("{volume} cannot be unmounted"),
+        KubeletStep::UnmountDevice => format!("{volume} cannot be unmounted from the node"),
+        KubeletStep::Detach => format!("{volume} cannot be detached from the node"),
+        KubeletStep::RemoveCgroup => "the Pod’s cgroup cannot be removed".to_owned(),
+        KubeletStep::RemoveDirectory => "the Pod’s directory cannot be removed".to_owned(),
+        KubeletStep::WriteStatus => "the Pod’s status cannot be written".to_owned(),
     };
+    let why = kubelet_error(fact.error);
     let at =
         fact.path.as_deref().map_or_else(String::new, |path| format!(" Mount: {}.", visible(path)));
     let said = match &*fact.said {

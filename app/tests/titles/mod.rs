@@ -1,0 +1,119 @@
+//! Titles of cards that say more than their causes: what the kubelet, the cloud or the clock adds.
+
+use app::text;
+use teardown::diagnosis::{
+    AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, KubeletProblem, KubeletSubject, Source,
+    kubelet_log::{KubeletError, KubeletFact, KubeletStep},
+};
+
+use super::causes::{advice, card, diagnosis, standpoint};
+
+/// The title with these facts.
+fn title(cause: Cause, sources: Vec<(Source, &str)>) -> String {
+    text::cause(&with(cause, sources))
+}
+
+fn with(cause: Cause, sources: Vec<(Source, &str)>) -> Diagnosis {
+    let mut found = diagnosis(cause, 1, false);
+    let of = found.root.clone();
+    let facts = sources.into_iter().map(|(source, said)| Evidence {
+        of: of.clone(),
+        source,
+        said: said.to_owned(),
+        at: None,
+    });
+    found.evidence = facts.collect();
+    found
+}
+
+fn unmount(error: KubeletError) -> (Source, &'static str) {
+    let fact = KubeletFact {
+        pod: "web-0".to_owned(),
+        name: None,
+        step: KubeletStep::Unmount,
+        volume: None,
+        path: None,
+        error,
+        said: String::new(),
+        retry: None,
+    };
+    (Source::Kubelet(AnswerOrigin::Queried, Box::new(fact)), "")
+}
+
+#[test]
+fn title_names_the_pod_and_the_failure_that_its_kubelet_reports() {
+    let gone = || Cause::ClaimGone {
+        node: "node-a".into(),
+        claims: vec!["ledger".into()],
+        sub_paths: false,
+    };
+    assert_eq!(
+        title(gone(), vec![]),
+        "Node node-a has not unmounted a volume of Pod shop/web-0, and claim ledger was deleted before the Pod."
+    );
+    let stale = title(gone(), vec![unmount(KubeletError::Stale)]);
+    assert!(
+        stale.ends_with("before the Pod: the server does not know the mounted directory any more."),
+        "{stale}"
+    );
+    let two = vec![unmount(KubeletError::Stale), unmount(KubeletError::Busy)];
+    assert_eq!(title(gone(), two), title(gone(), vec![]), "two failures are in the evidence");
+    let mounted = Cause::VolumesMounted { node: "node-a".into(), sub_paths: false };
+    assert_eq!(
+        title(mounted, vec![unmount(KubeletError::Busy)]),
+        "All containers ended, but node node-a has not unmounted a volume of Pod shop/web-0: something on the node still uses it."
+    );
+}
+
+#[test]
+fn node_whose_kubelet_cannot_be_reached_is_named_before_what_its_pod_shows() {
+    let running = || Cause::ContainersRunning {
+        node: "node-a".into(),
+        containers: vec!["web".into()],
+        not_ready: false,
+    };
+    let unanswered = |problem| (Source::Unanswered(KubeletSubject::Log, Box::new(problem)), "");
+    let away = || unanswered(KubeletProblem::Unreachable { said: "no route to host".to_owned() });
+    assert_eq!(
+        title(running(), vec![away()]),
+        "Node node-a cannot be reached and may have gone silent, so nobody confirms that Pod shop/web-0 ended."
+    );
+    let plain = title(running(), vec![]);
+    assert_eq!(title(running(), vec![unanswered(KubeletProblem::QueryOff)]), plain);
+    assert_eq!(title(running(), vec![away(), (Source::Renewed, "")]), plain, "it lives");
+}
+
+#[test]
+fn words_of_the_cloud_are_in_the_title_and_nothing_is_guessed() {
+    let event =
+        |reason: &str| Source::Event { by: "service-controller".into(), reason: reason.into() };
+    let plain = "The cloud’s load balancer of the Service is not removed yet.";
+    assert_eq!(title(Cause::LoadBalancerLeft, vec![(event("Other"), "no")]), plain);
+    // A notification leaves out the words of the cluster.
+    assert_eq!(title(Cause::LoadBalancerLeft, vec![(event("SyncLoadBalancerFailed"), "")]), plain);
+    assert_eq!(
+        title(
+            Cause::LoadBalancerLeft,
+            vec![(event("SyncLoadBalancerFailed"), "the security group sg-4711 is in use.")]
+        ),
+        "The cloud’s load balancer of the Service is not removed yet: the security group sg-4711 is in use."
+    );
+}
+
+#[test]
+fn controller_that_may_be_at_work_is_not_accused() {
+    let cause = || Cause::ControllerSilent { controller: "garbage-collector-controller".into() };
+    let mut found = with(cause(), vec![]);
+    assert!(text::cause(&found).contains("has not done its part"));
+    found.confidence = Confidence::Unknown;
+    assert_eq!(
+        text::cause(&found),
+        "It waits for the garbage-collector-controller, which may need up to a minute."
+    );
+    let said = advice(&card(found), &standpoint()).confidence;
+    assert!(said.contains("less than a minute"), "{said}");
+    let mut unknown = with(Cause::Unknown, vec![]);
+    unknown.confidence = Confidence::Unknown;
+    let said = advice(&card(unknown), &standpoint()).confidence;
+    assert!(!said.contains("in order"), "{said}");
+}
