@@ -78,6 +78,9 @@ fn node_whose_kubelet_cannot_be_reached_is_named_before_what_its_pod_shows() {
         title(running(), vec![away()]),
         "Node node-a cannot be reached and may have gone silent, so nobody confirms that Pod shop/web-0 ended."
     );
+    let said = advice(&card(with(running(), vec![away()])), &standpoint());
+    let course = said.first.iter().find(|line| line.name == "If nobody acts").unwrap().text();
+    assert!(course.contains("Unknown within a minute") && !course.contains("retries"), "{course}");
     let plain = title(running(), vec![]);
     assert_eq!(title(running(), vec![unanswered(KubeletProblem::QueryOff)]), plain);
     assert_eq!(title(running(), vec![away(), (Source::Renewed, "")]), plain, "it lives");

@@ -136,7 +136,7 @@ fn card_with_words() -> DiagnosisCard {
     let sources = [
         (Source::Condition("Ready".into()), format!("Unknown NodeStatusUnknown: {secret}")),
         (Source::Condition("Odd".into()), secret.to_owned()),
-        (Source::Became("Ready".into()), "Unknown".to_owned()),
+        (Source::Became("Ready".into()), format!("False KubeletNotReady: {secret}")),
         (Source::Field("status.detachError.message".into()), secret.to_owned()),
         (Source::Field("spec.taints".into()), "example.com/taint:NoExecute".to_owned()),
         (Source::Event { by: "kubelet".into(), reason: "FailedKillPod".into() }, secret.to_owned()),

@@ -18,6 +18,8 @@ use super::{
 use crate::text::{NAMED, absolute, duration, isolated, many, some_of, visible, words};
 
 const IF_NOBODY_ACTS: &str = "If nobody acts";
+/// The course of a node that may be silent.
+const IF_SILENT: &str = "If the node is silent, its condition Ready becomes Unknown within a minute, and this card says so. If it lives, its kubelet goes on by itself.";
 const DO_NOT: &str = "Do not";
 const WHOSE: &str = "Whose it is";
 const DATA: &str = "Data";
@@ -47,7 +49,12 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     line(HARM, undated(harm.collect()), false);
     let (said, is_threatened) = data(at_risk);
     line(DATA, undated(said), is_threatened);
-    line(IF_NOBODY_ACTS, if_nobody_acts(diagnosis, course), false);
+    let course = if diagnosis.may_be_silent() {
+        undated(vec![IF_SILENT.to_owned()])
+    } else {
+        if_nobody_acts(diagnosis, course)
+    };
+    line(IF_NOBODY_ACTS, course, false);
     line(DO_NOT, do_not(diagnosis).map(|it| it.to_owned().into()).into_iter().collect(), true);
     let changes = before.iter().map(|it| changed(it, diagnosis));
     line("Just before", undated(changes.collect()), false);
