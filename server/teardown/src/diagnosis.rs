@@ -169,6 +169,12 @@ impl Diagnosis {
         (self.cause.explains_others(), does_harm, self.stuck, self.total)
     }
 
+    /// Whether the kubelet of a silent node had said that its node shuts down.
+    pub(crate) fn is_shutdown_of(&self, node: &str) -> bool {
+        let is_it = |it: &Evidence| matches!(it.source, Source::Became(_)) && *it.of.name == *node;
+        self.evidence.iter().any(is_it)
+    }
+
     /// Whether nothing is being deleted any more, and only Pods that are to start wait.
     pub fn is_of_replacements(&self) -> bool {
         !self.waiting.is_empty() && self.waiting.iter().all(|held| held.starts)

@@ -390,7 +390,9 @@ fn undoing(remedy: &Remedy) -> Option<String> {
 /// A precondition.
 fn need(code: &NeedCode) -> String {
     let said = match code {
-        NeedCode::PoweredOff { node, instance } => return powered_off(node, instance.as_deref()),
+        NeedCode::PoweredOff { node, instance, announced } => {
+            return powered_off(node, instance.as_deref(), *announced);
+        }
         NeedCode::NodeSilent => "The node has stopped reporting.",
         NeedCode::LeaseStill => "Its lease is not renewed while you watch.",
         NeedCode::OnlySilentNode => "No other node fell silent at about the same time.",
@@ -412,10 +414,12 @@ fn need(code: &NeedCode) -> String {
     said.to_owned()
 }
 
-fn powered_off(node: &str, instance: Option<&str>) -> String {
+fn powered_off(node: &str, instance: Option<&str>, announced: bool) -> String {
     let instance = instance.map_or_else(String::new, |it| format!(" (instance {})", isolated(it)));
+    let announced =
+        if announced { " Its kubelet said that the node is shutting down." } else { "" };
     format!(
-        "The machine of node {}{instance} is off. A broken network looks the same from here, so somebody has to check.",
+        "The machine of node {}{instance} is off.{announced} A broken network looks the same from here, so somebody has to check.",
         isolated(node)
     )
 }

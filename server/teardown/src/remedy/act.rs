@@ -397,6 +397,9 @@ pub enum NeedCode {
         node: Arc<str>,
         /// The name of its instance, from `spec.providerID`.
         instance: Option<Arc<str>>,
+        /// The kubelet said, before it fell silent, that the node shuts down. That is no proof that it did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        announced: bool,
     },
     /// No other node is silent.
     OnlySilentNode,

@@ -182,6 +182,7 @@ pub(super) fn powered_off(case: &Case<'_>, name: &str) -> NeedCode {
     NeedCode::PoweredOff {
         node: name.into(),
         instance: provider.and_then(instance).map(Into::into),
+        announced: case.diagnosis.is_shutdown_of(name),
     }
 }
 

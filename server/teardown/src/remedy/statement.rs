@@ -50,7 +50,7 @@ impl Remedy {
     pub fn machine(&self) -> Vec<String> {
         let named = self.needs.iter().filter(|need| need.holds == Holds::Unknown);
         let names = named.filter_map(|need| match &need.code {
-            NeedCode::PoweredOff { node, instance } => Some([Some(node), instance.as_ref()]),
+            NeedCode::PoweredOff { node, instance, .. } => Some([Some(node), instance.as_ref()]),
             _ => None,
         });
         names.flatten().flatten().map(ToString::to_string).collect()

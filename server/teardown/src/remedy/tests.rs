@@ -251,6 +251,31 @@ fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen()
 }
 
 #[test]
+fn shutdown_that_the_kubelet_announced_stands_beside_the_question_for_the_machine() {
+    let announced = |message: &str| {
+        let mut index = fixture::index(
+            "node n1\npod shop/a node=n1 deleted=400 grace=30 containers=web:running",
+        );
+        for ready in [
+            &format!("Ready:False:KubeletNotReady:300:{message}"),
+            "Ready:Unknown:NodeStatusUnknown:200:gone",
+        ] {
+            let node = fixture::object(&format!("node n1 ready={ready}"));
+            index.apply([Observation::Applied(Box::new(node))], fixture::now());
+        }
+        let (_, ways) = found(&index).remove(0);
+        let needs = ways.iter().flat_map(|it| &it.needs).map(|it| &it.code);
+        let mut said = needs.filter_map(|code| match code {
+            NeedCode::PoweredOff { announced, .. } => Some(*announced),
+            _ => None,
+        });
+        said.next().unwrap()
+    };
+    assert!(announced("node_is_shutting_down"));
+    assert!(!announced("container_runtime_is_down"));
+}
+
+#[test]
 fn silent_node_is_not_given_up_before_its_lease_was_watched_long_enough() {
     let withheld = |index: &Index| {
         let mut found: Vec<String> =

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn field_asks_for_the_name_of_the_machine_that_has_to_be_off() {
         let (node, instance) = ("n1".into(), Some("i-0abc".into()));
-        let field = field(vec![NeedCode::PoweredOff { node, instance }]).unwrap();
+        let field = field(vec![NeedCode::PoweredOff { node, instance, announced: false }]).unwrap();
         assert_eq!(field.machine, ["n1", "i-0abc"]);
         let asked = "Name the machine that is off: n1 or i-0abc.";
         assert!(field.label.contains(asked), "{}", field.label);
