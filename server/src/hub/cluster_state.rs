@@ -32,7 +32,8 @@ use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
 const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
-/// The most diagnoses whose ways out are asked about: those that persons opened last.
+/// The most diagnoses that are asked about before all others, with the rights that their ways out need: those that persons opened
+/// last.
 const OPENED: usize = 4;
 /// The most rights that one of them is asked about.
 const RIGHTS: usize = 16;
@@ -198,12 +199,12 @@ impl ClusterState {
             now: minute,
         };
         let id = diagnosis.id.clone();
-        self.ask_for_rights(id, &remedies);
+        self.note_opened(id, &remedies);
         Some(Remedies { standpoint, card, remedies, attempts, switched_off, are_allowed })
     }
 
-    /// Has the cluster asked for the rights that the ways out of a diagnosis need, for as long as somebody reads anything.
-    fn ask_for_rights(&mut self, diagnosis: String, remedies: &[Remedy]) {
+    /// Has the cluster asked about a diagnosis and for the rights that its ways out need, for as long as somebody reads anything.
+    fn note_opened(&mut self, diagnosis: String, remedies: &[Remedy]) {
         let mut rights: Vec<Question> = Vec::new();
         let needed = remedies.iter().flat_map(Remedy::permissions);
         for permission in needed.chain(remedies.iter().filter_map(Remedy::undo_permission)) {
@@ -336,7 +337,8 @@ impl ClusterState {
 
     fn ask(&mut self, now: Timestamp) {
         let (graph, diagnoses) = (self.derived.graph(), self.derived.diagnoses());
-        self.wanted = wanted(&self.index, graph, diagnoses, self.are_nodes_drawn, now);
+        let opened: Vec<&str> = self.opened.iter().map(|(id, _)| &**id).collect();
+        self.wanted = wanted(&self.index, graph, diagnoses, &opened, self.are_nodes_drawn, now);
         let rights = self.opened.iter().flat_map(|(_, rights)| rights);
         self.wanted.questions.extend(rights.cloned());
     }

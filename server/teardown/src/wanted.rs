@@ -9,10 +9,10 @@ use crate::{
     fetched::{KubeletQuery, Question},
     graph::Graph,
     index::{Index, Renewal},
-    object::Facts,
+    object::{Facts, Object},
 };
 
-/// The most objects whose Events are asked for at one time.
+/// The most objects whose Events are asked for at one time, beyond those of the diagnoses that a person has opened.
 const EVENTS: usize = 12;
 /// The most Services whose endpoints are asked for at one time.
 const ENDPOINTS: usize = 6;
@@ -33,35 +33,54 @@ pub struct Wanted {
     pub kubelets: BTreeSet<KubeletQuery>,
 }
 
-/// The questions of these diagnoses, which are in the order of their harm. There are none while no deletion is in trouble, but
-/// for the leases of nodes while a page draws nodes.
+/// The questions of these diagnoses, which are in the order of their harm. Those that a person has `opened`, by their ids with the
+/// latest last, come first: with many diagnoses, the one that is read is seldom among the worst. There are no questions while no
+/// deletion is in trouble, but for the leases of nodes while a page draws nodes.
 pub fn wanted(
     index: &Index,
     graph: &Graph,
     diagnoses: &[Diagnosis],
+    opened: &[&str],
     are_nodes_drawn: bool,
     now: Timestamp,
 ) -> Wanted {
-    let mut questions = questions(index, graph, diagnoses);
+    let by_id = |id: &&str| diagnoses.iter().find(|it| it.id == *id);
+    let first: Vec<&Diagnosis> = opened.iter().rev().filter_map(by_id).collect();
+    let then: Vec<&Diagnosis> = diagnoses.iter().filter(|it| !opened.contains(&&*it.id)).collect();
+    let mut questions = questions(index, graph, &first, &then);
     if are_nodes_drawn {
         questions.insert(Question::NodeLeases);
     }
-    Wanted { questions, kubelets: kubelets(index, diagnoses, now) }
+    Wanted { questions, kubelets: kubelets(index, first.into_iter().chain(then), now) }
 }
 
-fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<Question> {
+fn questions(
+    index: &Index,
+    graph: &Graph,
+    first: &[&Diagnosis],
+    then: &[&Diagnosis],
+) -> BTreeSet<Question> {
     let mut wanted = BTreeSet::new();
-    if diagnoses.is_empty() {
+    let all = || first.iter().chain(then);
+    if all().next().is_none() {
         return wanted;
     }
     wanted.extend([Question::Identity, Question::NodeLeases, Question::ManagerLease]);
-    wanted.extend(diagnoses.iter().flat_map(|it| endpoints(index, it)).take(ENDPOINTS));
-    let mut objects = BTreeSet::new();
-    for object in diagnoses.iter().flat_map(|it| subjects(index, graph, it)) {
-        if objects.len() == EVENTS {
+    wanted.extend(all().flat_map(|it| endpoints(index, it)).take(ENDPOINTS));
+    let events_of = |diagnosis: &&Diagnosis| {
+        let of = |object: &Arc<Object>| Question::Events {
+            of: object.reference(),
+            uid: object.uid.clone(),
+        };
+        subjects(index, graph, diagnosis).into_iter().map(of).collect::<Vec<_>>()
+    };
+    let mut objects: BTreeSet<Question> = first.iter().flat_map(events_of).collect();
+    let most = objects.len() + EVENTS;
+    for question in then.iter().flat_map(events_of) {
+        if objects.len() == most {
             break;
         }
-        objects.insert(Question::Events { of: object.reference(), uid: object.uid.clone() });
+        objects.insert(question);
     }
     wanted.append(&mut objects);
     wanted
@@ -71,7 +90,11 @@ fn questions(index: &Index, graph: &Graph, diagnoses: &[Diagnosis]) -> BTreeSet<
 ///
 /// A query begins with the first deletion, and at least one whole hour before the current one, so that it stays the same for
 /// an hour and a node never searches the log of days.
-fn kubelets(index: &Index, diagnoses: &[Diagnosis], now: Timestamp) -> BTreeSet<KubeletQuery> {
+fn kubelets<'a>(
+    index: &Index,
+    diagnoses: impl Iterator<Item = &'a Diagnosis>,
+    now: Timestamp,
+) -> BTreeSet<KubeletQuery> {
     let hour = now.as_second() - now.as_second().rem_euclid(3600);
     let earliest = Timestamp::from_second(hour - REACH.as_secs()).unwrap_or(Timestamp::MIN);
     let mut queries: Vec<KubeletQuery> = Vec::new();

@@ -436,3 +436,44 @@ async fn rights_are_asked_for_once_a_card_is_open_and_a_missing_one_disables_the
         Some(fixture::object("Topic.queue.example s4/orders",).uid)
     );
 }
+
+/// The objects whose Events the cluster is asked for.
+fn objects_asked_about(wanted: &watch::Receiver<Wanted>) -> Vec<ObjectRef> {
+    let questions = &wanted.borrow().questions;
+    let objects = questions.iter().filter_map(|question| match question {
+        Question::Events { of, .. } => Some(of.clone()),
+        _ => None,
+    });
+    objects.collect()
+}
+
+/// The words of the cloud are in Events alone.
+#[tokio::test(start_paused = true)]
+async fn events_of_the_diagnosis_that_a_person_opened_are_asked_for_however_many_are_worse() {
+    let service = |n: u32| {
+        format!(
+            "svc shop/s{n} type=LoadBalancer deleted=400 \
+             finalizers=service.kubernetes.io/load-balancer-cleanup\n"
+        )
+    };
+    let world: String = (0..13).map(service).collect();
+    let cluster = Cluster::before(&Disk::default(), &world).await;
+    let Message::Snapshot { records, .. } =
+        cluster.hub.query(Topic::Trouble).await.unwrap().unwrap()
+    else {
+        panic!("a query returns a snapshot")
+    };
+    cluster.hub.attempts().await.unwrap();
+    let asked = objects_asked_about(&cluster.wanted);
+    assert_eq!(asked.len(), 12);
+    let left_out = records.iter().find_map(|record| match record {
+        Record::Diagnosis(card) if !asked.contains(&card.diagnosis.root) => Some(&card.diagnosis),
+        _ => None,
+    });
+    let left_out = left_out.expect("a diagnosis that is not asked about");
+    cluster.hub.remedies(left_out.id.clone()).await.unwrap().unwrap();
+    cluster.hub.attempts().await.unwrap();
+    let then = objects_asked_about(&cluster.wanted);
+    assert!(then.contains(&left_out.root), "{then:?}");
+    assert_eq!(asked.iter().filter(|it| then.contains(it)).count(), 12, "the others are kept");
+}

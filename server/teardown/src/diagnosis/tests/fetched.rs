@@ -33,7 +33,7 @@ fn first(index: &Index) -> String {
 /// The questions to the API server.
 fn asked(index: &Index, graph: &Graph) -> std::collections::BTreeSet<Question> {
     let diagnoses = diagnose(index, graph, fixture::now());
-    crate::wanted::wanted(index, graph, &diagnoses, false, fixture::now()).questions
+    crate::wanted::wanted(index, graph, &diagnoses, &[], false, fixture::now()).questions
 }
 
 const SILENT: &str = "
@@ -295,11 +295,41 @@ fn nothing_is_asked_unless_a_deletion_is_in_trouble() {
     assert_eq!(events, 12);
 }
 
+#[test]
+fn opened_diagnoses_are_asked_about_before_those_that_do_more_harm() {
+    let pods: String = (0..20)
+        .map(|n| {
+            format!(
+                "node n{n}\npod shop/p{n} node=n{n} deleted=400 grace=30 containers=web:running\n"
+            )
+        })
+        .collect();
+    let index = fixture::index(&pods);
+    let graph = Graph::of(&index);
+    let diagnoses = diagnose(&index, &graph, fixture::now());
+    let wanted = |opened: &[&str]| {
+        crate::wanted::wanted(&index, &graph, &diagnoses, opened, false, fixture::now())
+    };
+    let asked = |wanted: &crate::wanted::Wanted, at: usize| {
+        let Diagnosis { root, .. } = &diagnoses[at];
+        let is_of = |it: &Question| matches!(it, Question::Events { of, .. } if of == root);
+        let node = format!("n{}", root.name.trim_start_matches('p'));
+        let has_query = wanted.kubelets.iter().any(|it| *it.node == *node);
+        (wanted.questions.iter().any(is_of), has_query)
+    };
+    assert_eq!(asked(&wanted(&[]), 15), (false, false));
+    let opened = wanted(&[&diagnoses[15].id, "of a diagnosis that is over"]);
+    assert_eq!(asked(&opened, 15), (true, true));
+    assert_eq!(asked(&opened, 0), (true, true));
+    assert_eq!(opened.kubelets.len(), 6, "the limit holds");
+}
+
 /// The queries to kubelets: node, Pods, and the minutes since their beginning.
 fn queries(index: &Index) -> Vec<String> {
     let graph = Graph::of(index);
     let diagnoses = diagnose(index, &graph, fixture::now());
-    let logs = crate::wanted::wanted(index, &graph, &diagnoses, false, fixture::now()).kubelets;
+    let logs =
+        crate::wanted::wanted(index, &graph, &diagnoses, &[], false, fixture::now()).kubelets;
     let line = |query: &crate::fetched::KubeletQuery| {
         let pods: Vec<String> = query.pods.iter().map(ToString::to_string).collect();
         let since = fixture::now().duration_since(query.since).as_mins();
@@ -457,7 +487,7 @@ fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root()
 fn leases_of_nodes_are_looked_at_while_a_page_draws_nodes_though_nothing_is_late() {
     let index = fixture::index("node n1\npod shop/a node=n1");
     let wanted = |drawn| {
-        crate::wanted::wanted(&index, &Graph::of(&index), &[], drawn, fixture::now()).questions
+        crate::wanted::wanted(&index, &Graph::of(&index), &[], &[], drawn, fixture::now()).questions
     };
     assert_eq!(wanted(false), [].into());
     assert_eq!(wanted(true), [Question::NodeLeases].into());
