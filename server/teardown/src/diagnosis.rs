@@ -237,7 +237,7 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
             detector(&case, object, &mut found);
         }
         if found.is_empty() && case.overdue(object) > Overdue::No {
-            found.push(Verdict::new(Cause::Unknown, object, Confidence::Unknown).into());
+            found.push(nothing_found(&case, object));
         }
         waits.extend(found.iter().any(is_wait).then_some(*object));
         for finding in found {
@@ -273,6 +273,15 @@ pub fn diagnose(index: &Index, graph: &Graph, now: Timestamp) -> Vec<Diagnosis> 
         b.harm().cmp(&a.harm()).then_with(|| (a.since, &a.id).cmp(&(b.since, &b.id)))
     });
     found
+}
+
+/// The finding where no detector knows why a deletion waits. An object of a hidden kind is as it was when it was last seen.
+fn nothing_found<'a>(case: &Case<'a>, object: &Object) -> Finding<'a> {
+    let (resource, namespace) = (object.kind.resource(), object.namespace.as_deref());
+    match case.index.check_visible(&resource, namespace) {
+        Ok(()) => Verdict::new(Cause::Unknown, object, Confidence::Unknown).into(),
+        Err(why) => case::cannot_see(object, &why),
+    }
 }
 
 /// The root in the id of a diagnosis.

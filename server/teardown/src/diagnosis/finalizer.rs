@@ -80,6 +80,10 @@ pub(crate) fn finisher(
     {
         return None;
     }
+    // A program that waits for a copy that is not complete would be blamed for it.
+    if let Some(why) = protection::unseen_copies(case, object, finalizer) {
+        return Some(cannot_see_verdict(object, &why));
+    }
     let (mut attributed, possible) = programs(case, object, finalizer);
     // The rights of a program may be given to a group, and then nobody can tell whose they are.
     if attributed.is_empty() && possible.is_empty() {

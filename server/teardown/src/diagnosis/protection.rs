@@ -11,6 +11,7 @@ use crate::{
     deadlines::Overdue,
     object::{Facts, Object, Phase},
     relation::EdgeKind,
+    unknown_reason::UnknownReason,
 };
 
 /// `pkg/controller/volume/vacprotection`.
@@ -38,6 +39,20 @@ const SOURCES: [&str; 4] = [
 /// Whether a finalizer protects a source whose copies are not complete: its program has a reason to keep it.
 pub(super) fn is_source_of_copies(case: &Case<'_>, object: &Object, finalizer: &str) -> bool {
     SOURCES.contains(&finalizer) && copies(case, object, finalizer).next().is_some()
+}
+
+/// The reason why nobody can tell whether the copies of a protected source are complete; `None` if their kind is visible.
+pub(super) fn unseen_copies(
+    case: &Case<'_>,
+    object: &Object,
+    finalizer: &str,
+) -> Option<UnknownReason> {
+    let resource = match finalizer {
+        SNAPSHOT_SOURCE => "volumesnapshots.snapshot.storage.k8s.io",
+        _ => "persistentvolumeclaims",
+    };
+    let is_hidden = || case.index.check_visible(resource, object.namespace.as_deref()).err();
+    SOURCES.contains(&finalizer).then(is_hidden).flatten()
 }
 
 /// A finalizer that a controller of the control plane keeps on an object while others name it.

@@ -79,6 +79,34 @@ fn source_of_a_copy_waits_for_the_copy_and_not_for_a_program() {
 }
 
 #[test]
+fn snapshot_controller_is_not_blamed_while_the_snapshots_cannot_be_seen() {
+    let text = "
+        pvc shop/data deleted=300 finalizers=snapshot.storage.kubernetes.io/pvc-as-source-protection
+        snapshot shop/other claim=other ready=yes
+        deploy kube-system/snapshot-controller ready=1
+    ";
+    let mut index = fixture::index(text);
+    insta::assert_snapshot!(heads(&index), @"finisherBusy at Deployment kube-system/snapshot-controller (Inferred, stuck)");
+    hide(&mut index, "volumesnapshots.snapshot.storage.k8s.io");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)");
+    let clone = text.replace(
+        "snapshot.storage.kubernetes.io/pvc-as-source",
+        "provisioner.storage.kubernetes.io/cloning",
+    );
+    let mut index = fixture::index(&clone);
+    hide(&mut index, "persistentvolumeclaims");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)");
+}
+
+#[test]
+fn object_of_a_hidden_kind_is_never_said_to_have_no_cause() {
+    let mut index = fixture::index("cm shop/c deleted=300");
+    insta::assert_snapshot!(heads(&index), @"unknown at ConfigMap shop/c (Unknown, stuck)");
+    hide(&mut index, "configmaps");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at ConfigMap shop/c (Unknown, stuck)");
+}
+
+#[test]
 fn addresses_that_hold_a_range_are_said_to_be_unseen() {
     let text = "ServiceCIDR.networking.k8s.io range deleted=300 finalizers=networking.k8s.io/service-cidr-finalizer";
     insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
