@@ -214,9 +214,9 @@ impl Runs {
         if let Some(retry) = self.writer.next_retry() {
             return Some(retry);
         }
-        let (now, id) = (cluster.now(), cluster.id());
-        let runs = self.by_id.values().filter(|active| active.is_active(cluster.index(), &id));
-        runs.filter_map(|active| active.run.wake(now)).min().map(|at| cluster.instant(at))
+        let (now, id, index) = (cluster.now(), cluster.id(), cluster.index());
+        let runs = self.by_id.values().filter(|active| active.is_active(index, &id));
+        runs.filter_map(|active| active.run.wake(index, now)).min().map(|at| cluster.instant(at))
     }
 
     /// Starts a run of the plan that a person has confirmed.

@@ -37,13 +37,10 @@ impl Deadlines {
     /// waits for unmounts for 2m3s at a time (`pkg/kubelet/volumemanager`): a Pod that is left 150 s after its deadline has
     /// outlived the longest of these. A namespace's controller waits 5 s before its first pass and up to 16 s between two.
     /// Claims and volumes wait for detach and for a storage driver.
-    pub fn of(kind: &Kind, grace: i64) -> Self {
-        Self::fitted(kind, grace, None)
-    }
-
-    /// The same for a cluster in which 95 of 100 deletions of the kind were complete within `usual` after their grace periods.
-    /// Slow is what takes longer than those, but at least half and at most twice as long as in every cluster; stuck moves
-    /// along, but for a Pod never below the kubelet's own retry.
+    ///
+    /// `usual` is the time after their grace periods within which 95 of 100 deletions of the kind were complete in this cluster.
+    /// Slow is what takes longer than those, but at least half and at most twice as long as in every cluster; stuck moves along,
+    /// but for a Pod never below the kubelet's own retry. Without `usual` the limits are those for every cluster.
     pub fn fitted(kind: &Kind, grace: i64, usual: Option<SignedDuration>) -> Self {
         let (grace, slow, stuck) = match (&*kind.group, &*kind.kind) {
             ("", "Pod") => (grace.clamp(0, LONGEST_GRACE), 15, 150),

@@ -293,8 +293,7 @@ impl World<'_> {
     }
 
     fn deadlines(&self, object: &Object, deletion: &Deletion) -> Deadlines {
-        let usual = self.index.usual_duration(&object.kind);
-        Deadlines::fitted(&object.kind, deletion.grace, usual)
+        self.index.deadlines(&object.kind, deletion.grace)
     }
 
     /// The time by which the deletion of an object is expected to end; none while nobody deletes it.

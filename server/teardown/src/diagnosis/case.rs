@@ -9,7 +9,7 @@ use super::{
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::{
-    deadlines::{Deadlines, Overdue},
+    deadlines::Overdue,
     fetched::{MANAGER, NODE_LEASES},
     graph::Graph,
     index::{Index, Renewal},
@@ -56,7 +56,6 @@ impl<'a> Case<'a> {
     /// Whether the deletion takes longer than expected.
     pub(super) fn overdue(&self, object: &Object) -> Overdue {
         let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
-        let usual = self.index.usual_duration(&object.kind);
         // A definition waits for its objects first, and is looked at again within seconds after the last one.
         let emptied = match &object.facts {
             Facts::Definition(it) => self.index.last_went_at(&it.group, &it.kind),
@@ -64,7 +63,7 @@ impl<'a> Case<'a> {
         };
         let since = emptied.map(|at| self.now.duration_since(at));
         let waited = since.map_or(self.waited(object), |since| since.min(self.waited(object)));
-        Deadlines::fitted(&object.kind, grace, usual).overdue(waited)
+        self.index.deadlines(&object.kind, grace).overdue(waited)
     }
 
     /// The sources of the edges of this kind that point at the object.

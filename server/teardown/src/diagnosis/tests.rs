@@ -12,6 +12,7 @@ mod fetched;
 mod field_manager;
 mod impact;
 mod incident;
+mod late;
 mod left_behind;
 mod look_alikes;
 mod metamorphic;

@@ -8,7 +8,10 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::Index;
-use crate::object::{Kind, Object};
+use crate::{
+    deadlines::Deadlines,
+    object::{Kind, Object},
+};
 
 /// The fewest completed deletions of a kind that are a basis for an estimate.
 const FEWEST: usize = 20;
@@ -65,6 +68,11 @@ impl Index {
     pub fn usual_duration(&self, kind: &Kind) -> Option<SignedDuration> {
         let of_kind = self.durations.kinds.get(&(kind.group.clone(), kind.kind.clone()))?;
         of_kind.percentile
+    }
+
+    /// The limits for an object of this kind that is deleted with this grace period in seconds, as they fit this cluster.
+    pub fn deadlines(&self, kind: &Kind, grace: i64) -> Deadlines {
+        Deadlines::fitted(kind, grace, self.usual_duration(kind))
     }
 
     /// The number of times that the usual duration of a kind has changed.

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     action::{Action, Outcome},
-    deadlines::{Deadlines, Overdue},
+    deadlines::Overdue,
     declaration::{APPLICATIONS, APPS},
     graph::Graph,
     index::{Index, Presence},
@@ -308,7 +308,7 @@ impl Run {
             self.look_at(self.plan.steps.iter().map(|step| step.id), context()).0,
             "a step that is not in the queue has something to decide"
         );
-        self.note_waits(waits, now);
+        self.note_waits(waits, index, now);
         if decision.is_empty() {
             let is_awaited = || self.steps.iter().any(Progress::prevents_stop);
             let end = if self.settled == self.steps.len() {
@@ -577,8 +577,8 @@ impl ReconcileContext<'_> {
         if self.index.unreachable().is_some() {
             return Wait::Anything;
         }
-        let overdue =
-            Deadlines::of(&step.kind, progress.grace).overdue(self.now.duration_since(since));
+        let deadlines = self.index.deadlines(&step.kind, progress.grace);
+        let overdue = deadlines.overdue(self.now.duration_since(since));
         if overdue > progress.hold.overdue {
             let (step, stuck, finalizers) =
                 (step.id, overdue == Overdue::Stuck, finalizers.to_vec());

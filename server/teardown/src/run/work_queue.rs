@@ -57,6 +57,9 @@ struct Queue {
     times_of: HashMap<StepId, Vec<Timestamp>>,
     /// The changes of the index that were taken into account.
     bookmark: Bookmark,
+    /// The changes of the usual durations of deletions that were taken into account: with them change the times at which a step
+    /// is late.
+    durations: u64,
     /// The time of the last look.
     looked: Option<Timestamp>,
 }
@@ -123,7 +126,8 @@ impl WorkQueue {
 
 impl Queue {
     fn add_all(&mut self) {
-        *self = Self { bookmark: mem::take(&mut self.bookmark), ..Self::default() };
+        let (bookmark, durations) = (mem::take(&mut self.bookmark), self.durations);
+        *self = Self { bookmark, durations, ..Self::default() };
     }
 
     fn add(&mut self, step: StepId) {
@@ -158,6 +162,11 @@ impl Queue {
             _ => self.add_all(),
         }
         self.bookmark = index.bookmark();
+        if self.durations != index.duration_changes() {
+            self.durations = index.duration_changes();
+            let timed: Vec<StepId> = self.times_of.keys().copied().collect();
+            timed.into_iter().for_each(|step| self.add(step));
+        }
     }
 
     /// Adds the steps whose times have come.
@@ -202,26 +211,28 @@ impl Run {
     }
 
     /// Notes what the steps that were looked at wait for.
-    pub(super) fn note_waits(&self, waits: Vec<(StepId, Wait)>, now: Timestamp) {
+    pub(super) fn note_waits(&self, waits: Vec<(StepId, Wait)>, index: &Index, now: Timestamp) {
         let queue = &mut *self.queue.0.borrow_mut();
         for (step, wait) in waits {
-            let times = self.times_of(step).filter(|at| *at > now).collect();
+            let times = self.times_of(index, step).filter(|at| *at > now).collect();
             queue.wait(step, wait, times);
         }
     }
 
     /// The next time, after now, at which the passing of time alone may lead to an event of a step.
-    pub(super) fn next_time(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn next_time(&self, index: &Index, now: Timestamp) -> Option<Timestamp> {
         let queue = &*self.queue.0.borrow();
         let later = (Bound::Excluded((now, StepId(u32::MAX))), Bound::Unbounded);
         let waiting = queue.times.range(later).next().map(|(at, _)| *at);
         let first = |steps: &mut dyn Iterator<Item = StepId>| {
-            steps.flat_map(|step| self.times_of(step)).filter(|at| *at > now).min()
+            steps.flat_map(|step| self.times_of(index, step)).filter(|at| *at > now).min()
         };
         let of_all = || first(&mut self.plan.steps.iter().map(|step| step.id));
         let next = match &queue.next {
-            Some(next) => first(&mut next.iter().copied()).into_iter().chain(waiting).min(),
-            None => of_all(),
+            Some(next) if queue.durations == index.duration_changes() => {
+                first(&mut next.iter().copied()).into_iter().chain(waiting).min()
+            }
+            _ => of_all(),
         };
         debug_assert_eq!(
             next,

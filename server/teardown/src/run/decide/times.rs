@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{REREAD_BACKOFF, namespace::earliest_reread, refusal::earliest_try};
 use crate::{
-    deadlines::{Deadlines, Overdue},
+    deadlines::Overdue,
     index::Index,
     plan::{Step, StepAction, StepId},
     run::{Progress, Run, StepProblem},
@@ -13,16 +13,20 @@ use crate::{
 
 impl Run {
     /// The next time, after now, at which the passing of time alone may lead to an event.
-    pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
+    pub fn wake(&self, index: &Index, now: Timestamp) -> Option<Timestamp> {
         if self.state.is_ended() {
             return None;
         }
         let reads = self.kept_claims.next_reads().filter(|at| *at > now);
-        reads.chain(self.next_time(now)).min()
+        reads.chain(self.next_time(index, now)).min()
     }
 
     /// The times at which the passing of time alone may lead to an event of a step.
-    pub(in crate::run) fn times_of(&self, step: StepId) -> impl Iterator<Item = Timestamp> {
+    pub(in crate::run) fn times_of(
+        &self,
+        index: &Index,
+        step: StepId,
+    ) -> impl Iterator<Item = Timestamp> {
         let open = self.plan.step(step).zip(self.progress(step));
         let open = open.filter(|(_, progress)| !progress.is_settled());
         let times = open.map(|(step, progress)| {
@@ -31,17 +35,17 @@ impl Run {
             // A step whose object nobody uses any more is looked at this early (`is_postponed`).
             let unused = window.and_then(|span| span.start.checked_add(REREAD_BACKOFF.0).ok());
             let [lag, applied] = self.parent_deadlines(step, progress);
-            let late = self.overdue_at(step, progress);
+            let late = self.overdue_at(index, step, progress);
             let early = earliest_try(progress).or_else(|| earliest_reread(step, progress));
             [again, unused, early, late, lag, applied]
         });
         times.into_iter().flatten().flatten()
     }
 
-    fn overdue_at(&self, step: &Step, progress: &Progress) -> Option<Timestamp> {
+    fn overdue_at(&self, index: &Index, step: &Step, progress: &Progress) -> Option<Timestamp> {
         let since =
             progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
-        let deadlines = Deadlines::of(&step.kind, progress.grace);
+        let deadlines = index.deadlines(&step.kind, progress.grace);
         match progress.hold.overdue {
             Overdue::No => since.checked_add(deadlines.slow).ok(),
             Overdue::Slow => since.checked_add(deadlines.stuck).ok(),

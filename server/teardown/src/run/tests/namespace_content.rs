@@ -238,7 +238,7 @@ fn weekend(restless: bool) -> (usize, usize) {
         }
         scenario.now = match restless {
             true => scenario.now + SignedDuration::from_secs(2),
-            false => scenario.run.wake(scenario.now).unwrap(),
+            false => scenario.run.wake(&scenario.index, scenario.now).unwrap(),
         };
     }
     (reads, bytes)

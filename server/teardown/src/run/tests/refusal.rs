@@ -401,7 +401,7 @@ fn weekend(message: impl Fn(usize) -> String, restless: bool) -> (Vec<u32>, usiz
             let outcome = Outcome::Refused { code: 403, message: message.as_str().into() };
             write(&mut scenario, &Input::CallCompleted { action, outcome });
         }
-        scenario.now = scenario.run.wake(scenario.now).unwrap();
+        scenario.now = scenario.run.wake(&scenario.index, scenario.now).unwrap();
     }
     let tries = scenario.run.steps().map(|(_, it)| it.hold.refusals().unwrap().count).collect();
     (tries, bytes)

@@ -97,6 +97,73 @@ fn run_wakes_when_a_step_becomes_slow_and_when_it_becomes_stuck() {
     ");
 }
 
+/// Twenty ConfigMaps that were deleted so many seconds before the run began and are gone now.
+fn completed(ago: i64) -> String {
+    let one = |n: i64| format!("applied cm other/c{n} deleted={ago} & gone cm other/c{n}");
+    (0..20).map(one).collect::<Vec<_>>().join(" & ")
+}
+
+/// A transcript from its first look on.
+fn seen(script: &str) -> String {
+    let transcript = transcript("cm shop/a of=shop", script);
+    let lines = transcript.lines().skip_while(|line| !line.starts_with("> look"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+const HELD: &str = "accepted cm:shop/a & applied cm shop/a deleted=0 finalizers=example.com/hold";
+
+#[test]
+fn step_is_late_when_its_deletion_takes_longer_than_others_here() {
+    let script = |ago: i64, until_late: i64| {
+        format!(
+            "{}\n{HELD}\n look at clock\n +{}\n +1\n look at clock",
+            completed(ago),
+            until_late - 1
+        )
+    };
+    insta::assert_snapshot!(seen(&script(50, 50)), @"
+    > look at clock
+    the run wakes in 50000 ms
+    > +49
+    > +1
+    ConfigMap shop/a is late, with example.com/hold
+    > look at clock
+    the run wakes in 150000 ms
+    ");
+    insta::assert_snapshot!(seen(&script(5, 15)), @"
+    > look at clock
+    the run wakes in 15000 ms
+    > +14
+    > +1
+    ConfigMap shop/a is late, with example.com/hold
+    > look at clock
+    the run wakes in 45000 ms
+    ");
+}
+
+/// The deletions of others end while the step waits.
+#[test]
+fn limits_of_a_step_that_waits_move_with_the_usual_duration() {
+    let script =
+        |ago: i64| format!("{HELD}\n +20\n look at clock\n {}\n look at clock", completed(ago));
+    let shown = |ago: i64| seen(&script(ago)).replace(&completed(ago), "others are gone");
+    insta::assert_snapshot!(shown(30), @"
+    > look at clock
+    the run wakes in 10000 ms
+    > others are gone
+    > look at clock
+    the run wakes in 30000 ms
+    ");
+    insta::assert_snapshot!(shown(0), @"
+    > look at clock
+    the run wakes in 10000 ms
+    > others are gone
+    ConfigMap shop/a is late, with example.com/hold
+    > look at clock
+    the run wakes in 60000 ms
+    ");
+}
+
 /// The first DELETE was sent and refused, so the limits count from it; a DELETE that was never sent has none.
 #[test]
 fn recalled_delete_takes_back_its_own_request_and_no_earlier_one() {

@@ -255,7 +255,7 @@ pub(super) fn taken(scenario: &Scenario) -> String {
 
 /// When time alone may lead to an event.
 pub(super) fn wakes(scenario: &Scenario) -> String {
-    match scenario.run.wake(scenario.now) {
+    match scenario.run.wake(&scenario.index, scenario.now) {
         Some(at) => format!("the run wakes in {} ms", at.duration_since(scenario.now).as_millis()),
         None => "the run does not wake".to_owned(),
     }
