@@ -25,7 +25,7 @@ pub(super) struct Entry {
 
 /// The entries of a text, oldest first.
 pub(super) fn entries(text: &str) -> impl Iterator<Item = Entry> {
-    let mut lines = text.lines().map(clean).peekable();
+    let mut lines = text.lines().map(clean).flat_map(of_journal).peekable();
     std::iter::from_fn(move || {
         let mut first = None;
         for line in lines.by_ref() {
@@ -55,8 +55,9 @@ const LINES: usize = 200;
 /// Whether the text has the newest line first: whether the times of its entries go down more often than up. One step against the
 /// order may be the turn of the year, which klog does not write. Of a single entry, the first line comes last.
 pub(super) fn is_newest_first(text: &str) -> bool {
-    let lines = text.lines().map(|line| time_of(body(line.get(..PREFIX).unwrap_or(line))));
-    let lines: Vec<Option<&str>> = lines.take(LINES).collect();
+    let first = |line| of_journal(line).into_iter().next().unwrap_or_default();
+    let lines: Vec<String> = text.lines().take(LINES).map(clean).map(first).collect();
+    let lines: Vec<Option<&str>> = lines.iter().map(|line| time_of(body(line))).collect();
     let times: Vec<&str> = lines.iter().copied().flatten().collect();
     if times.len() == 1 {
         return lines.len() > 1 && lines.last().is_some_and(Option::is_some);
@@ -91,19 +92,7 @@ impl Start {
         let body = body.trim_start();
         if body.starts_with('{') {
             let Value::Object(fields) = serde_json::from_str(body).ok()? else { return None };
-            // `journalctl --output=json` has the kubelet's own line in a field.
-            return match fields.get("MESSAGE").and_then(Value::as_str) {
-                Some(line) if !line.starts_with('{') => match Self::of(line)? {
-                    Self::Text(written) => Some(Self::Json(from_text(&written))),
-                    json @ Self::Json(_) => Some(json),
-                },
-                Some(line) => match serde_json::from_str(line).ok()? {
-                    Value::Object(fields) => Some(Self::Json(from_json(&fields))),
-                    _ => None,
-                },
-                None if fields.contains_key("msg") => Some(Self::Json(from_json(&fields))),
-                None => None,
-            };
+            return fields.contains_key("msg").then(|| Self::Json(from_json(&fields)));
         }
         after_header(body).map(|rest| Self::Text(rest.to_owned()))
     }
@@ -127,6 +116,35 @@ fn clean(line: &str) -> String {
         }
     }
     cleaned
+}
+
+/// The lines of a program that a line of the text stands for: `journalctl --output=json` has each in a field of an object, as text or
+/// as bytes (systemd's Journal Export Formats). They get their program's name in front, as in the other formats.
+fn of_journal(line: String) -> Vec<String> {
+    let Some((program, message)) = message_of(body(&line).trim_start()) else { return vec![line] };
+    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '[', ']']);
+    let prefix = program.filter(|name| is_name(name)).map(|name| format!("{name}[0]: "));
+    let prefix = prefix.unwrap_or_default();
+    message.lines().map(|line| clean(&format!("{prefix}{line}"))).collect()
+}
+
+/// The program and the message of an object of the journal.
+fn message_of(text: &str) -> Option<(Option<String>, String)> {
+    if !text.starts_with('{') || !text.contains("\"MESSAGE\"") {
+        return None;
+    }
+    let Value::Object(fields) = serde_json::from_str(text).ok()? else { return None };
+    let message = match fields.get("MESSAGE")? {
+        Value::String(message) => message.clone(),
+        Value::Array(bytes) => {
+            let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
+            let bytes: Option<Vec<u8>> = bytes.iter().map(byte).collect();
+            String::from_utf8_lossy(&bytes?).into_owned()
+        }
+        _ => return None,
+    };
+    let program = fields.get("SYSLOG_IDENTIFIER").and_then(Value::as_str).map(str::to_owned);
+    Some((program, message))
 }
 
 /// The line after the prefix of journald or syslog: `Nov 25 02:40:36 node-1 kubelet[30004]: …`.

@@ -148,13 +148,19 @@ fn prefixes_line_ends_and_colours_change_nothing() {
         ] {
             assert_eq!(read(&with(prefix, end)).facts, expected, "{name} {prefix:?}");
         }
-        let journal = |line: &str| {
-            serde_json::json!({ "_SYSTEMD_UNIT": "kubelet.service", "MESSAGE": line }).to_string()
-        };
-        // An entry of the journal has one line in this form; those of several lines are entries of their own there.
-        if expected.iter().all(|fact| !text.contains("Output:") || fact.path.is_none()) {
-            let journal: Vec<String> = text.lines().map(journal).collect();
+        // Each line of an entry is an entry of its own in the journal, in these forms too.
+        let text_of = |line: &str| serde_json::json!(line);
+        let bytes_of = |line: &str| serde_json::json!(line.as_bytes());
+        for message in [text_of, bytes_of] {
+            let object = |line: &str| {
+                let (unit, message) = ("kubelet.service", message(line));
+                let fields = serde_json::json!({ "_SYSTEMD_UNIT": unit, "SYSLOG_IDENTIFIER": "kubelet", "MESSAGE": message });
+                fields.to_string()
+            };
+            let mut journal: Vec<String> = text.lines().map(object).collect();
             assert_eq!(read(&journal.join("\n")).facts, expected, "{name}");
+            journal.reverse();
+            assert_eq!(read(&journal.join("\n")).facts, expected, "{name}, newest first");
         }
     }
 }
@@ -165,6 +171,13 @@ fn words_of_another_program_between_the_lines_are_no_part_of_an_entry() {
     let other = "Nov 25 02:40:36 node-text containerd[1]: stale file handle";
     let mixed: Vec<String> =
         text.lines().flat_map(|line| [line.to_owned(), other.to_owned()]).collect();
+    assert_eq!(read(&mixed.join("\n")).facts, read(text).facts);
+    let object = |program: &str, line: &str| {
+        serde_json::json!({ "SYSLOG_IDENTIFIER": program, "MESSAGE": line }).to_string()
+    };
+    let other = object("containerd", "stale file handle");
+    let mixed: Vec<String> =
+        text.lines().flat_map(|line| [object("kubelet", line), other.clone()]).collect();
     assert_eq!(read(&mixed.join("\n")).facts, read(text).facts);
 }
 
