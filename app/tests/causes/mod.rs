@@ -207,7 +207,14 @@ fn sentence_of_each_cause_is_whole_and_names_its_object_for_one_and_for_many() {
 fn number_of_pods_changes_the_sentences_that_speak_of_them_and_no_others() {
     let differ = |cause: &Cause| sentence(cause, 1) != sentence(cause, 7);
     let speak: Vec<&str> = causes().iter().filter(|it| differ(it)).map(Cause::name).collect();
-    let all = ["nodeSilent", "nodeMissing", "staticPod", "updateRejected", "managedElsewhere"];
+    let all = [
+        "nodeSilent",
+        "nodeMissing",
+        "staticPod",
+        "driverMissing",
+        "updateRejected",
+        "managedElsewhere",
+    ];
     assert_eq!(speak, all);
     for cause in causes() {
         // A claim and a namespace behind one Pod make it no more than one.

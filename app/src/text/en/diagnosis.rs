@@ -147,12 +147,20 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             },
             failure(diagnosis)
         ),
-        Cause::DriverMissing { node, driver } => format!(
-            "Node {} cannot unmount a volume of {}: its CSI driver {} is not registered there.",
-            isolated(node),
-            named(&diagnosis.root),
-            isolated(driver)
-        ),
+        Cause::DriverMissing { node, driver } => {
+            let least = if diagnosis.total > count && count == diagnosis.waiting.len() {
+                "at least "
+            } else {
+                ""
+            };
+            let of_pods =
+                if count > 1 { format!("s of {least}{count} Pods") } else { String::new() };
+            format!(
+                "Node {} cannot unmount the volume{of_pods}: its CSI driver {} is not registered there.",
+                isolated(node),
+                isolated(driver)
+            )
+        }
         Cause::PodDirectoryLeft { node } => format!(
             "All containers ended and the Pod has no volume of its own, but node {} has not cleaned up after it.",
             isolated(node)

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
-    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source,
+    Cause, Confidence, Diagnosis, EVIDENCE, Evidence, OF_KUBELETS, Source, Waiting,
     kubelet_answer::{AnswerOrigin, KubeletProblem, KubeletSubject},
     kubelet_log::{KubeletError, KubeletFact, KubeletLog, KubeletStep, RestOfLog},
 };
@@ -71,8 +71,14 @@ pub struct Unanswered {
 }
 
 impl Diagnosis {
-    /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more.
+    /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more. Of several Pods that wait for
+    /// one driver it is the first.
     pub fn pod_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
+        self.held_by_kubelet().map(|(pod, node)| (&pod.uid, node))
+    }
+
+    /// The same, with its name.
+    pub(super) fn held_by_kubelet(&self) -> Option<(&Waiting, &Arc<str>)> {
         let (Cause::ContainersRunning { node, .. }
         | Cause::KubeletUnaware { node, .. }
         | Cause::NeverStarted { node }
@@ -85,8 +91,11 @@ impl Diagnosis {
         else {
             return None;
         };
-        let pod = self.waiting.iter().find(|held| held.object == self.root)?;
-        Some((&pod.uid, node))
+        let is_it = |held: &&Waiting| match &self.cause {
+            Cause::DriverMissing { .. } => held.on.is_none(),
+            _ => held.object == self.root,
+        };
+        Some((self.waiting.iter().find(is_it)?, node))
     }
 
     /// Whether the API server does not reach the kubelet, and its lease is not known to be renewed. The node controller says only
@@ -143,17 +152,15 @@ pub(super) fn node_ref(name: &Arc<str>) -> ObjectRef {
 /// Adds what the logs say, by the UID of the Pod, in front of the evidence of each diagnosis.
 pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletReport>) {
     for diagnosis in diagnoses {
-        let report = diagnosis.pod_of_kubelet().and_then(|(pod, _)| reports.get(pod));
-        let Some(report) = report else { continue };
+        let Some((pod, _)) = diagnosis.held_by_kubelet() else { continue };
+        let (Some(report), of) = (reports.get(&pod.uid), pod.object.clone()) else { continue };
         let newest = report.facts.iter().rev().take(FACTS);
         if newest.clone().any(|fact| confirms(fact, &diagnosis.cause)) {
             diagnosis.confidence = Confidence::Confirmed;
         }
-        let mut evidence: Vec<Evidence> =
-            newest.map(|fact| said(&diagnosis.root, report, fact)).collect();
+        let mut evidence: Vec<Evidence> = newest.map(|fact| said(&of, report, fact)).collect();
         if evidence.is_empty() {
             let source = Source::NotInLog(report.origin.clone(), Box::new(report.rest.clone()));
-            let of = diagnosis.root.clone();
             evidence.push(Evidence { of, source, said: String::new(), at: Some(report.at) });
         }
         evidence.append(&mut diagnosis.evidence);
@@ -162,9 +169,9 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
     }
 }
 
-fn said(root: &ObjectRef, report: &KubeletReport, fact: &KubeletFact) -> Evidence {
+fn said(of: &ObjectRef, report: &KubeletReport, fact: &KubeletFact) -> Evidence {
     Evidence {
-        of: root.clone(),
+        of: of.clone(),
         source: Source::Kubelet(report.origin.clone(), Box::new(fact.clone())),
         said: fact.said.clone(),
         at: Some(report.at),

@@ -127,8 +127,9 @@ pub fn add_runtime(diagnoses: &mut [Diagnosis], reports: &mut BTreeMap<Uid, Runt
         diagnoses.iter().filter_map(|it| Some(it.pod_of_kubelet()?.0)).collect();
     reports.retain(|pod, _| asked.contains(pod));
     for diagnosis in diagnoses {
-        let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
-        let (pod, node, cause) = (pod.clone(), node.clone(), diagnosis.cause.name());
+        let Some((pod, node)) = diagnosis.held_by_kubelet() else { continue };
+        let (pod, of, node) = (pod.uid.clone(), pod.object.clone(), node.clone());
+        let cause = diagnosis.cause.name();
         let Some(report) = reports.get_mut(&pod) else { continue };
         if *report.cause.get_or_insert(cause) != cause {
             reports.remove(&pod);
@@ -141,7 +142,6 @@ pub fn add_runtime(diagnoses: &mut [Diagnosis], reports: &mut BTreeMap<Uid, Runt
         };
         let (state, origin, at) = (report.state.clone(), report.origin.clone(), Some(report.at));
         let source = Source::Runtime { node, state, origin };
-        let of = diagnosis.root.clone();
         diagnosis.evidence.insert(0, Evidence { of, source, said: String::new(), at });
         diagnosis.evidence.truncate(EVIDENCE + OF_KUBELETS);
     }

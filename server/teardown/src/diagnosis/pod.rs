@@ -103,7 +103,8 @@ pub(super) fn not_stopped<'a>(
     found.push(pod.verdict(cause).with(ready).with(case.node_lease(pod.node)).into());
 }
 
-/// The containers have terminated, and the kubelet has not unmounted the volumes.
+/// The containers have terminated, and the kubelet has not unmounted the volumes. A driver that is missing holds all Pods of a node
+/// that use it, and one repair frees them: they are one diagnosis, at the node's CSINode.
 pub(super) fn not_unmounted<'a>(
     case: &Case<'a>,
     object: &'a Arc<Object>,
@@ -129,7 +130,8 @@ pub(super) fn not_unmounted<'a>(
             None => {}
         }
     }
-    let missing = drivers.iter().find(|driver| !has_driver(case, pod.node, driver));
+    let missing =
+        drivers.iter().find_map(|driver| Some((unregistered(case, pod.node, driver)?, driver)));
     let mut evidence: Vec<Evidence> =
         node.ready.iter().map(|ready| condition(node_object, ready)).collect();
     evidence.extend(case.node_lease(pod.node));
@@ -147,8 +149,11 @@ pub(super) fn not_unmounted<'a>(
             }
         }));
         Cause::ClaimGone { node: node_name, claims: gone, sub_paths }
-    } else if let Some(driver) = missing {
-        Cause::DriverMissing { node: node_name, driver: driver.clone() }
+    } else if let Some((csi_node, driver)) = missing {
+        let cause = Cause::DriverMissing { node: node_name, driver: driver.clone() };
+        let verdict = pod.verdict(cause).rooted(csi_node).part(driver).with(evidence);
+        found.push(verdict.with([drivers_of(csi_node)]).into());
+        return;
     } else if claims().next().is_some() || pod.ending.has_volumes || !drivers.is_empty() {
         Cause::VolumesMounted { node: node_name, sub_paths }
     } else {
@@ -170,7 +175,7 @@ pub(crate) fn missing_driver(case: &Case<'_>, object: &Object, pod: &Pod) -> Opt
         used.filter_map(|used| case.index.find("", "PersistentVolumeClaim", namespace, &used.name));
     let of_claims = claims.filter_map(|claim| driver_of(case, claim));
     let mut drivers = inline_drivers(pod).cloned().chain(of_claims);
-    drivers.find(|driver| !has_driver(case, node, driver))
+    drivers.find(|driver| unregistered(case, node, driver).is_some())
 }
 
 /// The CSI drivers of the inline volumes of a Pod.
@@ -189,11 +194,18 @@ fn driver_of(case: &Case<'_>, claim: &Object) -> Option<Arc<str>> {
     }
 }
 
-/// Whether the CSINode of this name lists the driver. A CSINode that cannot be seen says nothing against it.
-fn has_driver(case: &Case<'_>, node: &str, driver: &Arc<str>) -> bool {
-    let found = case.index.find("storage.k8s.io", "CSINode", None, node);
-    match found.map(|object| &object.facts) {
-        Some(Facts::CsiNode(facts)) => facts.drivers.contains(driver),
-        _ => true,
-    }
+/// The CSINode of this name if it does not list the driver. One that cannot be seen says nothing against it.
+fn unregistered<'a>(case: &Case<'a>, node: &str, driver: &Arc<str>) -> Option<&'a Arc<Object>> {
+    let found = case.index.find("storage.k8s.io", "CSINode", None, node)?;
+    let Facts::CsiNode(facts) = &found.facts else { return None };
+    (!facts.drivers.contains(driver)).then_some(found)
+}
+
+/// The drivers that a CSINode lists.
+fn drivers_of(csi_node: &Object) -> Evidence {
+    let drivers = match &csi_node.facts {
+        Facts::CsiNode(facts) => facts.drivers.join(", "),
+        _ => String::new(),
+    };
+    Evidence::field(csi_node, "spec.drivers", drivers)
 }

@@ -40,9 +40,10 @@ impl<'a> Case<'a> {
         self.index.named(&self.diagnosis.root)
     }
 
-    /// The Pod where the cause sits.
+    /// The Pod where the cause sits, or the first of those on which a kubelet works for one cause.
     pub(super) fn pod(&self) -> Option<(&'a Arc<Object>, &'a Pod)> {
-        let object = self.root()?;
+        let held = self.diagnosis.pod_of_kubelet().and_then(|(pod, _)| self.index.get(pod));
+        let object = held.or_else(|| self.root())?;
         match &object.facts {
             Facts::Pod(pod) => Some((object, pod)),
             _ => None,

@@ -106,13 +106,15 @@ impl<'a> Stamps<'a> {
             Cause::ApiDown { .. } | Cause::LooksAgain { .. } | Cause::NamespaceFinalizer { .. }
         );
         let mut namespaces = 0;
+        let of_kubelet = diagnosis.pod_of_kubelet().map(|(pod, _)| pod);
         for held in &diagnosis.waiting {
             let Some(object) = index.get(&held.uid) else { continue };
             self.of_object(object).hash(hasher);
             if let Some(namespace) = gone_namespace(index, object) {
                 self.of_gone(namespace).hash(hasher);
             }
-            if matches!(held.on, Some((_, Link::Dependent))) || held.object == diagnosis.root {
+            let is_freed = held.object == diagnosis.root || of_kubelet == Some(&held.uid);
+            if matches!(held.on, Some((_, Link::Dependent))) || is_freed {
                 self.sources(&object.uid, EdgeKind::Owns).hash(hasher);
             }
             match &object.facts {

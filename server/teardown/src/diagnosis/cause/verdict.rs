@@ -26,6 +26,12 @@ impl Verdict {
         Self { cause, root, part: "".into(), confidence, evidence: Vec::new() }
     }
 
+    /// The same at another object.
+    pub(in crate::diagnosis) fn rooted(mut self, root: &Object) -> Self {
+        self.root = root.reference();
+        self
+    }
+
     pub(in crate::diagnosis) fn part(mut self, part: &Arc<str>) -> Self {
         self.part = part.clone();
         self

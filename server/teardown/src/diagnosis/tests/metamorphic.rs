@@ -34,7 +34,7 @@ fn turned<'a>(before: &[Diagnosis], after: &'a [Diagnosis]) -> Vec<&'a Diagnosis
 
 /// The changes after which a verdict at another root is the true one: the situation, the object or its field that is left out,
 /// and the verdict then. A list is complete, so an object that is not in it does not exist.
-const TRUE_THEN: [(&str, &str, &str); 39] = [
+const TRUE_THEN: [(&str, &str, &str); 46] = [
     ("withinGrace", "node n1", NODE_MISSING),
     ("containersRunning", "node n1", NODE_MISSING),
     ("kubeletUnaware", "node n1", NODE_MISSING),
@@ -48,6 +48,14 @@ const TRUE_THEN: [(&str, &str, &str); 39] = [
     ("podDirectoryLeft", "node n1", NODE_MISSING),
     ("updateRejected", "node n1", NODE_MISSING),
     ("namespaceGone", "node n1", NODE_MISSING),
+    // Without a driver that is known to be missing, each Pod waits for its own volumes.
+    ("driverMissing", "csinode n1", VOLUMES_MOUNTED),
+    ("driverMissing", "pvc shop/data volume=", VOLUMES_MOUNTED),
+    ("driverMissing", "pv disk-1", VOLUMES_MOUNTED),
+    ("driverMissing", "pv disk-1 driver=", VOLUMES_MOUNTED),
+    ("driverMissing", "pvc shop/data", "claimGone at Pod shop/web"),
+    ("driverMissing", "pod shop/web phase=", "sandboxLeft at Pod shop/web"),
+    ("driverMissing", "pod shop/web uses=", "podDirectoryLeft at Pod shop/web"),
     // No Pod that has a node uses the claim any more, and it is late. A Pod without a node does not count (`podUsesPVC` in
     // `pkg/controller/volume/pvcprotection/pvc_protection_controller.go`).
     ("withinGrace", "pod shop/web", CLAIM_UNUSED),
@@ -107,6 +115,7 @@ const TRUE_THEN: [(&str, &str, &str); 39] = [
     ("managedElsewhere", "pod shop/web owner=", "controllerSilent at Pod shop/web"),
 ];
 const NODE_MISSING: &str = "nodeMissing at Node n1";
+const VOLUMES_MOUNTED: &str = "volumesMounted at Pod shop/web";
 const CLAIM_UNUSED: &str = "controllerSilent at PersistentVolumeClaim shop/data";
 const NOT_LOOKED_AT: &str = "controllerSilent at Namespace shop";
 
@@ -165,7 +174,7 @@ fn each_situation_has_the_verdict_of_its_cause_and_no_other() {
     devicesLeft: devicesLeft at Pod shop/web (Inferred)
     volumesMounted: volumesMounted at Pod shop/web (Inferred)
     claimGone: claimGone at Pod shop/web (Inferred)
-    driverMissing: driverMissing at Pod shop/web (Inferred)
+    driverMissing: driverMissing at CSINode n1 (Inferred)
     podDirectoryLeft: podDirectoryLeft at Pod shop/web (Inferred)
     claimInUse: claimInUse at PersistentVolumeClaim shop/data (Confirmed)
     claimHeldByCompletedPods: claimHeldByCompletedPods at PersistentVolumeClaim shop/data (Confirmed)
@@ -272,9 +281,12 @@ fn hidden_kind_never_turns_a_verdict_to_another_root() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The verdicts at a root that is known by the name that the API server uses: the situation, the kind that would have the object,
-/// and the verdict.
-const TRUE_UNSEEN: [(&str, &str, &str); 3] = [
+/// The verdicts at a root that is known by the name that the API server uses, and those of each Pod where nothing shows that a driver
+/// is missing: the situation, the kind that would have the object, and the verdict.
+const TRUE_UNSEEN: [(&str, &str, &str); 6] = [
+    ("driverMissing", "csinodes.storage.k8s.io", VOLUMES_MOUNTED),
+    ("driverMissing", "persistentvolumes", VOLUMES_MOUNTED),
+    ("driverMissing", "persistentvolumeclaims", VOLUMES_MOUNTED),
     (
         "webhookDown",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",

@@ -166,8 +166,9 @@ fn missing_driver_of_an_inline_volume_is_found_as_well() {
         ))
     };
     insta::assert_snapshot!(with("other.example"), @r#"
-    driverMissing at Pod shop/a (Inferred, stuck)
+    driverMissing at CSINode n1 (Inferred, stuck)
       Pod shop/a
+      - CSINode n1: spec.drivers other.example
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Failed; web terminated
       - Node n1: condition Ready True Kubelet

@@ -66,7 +66,7 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
         pv pv-a claim=data/a driver=ebs.csi.aws.com
         pv pv-b claim=data/b driver=efs.csi.aws.com
         pod data/reader node=w3 deleted=500 grace=30 phase=Failed containers=app:terminated uses=claim:a,claim:b",
-        &["driverMissing at Pod data/reader"],
+        &["driverMissing at CSINode w3"],
     ),
     (
         "a Pod whose node side is done, held by an Argo workflow's finalizer",
