@@ -13,6 +13,7 @@ mod content_changes;
 mod departures;
 mod durations;
 mod fetches;
+mod former_cluster;
 mod gone;
 mod key;
 mod kind_watch;
@@ -113,6 +114,10 @@ pub struct Index {
     rules: Rules,
     /// The time of the batch that is applied.
     now: Timestamp,
+    /// The namespace `kube-system` as it was last.
+    system: Option<Uid>,
+    /// The time at which this cluster began, if another one was watched before it.
+    began: Option<Timestamp>,
     /// Group and kind of the definitions that were deleted.
     undefined: HashSet<(Arc<str>, Arc<str>)>,
     version: Option<String>,
@@ -250,6 +255,7 @@ impl Index {
 
     /// Keeps an object. An event is a change even if no stored field differs, because most fields are not stored.
     fn put(&mut self, object: Object, is_event: bool) {
+        self.follow_cluster(&object);
         let object = Arc::new(object);
         let before = self.objects.get(&object.uid);
         if let Some(before) = before {
@@ -289,7 +295,8 @@ impl Index {
         self.note_change(Some(&object), None);
         self.content_changes.note(&object, true, self.now);
         self.rules.note(&object.kind, self.now);
-        if !self.is_confirmed(&object, proof) {
+        let is_former = self.is_of_former_cluster(&object);
+        if !is_former && !self.is_confirmed(&object, proof) {
             self.note_unconfirmed(&object);
         }
         let name = Name::of(&object);
@@ -299,14 +306,16 @@ impl Index {
         if let Facts::Definition(definition) = &object.facts {
             self.undefined.insert((definition.group.clone(), definition.kind.clone()));
         }
-        if object.kind.is("", "Namespace") {
+        if !is_former && object.kind.is("", "Namespace") {
             self.note_former(&object, proof);
         }
         if object.kind.is("", "PersistentVolume") {
             self.attached.remove(&*object.name);
         }
-        self.departures.push(&object, self.now);
-        if proof == Proof::DeletedEvent {
+        if !is_former {
+            self.departures.push(&object, self.now);
+        }
+        if !is_former && proof == Proof::DeletedEvent {
             self.durations.note(&object, self.now);
         }
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod custom_resources;
+mod former_world;
 mod namespaces;
 mod parents;
 mod preflight;

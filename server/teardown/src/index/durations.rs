@@ -51,6 +51,12 @@ impl Durations {
         let before = std::mem::replace(percentile, percentile_95(latest));
         self.changes += u64::from(before != *percentile);
     }
+
+    /// Forgets all of them.
+    pub(super) fn forget(&mut self) {
+        self.kinds.clear();
+        self.changes += 1;
+    }
 }
 
 fn percentile_95(latest: &VecDeque<SignedDuration>) -> Option<SignedDuration> {
