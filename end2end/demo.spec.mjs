@@ -39,6 +39,7 @@ test('sandbox page appears at once, is marked as simulated, and an incident runs
 		await sandbox.getByRole('button', { name: 'Time ×10' }).click();
 		await sandbox.getByRole('button', { name: /^S3/ }).click();
 		await expect(sandbox.getByRole('button', { name: /^S3/ })).toBeDisabled();
+		await expect(sandbox.getByRole('button', { name: /^S3.*see Trouble.*Start over replays it/ })).toBeVisible();
 		// The metrics API is down, so its kinds cannot be listed and the empty namespace stays.
 		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 's3', exact: true }) });
@@ -155,7 +156,7 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		await breaks.click();
 		await expect.poll(node, within).toBe('Unknown');
 		expect(await other()).toBe('True');
-		await expect(pressed).toHaveText(['Break node-a', 'Time ×10']);
+		await expect(pressed).toHaveText(['Time ×10', 'Break node-a']);
 		await breaks.click();
 		await expect.poll(node, within).toBe('True');
 		// The server of the metrics API may run on that node.
@@ -174,7 +175,7 @@ test('fault switch breaks only what it names, and switching it off repairs it', 
 		const stale = sandbox.getByRole('button', { name: /^Make .* stale$/ }).first();
 		await stale.click();
 		await expect(stale).toHaveAttribute('aria-pressed', 'true');
-		await expect(pressed).toHaveText([(await stale.textContent()) ?? '', 'Time ×10']);
+		await expect(pressed).toHaveText(['Time ×10', (await stale.textContent()) ?? '']);
 		// The Pod that mounts the volume stays; Pods deleted later go.
 		const pods = '/api/v1/namespaces/s2/pods';
 		const { body } = await client.request('GET', pods);

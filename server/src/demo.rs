@@ -182,7 +182,7 @@ impl DemoCluster {
     }
 
     fn card(&self) -> Card {
-        let demo = self.demo();
+        let mut demo = self.demo();
         let switch = |what, subject: &str, on| {
             let story = if what == DemoFault::Incident { text::story(subject) } else { "" };
             FaultSwitch {

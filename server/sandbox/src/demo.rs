@@ -71,6 +71,8 @@ struct LoadedWorld {
 pub struct Demo {
     worlds: Vec<LoadedWorld>,
     begun: BTreeSet<String>,
+    /// The volumes that were held at some time, so that a switch does not vanish under the hand that flips it.
+    held: BTreeSet<String>,
 }
 
 impl Demo {
@@ -117,7 +119,7 @@ impl Demo {
             objects.retain(|it| seen.insert(identity(it)));
             worlds.push(LoadedWorld { name: name.into(), objects, faults: faults.into() });
         }
-        Ok(Self { worlds, begun: BTreeSet::new() })
+        Ok(Self { worlds, begun: BTreeSet::new(), held: BTreeSet::new() })
     }
 
     /// Creates the objects of the demo in an empty cluster.
@@ -138,6 +140,7 @@ impl Demo {
     pub fn reset(&mut self, control_plane: &mut ControlPlane) -> Result<(), DemoError> {
         control_plane.reset();
         self.begun.clear();
+        self.held.clear();
         Ok(self.set_up(control_plane)?)
     }
 
@@ -166,10 +169,10 @@ impl Demo {
         Ok(())
     }
 
-    /// The fault switches of a cluster, and whether they are on. It lists only volumes that are held, and only
+    /// The fault switches of a cluster, and whether they are on. It lists only volumes that are or were held, last, and only
     /// operators whose namespace exists.
     #[must_use]
-    pub fn fault_switches(&self, control_plane: &ControlPlane) -> Vec<(FaultSwitch, bool)> {
+    pub fn fault_switches(&mut self, control_plane: &ControlPlane) -> Vec<(FaultSwitch, bool)> {
         let node_faults = &control_plane.controllers.node_faults;
         let mut fault_switches: Vec<(FaultSwitch, bool)> = Vec::new();
         for (key, _) in self.operators(control_plane) {
@@ -198,16 +201,22 @@ impl Demo {
                 || node_faults.dead_servers.contains(server);
             (FaultSwitch::Nfs(server.to_owned()), is_broken)
         }));
-        let held: BTreeSet<&String> =
-            node_faults.busy.iter().chain(&node_faults.leftovers).collect();
-        fault_switches
-            .extend(held.into_iter().map(|name| (FaultSwitch::Volume(name.clone()), true)));
         let mut services = control_plane.cluster.list("", "services", None);
         let is_refusing = node_faults.cloud.is_some();
         if is_refusing || services.any(|it| it["spec"]["type"] == "LoadBalancer") {
             fault_switches.push((FaultSwitch::Cloud, is_refusing));
         }
         fault_switches.push((FaultSwitch::Manager, control_plane.controllers.is_manager_off()));
+        let is_held =
+            |name: &String| node_faults.busy.contains(name) || node_faults.leftovers.contains(name);
+        let exists = |name: &&String| {
+            let key = Key::new("", "persistentvolumes", "", name);
+            is_held(name) || control_plane.cluster.get(&key).is_some()
+        };
+        self.held.extend(node_faults.busy.iter().chain(&node_faults.leftovers).cloned());
+        let volumes = self.held.iter().filter(exists);
+        fault_switches
+            .extend(volumes.map(|name| (FaultSwitch::Volume(name.clone()), is_held(name))));
         fault_switches
     }
 
@@ -217,7 +226,7 @@ impl Demo {
     /// [`DemoError::FaultSwitch`] where there is no such switch, [`DemoError::Install`] where the operator's namespace
     /// is terminating.
     pub fn set(
-        &self,
+        &mut self,
         control_plane: &mut ControlPlane,
         switch: &FaultSwitch,
         broken: bool,
@@ -255,7 +264,7 @@ impl Demo {
     }
 
     /// Repairs everything. Faults that are still scheduled are dropped.
-    pub fn repair(&self, control_plane: &mut ControlPlane) {
+    pub fn repair(&mut self, control_plane: &mut ControlPlane) {
         control_plane.repair();
         scale_metrics(control_plane, REPLICAS);
         for (switch, _) in self.fault_switches(control_plane) {
@@ -462,7 +471,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn fault_switches_are_listed_take_effect_and_are_repaired() {
         let mut control_plane = control_plane();
-        let demo = Demo::everything().unwrap();
+        let mut demo = Demo::everything().unwrap();
         demo.set_up(&mut control_plane).unwrap();
         pass(&mut control_plane, 60);
         let all = demo.fault_switches(&control_plane);
@@ -483,7 +492,10 @@ mod tests {
         assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| *on));
         assert_eq!(demo.fault_switches(&control_plane).len(), all.len() + 1);
         demo.repair(&mut control_plane);
-        assert!(demo.fault_switches(&control_plane).iter().all(|(_, on)| !on));
+        let repaired = demo.fault_switches(&control_plane);
+        assert!(repaired.iter().all(|(_, on)| !on));
+        let held = FaultSwitch::Volume("s2-archive".into());
+        assert_eq!(repaired.last(), Some(&(held, false)), "its switch stays, at the end");
         pass(&mut control_plane, 30);
         assert!(control_plane.cluster.is_available("v1beta1.metrics.k8s.io"));
         let unknown = demo.set(&mut control_plane, &FaultSwitch::Node("node-z".into()), true);
@@ -495,7 +507,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn operator_that_is_installed_again_has_its_account_and_its_rights() {
         let mut control_plane = control_plane();
-        let demo = Demo::named("s4").unwrap().unwrap();
+        let mut demo = Demo::named("s4").unwrap().unwrap();
         demo.set_up(&mut control_plane).unwrap();
         pass(&mut control_plane, 30);
         let named = |group: &str, plural: &str, namespace: &str| {

@@ -31,16 +31,14 @@ pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView 
                     <summary>
                         {icon("icon-run")} <strong>{text::SANDBOX}</strong> " " <span>{text::SIMULATED_MEANS}</span>
                     </summary>
+                    {group(state, run_command, true)}
                     <div class="demo-switches">
-                        {rows(
-                            Memo::new(move |_| switches(state)),
-                            |fault| fault.label.clone(),
-                            move |fault| Some(switch(state, run_command, fault)),
-                        )}
                         {button(text::SPEED.to_owned(), String::new(), fast, false, speed, run_command)}
                         {button(text::REPAIR_ALL.to_owned(), String::new(), Box::new(|| false), false, Box::new(|_| DemoCommand::Repair {}), run_command)}
                         <Guarded label=text::START_OVER_ASK busy=false act=ask/>
                     </div>
+                    // Last, because switches come while an incident runs.
+                    {group(state, run_command, false)}
                 </details>
                 <Ask open=asking id="start-over-title" title label=text::START_OVER busy=false act=reset>
                     <p>{text::START_OVER_MEANS}</p>
@@ -52,10 +50,31 @@ pub fn demo(state: Memo<Option<Demo>>, run_command: fn(DemoCommand)) -> AnyView 
     view! { {move || banner()} }.into_any()
 }
 
+/// The incidents, or the other switches, under their heading.
+fn group(state: Memo<Option<Demo>>, run_command: fn(DemoCommand), of_incidents: bool) -> AnyView {
+    let (heading, class) = if of_incidents {
+        (text::INCIDENTS, "demo-switches demo-incidents")
+    } else {
+        (text::SWITCHES, "demo-switches")
+    };
+    view! {
+        <p class="demo-heading">{heading}</p>
+        <div class=class>
+            {rows(
+                Memo::new(move |_| switches(state, of_incidents)),
+                |fault| fault.label.clone(),
+                move |fault| Some(switch(state, run_command, fault)),
+            )}
+        </div>
+    }
+    .into_any()
+}
+
 /// The switches as they are when they are on: the button of a switch stays the same while it is flipped.
-fn switches(state: Memo<Option<Demo>>) -> Vec<FaultSwitch> {
+fn switches(state: Memo<Option<Demo>>, of_incidents: bool) -> Vec<FaultSwitch> {
     let mut switches =
         state.with(|demo| demo.as_ref().map(|demo| demo.switches.clone()).unwrap_or_default());
+    switches.retain(|fault| (fault.what == DemoFault::Incident) == of_incidents);
     switches.iter_mut().for_each(|fault| fault.on = true);
     switches
 }
@@ -83,7 +102,8 @@ fn button(
     let down = Memo::new(move |_| is_down());
     let connection = expect_context::<Connection>();
     let hindrance = move || connection.hindrance();
-    let is_off = move || hindrance().is_some() || (once && down.get());
+    let is_over = move || once && down.get();
+    let is_off = move || hindrance().is_some() || is_over();
     let act = move |_| {
         if !untrack(is_off) {
             run_command(body(down.get_untracked()));
@@ -98,7 +118,7 @@ fn button(
             title=move || hindrance().unwrap_or_default()
             on:click=act
         >
-            {label} <small>{story}</small>
+            {label} <small>{story}</small> <strong>{move || is_over().then_some(text::BEGAN)}</strong>
         </button>
     }
     .into_any()
