@@ -5,8 +5,8 @@ use teardown::{object::ObjectRef, proof::Proof};
 use crate::text::{many, named, names, words};
 
 pub const UNCONFIRMED: &str = "gone from the API only";
-pub const TAKE_ON: &str = "Confirm that they ended…";
-pub const TAKE_ON_NOW: &str = "Delete it";
+pub const TAKE_ON: &str = "Confirm that these ended…";
+pub const TAKE_ON_NOW: &str = "Confirm and delete";
 pub const TAKE_ON_MEANS: &str = "No node reported that these ended, or a finalizer was removed by hand. If one goes on, data can be lost.";
 pub const TAKE_ON_DO: &str =
     "Confirm only if nothing of them runs, and the work of a removed finalizer is done.";
@@ -30,7 +30,7 @@ pub fn unproven(resources: &[String]) -> String {
 
 /// The heading of the question.
 pub fn take_on_title(object: &ObjectRef) -> String {
-    format!("Delete {} without confirmation?", named(object))
+    format!("Confirm that these ended, then delete {}?", named(object))
 }
 
 /// The last read of the claims whose data is kept.
