@@ -72,7 +72,7 @@ test('S3: empty namespace goes once the dead API is removed, or repaired', async
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await expect(off).toBeVisible();
 		await expect(page.getByRole('link', { name: 's3', exact: true })).toBeHidden();
-		await putBack(page, /^Put back: APIService v1beta1\.metrics\.k8s\.io/);
+		await putBack(page, /^Put APIService v1beta1\.metrics\.k8s\.io back/);
 		// It is back, and as dead as it was.
 		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		await repair(bar, 'Stop the metrics API');
@@ -98,7 +98,7 @@ test('S3: after the repair the page says who looks again and by when, and an ann
 		await expect(await wayOf(down, /^Repair the API metrics/)).toContainText('After the repair namespaces go on within 150 s');
 		await expect(await wayOf(down, /^Delete APIService/)).toContainText('Namespaces go on within 75 s');
 		const force = await wayOf(down, 'Finish Namespace s3 without its controller');
-		await expect(force.getByRole('listitem').filter({ hasText: 'Every kind in the namespace can be listed.' })).toContainText('No:');
+		await expect(force.getByRole('listitem').filter({ hasText: 'Every kind in the namespace can be listed.' })).toContainText('Not so:');
 
 		// At the ordinary speed, the next look of the controller is up to a minute away.
 		await bar.getByRole('button', { name: 'Time ×10' }).click();
@@ -194,7 +194,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		// The node is back, and the page still says that it takes no Pod.
 		await expect.poll(() => taints(unwind, 'node-a')).toEqual(['node.kubernetes.io/out-of-service']);
 		await expect(off).toContainText('Node node-a is marked out of service');
-		await putBack(page, /^Put back: Node node-a is marked out of service/);
+		await putBack(page, /^Put Node node-a back/);
 		await expect.poll(() => taints(unwind, 'node-a')).toEqual([]);
 		await page.goto(`${unwind.origin}/switched-off`);
 		await expect(page.getByText('Nothing is switched off.')).toBeVisible();

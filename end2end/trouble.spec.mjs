@@ -26,7 +26,7 @@ test('page of all trouble names the cause of each incident, and nothing once it 
 			await start(sandbox, new RegExp(`^${incident}:`));
 			const card = await cardOf(page, cause);
 			// The advice is read when the card is opened; the least harmful way out comes first, and with a command where there is one.
-			await expect(card.getByText('Changes nothing in the cluster').first(), incident).toBeVisible();
+			await expect(card.getByText('Loses nothing').first(), incident).toBeVisible();
 			await expect(card.getByText(fact).first(), incident).toBeVisible();
 			await expect(card.getByText('If nobody acts'), incident).toBeVisible();
 		}

@@ -145,15 +145,18 @@ fn summary(card: &DiagnosisCard) -> AnyView {
     let (symbol, class) =
         if diagnosis.stuck { ("state-stuck", "state-stuck") } else { ("state-slow", "state-slow") };
     let (explains, does_harm, ..) = card.harm();
-    let mark = if explains { text::SOLVE_FIRST } else { text::HARM };
-    let harm = (explains || does_harm)
-        .then(|| view! { <span class="diagnosis-harm">{mark}</span> }.into_any());
+    let (mark, of) = match explains {
+        true => (text::SOLVE_FIRST, "diagnosis-harm explains"),
+        false => (text::HARM, "diagnosis-harm"),
+    };
+    let harm = (explains || does_harm).then(|| view! { <span class=of>{mark}</span> }.into_any());
     view! {
         <span class=format!("diagnosis-head {class}")>
             {icon(symbol)}
             <span class="diagnosis-cause">{card.said.clone()}</span>
             <span class="diagnosis-facts">
-                {harm} <span>{text::objects_wait(diagnosis.total)}</span> {moment(diagnosis.since)}
+                {harm} <span>{text::objects_wait(diagnosis.total)}</span>
+                <span>{text::DELETION_BEGAN} " " {moment(diagnosis.since)}</span>
             </span>
         </span>
     }
@@ -164,8 +167,8 @@ fn summary(card: &DiagnosisCard) -> AnyView {
 fn body(advice: &Advice) -> AnyView {
     let lines = |lines: &[Fact]| {
         let line = |line: &Fact| {
-            let left = line.at.map(|at| view! { " " {countdown(at)} });
-            view! { <p>{line.text.clone()}{left}</p> }.into_any()
+            let left = line.at.map(|at| view! { <strong>{countdown(at)}</strong> " " });
+            view! { <p>{left}{line.text.clone()}</p> }.into_any()
         };
         lines.iter().map(line).collect_view()
     };
@@ -173,7 +176,11 @@ fn body(advice: &Advice) -> AnyView {
         .first
         .iter()
         .map(|line| {
-            let class = if line.warns { "diagnosis-not" } else { "" };
+            let class = match &*line.name {
+                text::IF_NOBODY_ACTS => "diagnosis-course",
+                _ if line.warns => "diagnosis-not",
+                _ => "",
+            };
             view! { <div class=class><dt>{line.name.clone()}</dt><dd>{lines(&line.said)}</dd></div> }
                 .into_any()
         })

@@ -2,7 +2,7 @@
 
 use app::PageSeed;
 use teardown::{
-    advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand},
+    advice::{Advice, Fact, Line, SWITCHED_OFF, Way, WayCommand, WayNeed},
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Impact, Link, Source, Waiting},
     incident::Incident,
     message::{
@@ -11,7 +11,7 @@ use teardown::{
     },
     object::{ObjectRef, Uid},
     relation::{Attribution, EdgeKind, Strength},
-    remedy::Harm,
+    remedy::{Harm, Holds},
     right::Right,
 };
 
@@ -76,6 +76,7 @@ pub(crate) fn trouble() -> PageSeed {
         said: vec![said.to_owned().into()],
         warns,
     };
+    let need = |what: &str, holds| WayNeed { what: what.to_owned(), holds };
     let advice = Advice {
         log: None,
         first: vec![
@@ -93,11 +94,14 @@ pub(crate) fn trouble() -> PageSeed {
         ways: vec![Way {
             title: "Bring node worker-7 back".to_owned(),
             harm: Harm::None,
-            harms: "Changes nothing in the cluster".to_owned(),
+            harms: "Loses nothing".to_owned(),
             does: "Start the machine.".to_owned(),
             reaches: vec![],
             loses: vec![],
-            needs: vec![],
+            needs: vec![
+                need("The node has stopped reporting.", Holds::Yes),
+                need("The machine is off.", Holds::Unknown),
+            ],
             undo: None,
             withheld: None,
             commands: vec![WayCommand {

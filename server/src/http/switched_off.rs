@@ -26,8 +26,8 @@ use super::{
     plain::{escape, heading, page, paragraph},
 };
 
-/// The attempts to put something back that the page shows, the latest first.
-const ATTEMPTS: usize = 5;
+/// The remedies that the page shows, the latest first: a card goes with its cause, and its attempts with it.
+const ATTEMPTS: usize = 10;
 
 /// The page.
 pub(super) async fn read(
@@ -89,8 +89,11 @@ fn content(off: &[PutBack], attempts: &[Attempt], right: Right) -> String {
     for (way, off) in text::switched_off_advice(off).ways.iter().zip(off) {
         html += &one(way, off.right(), right);
     }
-    let undone = attempts.iter().filter(|attempt| attempt.undoes.is_some()).take(ATTEMPTS);
-    undone.for_each(|attempt| html += &paragraph(&text::attempt(attempt)));
+    if !attempts.is_empty() {
+        html += &heading(text::REMEDIES_DONE);
+    }
+    let latest = attempts.iter().take(ATTEMPTS);
+    latest.for_each(|attempt| html += &paragraph(&text::attempt(attempt)));
     html
 }
 
@@ -122,13 +125,17 @@ fn one(way: &Way, needed: Right, right: Right) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teardown::{advice::WayOffer, remedy::Harm};
+    use teardown::{
+        advice::WayOffer,
+        object::ObjectRef,
+        remedy::{AttemptOutcome, Harm, RemedyAct, Request, Verb},
+    };
 
     use super::*;
 
     fn off() -> Way {
         Way {
-            title: "Put back: Node <n1> is marked out of service".to_owned(),
+            title: "Put Node <n1> back".to_owned(),
             harm: Harm::Reversible,
             harms: String::new(),
             does: "Since 2026-11-21 12:03:41 UTC, Li.".to_owned(),
@@ -148,11 +155,47 @@ mod tests {
     }
 
     #[test]
+    fn remedy_that_switched_nothing_off_is_listed_too() {
+        let pod = ObjectRef {
+            group: "".into(),
+            kind: "Pod".into(),
+            namespace: Some("shop".into()),
+            name: "a".into(),
+        };
+        let request = Request {
+            verb: Verb::Delete,
+            path: "/api/v1/namespaces/shop/pods/a".into(),
+            body: serde_json::Value::Null,
+            object: pod.clone(),
+            uid: None,
+        };
+        let attempt = Attempt {
+            id: "a1".to_owned(),
+            undoes: None,
+            diagnosis: "nodeSilent".to_owned(),
+            root: pod,
+            act: RemedyAct::DeleteWebhookConfiguration,
+            request,
+            undo: None,
+            by: "Li".to_owned(),
+            statement: String::new(),
+            asked: jiff::Timestamp::UNIX_EPOCH,
+            ended: None,
+            outcome: AttemptOutcome::Accepted { meanwhile: None },
+            settled: false,
+            unconfirmed: vec![],
+        };
+        let html = content(&[], std::slice::from_ref(&attempt), Right::Look);
+        assert!(html.contains(text::REMEDIES_DONE), "{html}");
+        assert!(html.contains(&escape(&text::attempt(&attempt))), "{html}");
+    }
+
+    #[test]
     fn form_is_for_a_session_that_may_do_it_and_others_read_who_may() {
         let of = |needed, right| one(&off(), needed, right);
         for right in [Right::Look, Right::Act, Right::Force] {
             let html = of(Right::Force, right);
-            assert!(html.contains("Put back: Node &lt;n1&gt; is marked"), "{html}");
+            assert!(html.contains("Put Node &lt;n1&gt; back"), "{html}");
             assert!(html.contains("Since 2026-11-21 12:03:41 UTC, Li."), "{html}");
         }
         let form = |route: &str| {

@@ -72,6 +72,8 @@ pub fn switched_off(count: usize) -> String {
 
 /// The heading of the page about them, which the server writes.
 pub const SWITCHED_OFF: &str = "Switched off by Unwind";
+/// Above the remedies that persons had Unwind do.
+pub const REMEDIES_DONE: &str = "Done lately";
 pub const NOTHING_SWITCHED_OFF: &str = "Nothing is switched off.";
 /// The link to it.
 pub const PUT_BACK: &str = "Put back…";

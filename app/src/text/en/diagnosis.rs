@@ -17,6 +17,7 @@ use teardown::{
 use self::kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered};
 pub use self::{
     advice::{advice, resolved_in, stuck_in},
+    incident::IF_NOBODY_ACTS,
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
 };
 use super::{
@@ -40,6 +41,8 @@ pub const ASKED_AGAIN: &str =
     "This has changed since you were asked. Read it again and confirm it again.";
 /// In that question, where there is nothing left to do.
 pub const REMEDY_IS_OVER: &str = "This is no longer a way out.";
+/// In the empty field for that answer.
+pub const REQUIRED: &str = "Required";
 pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";
 pub const COPY_NOTE: &str = "Copy incident note";
@@ -48,6 +51,9 @@ pub const NOTE: &str = "Note as text";
 pub const LINK_TO_CARD: &str = "Link to this card";
 pub const KUBELET_LOG: &str = "Kubelet log";
 pub const WHY: &str = "Why";
+
+/// Before the age of a diagnosis.
+pub const DELETION_BEGAN: &str = "deletion began";
 
 /// `3 objects wait`.
 pub fn objects_wait(count: usize) -> String {

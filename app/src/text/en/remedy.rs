@@ -369,7 +369,7 @@ fn claims_named(claims: &[std::sync::Arc<str>]) -> String {
 /// The worst that a remedy does, as a heading.
 fn harm_of(harm: Harm) -> &'static str {
     match harm {
-        Harm::None => "Changes nothing in the cluster",
+        Harm::None => "Loses nothing",
         Harm::Reversible => "Can be taken back",
         Harm::Interruption => "Interrupts what runs",
         Harm::Deletion => "Deletes more, in order",
@@ -428,7 +428,7 @@ fn powered_off(node: &str, instance: Option<&str>, announced: bool) -> String {
 pub fn holds(holds: Holds) -> &'static str {
     match holds {
         Holds::Yes => "Yes",
-        Holds::No => "No",
+        Holds::No => "Not so",
         Holds::Unknown => "Check this",
     }
 }

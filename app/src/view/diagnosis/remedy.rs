@@ -87,6 +87,8 @@ pub fn RemedyDialog(
                     <input
                         type="text"
                         maxlength="500"
+                        required=true
+                        placeholder=text::REQUIRED
                         prop:value=move || statement.get()
                         on:input:target=move |event| statement.set(event.target().value())
                     />

@@ -103,14 +103,15 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
 }
 
 fn need(need: &WayNeed) -> AnyView {
-    let symbol = match need.holds {
-        Holds::Yes => "state-gone",
-        Holds::No => "state-refused",
-        Holds::Unknown => "state-unknown",
+    // A check mark says enough; whatever is not proven says so in words.
+    let (symbol, class) = match need.holds {
+        Holds::Yes => ("state-gone", "visually-hidden"),
+        Holds::No => ("state-refused", "way-open"),
+        Holds::Unknown => ("state-unknown", "way-open"),
     };
     view! {
         <li>
-            {icon(symbol)} <span class="visually-hidden">{text::holds(need.holds)} ": "</span>
+            {icon(symbol)} <span class=class>{text::holds(need.holds)} ": "</span>
             <span>{need.what.clone()}</span>
         </li>
     }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::text::{NAMED, absolute, duration, isolated, many, some_of, visible, words};
 
-const IF_NOBODY_ACTS: &str = "If nobody acts";
+pub const IF_NOBODY_ACTS: &str = "If nobody acts";
 /// The course of a node that may be silent.
 const IF_SILENT: &str = "If the node is silent, its condition Ready becomes Unknown within a minute, and this card says so. If it lives, its kubelet goes on by itself.";
 const DO_NOT: &str = "Do not";

@@ -81,7 +81,7 @@ fn drawn(note: &NoteCard) -> Way {
         harm,
         harms: label(note.severity).to_owned(),
         does: note.meaning.clone(),
-        reaches: vec![note.what_to_do.clone()],
+        reaches: vec![format!("To do: {}", note.what_to_do)],
         loses: named,
         needs: Vec::new(),
         undo: None,

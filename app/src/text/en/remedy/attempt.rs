@@ -42,7 +42,7 @@ fn outcome(attempt: &Attempt) -> String {
             "The API server accepted it.".to_owned()
         }
         AttemptOutcome::Accepted { meanwhile: None } => format!(
-            "The API server accepted it. This card goes when nothing waits any more. {}",
+            "The API server accepted it. Its card goes when nothing waits any more. {}",
             remedy_proof(&attempt.act)
         ),
         AttemptOutcome::Accepted { meanwhile: Some(object) } => {
@@ -102,14 +102,21 @@ fn state_of(what: SwitchedOff) -> &'static str {
 pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
     let object = &attempt.request.object;
     let is = state_of(*what);
-    let verb = if *what == SwitchedOff::Namespace { "Delete" } else { "Put back" };
-    let since = format!("Since {}, {}.", absolute(attempt.asked), isolated(&attempt.by));
+    let title = match what {
+        SwitchedOff::Namespace => format!("Delete {}", named(object)),
+        _ => format!("Put {} back", named(object)),
+    };
+    let since =
+        format!("It {is}, since {}, by {}.", absolute(attempt.asked), isolated(&attempt.by));
     let does = match (by_unwind, line) {
         _ if *what == SwitchedOff::Namespace => format!(
             "{since} It was not deleted after that, so its old content runs again. Delete it, and its content goes with it."
         ),
         (true, _) if *what == SwitchedOff::Parent => format!(
             "{since} It then recreates the objects that it declares, including those that the run deleted, but not a claim’s data."
+        ),
+        _ if *what == SwitchedOff::Api => format!(
+            "{since} While its server does not answer, namespaces cannot go once it is back: repair the server first."
         ),
         (true, _) => format!("{since} Put it back once the reason for it is over."),
         (false, Some(_)) => {
@@ -125,7 +132,7 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         statement: None,
     });
     Way {
-        title: format!("{verb}: {} {is}", named(object)),
+        title,
         harm: Harm::Reversible,
         harms: "Switched off".to_owned(),
         does,
