@@ -41,7 +41,7 @@ pub const ASKED_AGAIN: &str =
     "This has changed since you were asked. Read it again and confirm it again.";
 /// In that question, where there is nothing left to do.
 pub const REMEDY_IS_OVER: &str = "This is no longer a way out.";
-/// In the empty field for that answer.
+/// In the empty field of a statement.
 pub const REQUIRED: &str = "Required";
 pub const COPY_COMMAND: &str = "Copy";
 pub const COMMAND_COPIED: &str = "Copied";

@@ -233,7 +233,7 @@ impl Scene {
         let decide = |run: &Run| look(run).expect("a look");
         let decision = decide(&self.run);
         prop_assert_eq!(&decision, &decide(&replayed));
-        prop_assert_eq!(self.run.wake(now), self.replayed().wake(now));
+        prop_assert_eq!(self.run.wake(&self.index, now), self.replayed().wake(&self.index, now));
         Ok(decision)
     }
 
