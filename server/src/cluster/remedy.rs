@@ -8,7 +8,9 @@
 //!   another cluster.
 //! - The API server takes the options of a DELETE from its body alone, so the dry run of one is asked for there
 //!   (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go`).
-//! - The version of the target that was read travels in the request: whatever changes it in between refuses the request.
+//! - The version of the target that was read travels in the request: whatever changes it in between refuses the request. The refusal
+//!   does not say what changed, so the target is read once more: a race that was lost at the API server is reported as the change that
+//!   it is, and not as an error in the request. The same holds for a dry run.
 //! - A copy that is needed to put the target back is in the journal before the request leaves: the server may end before the
 //!   answer comes.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
@@ -165,12 +167,7 @@ async fn guarded(
     // No remedy keeps both a copy of its target and the object that it made.
     let mut keep = Some(keep);
     if call.is_dry_run_safe {
-        let tried = perform(client, &dry(client, names, call).await?, "?dryRun=All").await;
-        if let Err(message) = tried.map_err(Problem::message)
-            && !predicts_nothing(&message)
-        {
-            return Err(AttemptOutcome::NotSent { message });
-        }
+        try_first(client, names, call).await?;
     }
     let before = premises.iter().filter(|it| it.is_read_before());
     let (long, short): (Vec<_>, Vec<_>) = before.partition(|it| premise::is_long(it));
@@ -180,11 +177,14 @@ async fn guarded(
     let began = Instant::now();
     let reads: Vec<_> = short.iter().map(|it| premise::read(client, names, it)).collect();
     let reads: Vec<_> = stream::iter(reads).buffered(AT_ONCE).collect().await;
-    let mut pinned = request.clone();
+    let (mut pinned, mut version) = (request.clone(), None);
     for (premise, read) in short.into_iter().zip(reads) {
         let target = as_expected(read)?;
         if is_target(request, premise) {
             pinned = pin(request, target.as_ref())?;
+            // A merge patch names none.
+            version =
+                target.filter(|_| request.verb != Verb::MergePatch).map(|(version, _)| version);
         }
     }
     let request = pinned;
@@ -200,6 +200,11 @@ async fn guarded(
         return Err(AttemptOutcome::NotSent { message });
     }
     let answer = match perform(client, &request, "").await {
+        Err(Problem::Guarded(message)) => {
+            let refused = AttemptOutcome::Refused { message };
+            let lost = lost_race(client, names, call, version.as_deref()).await;
+            return Err(lost.unwrap_or(refused));
+        }
         Err(Problem::Refused(message)) => return Err(AttemptOutcome::Refused { message }),
         Err(Problem::Unknown(message)) => {
             return Err(AttemptOutcome::Unknown { message: Some(message) });
@@ -213,6 +218,44 @@ async fn guarded(
     }
     let meanwhile = changed_meanwhile(client, names, premises).await;
     Ok(AttemptOutcome::Accepted { meanwhile })
+}
+
+/// The dry run of the request. An `Err` says why nothing is sent after it.
+async fn try_first(
+    client: &ApiClient,
+    names: &Interner,
+    call: &RemedyCall,
+) -> Result<(), AttemptOutcome> {
+    let request = dry(client, names, call).await?;
+    let Err(problem) = perform(client, &request, "?dryRun=All").await else { return Ok(()) };
+    if matches!(problem, Problem::Guarded(_))
+        && let Some(changed) = lost_race(client, names, call, None).await
+    {
+        return Err(changed);
+    }
+    let message = problem.message();
+    if predicts_nothing(&message) { Ok(()) } else { Err(AttemptOutcome::NotSent { message }) }
+}
+
+/// The change that made the API server refuse a request by one of its guards, as one look at the target shows it. `None` if the target
+/// is as it was, and still has the version that the request named: then the request itself was wrong. `None` too if it cannot be
+/// read: then the refusal is all that is known.
+async fn lost_race(
+    client: &ApiClient,
+    names: &Interner,
+    call: &RemedyCall,
+    version: Option<&str>,
+) -> Option<AttemptOutcome> {
+    let target = call.premises.iter().find(|it| is_target(&call.request, it))?;
+    let object = match premise::read(client, names, target).await {
+        Ok(Found::Other(object)) => object,
+        // A change of something that the index does not keep is one as well.
+        Ok(Found::AsExpected(Some((now, _)))) if version.is_some_and(|it| *it != now) => {
+            target.object.clone()
+        }
+        Ok(Found::AsExpected(_)) | Err(_) => return None,
+    };
+    Some(AttemptOutcome::Changed { object })
 }
 
 /// Deletes the object that a request has made. The second request is in the journal before it leaves, as the first was.
@@ -252,9 +295,13 @@ async fn changed_meanwhile(
     })
 }
 
-/// Whether a premise is the object that the request changes.
+/// Whether a premise is the object that the request changes, or the absence of the one that it creates.
 fn is_target(request: &Request, premise: &Premise) -> bool {
-    matches!(&premise.expected, Expected::Unchanged(it) if Some(&it.uid) == request.uid.as_ref())
+    match &premise.expected {
+        Expected::Unchanged(it) => Some(&it.uid) == request.uid.as_ref(),
+        Expected::Absent => request.uid.is_none() && premise.object == request.object,
+        _ => false,
+    }
 }
 
 /// An `Err` is the outcome of a premise that does not hold, or cannot be read.
@@ -326,7 +373,9 @@ fn predicts_nothing(message: &ApiProblem) -> bool {
 
 /// The reason why a request is not known to have succeeded.
 enum Problem {
-    /// The API server refused, so there was no effect.
+    /// The API server refused, so there was no effect, and a guard of the request may be the reason.
+    Guarded(ApiProblem),
+    /// The API server refused for another reason, so there was no effect.
     Refused(ApiProblem),
     /// The effect is unknown.
     Unknown(ApiProblem),
@@ -335,7 +384,7 @@ enum Problem {
 impl Problem {
     fn message(self) -> ApiProblem {
         match self {
-            Self::Refused(message) | Self::Unknown(message) => message,
+            Self::Guarded(message) | Self::Refused(message) | Self::Unknown(message) => message,
         }
     }
 }
@@ -354,12 +403,13 @@ async fn perform(client: &ApiClient, request: &Request, query: &str) -> Result<B
         Verb::Delete | Verb::Create | Verb::Replace => request::JSON,
     };
     let path = format!("{}{query}", request.path);
-    judged(ask(client, method, &path, Some((content, &request.body))).await)
+    judged(request.verb, ask(client, method, &path, Some((content, &request.body))).await)
 }
 
-fn judged(answer: Result<Answer, Failure>) -> Result<Bytes, Problem> {
+fn judged(verb: Verb, answer: Result<Answer, Failure>) -> Result<Bytes, Problem> {
     match answer {
         Ok(answer) if answer.is_success() => Ok(answer.body),
+        Ok(answer) if is_of_guard(verb, answer.code) => Err(Problem::Guarded(answer.message())),
         // Nothing below 500 was done, except that 408 says only that the API server stopped waiting.
         Ok(answer) if answer.code < 500 && answer.code != 408 => {
             Err(Problem::Refused(answer.message()))
@@ -369,6 +419,14 @@ fn judged(answer: Result<Answer, Failure>) -> Result<Bytes, Problem> {
         Err(failure @ Failure::Credentials) => Err(Problem::Refused((&failure).into())),
         Err(failure) => Err(Problem::Unknown((&failure).into())),
     }
+}
+
+/// Whether the API server may say with this code that the object is gone, or is another one, or that the name is taken. Of a patch it
+/// says so with 422 as well: a `test` of a JSON patch failed
+/// (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go`), or the UID in a merge patch is not the object's
+/// (`ReleasePod` in `pkg/controller/controller_ref_manager.go`).
+fn is_of_guard(verb: Verb, code: u16) -> bool {
+    matches!(code, 404 | 409) || code == 422 && matches!(verb, Verb::JsonPatch | Verb::MergePatch)
 }
 
 async fn ask(

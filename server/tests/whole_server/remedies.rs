@@ -4,6 +4,7 @@
 
 mod conversion;
 mod finalizer;
+mod halt;
 mod in_use;
 mod namespace;
 mod put_back;
@@ -32,7 +33,7 @@ use super::setup::{Server, create};
 /// The answer to a change in the last moment, by the API server or by the look after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InTheLastMoment {
-    /// The request carries the premise, so it is refused.
+    /// The request carries the premise, so it is refused, and the change is shown.
     Refused,
     /// No request can carry it: the change is reported.
     Reported,
@@ -171,9 +172,12 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
         server.sandbox.with(change);
         let id = server.confirm(&offer).await;
         let outcome = server.outcome(&id).await;
-        // The dry run may find it before the look does.
-        let is_held =
-            matches!(outcome, AttemptOutcome::Changed { .. } | AttemptOutcome::NotSent { .. });
+        let is_held = match &outcome {
+            AttemptOutcome::Changed { .. } => true,
+            // Something cannot be read any more.
+            AttemptOutcome::NotSent { .. } => then != InTheLastMoment::Refused,
+            _ => false,
+        };
         assert!(is_held, "{name}: {outcome:?}");
         assert_eq!(server.effects(), [""; 0], "{name}");
 
@@ -184,7 +188,7 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
         let outcome = server.outcome(&id).await;
         assert!(!server.interruption.is_armed(), "{name}: nothing was sent: {outcome:?}");
         let is_as_expected = match &outcome {
-            AttemptOutcome::Refused { .. } => then == InTheLastMoment::Refused,
+            AttemptOutcome::Changed { .. } => then == InTheLastMoment::Refused,
             AttemptOutcome::Accepted { meanwhile: Some(_) } => then == InTheLastMoment::Reported,
             AttemptOutcome::Accepted { meanwhile: None } => then == InTheLastMoment::Unseen,
             _ => false,

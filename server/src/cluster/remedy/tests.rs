@@ -1,4 +1,5 @@
 mod claim_data;
+mod lost_race;
 mod recreation;
 
 use teardown::{

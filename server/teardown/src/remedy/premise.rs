@@ -155,6 +155,12 @@ impl Premise {
         Self { changes_with_it: true, ..Self::unchanged(object) }
     }
 
+    /// There is no object of this name, which the request creates. `None` where its absence is not known.
+    pub(super) fn absent_before(object: &ObjectRef, index: &Index) -> Option<Self> {
+        let absent = Search { index }.absent(object)?;
+        Some(Self { changes_with_it: true, ..absent })
+    }
+
     /// The data of a volume has the same fate once its claim goes.
     fn same_data_fate(volume: &Arc<Object>) -> Self {
         let expected = Expected::SameDataFate(volume.clone());
@@ -184,10 +190,7 @@ impl Remedy {
                 let target = index.get(uid)?;
                 (Some(target), vec![Premise::unchanged_before(target)])
             }
-            None => {
-                let absent = search.absent(&request.object)?;
-                (None, vec![Premise { changes_with_it: true, ..absent }])
-            }
+            None => (None, vec![Premise::absent_before(&request.object, index)?]),
         };
         found.extend(search.root(diagnosis, &request.object));
         match &self.act {

@@ -32,12 +32,15 @@ impl PutBack {
 }
 
 impl Attempt {
-    /// The premises of taking it back. The first is its target, if that exists. A volume has its old policy again only while its
-    /// claim is as it was: once the claim goes, that policy destroys the data that a person kept.
+    /// The premises of taking it back. The first is its target, or that nobody has created that again. A volume has its old policy
+    /// again only while its claim is as it was: once the claim goes, that policy destroys the data that a person kept.
     pub fn undo_premises(&self, undo: &Request, index: &Index) -> Vec<Premise> {
         let target = undo.uid.as_ref().and_then(|uid| index.get(uid));
-        let mut premises: Vec<Premise> =
-            target.map(Premise::unchanged_before).into_iter().collect();
+        let first = match &undo.uid {
+            Some(_) => target.map(Premise::unchanged_before),
+            None => Premise::absent_before(&undo.object, index),
+        };
+        let mut premises: Vec<Premise> = first.into_iter().collect();
         if let (RemedyAct::RetainVolume { .. }, Some(target)) = (&self.act, target)
             && let Facts::Volume(volume) = &target.facts
             && let Some(claim) = &volume.claim
@@ -75,4 +78,42 @@ pub fn put_backs<'a>(
         PutBack { attempt: attempt.clone(), what, by_unwind, line }
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fixture,
+        observation::Observation,
+        remedy::{AttemptOutcome, Expected, tests::found},
+    };
+
+    const API: &str = "
+        ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
+        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server conditions=Available:False:MissingEndpoints:500:no_endpoints
+    ";
+
+    #[test]
+    fn deleted_object_is_created_again_only_while_nobody_else_has_created_it() {
+        let mut index = fixture::index(API);
+        let mut all = found(&index).into_iter().flat_map(|(diagnosis, remedies)| {
+            remedies.into_iter().map(move |remedy| (diagnosis.clone(), remedy))
+        });
+        let is_it = |act: &RemedyAct| matches!(act, RemedyAct::DeleteApiService { .. });
+        let (diagnosis, remedy) = all.find(|(_, remedy)| is_it(&remedy.act)).expect("a removal");
+        let api = fixture::object("apiservice v1beta1.metrics.k8s.io");
+        let request = remedy.request().unwrap().clone();
+        let by = "Li".to_owned();
+        let mut attempt = remedy.begin("1".into(), &diagnosis, request, by, "", fixture::now());
+        let copy = json!({ "metadata": { "name": &*api.name, "uid": &api.uid } });
+        assert!(attempt.keep_copy(&copy));
+        attempt.end(AttemptOutcome::Accepted { meanwhile: None }, fixture::now());
+        index.apply([Observation::Deleted { kind: api.kind, uid: api.uid }], fixture::now());
+        let undo = attempt.undo_now(&index).unwrap();
+        let premises = attempt.undo_premises(&undo, &index);
+        let [premise] = &premises[..] else { panic!("{premises:?}") };
+        assert_eq!((&premise.object, &premise.expected), (&undo.object, &Expected::Absent));
+        assert!(premise.changes_with_it, "after the request it is there");
+    }
 }

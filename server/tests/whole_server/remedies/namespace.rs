@@ -163,7 +163,7 @@ async fn namespace_of_the_same_name_that_others_made_is_not_deleted_in_place_of_
     server.interruption.arm(another_has_its_name);
     let outcome = put_back(&server, &attempt).await;
     assert!(!server.interruption.is_armed(), "nothing was sent: {outcome:?}");
-    assert!(matches!(outcome, AttemptOutcome::Refused { .. }), "{outcome:?}");
+    assert!(matches!(outcome, AttemptOutcome::Changed { .. }), "{outcome:?}");
     assert_eq!(server.effects(), before);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(server.sandbox.with(|world| is_there(world)));

@@ -55,15 +55,7 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
         // The request is in the hub's mailbox before any watch shows the change.
         server.sandbox.with(change);
         let outcome = server.put_back(attempt).await;
-        let is_held = match &outcome {
-            AttemptOutcome::Changed { .. } | AttemptOutcome::NotSent { .. } => true,
-            // Nothing is read before an object is created: its name may not be taken.
-            AttemptOutcome::Refused { .. } => {
-                matches!(what, SwitchedOff::Configuration | SwitchedOff::Api)
-                    && then == InTheLastMoment::Refused
-            }
-            _ => false,
-        };
+        let is_held = matches!(outcome, AttemptOutcome::Changed { .. });
         assert!(is_held, "{what:?}, {name}: {outcome:?}");
         assert_eq!(server.effects(), before, "{what:?}, {name}");
 
@@ -74,7 +66,7 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
         let outcome = server.put_back(attempt).await;
         assert!(!server.interruption.is_armed(), "{what:?}, {name}: nothing was sent: {outcome:?}");
         let is_as_expected = match &outcome {
-            AttemptOutcome::Refused { .. } => then == InTheLastMoment::Refused,
+            AttemptOutcome::Changed { .. } => then == InTheLastMoment::Refused,
             AttemptOutcome::Accepted { meanwhile: Some(_) } => then == InTheLastMoment::Reported,
             AttemptOutcome::Accepted { meanwhile: None } => then == InTheLastMoment::Unseen,
             _ => false,
