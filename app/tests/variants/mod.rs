@@ -300,6 +300,7 @@ fn advice() -> Advice {
         Harm::None => Harm::None,
         Harm::Reversible => Harm::Reversible,
         Harm::Interruption => Harm::Interruption,
+        Harm::SwitchesOff => Harm::SwitchesOff,
         Harm::Deletion => Harm::Deletion,
         Harm::Leftovers => Harm::Leftovers,
         Harm::DataLoss => Harm::DataLoss,

@@ -372,6 +372,7 @@ fn harm_of(harm: Harm) -> &'static str {
         Harm::None => "Loses nothing",
         Harm::Reversible => "Can be taken back",
         Harm::Interruption => "Interrupts what runs",
+        Harm::SwitchesOff => "Switches off, cluster-wide",
         Harm::Deletion => "Deletes more, in order",
         Harm::Leftovers => "Leaves something behind",
         Harm::DataLoss => "May lose or damage data",

@@ -66,7 +66,9 @@ pub fn withheld(way: &Way) -> Option<AnyView> {
 fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
     let class = match way.harm {
         Harm::None => "way-harm none",
-        Harm::Reversible | Harm::Interruption | Harm::Deletion => "way-harm some",
+        Harm::Reversible | Harm::Interruption | Harm::SwitchesOff | Harm::Deletion => {
+            "way-harm some"
+        }
         Harm::Leftovers | Harm::DataLoss => "way-harm much",
     };
     let title = way.title.clone();

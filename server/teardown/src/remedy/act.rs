@@ -50,6 +50,8 @@ pub enum Harm {
     Reversible,
     /// It interrupts what runs.
     Interruption,
+    /// It switches off a check or an API for the whole cluster until somebody puts it back.
+    SwitchesOff,
     /// It deletes what nobody has deleted, or ends a wait that had a reason; the cluster does the rest in order.
     Deletion,
     /// It leaves behind what the finalizer guarded.
@@ -299,13 +301,11 @@ impl RemedyAct {
             | Self::RepairLoadBalancer
             | Self::SatisfyPolicy { .. }
             | Self::MakeVisible { .. } => Harm::None,
-            Self::Nudge
-            | Self::SuspendParent
-            | Self::RetainVolume { .. }
-            | Self::IgnoreWebhook { .. }
-            | Self::DeleteWebhookConfiguration
-            | Self::DeleteApiService { .. } => Harm::Reversible,
+            Self::Nudge | Self::SuspendParent | Self::RetainVolume { .. } => Harm::Reversible,
             Self::ScaleDown { .. } | Self::RestartNode { .. } => Harm::Interruption,
+            Self::IgnoreWebhook { .. }
+            | Self::DeleteWebhookConfiguration
+            | Self::DeleteApiService { .. } => Harm::SwitchesOff,
             Self::DeleteUser | Self::DeleteAgain { .. } | Self::RecreateNamespace { .. } => {
                 Harm::Deletion
             }

@@ -28,8 +28,8 @@ const STORE_NOTHING: [&str; 3] =
 /// The field of a definition that says how its objects are converted.
 const STRATEGY: &str = "/spec/conversion/strategy";
 
-/// An aggregated API is down: repair it, else delete its APIService, then let the controller look again, else finish the
-/// namespace without it.
+/// An aggregated API is down: repair it and let the controller look again, else delete its APIService, else finish the namespace
+/// without it.
 pub(super) fn api_down(
     case: &Case<'_>,
     group_version: &Arc<str>,
@@ -41,6 +41,9 @@ pub(super) fn api_down(
     let behind = service.map(command::look_at_service).unwrap_or_default();
     let repair = Remedy::new(act).named(service.cloned());
     let mut found = vec![repair.with([look].into_iter().chain(behind.into_iter().map(Some)))];
+    let is_repaired =
+        if root.is_some_and(|object| is_down(object)) { Holds::No } else { Holds::Unknown };
+    found.extend(case.namespaces().map(|namespace| nudge_once(case, namespace, is_repaired)));
     // The API server's own groups have no Service: it serves them again, or creates the APIService again.
     if let Some(object) = root
         && service.is_some()
@@ -48,9 +51,6 @@ pub(super) fn api_down(
     {
         found.push(delete_api_service(case, object, group_version));
     }
-    let is_repaired =
-        if root.is_some_and(|object| is_down(object)) { Holds::No } else { Holds::Unknown };
-    found.extend(case.namespaces().map(|namespace| nudge_once(case, namespace, is_repaired)));
     found.extend(case.namespaces().map(|namespace| finalize(case, namespace, group_version)));
     found
 }
@@ -182,7 +182,8 @@ fn looks_again_by(case: &Case<'_>) -> Option<Timestamp> {
     at.checked_add(within).ok().filter(|by| *by > case.now)
 }
 
-/// A webhook that refuses what it cannot check does not answer: repair it, else let requests pass without it for a while.
+/// A webhook that refuses what it cannot check does not answer: repair it and let the controller look again, else let requests pass
+/// without it for a while.
 pub(super) fn webhook_down(
     case: &Case<'_>,
     webhook: &Arc<str>,
@@ -195,6 +196,7 @@ pub(super) fn webhook_down(
     let repair = Remedy::new(RemedyAct::RepairWebhook { webhook: webhook.clone() });
     let repair = repair.named(Some(case.diagnosis.root.clone()));
     let mut found = vec![repair.with(behind.into_iter().map(Some))];
+    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
     for object in configurations {
         let Facts::Webhooks(webhooks) = &object.facts else { continue };
         found.extend(ignore(case, object, webhooks, webhook));
@@ -206,7 +208,6 @@ pub(super) fn webhook_down(
             .undo(Undo::CreateAgain);
         found.push(delete);
     }
-    found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
     found
 }
 

@@ -512,6 +512,22 @@ fn remedies_are_one_change_each_in_order_of_harm() {
     }
 }
 
+/// The sequence of each cause is written out, because the harm of an act is a judgement that sorting does not check.
+#[test]
+fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
+    let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
+    let mut described = String::new();
+    for (diagnosis, remedies) in found(&fixture::index(&everything)) {
+        writeln!(described, "{}", diagnosis.cause.name()).unwrap();
+        for remedy in remedies {
+            let act = code(&remedy.act);
+            let act = act.split([':', ',']).next().unwrap_or_default();
+            writeln!(described, "  {:?} {act}", remedy.harm).unwrap();
+        }
+    }
+    insta::assert_snapshot!(described, @"");
+}
+
 #[test]
 fn nothing_that_may_lose_data_is_offered_while_pods_are_hidden() {
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
+fn api_is_repaired_then_its_namespace_looked_at_again_then_the_api_removed() {
     insta::assert_snapshot!(describe(&fixture::index(API_DOWN)), @r#"
     apiDown at APIService v1beta1.metrics.k8s.io
       None: repairApi:groupVersion:metrics.k8s.io/v1beta1 → Service kube-system/metrics-server
@@ -11,7 +11,12 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
         ? kubectl --context=prod --namespace=kube-system get services/metrics-server --output=wide
         ? kubectl --context=prod --namespace=kube-system get endpointslices --selector=kubernetes.io/service-name=metrics-server
         ? kubectl --context=prod --namespace=kube-system get pods --output=wide
-      Reversible: deleteApiService:groupVersion:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
+      Reversible: nudge → Namespace s3
+        needs causeRemoved No
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/s3 --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:s3"}}'
+        < kubectl --context=prod annotate namespaces/s3 unwind/look-again-
+      SwitchesOff: deleteApiService:groupVersion:metrics.k8s.io/v1beta1 → APIService v1beta1.metrics.k8s.io
         needs groupStoresNothing Yes
         reaches *.metrics.k8s.io
         reaches and releases Namespace s3
@@ -20,11 +25,6 @@ fn api_is_repaired_then_removed_then_the_namespace_is_looked_at_again() {
         undo createAgain
         = kubectl --context=prod get apiservices.apiregistration.k8s.io/v1beta1.metrics.k8s.io --output=yaml
         ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"apiservice:v1beta1.metrics.k8s.io"}}' | kubectl --context=prod delete --raw=/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io --filename=-
-      Reversible: nudge → Namespace s3
-        needs causeRemoved No
-        undo takeAnnotationOff
-        ! kubectl --context=prod patch namespaces/s3 --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:s3"}}'
-        < kubectl --context=prod annotate namespaces/s3 unwind/look-again-
       Leftovers: finalizeNamespace → Namespace s3
         withheld: cannotList:resource:metrics.k8s.io/v1beta1
         needs namespaceListable No
@@ -40,8 +40,8 @@ fn api_that_may_store_objects_is_never_removed() {
     insta::assert_debug_snapshot!(acts(&fixture::index(&stores)), @r#"
     [
         "repairApi",
-        "deleteApiService withheld groupMayStoreObjects:group:apps.example.com",
         "nudge",
+        "deleteApiService withheld groupMayStoreObjects:group:apps.example.com",
         "finalizeNamespace withheld cannotList:resource:apps.example.com/v1beta1",
     ]
     "#);
@@ -127,7 +127,7 @@ fn object_of_a_namespace_that_is_gone_gets_its_namespace_back_first() {
 }
 
 #[test]
-fn webhook_is_repaired_then_ignored_then_removed() {
+fn webhook_is_repaired_then_its_namespace_looked_at_again_then_the_webhook_switched_off() {
     insta::assert_snapshot!(describe(&fixture::index(r#"
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_service_"gate"_not_found
         webhook gate service=ops/gate guards=configmaps,deployments.apps
@@ -138,7 +138,12 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         ? kubectl --context=prod --namespace=ops get services/gate --output=wide
         ? kubectl --context=prod --namespace=ops get endpointslices --selector=kubernetes.io/service-name=gate
         ? kubectl --context=prod --namespace=ops get pods --output=wide
-      Reversible: ignoreWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
+      Reversible: nudge → Namespace shop
+        needs causeRemoved Unknown
+        undo takeAnnotationOff
+        ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
+        < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+      SwitchesOff: ignoreWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
         reaches configmaps
         reaches deployments.apps
         reaches *
@@ -148,7 +153,7 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         undo setBack
         ! kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]'
         < kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]'
-      Reversible: deleteWebhookConfiguration → ValidatingWebhookConfiguration gate
+      SwitchesOff: deleteWebhookConfiguration → ValidatingWebhookConfiguration gate
         reaches configmaps
         reaches deployments.apps
         reaches *
@@ -158,11 +163,6 @@ fn webhook_is_repaired_then_ignored_then_removed() {
         undo createAgain
         = kubectl --context=prod get validatingwebhookconfigurations.admissionregistration.k8s.io/gate --output=yaml
         ! printf %s '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"webhook:gate"}}' | kubectl --context=prod delete --raw=/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gate --filename=-
-      Reversible: nudge → Namespace shop
-        needs causeRemoved Unknown
-        undo takeAnnotationOff
-        ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
-        < kubectl --context=prod annotate namespaces/shop unwind/look-again-
     "#);
 }
 
