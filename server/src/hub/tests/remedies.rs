@@ -3,10 +3,12 @@
 mod halt;
 mod unconfirmed;
 
+use app::text;
 use teardown::{
     fetched::{Answer, Question, Review},
     remedy::{
         AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
+        Verb,
     },
     wanted::Wanted,
 };
@@ -231,6 +233,19 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let [PutBack { attempt, by_unwind, .. }] = &off[..] else { panic!("{off:?}") };
     assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
     assert!(by_unwind);
+    drop(again);
+
+    // Without the flag the copy is kept all the same, and the page says how to use it.
+    let without = Process::start(&disk);
+    without.list(&gone.join("\n")).await;
+    let off = without.hub.switched_off().await.unwrap();
+    let [PutBack { attempt, by_unwind: false, line: None, .. }] = &off[..] else {
+        panic!("{off:?}")
+    };
+    assert_eq!(attempt.undo.as_ref().unwrap().verb, Verb::Create);
+    let [way] = &text::switched_off_advice(&off).ways[..] else { panic!("{off:?}") };
+    assert!(way.does.contains("Start Unwind with --allow-remedies"), "{}", way.does);
+    assert!(!way.does.contains("no copy") && way.offer.is_none(), "{way:?}");
 }
 
 /// Objects that are left in a namespace that does not exist.

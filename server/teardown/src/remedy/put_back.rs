@@ -20,7 +20,7 @@ pub struct PutBack {
     pub what: SwitchedOff,
     /// Whether Unwind can put it back.
     pub by_unwind: bool,
-    /// The line of kubectl that puts it back; none where that takes a copy of an object.
+    /// The line of kubectl that puts it back; none where that takes a copy of an object, which no page shows.
     pub line: Option<String>,
 }
 

@@ -122,6 +122,9 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         (false, Some(_)) => {
             format!("{since} Once the reason for it is over, put it back with this command.")
         }
+        (false, None) if attempt.undo.is_some() => format!(
+            "{since} Unwind has kept the copy that this needs. Start Unwind with --allow-remedies to put it back."
+        ),
         (false, None) => format!("{since} Unwind has no copy: put it back by hand."),
     };
     let command = |line: &String| WayCommand { what: "kubectl".to_owned(), line: line.clone() };
