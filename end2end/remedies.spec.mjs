@@ -24,6 +24,7 @@ test('finalizer is removed by hand once its object is named and somebody answers
 		const button = dialog.getByRole('button', { name: 'Do it' });
 		await expect(button).toHaveAttribute('aria-disabled', 'true');
 		const topic = await named(dialog);
+		await expect(dialog).toContainText(new RegExp(`Unwind sends PATCH /apis/queue\\.example/\\S+/topics/${topic} \\(JSON patch\\)`));
 		await dialog.getByLabel(/^Type /).fill(topic);
 		await expect(button).toHaveAttribute('aria-disabled', 'true');
 		await dialog.getByLabel(/^Who checked what/).fill('Li checked that the queue is empty');
@@ -45,8 +46,11 @@ test('finalizer is removed by hand once its object is named and somebody answers
 		await guest.goto(`${unwind.origin}/trouble`);
 		const theirs = guest.getByRole('button', { name: ask }).first();
 		await expect(guest.getByText('The API server accepted it').first()).toBeVisible();
-		await guest.locator('details.way').filter({ hasText: title }).first().locator('summary').click();
-		await expect(theirs).toHaveAttribute('title', 'Your link does not allow remedies. Ask for one that may force.');
+		const locked = guest.locator('details.way').filter({ hasText: title }).first();
+		await locked.locator('summary').click();
+		await expect(theirs).toHaveAttribute('aria-disabled', 'true');
+		// The reason stands on the page, for those without a pointer too.
+		await expect(locked.getByText('Your link does not allow remedies. Ask for one that may force.')).toBeVisible();
 		const refused = await guest.request.post(`${unwind.origin}/api/remedies`, { data: { diagnosis: '', remedy: '', confirm: '' } });
 		expect(refused.status()).toBe(403);
 	} finally {

@@ -10,7 +10,7 @@ use teardown::{
 
 use super::adviser::Question;
 use crate::{
-    state::clipboard,
+    state::{clipboard, connection::Connection},
     text,
     view::{control::guard::Guarded, icon::icon},
 };
@@ -58,9 +58,11 @@ pub fn warnings(way: &Way) -> AnyView {
 
 /// Why it cannot be chosen now.
 pub fn withheld(way: &Way) -> Option<AnyView> {
-    way.withheld.clone().map(|why| {
-        view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
-    })
+    way.withheld.clone().map(locked)
+}
+
+fn locked(why: String) -> AnyView {
+    view! { <p class="way-withheld">{icon("icon-lock")} <span>{why}</span></p> }.into_any()
 }
 
 fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) -> AnyView {
@@ -83,7 +85,14 @@ fn row(way: &Way, opened: StoredValue<Vec<String>>, question: Option<Question>) 
     let offer = question.filter(|_| way.offer.is_some()).map(|question| {
         let asked = way.clone();
         let act = Callback::new(move |()| question.ask(asked.clone()));
-        view! { <Guarded label=text::ASK_REMEDY busy=question.open needs=Right::Force act class="small danger"/> }.into_any()
+        // A session keeps its right, so a button that it can never press says so to everybody, not only to a pointer.
+        let why = expect_context::<Connection>().right_hindrance(Right::Force);
+        let why = why.map(|why| locked(why.to_owned()));
+        view! {
+            <Guarded label=text::ASK_REMEDY busy=question.open needs=Right::Force act class="small danger"/>
+            {why}
+        }
+        .into_any()
     });
     let commands = way.commands.iter().map(command).collect_view();
     view! {
