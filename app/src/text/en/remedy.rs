@@ -5,6 +5,7 @@ mod loss;
 mod permit;
 mod proof;
 pub(super) mod reach;
+mod request;
 
 use teardown::{
     advice::{Way, WayCommand, WayNeed, WayOffer},
@@ -16,7 +17,9 @@ use teardown::{
 };
 
 pub use self::attempt::{attempt, switched_off_advice};
-use self::{loss::losses, permit::permit, proof::remedy_proof, reach::remedy_reaches};
+use self::{
+    loss::losses, permit::permit, proof::remedy_proof, reach::remedy_reaches, request::requests,
+};
 use super::{
     super::{NAMED, absolute, isolated, named, names, some_of},
     many,
@@ -25,11 +28,13 @@ use super::{
 /// Everything that a page shows of a remedy; `context` is the cluster’s name in the kubeconfig.
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
     let condition = |it: &Need| WayNeed { what: need(&it.code), holds: it.holds };
+    let does = format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act));
+    let sends = offer.is_some().then(|| requests(remedy)).flatten();
     Way {
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
         harm: remedy.harm,
         harms: harm_of(remedy.harm).to_owned(),
-        does: format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act)),
+        does: sends.map_or_else(|| does.clone(), |sends| format!("{does} {sends}")),
         reaches: remedy_reaches(&remedy.reaches),
         loses: losses(remedy),
         needs: remedy
@@ -169,7 +174,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             mounted(volumes)
         ),
         RemedyAct::RestoreExport { claims, .. } => format!(
-            "{} disappeared while the volume was mounted. Start the storage server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount.",
+            "{} disappeared while the volume was mounted. Start the storage server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount. If neither the storage comes back nor the node can be restarted, a lazy unmount on the node (umount --lazy) is an administrator’s last resort: writes that the storage has not confirmed are lost.",
             claims_named(claims)
         ),
         RemedyAct::EmptyDirectory { .. } => {
@@ -284,10 +289,10 @@ fn remedy_does(act: &RemedyAct) -> String {
             "Once no finalizer is left, the object goes, and the garbage collector deletes what only it owned. Whatever the finalizer guarded is never cleaned up. The patch is refused if the object or its list of finalizers has changed.".to_owned()
         }
         RemedyAct::RemoveSpecFinalizer { .. } => {
-            "The namespace no longer waits for this program, and the program’s clean-up is never done. The command drops the namespace’s annotations: keep the copy.".to_owned()
+            "The namespace no longer waits for this program, and the program’s clean-up is never done. The command is refused if this finalizer is no longer at its place, or if the namespace changes while it runs.".to_owned()
         }
         RemedyAct::FinalizeNamespace => {
-            "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it.".to_owned()
+            "The namespace goes at once. Whatever is left in it stays, where nobody can see or change it. The command is refused if the finalizers in its spec are others by then.".to_owned()
         }
         RemedyAct::StopConversion => {
             "Objects are then read as they are stored. This is safe only if all of them are stored in one version. Every page shows this until it is put back.".to_owned()

@@ -5,6 +5,8 @@
 //! # Decisions
 //! - A change carries its guards: the UID of the object, and for one entry of a list its place and its value. `kubectl
 //!   delete` has no option for a UID, so a DELETE goes through `--raw`, whose input is the body of the request.
+//! - A PUT replaces the whole object, so its line reads the object when it runs, and changes the one value that the page names. The
+//!   version that it reads travels with it: the API server refuses it if somebody changes the object in between.
 //! - A name stands behind its kind (`pods/web`), so that kubectl cannot take it for an option.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use super::request::{RECREATED, Request, Verb};
 use crate::{
     labels::Labels,
-    object::{Kind, Object, ObjectRef, Uid},
+    object::{Facts, Kind, Object, ObjectRef, Uid},
 };
 
 /// The longest name that the API allows for most kinds, a DNS subdomain (RFC 1123).
@@ -35,6 +37,9 @@ pub struct Command {
     pub args: Vec<String>,
     /// The standard input.
     pub input: Option<String>,
+    /// Commands of kubectl before it, each of which reads the output of the one before; it reads the output of the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pipe: Vec<Vec<String>>,
     /// The same as a request, where Unwind can do it.
     pub request: Option<Request>,
 }
@@ -67,18 +72,24 @@ impl Command {
     /// The line for a POSIX shell; `context` is the cluster's name in the kubeconfig. `None` where an argument has a
     /// character that a shell or a terminal could act on.
     pub fn line(&self, context: &str) -> Option<String> {
-        let mut words = Vec::with_capacity(self.args.len() + 2);
-        if self.place == Place::Kubectl {
-            words.extend(["kubectl".to_owned(), quoted(&format!("--context={context}"))?]);
+        let simple = |args: &Vec<String>| {
+            let mut words = Vec::with_capacity(args.len() + 2);
+            if self.place == Place::Kubectl {
+                words.extend(["kubectl".to_owned(), quoted(&format!("--context={context}"))?]);
+            }
+            for arg in args {
+                words.push(quoted(arg)?);
+            }
+            Some(words.join(" "))
+        };
+        let mut lines = Vec::with_capacity(self.pipe.len() + 2);
+        if let Some(input) = &self.input {
+            lines.push(format!("printf %s {}", quoted(input)?));
         }
-        for arg in &self.args {
-            words.push(quoted(arg)?);
+        for args in self.pipe.iter().chain([&self.args]) {
+            lines.push(simple(args)?);
         }
-        let line = words.join(" ");
-        match &self.input {
-            None => Some(line),
-            Some(input) => Some(format!("printf %s {} | {line}", quoted(input)?)),
-        }
+        Some(lines.join(" | "))
     }
 
     fn new(
@@ -87,8 +98,17 @@ impl Command {
         args: Vec<String>,
         input: Option<String>,
     ) -> Option<Self> {
-        let command = Self { purpose, place, args, input, request: None };
-        command.line("").is_some().then_some(command)
+        let command = Self { purpose, place, args, input, pipe: Vec::new(), request: None };
+        command.checked()
+    }
+
+    /// The same command, which reads the output of the last of these.
+    fn after(self, pipe: Vec<Vec<String>>) -> Option<Self> {
+        Self { pipe, ..self }.checked()
+    }
+
+    fn checked(self) -> Option<Self> {
+        self.line("").is_some().then_some(self)
     }
 
     fn with_request(self, request: Request) -> Self {
@@ -267,25 +287,33 @@ pub(super) fn delete(object: &Object, options: &Value) -> Option<Command> {
     Some(command.with_request(Request::about(object, Verb::Delete, path, body)))
 }
 
-/// Sets `spec.finalizers` of a namespace, which only its subresource `finalize` can. A PUT removes what it does not name. A
-/// person's command sends the labels and the other finalizers along, and annotations get lost; Unwind sends the whole namespace
-/// as it reads it in that moment ([`Request::replacing`]).
-pub(super) fn finalize(namespace: &Object, spec: &[&Arc<str>]) -> Option<Command> {
-    let body = json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": namespace.name,
-            "uid": namespace.uid,
-            "labels": namespace.labels,
-            "finalizers": *namespace.finalizers,
-        },
-        "spec": { "finalizers": spec },
-    });
+/// Removes finalizers from the spec of a namespace: one, or all. Only its subresource `finalize` can, which takes nothing but a PUT
+/// (`pkg/registry/core/namespace/storage/storage.go`), and a PUT removes what it does not name. So a person's line reads the namespace
+/// when it runs and sends it back with its version, changed only where its finalizers are those that the page showed; Unwind does
+/// the same ([`Request::replacing`]).
+pub(super) fn finalize(namespace: &Object, one: Option<&Arc<str>>) -> Option<Command> {
+    let Facts::Namespace(facts) = &namespace.facts else { return None };
+    let all = "/spec/finalizers";
+    let change = match one {
+        Some(one) => {
+            let place = facts.finalizers.iter().position(|it| it == one)?;
+            let path = format!("{all}/{place}");
+            [test(&path, &**one), json!({ "op": "remove", "path": path })]
+        }
+        None => [test(all, json!(facts.finalizers)), set("replace", all, json!([]))],
+    };
+    let patch = json!([test("/metadata/uid", namespace.uid.to_string()), change[0], change[1]]);
     let path = format!("{}/finalize", path(&namespace.kind, &namespace.reference())?);
-    let args = ["replace".to_owned(), format!("--raw={path}"), "--filename=-".to_owned()];
-    let command = Command::new(Purpose::Act, Place::Kubectl, args.into(), Some(body.to_string()))?;
-    let spec = json!({ "spec": { "finalizers": spec } });
+    let read = about(Purpose::Act, namespace, "get", &["--output=json"])?.args;
+    let (from_pipe, patch) = ("--filename=-", patch.to_string());
+    let change = ["patch", "--local", from_pipe, "--type=json", "-p", &patch, "--output=json"];
+    let change: Vec<String> = change.map(str::to_owned).into();
+    let raw = format!("--raw={path}");
+    let command =
+        kubectl(Purpose::Act, &["replace", &raw, from_pipe])?.after(vec![read, change])?;
+    let stays = |it: &&Arc<str>| one.is_some_and(|one| *it != one);
+    let rest: Vec<&Arc<str>> = facts.finalizers.iter().filter(stays).collect();
+    let spec = json!({ "spec": { "finalizers": rest } });
     Some(command.with_request(Request::about(namespace, Verb::Replace, path, spec)))
 }
 

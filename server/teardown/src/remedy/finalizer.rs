@@ -31,12 +31,14 @@ const BUILT_IN: [&str; 2] = ["batch.kubernetes.io/job-tracking", "kubernetes.io/
 pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
     let (finalizer, mut found) = match cause {
         Cause::FinisherGone { finalizer, deleted } => {
-            (finalizer, vec![restore(finalizer, deleted)])
+            (finalizer, vec![restore(case, finalizer, deleted)])
         }
         Cause::FinisherUnknown { finalizer, possible } => {
-            (finalizer, vec![restore(finalizer, possible)])
+            (finalizer, vec![restore(case, finalizer, possible)])
         }
-        Cause::ManagedElsewhere { finalizer, .. } => (finalizer, vec![restore(finalizer, &[])]),
+        Cause::ManagedElsewhere { finalizer, .. } => {
+            (finalizer, vec![restore(case, finalizer, &[])])
+        }
         Cause::FinisherNotReady { finalizer, finisher } => {
             (finalizer, vec![repair(case, finalizer, finisher)])
         }
@@ -106,10 +108,21 @@ fn by_hand(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Vec<R
     keep_data(case, object, finalizer).into_iter().chain([removal]).collect()
 }
 
-fn restore(finalizer: &Arc<str>, candidates: &[ObjectRef]) -> Remedy {
+/// Nobody but a person can say which program it was. The managed fields of an object that waits name the one that wrote the
+/// finalizer; the workloads of the cluster, and what is left of the candidates, show whether it is there.
+pub(super) fn restore(case: &Case<'_>, finalizer: &Arc<str>, candidates: &[ObjectRef]) -> Remedy {
+    let holds = |object: &&Arc<Object>| object.finalizers.contains(finalizer);
+    let waiting = case.waiting().find(holds).or_else(|| case.waiting().next());
+    let programs = ["get", "deployments,statefulsets", "--all-namespaces"];
+    let left = candidates.iter().filter_map(|it| case.index.named(it)).take(EACH);
+    let look = [
+        waiting.and_then(|object| command::look(object)),
+        command::kubectl(Purpose::Look, &programs),
+    ];
+    let look = look.into_iter().chain(left.map(|program| command::describe(program)));
     let (finalizer, candidates) = (finalizer.clone(), candidates.to_vec());
     let target = candidates.first().cloned();
-    Remedy::new(RemedyAct::RestoreFinisher { finalizer, candidates }).named(target)
+    Remedy::new(RemedyAct::RestoreFinisher { finalizer, candidates }).named(target).with(look)
 }
 
 fn repair(case: &Case<'_>, finalizer: &Arc<str>, finisher: &ObjectRef) -> Remedy {

@@ -9,7 +9,7 @@ use super::{
     act::{Holds, Loss, NeedCode, Remedy, RemedyAct, Undo, WaitReason, Withheld},
     case::{Case, EACH},
     command,
-    finalizer::nudge,
+    finalizer::{nudge, restore},
     reach::Reach,
     request::Request,
 };
@@ -90,7 +90,7 @@ fn delete_api_service(case: &Case<'_>, object: &Object, group_version: &Arc<str>
 fn finalize(case: &Case<'_>, namespace: &Object, group_version: &Arc<str>) -> Remedy {
     let remedy = Remedy::new(RemedyAct::FinalizeNamespace)
         .at(namespace)
-        .with([command::copy(namespace), command::finalize(namespace, &[])]);
+        .with([command::copy(namespace), command::finalize(namespace, None)]);
     let down = case.root().filter(|object| is_down(object));
     without_content(case, namespace, down.map(|_| group_version), remedy).loss([Loss::Orphans])
 }
@@ -136,19 +136,18 @@ fn is_down(object: &Object) -> bool {
 
 /// Another program keeps a finalizer in the spec of the namespace.
 pub(super) fn other_finalizer(case: &Case<'_>, finalizer: &Arc<str>) -> Vec<Remedy> {
-    let act = RemedyAct::RestoreFinisher { finalizer: finalizer.clone(), candidates: Vec::new() };
-    let mut found = vec![Remedy::new(act)];
+    let mut found = vec![restore(case, finalizer, &[])];
     let Some(namespace) = case.root() else { return found };
     let Facts::Namespace(facts) = &namespace.facts else { return found };
-    let rest: Vec<&Arc<str>> = facts.finalizers.iter().filter(|it| *it != finalizer).collect();
+    let is_last = facts.finalizers.iter().all(|it| it == finalizer);
     let remove = Remedy::new(RemedyAct::RemoveSpecFinalizer { finalizer: finalizer.clone() })
         .at(namespace)
-        .with([command::copy(namespace), command::finalize(namespace, &rest)])
+        .with([command::copy(namespace), command::finalize(namespace, Some(finalizer))])
         .need(NeedCode::FinisherCannotFinish, Holds::Unknown)
         .need(NeedCode::CleanedUpByHand, Holds::Unknown)
         .loss([Loss::CleanUp]);
     let remove = without_content(case, namespace, None, remove);
-    let orphans = rest.is_empty() && !remove.reaches.is_none();
+    let orphans = is_last && !remove.reaches.is_none();
     found.push(if orphans { remove.loss([Loss::Orphans]) } else { remove });
     found
 }
@@ -191,11 +190,12 @@ pub(super) fn webhook_down(
 ) -> Vec<Remedy> {
     let configurations: Vec<&Arc<Object>> =
         configurations.iter().filter_map(|it| case.index.named(it)).take(EACH).collect();
+    let look: Vec<_> = configurations.iter().map(|object| command::look(object)).collect();
     let behind = configurations.iter().flat_map(|object| services(object, webhook));
     let behind: Vec<_> = behind.flat_map(|service| command::look_at_service(&service)).collect();
     let repair = Remedy::new(RemedyAct::RepairWebhook { webhook: webhook.clone() });
     let repair = repair.named(Some(case.diagnosis.root.clone()));
-    let mut found = vec![repair.with(behind.into_iter().map(Some))];
+    let mut found = vec![repair.with(look.into_iter().chain(behind.into_iter().map(Some)))];
     found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
     for object in configurations {
         let Facts::Webhooks(webhooks) = &object.facts else { continue };
@@ -301,7 +301,9 @@ pub(super) fn conversion_down(case: &Case<'_>, kind: &Arc<str>) -> Vec<Remedy> {
     });
     let behind = converter.as_ref().map(command::look_at_service).unwrap_or_default();
     let repair = Remedy::new(RemedyAct::RepairConverter { kind: kind.clone() });
-    let mut found = vec![repair.named(converter).with(behind.into_iter().map(Some))];
+    let look = definition.and_then(|object| command::look(object));
+    let look = [look].into_iter().chain(behind.into_iter().map(Some));
+    let mut found = vec![repair.named(converter).with(look)];
     found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
     found.extend(definition.and_then(|object| stop_conversion(object)));
     found

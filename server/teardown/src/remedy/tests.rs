@@ -525,7 +525,74 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
             writeln!(described, "  {:?} {act}", remedy.harm).unwrap();
         }
     }
-    insta::assert_snapshot!(described, @"");
+    insta::assert_snapshot!(described, @r"
+    claimInUse
+      Deletion deleteUser
+    apiDown
+      None repairApi
+      Reversible nudge
+      SwitchesOff deleteApiService
+      Leftovers finalizeNamespace
+    controllerSilent
+      None repairController
+      Reversible nudge
+      Leftovers removeFinalizer
+    finisherGone
+      None restoreFinisher
+      Deletion deleteAgain
+      Leftovers removeFinalizer
+    finisherGone
+      None restoreFinisher
+      Leftovers removeFinalizer
+    nodeSilent
+      None startNode
+      DataLoss outOfServiceTaint
+      DataLoss deleteNode
+      DataLoss forceDeletePod
+    backendLeft
+      None repairDriver
+      Reversible nudge
+      Leftovers removeFinalizer
+    controllerSilent
+      None repairController
+      Reversible nudge
+    loadBalancerLeft
+      None repairLoadBalancer
+      Leftovers removeFinalizer
+    namespaceFinalizer
+      None restoreFinisher
+      Leftovers removeSpecFinalizer
+    volumeAttached
+      None wait
+      None repairDriver
+    ");
+}
+
+#[test]
+fn repair_that_is_not_ours_has_a_command_to_look_with() {
+    let url = "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_\"gate.example.com\":_failed_to_call_webhook:_Post_\"https://gate.example.com/\":_EOF
+        webhook gate guards=configmaps";
+    let converted = "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:conversion_webhook_for_queue.example/v1,_Kind=Topic_failed:_Post_refused
+        crd topics.queue.example defines=Topic.queue.example";
+    let finisher = "pvc shop/data deleted=300 finalizers=example.com/a
+        deploy shop/program";
+    let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
+    let mut seen = Vec::new();
+    for text in [url, converted, finisher, &everything] {
+        for remedy in found(&fixture::index(text)).into_iter().flat_map(|(_, remedies)| remedies) {
+            if remedy.harm != Harm::None || matches!(remedy.act, RemedyAct::Wait { .. }) {
+                continue;
+            }
+            // A restart of the kubelet is a command of its own, and stands behind one that looks.
+            let looks = remedy.commands.iter().any(|it| it.purpose == Purpose::Look);
+            let is_restart = matches!(remedy.act, RemedyAct::RestartKubelet { .. });
+            assert!(looks || is_restart, "{remedy:?}");
+            seen.push(code(&remedy.act).split(':').next().unwrap_or_default().to_owned());
+        }
+    }
+    for act in ["repairWebhook", "repairConverter", "restoreFinisher", "repairApi", "startNode"] {
+        assert!(seen.iter().any(|it| it == act), "{act} is not among {seen:?}");
+    }
 }
 
 #[test]

@@ -135,6 +135,7 @@ fn webhook_is_repaired_then_its_namespace_looked_at_again_then_the_webhook_switc
     "#)), @r#"
     webhookDown at ValidatingWebhookConfiguration gate
       None: repairWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
+        ? kubectl --context=prod get validatingwebhookconfigurations.admissionregistration.k8s.io/gate --output=yaml --show-managed-fields
         ? kubectl --context=prod --namespace=ops get services/gate --output=wide
         ? kubectl --context=prod --namespace=ops get endpointslices --selector=kubernetes.io/service-name=gate
         ? kubectl --context=prod --namespace=ops get pods --output=wide
@@ -166,6 +167,21 @@ fn webhook_is_repaired_then_its_namespace_looked_at_again_then_the_webhook_switc
     "#);
 }
 
+/// A finalizer that another program adds before the line runs makes it fail, and what else the namespace has by then stays.
+#[test]
+fn namespace_is_finished_as_it_is_when_the_line_runs() {
+    let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
+    let (_, remedies) = found(&fixture::index(&up)).remove(0);
+    let finish = remedies.iter().find(|it| it.act == RemedyAct::FinalizeNamespace).unwrap();
+    let (_, line) = finish.lines("prod").pop().unwrap();
+    assert_eq!(
+        line,
+        r#"kubectl --context=prod get namespaces/s3 --output=json | kubectl --context=prod patch --local --filename=- --type=json -p '[{"op":"test","path":"/metadata/uid","value":"ns:s3"},{"op":"test","path":"/spec/finalizers","value":["kubernetes"]},{"op":"replace","path":"/spec/finalizers","value":[]}]' --output=json | kubectl --context=prod replace --raw=/api/v1/namespaces/s3/finalize --filename=-"#
+    );
+    let request = finish.check_offered().unwrap();
+    assert_eq!(request.body, serde_json::json!({ "spec": { "finalizers": [] } }));
+}
+
 #[test]
 fn finalizer_in_the_spec_goes_alone() {
     insta::assert_snapshot!(describe(&fixture::index("
@@ -173,6 +189,8 @@ fn finalizer_in_the_spec_goes_alone() {
     ")), @r#"
     finisherGone at Namespace 
       None: restoreFinisher:finalizer:example.com/meta,candidates:[]
+        ? kubectl --context=prod get namespaces/shop --output=yaml --show-managed-fields
+        ? kubectl --context=prod get deployments,statefulsets --all-namespaces
       Leftovers: removeFinalizer:finalizer:example.com/meta → Namespace shop
         needs finisherCannotFinish Unknown
         needs cleanedUpByHand Unknown
@@ -181,6 +199,8 @@ fn finalizer_in_the_spec_goes_alone() {
         ! kubectl --context=prod patch namespaces/shop --type=json -p '[{"op":"test","path":"/metadata/uid","value":"ns:shop"},{"op":"test","path":"/metadata/finalizers/0","value":"example.com/meta"},{"op":"remove","path":"/metadata/finalizers/0"}]'
     namespaceFinalizer at Namespace shop
       None: restoreFinisher:finalizer:example.com/keep,candidates:[]
+        ? kubectl --context=prod get namespaces/shop --output=yaml --show-managed-fields
+        ? kubectl --context=prod get deployments,statefulsets --all-namespaces
       Leftovers: removeSpecFinalizer:finalizer:example.com/keep → Namespace shop
         needs finisherCannotFinish Unknown
         needs cleanedUpByHand Unknown
@@ -188,7 +208,7 @@ fn finalizer_in_the_spec_goes_alone() {
         needs noPodsInside Yes
         loses cleanUp
         = kubectl --context=prod get namespaces/shop --output=yaml
-        ! printf %s '{"apiVersion":"v1","kind":"Namespace","metadata":{"finalizers":["example.com/meta"],"labels":{"app.kubernetes.io/part-of":"shop"},"name":"shop","uid":"ns:shop"},"spec":{"finalizers":["kubernetes"]}}' | kubectl --context=prod replace --raw=/api/v1/namespaces/shop/finalize --filename=-
+        ! kubectl --context=prod get namespaces/shop --output=json | kubectl --context=prod patch --local --filename=- --type=json -p '[{"op":"test","path":"/metadata/uid","value":"ns:shop"},{"op":"test","path":"/spec/finalizers/1","value":"example.com/keep"},{"op":"remove","path":"/spec/finalizers/1"}]' --output=json | kubectl --context=prod replace --raw=/api/v1/namespaces/shop/finalize --filename=-
     "#);
 }
 
@@ -200,6 +220,7 @@ fn converter_is_repaired_or_switched_off() {
     ")), @r#"
     conversionDown at CustomResourceDefinition topics.queue.example
       None: repairConverter:kind:queue.example/v1, Kind=Topic → Service s4/converter
+        ? kubectl --context=prod get customresourcedefinitions.apiextensions.k8s.io/topics.queue.example --output=yaml --show-managed-fields
         ? kubectl --context=prod --namespace=s4 get services/converter --output=wide
         ? kubectl --context=prod --namespace=s4 get endpointslices --selector=kubernetes.io/service-name=converter
         ? kubectl --context=prod --namespace=s4 get pods --output=wide

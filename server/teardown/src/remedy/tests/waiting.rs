@@ -16,6 +16,8 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
     insta::assert_snapshot!(describe(&index), @r#"
     finisherGone at Topic 
       None: restoreFinisher:finalizer:a.example/x,candidates:[group:apps,kind:Deployment,namespace:s4,name:queue-operator] → Deployment s4/queue-operator
+        ? kubectl --context=prod --namespace=s4 get topics.queue.example/child --output=yaml --show-managed-fields
+        ? kubectl --context=prod get deployments,statefulsets --all-namespaces
       Deletion: deleteAgain:insteadOf:foregroundDeletion → Topic s4/orders
         reaches Topic s4/child
         loses ownerFirst
@@ -29,6 +31,8 @@ fn finalizer_goes_after_its_operator_was_given_back_and_the_owner_was_deleted_ag
         ! kubectl --context=prod --namespace=s4 patch topics.queue.example/child --type=json -p '[{"op":"test","path":"/metadata/uid","value":"Topic.queue.example:s4/child"},{"op":"test","path":"/metadata/finalizers/0","value":"a.example/x"},{"op":"remove","path":"/metadata/finalizers/0"}]'
     finisherGone at Topic 
       None: restoreFinisher:finalizer:queue.example/topic,candidates:[group:apps,kind:Deployment,namespace:s4,name:queue-operator] → Deployment s4/queue-operator
+        ? kubectl --context=prod --namespace=s4 get topics.queue.example/child --output=yaml --show-managed-fields
+        ? kubectl --context=prod get deployments,statefulsets --all-namespaces
       Deletion: deleteAgain:insteadOf:foregroundDeletion → Topic s4/orders
         reaches Topic s4/child
         loses ownerFirst
