@@ -5,6 +5,7 @@ mod kubelet;
 mod namespace;
 mod premise;
 mod scale_down;
+mod security;
 mod waiting;
 
 use std::{collections::BTreeMap, fmt::Write};
