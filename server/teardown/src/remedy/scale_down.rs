@@ -63,13 +63,14 @@ fn going_claims(case: &Case<'_>, owner: &Object, workload: &Workload) -> Vec<Goi
 }
 
 fn scaling(case: &Case<'_>, owner: &Object, replicas: i64, keeps_claims: bool) -> Remedy {
-    let scale = |to: i64, policy: [&str; 2]| {
+    let scale = |[from, to]: [i64; 2], policy: [&str; 2]| {
         let mut operations = Vec::new();
         if keeps_claims {
             let [was, is] = policy;
             operations.push(command::test(WHEN_SCALED, was));
             operations.push(command::set("replace", WHEN_SCALED, is));
         }
+        operations.push(command::test(REPLICAS, from));
         operations.push(command::set("replace", REPLICAS, to));
         command::patch(owner, &operations)
     };
@@ -77,8 +78,8 @@ fn scaling(case: &Case<'_>, owner: &Object, replicas: i64, keeps_claims: bool) -
     Remedy::new(RemedyAct::ScaleDown { replicas, keeps_claims })
         .at(owner)
         .with([
-            scale(0, ["Delete", "Retain"]),
-            scale(replicas, ["Retain", "Delete"]).map(|it| it.to(Purpose::Undo)),
+            scale([replicas, 0], ["Delete", "Retain"]),
+            scale([0, replicas], ["Retain", "Delete"]).map(|it| it.to(Purpose::Undo)),
         ])
         .reach(Reach::of_pods(case.index, pods.map(|pod| &**pod)))
         .loss([Loss::Workload, Loss::ComesBack])

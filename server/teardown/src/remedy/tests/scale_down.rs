@@ -55,17 +55,18 @@ fn set_that_deletes_the_claims_of_its_replicas_is_first_scaled_down_without_that
     let policy = "/spec/persistentVolumeClaimRetentionPolicy/whenScaled";
     let keeping = bodies(keeping);
     assert_eq!(keeping.len(), 2, "the request and the one that takes it back");
-    for (body, [was, is], replicas) in keeping
+    for (body, [was, is], [from, to]) in keeping
         .iter()
         .zip([["Delete", "Retain"], ["Retain", "Delete"]])
-        .zip([0, 2])
+        .zip([[2, 0], [0, 2]])
         .map(|((body, policy), replicas)| (body, policy, replicas))
     {
         let expected = serde_json::json!([
             {"op": "test", "path": "/metadata/uid", "value": "sts:shop/db"},
             {"op": "test", "path": policy, "value": was},
             {"op": "replace", "path": policy, "value": is},
-            {"op": "replace", "path": "/spec/replicas", "value": replicas},
+            {"op": "test", "path": "/spec/replicas", "value": from},
+            {"op": "replace", "path": "/spec/replicas", "value": to},
         ]);
         assert_eq!(*body, expected.to_string());
     }
@@ -210,7 +211,7 @@ fn policy_that_keeps_claims_stays_switched_off_until_it_is_put_back_too() {
     let (keeping, losing) = (begin(&remedy), begin(&scalings(&index)[1].1));
     let uid = r#"{"op":"test","path":"/metadata/uid","value":"sts:shop/db"}"#;
     let policy = r#"{"op":"test","path":"/spec/persistentVolumeClaimRetentionPolicy/whenScaled","value":"Retain"},{"op":"replace","path":"/spec/persistentVolumeClaimRetentionPolicy/whenScaled","value":"Delete"}"#;
-    let replicas = r#"{"op":"replace","path":"/spec/replicas","value":2}"#;
+    let replicas = r#"{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":2}"#;
     for (now, off, undo) in [
         (
             "replicas=0 templates=data",

@@ -85,8 +85,8 @@ fn claim_in_use_needs_its_workload_to_end() {
         loses workload
         loses comesBack
         undo setBack
-        ! kubectl --context=prod --namespace=shop patch deployments.apps/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"deploy:shop/web"},{"op":"replace","path":"/spec/replicas","value":0}]'
-        < kubectl --context=prod --namespace=shop patch deployments.apps/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"deploy:shop/web"},{"op":"replace","path":"/spec/replicas","value":2}]'
+        ! kubectl --context=prod --namespace=shop patch deployments.apps/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"deploy:shop/web"},{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":0}]'
+        < kubectl --context=prod --namespace=shop patch deployments.apps/web --type=json -p '[{"op":"test","path":"/metadata/uid","value":"deploy:shop/web"},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":2}]'
       Deletion: deleteUser → Pod shop/static
         loses comesBack
         = kubectl --context=prod --namespace=shop get pods/static --output=yaml
