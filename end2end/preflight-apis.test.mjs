@@ -131,6 +131,61 @@ test('namespace beside a dead aggregated API is predicted to stay, and stays unt
 	await gone(cluster, namespaceOf(unit));
 });
 
+test('dead webhook about the RoleBinding of a person is predicted to hold its namespace, and does until it is removed', options, async () => {
+	const unit = 'bound';
+	await makeUnit(cluster, unit);
+	const gate = `${unit}.example.com`;
+	const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+	const bindings = `/apis/${rbac}/v1/namespaces/${unit}/rolebindings`;
+	await cluster.apply([
+		configMap(unit, 'web'),
+		{
+			apiVersion: `${rbac}/v1`,
+			kind: 'RoleBinding',
+			metadata: { name: 'team', namespace: unit },
+			roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' },
+			subjects: [{ kind: 'User', apiGroup: rbac, name: 'developer' }],
+		},
+	]);
+	assert.deepEqual(findings(await preflight(cluster, unit), unit, 'Namespace'), []);
+	await cluster.apply([
+		{
+			apiVersion: 'admissionregistration.k8s.io/v1',
+			kind: 'ValidatingWebhookConfiguration',
+			metadata: { name: unit },
+			webhooks: [
+				{
+					name: gate,
+					clientConfig: { service: { namespace: 'guards', name: 'gone', path: '/' } },
+					rules: [{ apiGroups: [rbac], apiVersions: ['v1'], resources: ['rolebindings'], operations: ['DELETE'] }],
+					namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': unit } },
+					sideEffects: 'None',
+					admissionReviewVersions: ['v1'],
+					failurePolicy: 'Fail',
+				},
+			],
+		},
+	]);
+	await inForce(
+		'the webhook',
+		() => cluster.request('admin', 'DELETE', `${bindings}/team`, { dryRun: ['All'] }),
+		({ status }) => status === 500,
+	);
+
+	// The dry run of the DELETE of the namespace is accepted: it asks no webhook about what is in the namespace.
+	const found = await preflight(cluster, unit);
+	const title = `Webhook ${gate} cannot answer: Service guards/gone does not exist`;
+	assert.deepEqual(findings(found, unit, 'Namespace'), [`refusal: ${title}`]);
+	assert.match(meaningOf(found, title), /RoleBindings/);
+	assert.deepEqual(findings(found, 'web'), []);
+
+	await accepted(cluster, namespaceOf(unit));
+	assert.match(await whyItStays(unit, 'NamespaceDeletionContentFailure'), new RegExp(`failed calling webhook "${gate}"`));
+	assert.equal(await stateOf(cluster, `${bindings}/team`), 'present');
+	await accepted(cluster, `${webhooks}/${unit}`);
+	await gone(cluster, namespaceOf(unit));
+});
+
 test('kind that the user may not list is predicted to hold the namespace, and the run waits there until the right is given', { ...options, skip: otherTurn(0) }, async () => {
 	const unit = 'vault';
 	await makeUnit(cluster, unit);

@@ -30,7 +30,7 @@ use jiff::Timestamp;
 pub use self::{
     answer::Answer,
     card::{CheckState, NoteCard, PreflightCard},
-    note::{HiddenBy, Note, NoteCode, Severity, Unasked},
+    note::{Asked, HiddenBy, Note, NoteCode, Severity, Unasked},
     progress::{Preflight, PreflightView},
     question::{Question, QuestionId, QuestionKind},
     read_failure::is_read_failure,

@@ -1,9 +1,9 @@
 //! Webhooks that would be asked and cannot answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    note::{NoteCode, Notes, Severity},
+    note::{Asked, NoteCode, Notes, Severity},
     subject::Subject,
 };
 use crate::{
@@ -13,7 +13,10 @@ use crate::{
     relation::is_guarded_by,
 };
 
-/// Webhooks that are asked about a DELETE of the plan, or when its finalizers are cleared, and whose Service has no ready Pod.
+/// Webhooks that are asked when an object of the plan goes, and whose Service has no ready Pod. A controller deletes some of
+/// these objects: a provisioner its volumes, the garbage collector the Pods of a ReplicaSet, the namespace controller what has no
+/// step. A webhook is asked about those requests as well
+/// (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go`, `DeleteCollection`).
 /// Those that are called by URL are outside the cluster; only a dry run shows whether they answer.
 pub(super) fn webhooks_down(subject: &Subject<'_>, notes: &mut Notes) {
     let mut serving = HashMap::new();
@@ -48,19 +51,26 @@ fn asked(
     let own_step = subject.step_of(&configuration.uid);
     let is_before = |step: &Step| own_step.is_none_or(|own| step.id < own.id);
     let severity = if guard.fails_closed { Severity::Refusal } else { Severity::Info };
-    for (_, object) in subject
-        .deleted()
-        .filter(|(step, object)| is_before(step) && is_guarded_by(object, guard, subject.index()))
-    {
-        let code = NoteCode::WebhookDown {
-            webhook: guard.webhook.clone(),
-            configuration: configuration.reference(),
-            service: reference(service),
-            exists,
-            of_delete: guard.deletes,
-            refuses: guard.fails_closed,
-        };
-        notes.add(severity, code, object.reference());
+    let is_asked = |step: &Step, object: &Object| {
+        is_before(step) && is_guarded_by(object, guard, subject.index())
+    };
+    let code = |asked| NoteCode::WebhookDown {
+        webhook: guard.webhook.clone(),
+        configuration: configuration.reference(),
+        service: reference(service),
+        exists,
+        asked,
+        refuses: guard.fails_closed,
+    };
+    let own = if guard.deletes { Asked::Deletion } else { Asked::Finalizers };
+    for (_, object) in subject.objects().filter(|(step, object)| is_asked(step, object)) {
+        notes.add(severity, code(own), object.reference());
+    }
+    let holding = subject.contents().filter(|(step, _, object)| is_asked(step, object));
+    let held: BTreeSet<ObjectRef> =
+        holding.map(|(_, namespace, _)| namespace.reference()).collect();
+    for namespace in held {
+        notes.add(severity, code(Asked::Contents), namespace);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{
-    note::{Note, NoteCode, Notes, Severity},
+    note::{Asked, Note, NoteCode, Notes, Severity},
     question::{Question, QuestionId, QuestionKind},
 };
 use crate::{api_problem::ApiProblem, object::ObjectRef};
@@ -59,15 +59,17 @@ pub(super) fn merged(
 ) -> Notes {
     let is_dry_run = |it: &Question| matches!(it.id.asks, QuestionKind::DryRun { .. });
     let answered = || questions.iter().filter_map(|it| Some((it, answers.get(&it.id)?)));
-    // A dry run that succeeds has asked every webhook about the DELETE.
+    // A dry run that succeeds has asked every webhook about the DELETE. That of a namespace asks none about its contents.
     let accepted: HashSet<&ObjectRef> = answered()
         .filter(|(it, answer)| is_dry_run(it) && **answer == Answer::Accepted)
         .map(|(it, _)| &it.object)
         .collect();
     let mut notes = Notes::default();
     for note in of_index {
-        let is_about_delete =
-            matches!(note.code, NoteCode::WebhookDown { of_delete: true, refuses: true, .. });
+        let is_about_delete = matches!(
+            note.code,
+            NoteCode::WebhookDown { asked: Asked::Deletion, refuses: true, .. }
+        );
         for object in &note.objects {
             if !(is_about_delete && accepted.contains(object)) {
                 notes.add(note.severity, note.code.clone(), object.clone());
@@ -76,7 +78,8 @@ pub(super) fn merged(
     }
     let is_known_down = |webhook: &str, object: &ObjectRef| {
         of_index.iter().any(|note| {
-            matches!(&note.code, NoteCode::WebhookDown { webhook: down, refuses: true, .. } if **down == *webhook)
+            matches!(&note.code, NoteCode::WebhookDown { webhook: down, refuses: true, asked, .. }
+                if **down == *webhook && *asked != Asked::Contents)
                 && note.objects.contains(object)
         })
     };

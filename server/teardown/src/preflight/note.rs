@@ -47,8 +47,8 @@ pub enum NoteCode {
         service: ObjectRef,
         /// Whether the Service exists, and only has no ready Pod.
         exists: bool,
-        /// It is asked about the DELETE itself. Otherwise it is asked when the finalizers are cleared.
-        of_delete: bool,
+        /// The request about which it is asked.
+        asked: Asked,
         /// `failurePolicy` is `Fail`.
         refuses: bool,
     },
@@ -226,6 +226,17 @@ pub enum NoteCode {
         /// The reason.
         why: Unasked,
     },
+}
+
+/// The request about which a webhook is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The DELETE of the object.
+    Deletion,
+    /// The UPDATE that clears the finalizers of the object.
+    Finalizers,
+    /// The DELETE of something that goes with the namespace, or the UPDATE that clears its finalizers.
+    Contents,
 }
 
 /// The part of the cluster that has to be repaired so that a kind can be listed.

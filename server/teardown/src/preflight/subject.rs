@@ -49,6 +49,26 @@ impl<'a> Subject<'a> {
         self.objects().filter(|(step, _)| step.disposition() == Disposition::Delete)
     }
 
+    /// The objects that go with a namespace of the plan and have no step of their own, each with the step and the object of the
+    /// namespace: RoleBindings of people, the account `default`, `kube-root-ca.crt`.
+    pub(super) fn contents(
+        &self,
+    ) -> impl Iterator<Item = (&'a Step, &'a Arc<Object>, &'a Arc<Object>)> + use<'a> {
+        let index = self.case.index;
+        let namespaces: HashMap<&str, (&Step, &Arc<Object>)> = self
+            .deleted()
+            .filter(|(_, object)| matches!(object.facts, Facts::Namespace(_)))
+            .map(|(step, object)| (&*object.name, (step, object)))
+            .collect();
+        let all = self.plan.kept.iter().chain(&self.plan.left_to_cluster);
+        let along = all.filter(|kept| kept.reason.disposition() == Disposition::GoesAlong);
+        along.filter_map(move |kept| {
+            let object = index.get(&kept.uid).filter(|it| !index.is_undeletable(&it.kind))?;
+            let (step, namespace) = namespaces.get(object.namespace.as_deref()?)?;
+            Some((*step, *namespace, object))
+        })
+    }
+
     /// The Pods that a kubelet still has to end. One that ran to completion is removed from the API at once
     /// (`pkg/registry/core/pod/strategy.go`, `CheckGracefulDelete`).
     pub(super) fn running_pods(

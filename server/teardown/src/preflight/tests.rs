@@ -51,9 +51,13 @@ fn describe_view(view: &PreflightView) -> String {
 /// A finding with the parameters that distinguish it.
 fn short(code: &NoteCode) -> String {
     match code {
-        NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, .. } => {
+        NoteCode::WebhookDown { webhook, configuration, service, exists, asked, .. } => {
             let why = if *exists { "no ready Pod" } else { "no Service" };
-            let asked = if *of_delete { "DELETE" } else { "UPDATE" };
+            let asked = match asked {
+                Asked::Deletion => "DELETE",
+                Asked::Finalizers => "UPDATE",
+                Asked::Contents => "contents",
+            };
             format!("{webhook} of {} asked on {asked}, {service}: {why}", configuration.name)
         }
         NoteCode::ConverterDown { definition, service, exists } => {
@@ -157,6 +161,48 @@ fn webhook_of_the_plan_is_not_asked_about_what_goes_after_it() {
         svc shop/gate of=shop selector=app:gate
         pod shop/gate-1 of=shop labels=app:gate ready=no
     "), @"Refusal gate.example.com of gate asked on DELETE, Service shop/gate: no ready Pod: ConfigMap shop/a");
+}
+
+/// The provisioner deletes the volume, and the garbage collector the Pod. Both ask the webhook.
+#[test]
+fn webhook_is_asked_about_what_a_controller_deletes() {
+    insta::assert_snapshot!(notes("
+        ns shop of=shop
+        rs shop/web of=shop
+        pod shop/web-1 owner=rs/web
+        pvc shop/a of=shop volume=pv-a
+        pv pv-a claim=shop/a driver=disk.example.com reclaim=Delete
+        csidriver disk.example.com
+        webhook gate service=guards/gone guards=pods,persistentvolumes
+    "), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: Pod shop/web-1, PersistentVolume pv-a");
+}
+
+/// The namespace controller deletes them, and asks the webhook. No dry run of the DELETE of the namespace shows that.
+#[test]
+fn webhook_about_what_goes_with_a_namespace_holds_the_namespace() {
+    let found = |covered: &str, policy: &str| {
+        let index = fixture::index(&format!(
+            "apiservice v1.
+             ns shop of=shop
+             cm shop/a of=shop
+             cm shop/kube-root-ca.crt
+             rb shop/team people=yes role=clusterrole/view
+             webhook gate service=guards/gone guards={covered} {policy}"
+        ));
+        let mut preflight = preflight_of(&index, &plan_of(&index));
+        let of_namespace = preflight.questions().iter().find(|it| *it.object.kind == *"Namespace");
+        let question = of_namespace.expect("its dry run").id;
+        assert!(matches!(question.asks, QuestionKind::DryRun { .. }), "{question:?}");
+        preflight.answer(question, Answer::Accepted, fixture::now());
+        describe_view(&preflight.view())
+    };
+    insta::assert_snapshot!(found("rolebindings.rbac.authorization.k8s.io", ""), @"Refusal gate.example.com of gate asked on contents, Service guards/gone: no Service: Namespace shop");
+    insta::assert_snapshot!(found("rolebindings.rbac.authorization.k8s.io", "policy=Ignore"), @"Info gate.example.com of gate asked on contents, Service guards/gone: no Service: Namespace shop");
+    insta::assert_snapshot!(found("configmaps", ""), @r"
+    Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a
+    Refusal gate.example.com of gate asked on contents, Service guards/gone: no Service: Namespace shop
+    ");
+    assert_eq!(found("namespaces", ""), "", "its dry run was accepted");
 }
 
 #[test]

@@ -9,13 +9,17 @@ use crate::{
     object::{Facts, Guard, Object},
 };
 
-/// The rule by which a configuration is asked when an object is deleted, or when its finalizers are cleared.
+/// The rule by which a configuration has to stay until an object is gone. What the cluster makes and removes by itself orders
+/// nothing, although a webhook is asked about it as well.
 pub(crate) fn guarding_rule(
     configuration: &Object,
     object: &Object,
     index: &Index,
 ) -> Option<Reason> {
     let Facts::Webhooks(webhooks) = &configuration.facts else { return None };
+    if object.is_made_by_cluster() {
+        return None;
+    }
     let guard = webhooks.guards.iter().find(|guard| is_guarded_by(object, guard, index))?;
     let operation = if guard.deletes { "DELETE" } else { "UPDATE" };
     let value = format!("{operation} {}", object.kind.resource());
@@ -32,7 +36,7 @@ pub(crate) fn is_guarded_by(object: &Object, guard: &Guard, index: &Index) -> bo
 /// never sent to a webhook
 /// (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/>).
 pub(crate) fn is_covered_by(object: &Object, guard: &Guard, index: &Index) -> bool {
-    if &*object.kind.group == "admissionregistration.k8s.io" || object.is_made_by_cluster() {
+    if &*object.kind.group == "admissionregistration.k8s.io" {
         return false;
     }
     let is_one =

@@ -7,8 +7,8 @@ use teardown::{
     api_problem::ApiProblem,
     object::ObjectRef,
     preflight::{
-        CheckState, HiddenBy, Note, NoteCard, NoteCode, PreflightCard, PreflightView, Severity,
-        Unasked,
+        Asked, CheckState, HiddenBy, Note, NoteCard, NoteCode, PreflightCard, PreflightView,
+        Severity, Unasked,
     },
     remedy::Harm,
 };
@@ -149,8 +149,8 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
         (title, meaning.to_owned(), what_to_do.to_owned())
     };
     match code {
-        NoteCode::WebhookDown { webhook, configuration, service, exists, of_delete, refuses } => {
-            webhook_down(webhook, configuration, service, (*exists, *of_delete, *refuses))
+        NoteCode::WebhookDown { webhook, configuration, service, exists, asked, refuses } => {
+            webhook_down(webhook, configuration, (service, *exists), (*asked, *refuses))
         }
         NoteCode::ConverterDown { definition, service, exists } => {
             let (why, what_to_do) = unserved(service, *exists);
@@ -286,17 +286,20 @@ fn unhide(by: HiddenBy) -> &'static str {
 fn webhook_down(
     webhook: &str,
     configuration: &ObjectRef,
-    service: &ObjectRef,
-    (exists, of_delete, refuses): (bool, bool, bool),
+    (service, exists): (&ObjectRef, bool),
+    (asked, refuses): (Asked, bool),
 ) -> (String, String, String) {
     let (why, bring_back) = unserved(service, exists);
     let title = format!("Webhook {} cannot answer: {why}", isolated(webhook));
-    let meaning = match (refuses, of_delete) {
-        (true, true) => {
+    let meaning = match (refuses, asked) {
+        (true, Asked::Deletion) => {
             "It is asked about these deletions, and they are refused while it does not answer."
         }
-        (true, false) => {
+        (true, Asked::Finalizers) => {
             "It is asked when the finalizers of these objects are cleared. That is refused while it does not answer, so they stay."
+        }
+        (true, Asked::Contents) => {
+            "Kubernetes deletes what is left in these namespaces, such as RoleBindings and the account default. It is asked about that too, and refuses while it does not answer, so the namespaces stay."
         }
         (false, _) => {
             "It is asked about these deletions, but they go on while it does not answer. Its own work on a deletion is skipped."
