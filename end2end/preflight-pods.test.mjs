@@ -16,6 +16,7 @@ import {
 	gone,
 	labelsOf,
 	makeUnit,
+	personWith,
 	preflight,
 	Preflights,
 	stateOf,
@@ -138,6 +139,18 @@ async function withoutRuntime(node) {
 	};
 }
 
+/** The groups beside the core one whose objects a preflight looks at. */
+const otherGroups = [
+	'apps',
+	'batch',
+	'policy',
+	'storage.k8s.io',
+	'apiextensions.k8s.io',
+	'apiregistration.k8s.io',
+	'admissionregistration.k8s.io',
+	'rbac.authorization.k8s.io',
+];
+
 /** The node with a real kubelet. */
 const realKubelet = async () => (kubelet ??= await cluster.startRealKubelet('node-k'));
 
@@ -163,6 +176,14 @@ test('Pod on a silent node is predicted to stay, and goes once the node is back'
 	const found = await preflight(cluster, unit);
 	assert.deepEqual(findings(found, 'held'), ['refusal: Node node-a has stopped reporting']);
 	assert.deepEqual(findings(found, 'free'), []);
+	// Without the right to see nodes the silence is not known, and that is said.
+	const known = ['namespaces', 'pods', 'configmaps', 'secrets', 'serviceaccounts', 'services', 'persistentvolumeclaims', 'persistentvolumes'];
+	const nodeless = await personWith(cluster, 'nodeless', [
+		{ apiGroups: [''], resources: known, verbs: ['*'] },
+		...otherGroups.map((group) => ({ apiGroups: [group], resources: ['*'], verbs: ['get', 'list', 'watch'] })),
+	]);
+	const blind = await preflight(nodeless, unit);
+	for (const name of ['held', 'free']) assert.deepEqual(findings(blind, name), ['info: Not checked: nodes cannot be seen']);
 	await stays(unit, 'held', 'free');
 	await cluster.startKubelet('node-a');
 	await gone(cluster, pods(unit, 'held'));

@@ -8,6 +8,7 @@
 //!   about webhooks that seemed to be down, because `matchConditions` may have excluded it.
 //! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
 //!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for (`question.rs`).
+//! - A check whose evidence is hidden finds nothing. One note says so, with the objects (`unseen.rs`).
 //! - Disruption budgets are information: only an eviction asks them, never a DELETE.
 
 mod admission;
@@ -21,6 +22,7 @@ mod progress;
 mod question;
 mod read_failure;
 mod subject;
+mod unseen;
 mod unusual;
 mod visibility;
 mod waiting;
@@ -57,6 +59,7 @@ const CHECKS: &[Check] = &[
     visibility::hidden_kinds,
     parent::declaring,
     infrastructure::budgets,
+    unseen::evidence,
 ];
 
 /// Begins the preflight of a plan: the checks over the index are made, and its questions wait for answers.

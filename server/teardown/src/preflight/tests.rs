@@ -94,6 +94,7 @@ fn short(code: &NoteCode) -> String {
         NoteCode::Reverted { by } => format!("reverted by {by}"),
         NoteCode::DeclaredElsewhere { kind, name } => format!("declared by unseen {kind} {name}"),
         NoteCode::Budgets => "budgets".to_owned(),
+        NoteCode::Unchecked { resources } => format!("unseen {}", resources.join(", ")),
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
         NoteCode::MayNotSuspend { resource, .. } => format!("may not suspend {resource}"),
         NoteCode::Denied { webhook, said } => format!("{webhook:?} denies: {said:?}"),

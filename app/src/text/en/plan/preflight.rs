@@ -248,6 +248,11 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Kubernetes asks them only for evictions, never for a DELETE.",
             "Nothing, if nobody needs these Pods any more.",
         ),
+        NoteCode::Unchecked { resources } => texts(
+            format!("Not checked: {} cannot be seen", isolated(&resources.join(", "))),
+            "No finding about these objects does not mean that nothing will hold them.",
+            "Give Unwind the right to list and watch these kinds, then check again.",
+        ),
         NoteCode::MayNotDelete { .. }
         | NoteCode::MayNotSuspend { .. }
         | NoteCode::Denied { .. }

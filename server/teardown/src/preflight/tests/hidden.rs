@@ -60,3 +60,50 @@ fn answer_about_an_object_that_cannot_be_read_is_distinguished_from_another_erro
         assert!(!is_read_failure(other), "{other}");
     }
 }
+
+/// A silent node, a driver that is away, a claim that is gone and a dead webhook, each hidden with the kinds that would show it.
+#[test]
+fn check_whose_evidence_is_hidden_says_so() {
+    let found = |hidden: &[&str]| {
+        let mut index = fixture::index(
+            "node n1 ready=Ready:Unknown:NodeStatusUnknown:600:
+             csinode n1 drivers=other.example.com
+             ns shop of=shop
+             pod shop/web of=shop node=n1 uses=claim:a
+             pod shop/idle of=shop uses=claim:a
+             cm shop/b of=shop
+             pvc shop/a of=shop volume=pv-a
+             pv pv-a claim=shop/a driver=away.example.com reclaim=Delete
+             webhook gate service=guards/gone guards=configmaps",
+        );
+        let hide = |resource: &&str| Observation::Hidden {
+            resource: (*resource).to_owned(),
+            cause: HiddenCause::Forbidden,
+            message: "forbidden".into(),
+        };
+        let plan = plan_of(&index);
+        index.apply(hidden.iter().map(hide), fixture::now());
+        let view = preflight_of(&index, &plan).view();
+        let unchecked = view.notes.into_iter().filter_map(|note| match note.code {
+            NoteCode::Unchecked { resources } => {
+                let objects: Vec<String> = note.objects.iter().map(ToString::to_string).collect();
+                Some(format!("{}: {}", resources.join(", "), objects.join(", ")))
+            }
+            _ => None,
+        });
+        unchecked.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(found(&[]), "");
+    assert_eq!(found(&["nodes"]), "nodes: Pod shop/web");
+    let drivers = "csinodes.storage.k8s.io: PersistentVolume pv-a, Pod shop/web";
+    assert_eq!(found(&["csinodes.storage.k8s.io"]), drivers);
+    let installed = "csidrivers.storage.k8s.io: PersistentVolume pv-a";
+    assert_eq!(found(&["csidrivers.storage.k8s.io"]), installed);
+    assert_eq!(found(&["persistentvolumeclaims"]), "persistentvolumeclaims: Pod shop/web");
+    let configurations = "validatingwebhookconfigurations.admissionregistration.k8s.io";
+    let left_to_others = format!("{configurations}: Namespace shop, PersistentVolume pv-a");
+    assert_eq!(found(&[configurations]), left_to_others);
+    assert_eq!(found(&["services"]), "services in guards: ConfigMap shop/b");
+    let both = "nodes, services in guards: ConfigMap shop/b, Pod shop/web";
+    assert_eq!(found(&["services", "nodes"]), both, "one note says all");
+}
