@@ -21,7 +21,8 @@ import {
 	Preflights,
 	stateOf,
 } from './cluster/preflight.mjs';
-import { driver, finalizer as provisionerFinalizer } from './cluster/provisioner.mjs';
+import { runAsPods } from './cluster/program.mjs';
+import { driver, finalizer as provisionerFinalizer, startProvisioner } from './cluster/provisioner.mjs';
 import {
 	claim,
 	claimSpec,
@@ -177,7 +178,8 @@ test('Pod on a silent node is predicted to stay, and goes once the node is back'
 	assert.deepEqual(findings(found, 'held'), ['refusal: Node node-a has stopped reporting']);
 	assert.deepEqual(findings(found, 'free'), []);
 	// Without the right to see nodes the silence is not known, and that is said.
-	const known = ['namespaces', 'pods', 'configmaps', 'secrets', 'serviceaccounts', 'services', 'persistentvolumeclaims', 'persistentvolumes'];
+	const volumes = ['persistentvolumeclaims', 'persistentvolumes'];
+	const known = ['namespaces', 'pods', 'configmaps', 'secrets', 'serviceaccounts', 'services', ...volumes];
 	const nodeless = await personWith(cluster, 'nodeless', [
 		{ apiGroups: [''], resources: known, verbs: ['*'] },
 		...otherGroups.map((group) => ({ apiGroups: [group], resources: ['*'], verbs: ['get', 'list', 'watch'] })),
@@ -284,14 +286,25 @@ test('volume whose driver is not installed may stay, and stays with its attachme
 	await gone(cluster, `/api/v1/persistentvolumes/${volume}`);
 });
 
-test('controller of a CSI driver that is not ready is predicted to leave a volume behind, until it is back', options, async () => {
+test('controller of a CSI driver that is not ready is predicted to leave a volume behind, until it is back', options, async (t) => {
 	const unit = 'idle';
 	const apiGroup = 'rbac.authorization.k8s.io';
 	const name = 'unwind-csi-controller';
 	await makeUnit(cluster, unit);
 	await makeUnit(cluster, 'csi');
+	// The driver acts only as its Pod, with the rights of its account.
+	cluster.provisioner.stop();
+	const end = runAsPods(cluster, 'csi', 'app.kubernetes.io/instance=csi-release', ({ client }) => {
+		const provisioner = startProvisioner(client, () => {});
+		return () => provisioner.stop();
+	});
+	t.after(() => {
+		end();
+		cluster.startProvisioner();
+	});
 	// One release: that makes the Deployment the driver's own.
 	const labels = { 'app.kubernetes.io/instance': 'csi-release' };
+	const read = ['get', 'list', 'watch'];
 	const verbs = ['get', 'list', 'watch', 'create', 'delete', 'patch', 'update'];
 	await cluster.apply([
 		storageClass({ name: unit }, driver, 'Delete'),
@@ -303,6 +316,8 @@ test('controller of a CSI driver that is not ready is predicted to leave a volum
 			metadata: { name },
 			rules: [
 				{ apiGroups: [''], resources: ['persistentvolumes'], verbs },
+				{ apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: read },
+				{ apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: read },
 				{ apiGroups: ['storage.k8s.io'], resources: ['volumeattachments'], verbs },
 			],
 		},
@@ -315,15 +330,27 @@ test('controller of a CSI driver that is not ready is predicted to leave a volum
 		},
 		deployment(
 			{ name, namespace: 'csi', labels },
-			0,
+			1,
 			podTemplate(labels, { serviceAccountName: name, containers: [{ name, image: 'registry.example/csi:1' }] }),
 		),
 		claim({ name: 'data', namespace: unit, labels: labelsOf(unit) }, claimSpec(unit, '1Gi', 'ReadWriteOnce')),
 	]);
+	const deployments = '/apis/apps/v1/namespaces/csi/deployments';
+	/** @param {number} replicas */
+	const scale = async (replicas) => {
+		const { status } = await cluster.request('admin', 'PATCH', `${deployments}/${name}`, { spec: { replicas } }, merge);
+		assert.equal(status, 200);
+		await running('csi', replicas);
+		await cluster.until(deployments, ([it]) => (it?.status?.readyReplicas ?? 0) === replicas, {
+			what: `${replicas} ready Pods of ${name}`,
+			...only(name),
+		});
+	};
 	const claims = `/api/v1/namespaces/${unit}/persistentvolumeclaims`;
 	const [{ spec }] = await cluster.until(claims, ([it]) => it?.status?.phase === 'Bound', { what: 'the claim to be bound', within });
 	const volume = spec.volumeName;
-	cluster.provisioner.stop();
+	assert.deepEqual(findings(await preflight(cluster, unit), volume), []);
+	await scale(0);
 	const found = await preflight(cluster, unit);
 	assert.deepEqual(findings(found, volume), [
 		`refusal: Deployment csi/${name} clears the finalizer ${provisionerFinalizer} and has no ready Pod`,
@@ -335,7 +362,7 @@ test('controller of a CSI driver that is not ready is predicted to leave a volum
 		what: 'the volume to be released',
 		...only(volume),
 	});
-	cluster.startProvisioner();
+	await scale(1);
 	await gone(cluster, `/api/v1/persistentvolumes/${volume}`);
 });
 
