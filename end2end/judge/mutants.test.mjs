@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { make, pod, verdict } from './fixture.mjs';
-import { orderRules } from './rules.mjs';
+import { endRules, orderRules } from './rules.mjs';
 import { garbageCollector } from './rules/rule.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
@@ -330,16 +330,33 @@ test('every rule has a mutant', () => {
 	);
 });
 
+/** The rules that a list in a file of the simulation names. @param {string} file @param {string} type of one entry @param {RegExp} entry */
+async function simulated(file, type, entry) {
+	const source = await readFile(new URL(`../../server/tests/simulation/${file}`, import.meta.url), 'utf8');
+	const start = `const RULES: [${type}; `;
+	const [, rest = ''] = source.split(start);
+	const count = Number.parseInt(rest, 10);
+	const [list = ''] = rest.slice(rest.indexOf('= [') + 3).split('\n];');
+	const names = [...list.matchAll(entry)].map(([, name]) => name.replaceAll('_', '-'));
+	assert.equal(names.length, count, `${file}: ${names}`);
+	return names;
+}
+
 test('every order rule of the simulation is a rule of the judge', async () => {
-	const source = await readFile(new URL('../../server/tests/simulation/order.rs', import.meta.url), 'utf8');
-	const [, list] = /const RULES: \[Rule; \d+\] = \[([^\]]+)\]/.exec(source) ?? [];
-	const names = list
-		?.split(',')
-		.map((name) => name.trim().replaceAll('_', '-'))
-		.filter(Boolean);
-	assert.ok(names && names.length >= 26, `${names}`);
+	const names = await simulated('order.rs', 'Rule', /(\w+),/g);
+	assert.ok(names.length >= 26, `${names}`);
 	assert.deepEqual(
 		names.filter((name) => !orderRules[name]),
+		[],
+	);
+});
+
+test('every rule of the simulation for what a DELETE takes is a rule of the judge', async () => {
+	const names = await simulated('oracle/deletion.rs', '(&str, Rule)', /\("I\d+", (\w+)\),/g);
+	assert.ok(names.length >= 4, `${names}`);
+	const judged = [...Object.keys(orderRules), ...Object.values(endRules)];
+	assert.deepEqual(
+		names.filter((name) => !judged.includes(name)),
 		[],
 	);
 });

@@ -32,7 +32,11 @@ import { attached, claim, dataNotKept, driver, endedByForce, madeFromTemplate, r
  * @typedef {import('./rules/rule.mjs').OrderRule} OrderRule
  */
 
-/** By name; the order rules of the simulation (server/tests/simulation/order.rs) have the same names. @type {Record<string, OrderRule>} */
+/**
+ * By name. The rules of the simulation have the same names: those for the order (server/tests/simulation/order.rs), and those for
+ * what a DELETE takes (server/tests/simulation/oracle/deletion.rs).
+ * @type {Record<string, OrderRule>}
+ */
 export const orderRules = {
 	owner,
 	claim,
@@ -65,6 +69,9 @@ export const orderRules = {
 	'data-not-kept': dataNotKept,
 	collateral,
 };
+
+/** The names of the rules for what remains at the end. */
+export const endRules = { leftOver: 'left-over', notKept: 'not-kept', unsaid: 'data-destroyed-unsaid' };
 
 /**
  * A DELETE that could affect other objects than intended: a later object of the same name (no UID precondition), dependents by a
@@ -112,7 +119,7 @@ export function checkEnd(
 		.filter(({ metadata }) => unit.has(metadata.uid) && !needed.has(metadata.uid))
 		.filter((object) => !kept(object) && !grants(object, actor))
 		.map((object) => ({
-			rule: 'left-over',
+			rule: endRules.leftOver,
 			object: titleOf(object),
 			evidence: object.metadata.deletionTimestamp
 				? `terminating since ${object.metadata.deletionTimestamp}, finalizers: ${(object.metadata.finalizers ?? []).join(', ') || 'none'}`
@@ -124,7 +131,7 @@ export function checkEnd(
 		if (!wasDeleted && state.find(name.kind, name.namespace, name.name)) return [];
 		return [
 			{
-				rule: 'not-kept',
+				rule: endRules.notKept,
 				object: nameOf(name),
 				evidence: wasDeleted ? 'should be kept and was deleted' : 'should be kept and is gone',
 			},
@@ -136,7 +143,7 @@ export function checkEnd(
 			return goes && unit.has(metadata.uid) && destroyed && !destroyed.includes(metadata.name);
 		})
 		.map((volume) => ({
-			rule: 'data-destroyed-unsaid',
+			rule: endRules.unsaid,
 			object: titleOf(volume),
 			evidence: 'its data is destroyed, and the plan did not say so',
 		}));

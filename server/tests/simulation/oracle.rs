@@ -5,6 +5,7 @@ mod answers;
 mod collateral;
 mod commands;
 mod data_loss;
+mod deletion;
 mod kept_data;
 mod liveness;
 mod membership;
@@ -35,6 +36,8 @@ use crate::{
     state::{State, kind, list, name, namespace, text, title, uid, unit},
     transport::Arrival,
 };
+
+use self::deletion::Deletion;
 
 pub(crate) use liveness::MAX_STALL;
 
@@ -258,19 +261,10 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 for reason in order::violations(&case) {
                     report("I1", format!("DELETE of {}: {reason}", title(object)));
                 }
-                let plan = plan_of_delete(evidence, object, arrival);
-                if let Some(reason) = plan.and_then(|it| membership::violation(it, &state, object))
-                {
-                    report("I2", format!("DELETE of {}: {reason}", title(object)));
-                }
-                let taken =
-                    arrival.and_then(|it| collateral::of_delete(evidence, &state, object, it));
-                if let Some(reason) = taken.filter(|_| entry.effect) {
-                    report("I1", format!("DELETE of {}: {reason}", title(object)));
-                }
-                if let Some(volume) = data_loss::of_delete(evidence, &state, object, arrival) {
-                    let (claim, volume) = (title(object), title(volume));
-                    report("I1", format!("DELETE of {claim}: {volume} goes, and no plan says so"));
+                let (state, has_effect) = (&state, entry.effect);
+                let deletion = Deletion { evidence, state, object, arrival, has_effect };
+                for (invariant, reason) in deletion::violations(&deletion) {
+                    report(invariant, format!("DELETE of {}: {reason}", title(object)));
                 }
             }
         }

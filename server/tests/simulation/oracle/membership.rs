@@ -27,23 +27,28 @@ pub(super) fn keeps(evidence: &Evidence, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The reason why a DELETE takes something that the choices of its plan do not cover.
-pub(super) fn violation(plan: &Value, state: &State, object: &Value) -> Option<String> {
-    let has =
-        |choice: &str, value: &str| list(plan, "/choices").iter().any(|it| it[choice] == value);
+/// The reason why a DELETE takes something that nobody declared part of the unit or included.
+pub(super) fn unclaimed_touched(plan: &Value, state: &State, object: &Value) -> Option<String> {
     let is_a_unit_by_name = text(plan, "/unit").starts_with("ns:");
     let name = format!("{}/{}/{}", kind(object), namespace(object), name(object));
-    if !is_a_unit_by_name
+    let is_touched = !is_a_unit_by_name
         && is_unclaimed(state, object)
-        && !has("include", "*")
-        && !has("include", &name)
-    {
-        return Some(format!("{} is unclaimed, and nobody included it", title(object)));
-    }
+        && !has(plan, "include", "*")
+        && !has(plan, "include", &name);
+    is_touched.then(|| format!("{} is unclaimed, and nobody included it", title(object)))
+}
+
+/// The reason why a DELETE takes data that its plan keeps.
+pub(super) fn data_not_kept(plan: &Value, object: &Value) -> Option<String> {
     let is_data = matches!(kind(object), "PersistentVolumeClaim" | "PersistentVolume");
     let is_a_pods_own = owners(object).any(|owner| owner["kind"] == "Pod");
-    (has("keep", "data") && is_data && !is_a_pods_own)
+    (has(plan, "keep", "data") && is_data && !is_a_pods_own)
         .then(|| format!("{} holds data that was to be kept", title(object)))
+}
+
+/// Whether a choice of a plan has this value.
+fn has(plan: &Value, choice: &str, value: &str) -> bool {
+    list(plan, "/choices").iter().any(|it| it[choice] == value)
 }
 
 /// Whether nothing declares an object part of a unit, although other objects of its namespace are declared. The generated
@@ -73,24 +78,23 @@ mod tests {
     fn unclaimed_object_goes_only_if_it_was_included() {
         let nobodys = claim(&json!({}));
         let state = State::of([nobodys.clone()]);
-        let of = |choices: Value| violation(&json!({"choices": choices}), &state, &nobodys);
+        let of = |choices: Value| unclaimed_touched(&json!({"choices": choices}), &state, &nobodys);
         assert!(of(json!([])).is_some_and(|text| text.contains("nobody included it")));
         assert_eq!(of(json!([{"include": "*"}])), None);
         assert_eq!(of(json!([{"include": "PersistentVolumeClaim/a/data"}])), None);
         assert!(of(json!([{"include": "PersistentVolumeClaim/b/data"}])).is_some());
         let namespace = json!({"unit": "ns:a", "choices": []});
-        assert_eq!(violation(&namespace, &state, &nobodys), None);
+        assert_eq!(unclaimed_touched(&namespace, &state, &nobodys), None);
         let declared = claim(&json!({"app.kubernetes.io/part-of": "alpha"}));
-        assert_eq!(violation(&json!({}), &State::of([declared.clone()]), &declared), None);
+        assert_eq!(unclaimed_touched(&json!({}), &State::of([declared.clone()]), &declared), None);
     }
 
     #[test]
     fn data_that_is_kept_is_not_deleted() {
         let plan = json!({"choices": [{"keep": "data"}]});
         let mut declared = claim(&json!({"app.kubernetes.io/part-of": "alpha"}));
-        let state = State::of([declared.clone()]);
-        assert!(violation(&plan, &state, &declared).is_some_and(|it| it.contains("to be kept")));
+        assert!(data_not_kept(&plan, &declared).is_some_and(|it| it.contains("to be kept")));
         declared["metadata"]["ownerReferences"] = json!([{"kind": "Pod", "uid": "p"}]);
-        assert_eq!(violation(&plan, &state, &declared), None, "it goes with its Pod");
+        assert_eq!(data_not_kept(&plan, &declared), None, "it goes with its Pod");
     }
 }
