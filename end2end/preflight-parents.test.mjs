@@ -117,6 +117,41 @@ test('parent outside the plan is predicted to bring its objects back until it is
 	}
 });
 
+test('Application outside the plan is predicted to bring its objects back until it syncs no more by itself', options, async () => {
+	const unit = 'synced';
+	const shape = shapeOf('Application');
+	const namespace = 'argocd';
+	const parent = `${pathTo(shape, namespace)}/site`;
+	const web = configMap(unit, 'web', { annotations: { 'argocd.argoproj.io/tracking-id': `site:/ConfigMap:${unit}/web` } });
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		definitionOf(shape),
+		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+		{
+			apiVersion: `${shape.group}/${shape.versions[0]}`,
+			kind: shape.kind,
+			metadata: { name: 'site', namespace },
+			spec: { syncPolicy: { automated: { selfHeal: true } } },
+		},
+		web,
+		configMap(unit, 'free'),
+	]);
+	const isActive = async () => !!(await cluster.request('system:kwok', 'GET', parent)).body.spec.syncPolicy?.automated;
+	const controller = await declaring(web, isActive);
+	try {
+		const found = await preflight(cluster, unit);
+		const title = `Application ${namespace}/site declares these objects and is not in the plan`;
+		assert.deepEqual(findings(found, 'web'), [`refusal: ${title}`]);
+		assert.deepEqual(findings(found, 'free'), []);
+		assert.equal(await remove(web, controller, 'applied'), 'made again');
+		assert.equal((await cluster.request('admin', 'PATCH', parent, { spec: { syncPolicy: null } }, merge)).status, 200);
+		assert.deepEqual(findings(await preflight(cluster, unit), 'web'), []);
+		assert.equal(await remove(web, controller, 'left'), 'gone');
+	} finally {
+		controller.stop();
+	}
+});
+
 test('owner of a parent is predicted to make it active again, and does so until it is gone', options, async () => {
 	const unit = 'generated';
 	const application = shapeOf('Application');

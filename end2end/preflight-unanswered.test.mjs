@@ -134,6 +134,35 @@ test('object of another API server is not deleted by a preflight, and only the r
 	}
 });
 
+test('kind that loses the verb delete after the plan is predicted to be refused, and is', options, async () => {
+	const unit = 'barred';
+	await makeUnit(cluster, unit);
+	await makeUnit(cluster, 'barred-system');
+	const lamp = {
+		apiVersion: `${warehouse.group}/v1`,
+		kind: 'Ware',
+		metadata: { name: 'lamp', namespace: unit, labels: labelsOf(unit) },
+	};
+	const { deletes, bar, end } = await warehouse.install(cluster, 'barred-system', [lamp], () => undefined);
+	const preflights = await Preflights.open(cluster);
+	try {
+		const plan = await preflights.plan(unit);
+		const reviewed = 'info: Only the right to delete wares.warehouse.example was checked';
+		assert.deepEqual(findings(await preflights.check(plan), 'lamp'), [reviewed]);
+		bar();
+		// The API server and the program both ask for the discovery of an API only now and then.
+		const isSeen = (/** @type {import('./cluster/preflight.mjs').Found} */ found) => !findings(found, 'lamp').includes(reviewed);
+		const found = await preflights.until(async () => plan, isSeen);
+		assert.deepEqual(findings(found, 'lamp'), ['refusal: The API cannot delete wares.warehouse.example']);
+		assert.deepEqual(deletes, []);
+		assert.equal((await remove('admin', warehouse.pathTo(unit, 'wares', 'lamp'))).status, 405);
+	} finally {
+		await preflights.stop();
+		await cluster.request('admin', 'DELETE', `/apis/apiregistration.k8s.io/v1/apiservices/v1.${warehouse.group}`);
+		end();
+	}
+});
+
 test('object that was made again after the plan is not predicted, and the DELETE of the plan misses it', async () => {
 	const unit = 'renewed';
 	await makeUnit(cluster, unit);

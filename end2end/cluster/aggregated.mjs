@@ -16,10 +16,11 @@ const groupVersion = `${group}/v1`;
 const name = 'warehouse-server';
 const port = 6443;
 
-/** The kinds: their plurals, and their verbs. */
-const kinds = [
-	{ plural: 'wares', kind: 'Ware', verbs: ['get', 'list', 'watch', 'delete'] },
-	{ plural: 'reports', kind: 'Report', verbs: ['get', 'list', 'watch'] },
+const read = ['get', 'list', 'watch'];
+/** The kinds: their plurals, and their verbs at the start. */
+const atStart = [
+	{ plural: 'wares', kind: 'Ware', verbs: [...read, 'delete'] },
+	{ plural: 'reports', kind: 'Report', verbs: read },
 ];
 
 /** The path of an object. @param {string} namespace @param {string} plural @param {string} name */
@@ -33,11 +34,13 @@ const refused = (code, reason, message) => ({ apiVersion: 'v1', kind: 'Status', 
  * @param {Cluster} cluster started for programs @param {string} namespace of the server
  * @param {KubeObject[]} objects of its kinds
  * @param {(object: KubeObject) => string|undefined} refusal the words with which it refuses a DELETE
- * @returns {Promise<{deletes: string[], end: () => void}>} deletes: the URLs of the DELETEs that it was sent
+ * @returns {Promise<{deletes: string[], bar: () => void, end: () => void}>} deletes: the URLs of the DELETEs that it was sent;
+ *   bar: from then on no kind can be deleted
  */
 export async function install(cluster, namespace, objects, refusal) {
 	/** @type {string[]} */
 	const deletes = [];
+	let kinds = atStart;
 	const { cert, key } = selfSigned(`${name}.${namespace}.svc`);
 	const stored = objects.map((object, at) => ({
 		...object,
@@ -124,5 +127,8 @@ export async function install(cluster, namespace, objects, refusal) {
 	const end = runAsPods(cluster, namespace, `app=${name}`, serve);
 	// No watch reports what the discovery of the cluster has.
 	await inForce('the discovery of the warehouse', () => cluster.kinds(), ({ all }) => all.some(({ kind }) => kind === 'Ware'));
-	return { deletes, end };
+	const bar = () => {
+		kinds = atStart.map((kind) => ({ ...kind, verbs: read }));
+	};
+	return { deletes, bar, end };
 }
