@@ -48,9 +48,7 @@ pub use self::{
     attempt::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, SwitchedOff, switched_off},
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
-    premise::{
-        Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims,
-    },
+    premise::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims},
     put_back::{PutBack, put_backs},
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},

@@ -6,6 +6,7 @@ mod unconfirmed;
 use app::text;
 use teardown::{
     fetched::{Answer, Question, Review},
+    object::ObjectRef,
     remedy::{
         AttemptOutcome, Confirmation, Harm, PutBack, Remedy, RemedyAct, RemedyRefusal, SwitchedOff,
         Verb,
