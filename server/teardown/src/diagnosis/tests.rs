@@ -204,26 +204,6 @@ fn pod_with_ended_containers_waits_for_its_volumes() {
 }
 
 #[test]
-fn missing_driver_is_found_by_the_csi_node_and_holds_all_pods_that_use_it() {
-    insta::assert_snapshot!(diagnoses("
-        node n1
-        csinode n1 drivers=other.example
-        pvc shop/data volume=pv
-        pv pv claim=shop/data driver=disk.example
-        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
-        pod shop/b node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
-    "), @r#"
-    driverMissing at CSINode n1 (Inferred, stuck)
-      Pod shop/a
-      Pod shop/b
-      - CSINode n1: spec.drivers other.example
-      - Pod shop/a: metadata.deletionTimestamp 
-      - Pod shop/a: status Failed; web terminated
-      - Node n1: condition Ready True Kubelet
-    "#);
-}
-
-#[test]
 fn pod_in_its_grace_period_is_no_trouble() {
     assert_eq!(
         diagnoses(

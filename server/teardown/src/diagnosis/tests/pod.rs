@@ -157,6 +157,28 @@ fn pod_that_another_controller_took_over_is_not_counted_by_its_job() {
 }
 
 #[test]
+fn missing_driver_is_found_by_the_csi_node_and_holds_all_pods_that_use_it() {
+    insta::assert_snapshot!(diagnoses("
+        node n1
+        csinode n1 drivers=other.example
+        pvc shop/data volume=pv
+        pv pv claim=shop/data driver=disk.example
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pod shop/b node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+    "), @r#"
+    driverMissing at CSINode n1 (Inferred, stuck)
+      Pod shop/a
+      Pod shop/b
+      - CSINode n1: spec.drivers other.example
+      - Node n1: condition Ready True Kubelet
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+      - Pod shop/b: metadata.deletionTimestamp 
+      - Pod shop/b: status Failed; web terminated
+    "#);
+}
+
+#[test]
 fn missing_driver_of_an_inline_volume_is_found_as_well() {
     let with = |drivers: &str| {
         diagnoses(&format!(
@@ -169,9 +191,9 @@ fn missing_driver_of_an_inline_volume_is_found_as_well() {
     driverMissing at CSINode n1 (Inferred, stuck)
       Pod shop/a
       - CSINode n1: spec.drivers other.example
+      - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Failed; web terminated
-      - Node n1: condition Ready True Kubelet
     "#);
     assert!(with("disk.example").starts_with("volumesMounted "), "it is registered");
 }

@@ -33,6 +33,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         | RemedyAct::Look
         | RemedyAct::StartNode { .. }
         | RemedyAct::FreeMount { .. }
+        | RemedyAct::EmptyDirectory { .. }
         | RemedyAct::RestoreExport { .. }
         | RemedyAct::EndProcess { .. }
         | RemedyAct::FindHang { .. }
