@@ -23,7 +23,7 @@ fn page_of_trouble_shows_causes_and_ways_out() {
         "id=\"why-nodeSilent%2F%2FNode%2F%2Fworker-7%2F\"",
         "<span class=\"count\">1",
         "<div class=\"diagnosis-course\"><dt>If nobody acts",
-        "deletion began ",
+        "deletion began",
         // A precondition that is not proven says so to the eye.
         "<span class=\"way-open\">Check this",
         "<span class=\"visually-hidden\">Yes",

@@ -33,8 +33,10 @@ mod request;
 mod retain;
 mod scale_down;
 mod stamp;
+mod start_node;
 mod statement;
 mod storage;
+mod switched_off;
 mod unconfirmed;
 
 use jiff::Timestamp;
@@ -45,7 +47,7 @@ pub use self::{
         DriverPart, Harm, Holds, Loss, Need, NeedCode, Remedy, RemedyAct, Undo, WaitReason,
         Withheld,
     },
-    attempt::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, SwitchedOff, switched_off},
+    attempt::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, switched_off},
     command::{Command, Place, Purpose},
     permit::{Permit, PermitAnswer},
     premise::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims},
@@ -54,6 +56,7 @@ pub use self::{
     request::{Request, Verb},
     stamp::Stamps,
     statement::is_statement,
+    switched_off::SwitchedOff,
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},

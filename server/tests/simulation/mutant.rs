@@ -81,8 +81,8 @@ pub(crate) enum Mutant {
     TimeoutAsRefusal,
     /// A kind that may not be listed counts as empty.
     HiddenAsEmpty,
-    /// Of the objects that no watch delivered in time for the plan, none counts as late.
-    NoLateWindow,
+    /// Objects that others create around the time of the plan count as older, and nothing says what they use.
+    IgnoredNewcomers,
     /// The grace period of a Pod is ignored.
     IgnoredGrace,
     /// The DELETE of a claim leaves twice as long after its read as it may.

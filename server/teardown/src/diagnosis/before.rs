@@ -6,12 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Diagnosis,
-    case::in_words,
+    case::became,
     cause::{Cause, Evidence, Source},
     finalizer::is_cloud_controller,
 };
 use crate::{
-    index::{Departure, Index, Transition},
+    index::{Departure, Index},
     object::{Facts, Object, ObjectRef},
 };
 
@@ -143,12 +143,6 @@ impl<'a> Surroundings<'a> {
 fn drives(workload: &Object, driver: &str) -> bool {
     let first = driver.split('.').next().unwrap_or(driver);
     first.len() > 2 && workload.name.contains(first)
-}
-
-/// A change of condition Ready, in the words of the cluster then: they tell a planned shutdown from a broken network.
-pub(super) fn became(it: &Transition) -> Evidence {
-    let (of, said) = (it.node.clone(), in_words(&it.ready));
-    Evidence { of, source: Source::Became("Ready".into()), said, at: Some(it.at) }
 }
 
 fn gone(departure: &Departure) -> Evidence {

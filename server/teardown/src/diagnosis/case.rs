@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{
-    before::became,
-    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
-};
+use super::cause::{Cause, Confidence, Evidence, Finding, Source, Verdict};
 use crate::{
     deadlines::Overdue,
     fetched::{MANAGER, NODE_LEASES},
     graph::Graph,
-    index::{Index, Renewal},
+    index::{Index, Renewal, Transition},
     object::{Condition, ConditionStatus, Facts, Node, Object, ObjectRef, ServiceRef},
     relation::EdgeKind,
     unknown_reason::UnknownReason,
@@ -224,8 +221,14 @@ pub(super) fn condition(of: &Object, condition: &Condition) -> Evidence {
     }
 }
 
+/// A change of condition Ready, in the words of the cluster then: they tell a planned shutdown from a broken network.
+pub(super) fn became(it: &Transition) -> Evidence {
+    let (of, said) = (it.node.clone(), in_words(&it.ready));
+    Evidence { of, source: Source::Became("Ready".into()), said, at: Some(it.at) }
+}
+
 /// The status, the reason and the message of a condition.
-pub(super) fn in_words(condition: &Condition) -> String {
+fn in_words(condition: &Condition) -> String {
     let status = match condition.status {
         ConditionStatus::True => "True",
         ConditionStatus::False => "False",

@@ -15,7 +15,7 @@ pub struct Annotations {
     pub application: Option<Arc<str>>,
     /// The annotation that asks the tool which installed the object not to delete it, as `key: value`.
     pub keep: Option<Arc<str>>,
-    /// What they say about the order in which objects are applied and deleted.
+    /// The order that they ask for, in which objects are applied and deleted.
     pub hints: Option<Arc<Hints>>,
     /// The field manager that created it, of an object without owners: an owner says more.
     pub creator: Option<Arc<str>>,

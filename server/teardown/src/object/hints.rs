@@ -22,7 +22,7 @@ const MOST: usize = 32;
 /// The longest name of a change group: a DNS name, a slash and a name (`validation.IsQualifiedName`).
 const LONGEST: usize = 253 + 1 + 63;
 
-/// What the annotations of an object say about its order.
+/// The order that the annotations of an object ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hints {
     /// The objects that it depends on.
@@ -148,7 +148,7 @@ pub(crate) fn dependency_text(named: &ObjectRef) -> String {
 }
 
 impl Object {
-    /// What its annotations say about its order. Those of an object with an owner are ignored: it goes with its owner, and a
+    /// The order that its annotations ask for. Those of an object with an owner are ignored: it goes with its owner, and a
     /// ReplicaSet has copies of the annotations of its Deployment (`SetNewReplicaSetAnnotations` in
     /// `pkg/controller/deployment/util/deployment_util.go`).
     pub(crate) fn hints(&self) -> Option<&Hints> {

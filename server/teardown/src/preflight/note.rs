@@ -171,7 +171,7 @@ pub enum NoteCode {
     },
     /// Disruption budgets cover Pods of the plan. No DELETE asks them.
     Budgets,
-    /// What would show whether something holds the objects cannot be seen.
+    /// Resources that would show whether something holds the objects cannot be seen.
     Unchecked {
         /// The hidden resources, as kubectl writes them, some with a namespace: `pods in guards`.
         resources: Vec<String>,

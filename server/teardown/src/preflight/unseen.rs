@@ -19,7 +19,7 @@ const CLAIMS: &str = "persistentvolumeclaims";
 const CSI_NODES: &str = "csinodes.storage.k8s.io";
 const CSI_DRIVERS: &str = "csidrivers.storage.k8s.io";
 
-/// What cannot be seen, with the objects that were not checked because of it.
+/// The resources that cannot be seen, with the objects that were not checked because of it.
 type Unseen = BTreeMap<String, BTreeSet<ObjectRef>>;
 
 /// One note about everything that could not be checked.

@@ -10,6 +10,7 @@ use super::{
     command::{self, Purpose, is_name},
     pod::force,
     request::Request,
+    start_node::start,
 };
 use crate::object::{Facts, Node, OUT_OF_SERVICE, Object};
 
@@ -38,17 +39,6 @@ pub(super) fn silent(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
     let pods = case.waiting().filter(is_here).take(EACH);
     found.extend(pods.map(|pod| guarded(force(case, pod, name, [Loss::SecondWriter]))));
     found
-}
-
-pub(super) fn start(object: &Object, node: &Node) -> Remedy {
-    let name: Arc<str> = (*object.name).into();
-    let lease = format!("leases/{name}");
-    let lease = is_name(&name)
-        .then(|| command::list(&lease, "kube-node-lease", &["--output=yaml"]))
-        .flatten();
-    Remedy::new(RemedyAct::StartNode { node: name, provider: node.provider.clone() })
-        .at(object)
-        .with([command::describe(object), lease])
 }
 
 fn taint(case: &Case<'_>, object: &Object, node: &Node) -> Remedy {

@@ -10,8 +10,8 @@ use super::{
     case::{Case, claims, has_ended},
     command::{self, Command, Purpose},
     finalizer::recreate,
-    node::start,
     reach::Reach,
+    start_node::start,
 };
 use crate::{
     diagnosis::{Cause, RuntimeState, kubelet_log::KubeletError},

@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::{
     act::RemedyAct,
-    attempt::{Attempt, SwitchedOff},
+    attempt::Attempt,
     command::{self, Purpose},
     premise::Premise,
     request::{Request, Verb},
+    switched_off::SwitchedOff,
 };
 use crate::{index::Index, object::Facts, right::Right};
 

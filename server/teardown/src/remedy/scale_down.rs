@@ -16,11 +16,11 @@ use serde_json::Value;
 
 use super::{
     act::{Harm, Loss, Remedy, RemedyAct, Undo},
-    attempt::SwitchedOff,
     case::{Case, pods_of},
     command::{self, Purpose},
     reach::{GoingClaim, Reach},
     request::Request,
+    switched_off::SwitchedOff,
 };
 use crate::{
     object::{Facts, Object, Reclaim, Workload},

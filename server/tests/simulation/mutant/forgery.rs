@@ -11,7 +11,7 @@ use teardown::{
 use tokio::sync::mpsc;
 
 use super::Mutant;
-use crate::application::OPERATOR;
+use crate::application::{OPERATOR, late_object::UNPLANNED};
 
 /// The resource that is hidden in some runs.
 const HIDDEN: &str = "widgets.example.com";
@@ -25,8 +25,8 @@ const BINDING: &str = "crb forged accounts=alpha-1/forged,alpha-2/forged,alpha-3
 
 /// Whether a mutant changes observations.
 pub(crate) fn forges_observations(mutant: Mutant) -> bool {
-    use Mutant::{HiddenAsEmpty, IgnoredGrace, NoLateWindow, PossibleAsFinisher};
-    matches!(mutant, HiddenAsEmpty | IgnoredGrace | NoLateWindow | PossibleAsFinisher)
+    use Mutant::{HiddenAsEmpty, IgnoredGrace, IgnoredNewcomers, PossibleAsFinisher};
+    matches!(mutant, HiddenAsEmpty | IgnoredGrace | IgnoredNewcomers | PossibleAsFinisher)
 }
 
 /// Passes messages from the cluster to the hub, with changed observations.
@@ -92,11 +92,15 @@ fn forged(mutant: Mutant, observation: Observation) -> Observation {
 
 fn change(mutant: Mutant, object: &mut Object) {
     match mutant {
-        Mutant::NoLateWindow => {
+        Mutant::IgnoredNewcomers if &*object.name == UNPLANNED => {
             let earlier = |at: Seconds| {
                 jiff::Timestamp::from(at).checked_sub(LATE_WINDOW).ok().map(Seconds::from)
             };
             object.created = object.created.and_then(earlier);
+            // An older object that begins to use one holds its step as well, so nothing may say what it uses either.
+            if matches!(object.facts, Facts::Ingress(_)) {
+                object.facts = Facts::None;
+            }
         }
         Mutant::IgnoredGrace => {
             let deletion = object.deletion.as_mut().filter(|_| object.kind.is("", "Pod"));

@@ -115,9 +115,6 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         (true, _) if *what == SwitchedOff::Parent => format!(
             "{since} It then recreates the objects that it declares, including those that the run deleted, but not a claim’s data."
         ),
-        _ if *what == SwitchedOff::Api => format!(
-            "{since} While its server does not answer, namespaces cannot go once it is back: repair the server first."
-        ),
         (true, _) => format!("{since} Put it back once the reason for it is over."),
         (false, Some(_)) => {
             format!("{since} Once the reason for it is over, put it back with this command.")
@@ -126,6 +123,11 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
             "{since} Unwind has kept the copy that this needs. Start Unwind with --allow-remedies to put it back."
         ),
         (false, None) => format!("{since} Unwind has no copy: put it back by hand."),
+    };
+    let warning = if *what == SwitchedOff::Api {
+        " While its server does not answer, namespaces cannot go once it is back: repair the server first."
+    } else {
+        ""
     };
     let command = |line: &String| WayCommand { what: "kubectl".to_owned(), line: line.clone() };
     let offer = by_unwind.then(|| WayOffer {
@@ -138,7 +140,7 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         title,
         harm: Harm::Reversible,
         harms: "Switched off".to_owned(),
-        does,
+        does: does + warning,
         reaches: Vec::new(),
         loses: Vec::new(),
         needs: Vec::new(),

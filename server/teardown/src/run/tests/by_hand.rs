@@ -277,7 +277,7 @@ fn object_that_a_person_answered_for_in_another_run_is_asked_about_again_with_an
     }
 }
 
-/// Of the process that heard the answer nothing is left but the journal.
+/// Of the process that received the answer nothing is left but the journal.
 #[test]
 fn object_that_a_person_answered_for_at_one_step_is_not_asked_about_at_another_after_a_restart() {
     let gone = noted(&["attachment a volume=pv-1 node=n1"]);
