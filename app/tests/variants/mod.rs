@@ -9,7 +9,7 @@ use std::sync::Arc;
 use app::PageSeed;
 use jiff::Timestamp;
 use teardown::{
-    advice::{Advice, Fact, Line, LogBox, StatementField, Way, WayCommand, WayNeed, WayOffer},
+    advice::{Advice, Fact, Line, LogBox, Way, WayCommand, WayNeed, WayOffer},
     api_problem::{ApiProblem, ProblemCode},
     demo::{DemoCommand, DemoFault},
     message::{Message, Revision, Topic},
@@ -328,7 +328,7 @@ fn advice() -> Advice {
             diagnosis: text("id"),
             hash: text("hash"),
             name: text("name"),
-            statement: Some(StatementField { label: text("label"), machine: vec![text("n1")] }),
+            statement: Some(text("label")),
         }),
     });
     Advice {

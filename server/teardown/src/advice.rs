@@ -153,17 +153,8 @@ pub struct WayOffer {
     pub hash: String,
     /// The name to type.
     pub name: String,
-    /// The field in which a person answers for needs that the API does not show; none if there are no such needs.
-    pub statement: Option<StatementField>,
-}
-
-/// The field in which a person says who checked what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatementField {
-    /// Its label.
-    pub label: String,
-    /// The names of a machine of which one has to be in it; empty if it is not about a machine.
-    pub machine: Vec<String>,
+    /// The label of the field in which a person answers for needs that the API does not show; none if there are no such needs.
+    pub statement: Option<String>,
 }
 
 /// Something that must hold.

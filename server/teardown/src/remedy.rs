@@ -36,7 +36,7 @@ mod stamp;
 mod start_node;
 mod statement;
 mod storage;
-mod switched_off;
+mod switched;
 mod unconfirmed;
 
 use jiff::Timestamp;
@@ -55,8 +55,8 @@ pub use self::{
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
     stamp::Stamps,
-    statement::is_statement,
-    switched_off::SwitchedOff,
+    statement::is_long_enough,
+    switched::SwitchedOff,
 };
 use crate::{
     diagnosis::{Cause, Diagnosis},

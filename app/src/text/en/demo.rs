@@ -12,7 +12,7 @@ pub const REPAIR_ALL: &str = "Repair everything";
 pub const INCIDENTS: &str = "Incidents";
 pub const SWITCHES: &str = "Switches: press again to repair";
 /// On an incident that has begun.
-pub const BEGAN: &str = "Began: see Trouble in about a minute. Start over replays it.";
+pub const BEGAN: &str = "Began: see Trouble";
 pub const START_OVER: &str = "Start over";
 pub const START_OVER_ASK: &str = "Start over…";
 pub const START_OVER_TITLE: &str = "Start over with a fresh sandbox?";

@@ -38,7 +38,7 @@ pub fn edge(edge: &EdgeCard) -> &'static str {
         EdgeKind::Controls if edge.strength == Strength::Hard => "is controlled by",
         EdgeKind::Controls => "may be controlled by",
         EdgeKind::Declares => "is declared by",
-        EdgeKind::Hints => hint(&edge.reason).forward,
+        EdgeKind::Hints => "should go before",
     }
 }
 
@@ -69,7 +69,7 @@ pub fn edge_reversed(edge: &EdgeCard) -> &'static str {
         EdgeKind::Controls if edge.strength == Strength::Hard => "controls",
         EdgeKind::Controls => "may control",
         EdgeKind::Declares => "declares",
-        EdgeKind::Hints => hint(&edge.reason).reversed,
+        EdgeKind::Hints => "should go after",
     }
 }
 
@@ -115,19 +115,6 @@ fn provision(edge: &EdgeCard) -> Verbs {
         field if field.contains("volumes[") => ("has a volume mounted by", "mounts a volume of"),
         _ if is_certain => ("is provisioned by", "provisions"),
         _ => ("may be provisioned by", "may provision"),
-    };
-    Verbs { forward, reversed }
-}
-
-/// The verbs of an edge by which an annotation asks for an order.
-fn hint(reason: &Reason) -> Verbs {
-    let field = &*reason.field;
-    let (forward, reversed) = if field.contains("sync-wave") {
-        ("is in a later sync wave than", "is in an earlier sync wave than")
-    } else if field.contains("change-rule") {
-        ("has a change rule for", "is named by the change rule of")
-    } else {
-        ("depends on", "is depended on by")
     };
     Verbs { forward, reversed }
 }
@@ -241,23 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn order_that_an_annotation_asks_for_is_said_as_its_tool_says_it() {
-        for (field, verbs) in [
-            (
-                "metadata.annotations[config.kubernetes.io/depends-on]",
-                ["depends on", "is depended on by"],
-            ),
-            (
-                "metadata.annotations[argocd.argoproj.io/sync-wave]",
-                ["is in a later sync wave than", "is in an earlier sync wave than"],
-            ),
-            (
-                "metadata.annotations[kapp.k14s.io/change-rule]",
-                ["has a change rule for", "is named by the change rule of"],
-            ),
-        ] {
-            check_verbs(EdgeKind::Hints, Strength::Hint, field, verbs);
-        }
+    fn order_that_an_annotation_asks_for_is_said_to_be_no_more() {
+        let field = "metadata.annotations[config.kubernetes.io/depends-on]";
+        check_verbs(
+            EdgeKind::Hints,
+            Strength::Hint,
+            field,
+            ["should go before", "should go after"],
+        );
     }
 
     #[test]

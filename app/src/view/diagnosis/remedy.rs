@@ -2,11 +2,7 @@
 //! show.
 
 use leptos::prelude::*;
-use teardown::{
-    advice::{StatementField, Way},
-    remedy::is_statement,
-    right::Right,
-};
+use teardown::{advice::Way, remedy::is_long_enough, right::Right};
 
 use super::{
     adviser::Adviser,
@@ -58,11 +54,7 @@ pub fn RemedyDialog(
     let busy = Signal::derive(move || {
         adviser.busy.get()
             || is_withheld.get()
-            || field.with(|field| {
-                let is_missing =
-                    |it: &StatementField| !statement.with(|said| is_statement(said, &it.machine));
-                field.as_ref().is_some_and(is_missing)
-            })
+            || field.with(Option::is_some) && !statement.with(|said| is_long_enough(said))
     });
     let act = Callback::new(move |name: String| {
         if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {
@@ -83,7 +75,7 @@ pub fn RemedyDialog(
         field.get().map(|field| {
             view! {
                 <label>
-                    {field.label}
+                    {field}
                     <input
                         type="text"
                         maxlength="500"

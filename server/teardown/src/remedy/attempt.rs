@@ -22,7 +22,7 @@ use super::{
     request::{RECREATED, Request, Verb},
     scale_down,
     statement::{LONGEST_STATEMENT, is_about, is_long_enough},
-    switched_off::SwitchedOff,
+    switched::SwitchedOff,
 };
 use crate::{
     api_problem::ApiProblem,

@@ -8,7 +8,7 @@ use super::{
     command::{self, Purpose},
     premise::Premise,
     request::{Request, Verb},
-    switched_off::SwitchedOff,
+    switched::SwitchedOff,
 };
 use crate::{index::Index, object::Facts, right::Right};
 

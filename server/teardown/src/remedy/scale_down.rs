@@ -20,7 +20,7 @@ use super::{
     command::{self, Purpose},
     reach::{GoingClaim, Reach},
     request::Request,
-    switched_off::SwitchedOff,
+    switched::SwitchedOff,
 };
 use crate::{
     object::{Facts, Object, Reclaim, Workload},

@@ -1,7 +1,7 @@
 //! Advice about a deletion that waits, and notifications. Only the server asks for these: see `teardown::advice`.
 
 use teardown::{
-    advice::{Advice, Fact, LogBox, Standpoint, StatementField, WayOffer},
+    advice::{Advice, Fact, LogBox, Standpoint, WayOffer},
     diagnosis::{Diagnosis, Evidence},
     message::DiagnosisCard,
     remedy::{Remedy, kubelet_commands},
@@ -60,7 +60,7 @@ fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
 }
 
 /// The field for a person's word. That a machine is off is said of that machine.
-fn statement_field(remedy: &Remedy) -> Option<StatementField> {
+fn statement_field(remedy: &Remedy) -> Option<String> {
     let machine = remedy.machine();
     let names: Vec<String> = machine.iter().map(|name| isolated(name)).collect();
     let named = match names.join(" or ") {
@@ -70,7 +70,7 @@ fn statement_field(remedy: &Remedy) -> Option<StatementField> {
     let label = format!(
         "Who checked what the cluster does not show, and how?{named} Your answer is saved with your name."
     );
-    remedy.needs_statement().then_some(StatementField { label, machine })
+    remedy.needs_statement().then_some(label)
 }
 
 /// The title of the notification that deletions are stuck, with the sentence of their cause.
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     /// The field of a remedy with these needs, for which a person answers.
-    fn field(needs: Vec<NeedCode>) -> Option<StatementField> {
+    fn field(needs: Vec<NeedCode>) -> Option<String> {
         let need = |code| Need { code, holds: Holds::Unknown };
         statement_field(&Remedy {
             harm: Harm::DataLoss,
@@ -114,16 +114,14 @@ mod tests {
     fn field_asks_for_the_name_of_the_machine_that_has_to_be_off() {
         let (node, instance) = ("n1".into(), Some("i-0abc".into()));
         let field = field(vec![NeedCode::PoweredOff { node, instance, announced: false }]).unwrap();
-        assert_eq!(field.machine, ["n1", "i-0abc"]);
         let asked = "Name the machine that is off: n1 or i-0abc.";
-        assert!(field.label.contains(asked), "{}", field.label);
+        assert!(field.contains(asked), "{field}");
     }
 
     #[test]
     fn field_that_is_about_no_machine_asks_for_no_name() {
         let asked = field(vec![NeedCode::CleanedUpByHand]).unwrap();
-        assert_eq!(asked.machine, [""; 0]);
-        assert!(!asked.label.contains("machine"), "{}", asked.label);
+        assert!(!asked.contains("machine"), "{asked}");
         assert_eq!(field(vec![]), None);
     }
 }
