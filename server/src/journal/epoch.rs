@@ -47,7 +47,8 @@ fn is_damage(error: &JournalError) -> bool {
 
 /// The highest epoch in the seals of everything that can be read.
 fn highest(store: &dyn Store) -> Result<u64, StoreError> {
-    let shelves: [(Shelf, fn(&str) -> Place<'_>); 5] = [
+    type PlaceOf = fn(&str) -> Place<'_>;
+    const SHELVES: [(Shelf, PlaceOf); 5] = [
         (Shelf::Plans, |name| Place::Plan(name)),
         (Shelf::Runs, |name| Place::Head(name)),
         (Shelf::Counts, |name| Place::Count(name)),
@@ -55,7 +56,7 @@ fn highest(store: &dyn Store) -> Result<u64, StoreError> {
         (Shelf::Releases, |name| Place::Release(name)),
     ];
     let mut highest = 0;
-    for (shelf, place) in shelves {
+    for (shelf, place) in SHELVES {
         for (name, bytes) in whole(store.list(shelf))? {
             highest = highest.max(epoch_of(&bytes, &place(&name)));
             if shelf == Shelf::Counts {

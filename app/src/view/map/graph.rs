@@ -157,7 +157,7 @@ fn picture(
     let (cards, blocks) = (shown(false), shown(true));
     let counts = edge_counts(structure);
     let draw_node = move |uid| placed_node(uid, places, counts, around, choose);
-    let draw_block = move |uid| block(uid, scene, places);
+    let draw_block = move |uid| block(&uid, scene, places);
     let draw_edge = move |(arrow, path): (Arrow, String)| {
         Some(edge(scene, &arrow, Signal::stored(path), around.lit, around.selected))
     };
@@ -225,9 +225,9 @@ fn placed_node(
 }
 
 /// An object that is too far away for a card.
-fn block(uid: Uid, scene: Scene, places: Memo<HashMap<Uid, Place>>) -> Option<AnyView> {
-    let card = scene.object(&uid)?;
-    let at = places.with(|places| places.get(&uid).map(|place| place.area));
+fn block(uid: &Uid, scene: Scene, places: Memo<HashMap<Uid, Place>>) -> Option<AnyView> {
+    let card = scene.object(uid)?;
+    let at = places.with(|places| places.get(uid).map(|place| place.area));
     Some(view! {
         <rect
             class=move || format!("graph-block {}", icon::of_state(card.with(|card| card.state)))

@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(namespace: &str, uid: &str, spec: Value) -> Value {
+    fn pod(namespace: &str, uid: &str, spec: &Value) -> Value {
         json!({"metadata": {"namespace": namespace, "uid": uid}, "spec": spec})
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let of_folder = |path: &str| {
             let volumes = json!([{"name": "config", "configMap": {"name": "x"}},
                 {"name": "plugin", "hostPath": {"path": path}}]);
-            drivers(&pod("a", "1", json!({"volumes": volumes}))).next().map(str::to_owned)
+            drivers(&pod("a", "1", &json!({"volumes": volumes}))).next().map(str::to_owned)
         };
         let found = Some("disk.csi.example".to_owned());
         assert_eq!(of_folder("/var/lib/kubelet/plugins/disk.csi.example"), found);
@@ -117,7 +117,7 @@ mod tests {
         let path = "--kubelet-registration-path=/var/lib/kubelet/plugins/disk.csi.example/csi.sock";
         for member in ["containers", "initContainers"] {
             let registrar = json!([{"name": "registrar", "args": ["--v=5", path]}]);
-            let registrar = pod("a", "1", json!({(member): registrar}));
+            let registrar = pod("a", "1", &json!({(member): registrar}));
             assert!(drivers(&registrar).eq(["disk.csi.example"]), "{member}");
         }
     }
@@ -126,7 +126,7 @@ mod tests {
     fn controller_serves_the_drivers_of_its_namespace() {
         let plugin = |namespace: &str, uid: &str| {
             let path = format!("/var/lib/kubelet/plugins/{namespace}.csi.example");
-            pod(namespace, uid, json!({"volumes": [{"hostPath": {"path": path}}]}))
+            pod(namespace, uid, &json!({"volumes": [{"hostPath": {"path": path}}]}))
         };
         let mut pods = DriverPods::default();
         pods.note(&plugin("a", "plugin-a"));
