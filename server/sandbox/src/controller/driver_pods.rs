@@ -133,7 +133,7 @@ mod tests {
         pods.note(&plugin("b", "plugin-b"));
         let sidecar =
             json!([{"name": "x", "image": "registry.k8s.io/sig-storage/csi-attacher:v4.8.0"}]);
-        pods.note(&pod("a", "controller", json!({"containers": sidecar})));
+        pods.note(&pod("a", "controller", &json!({"containers": sidecar})));
         assert_eq!(pods.controllers("a.csi.example"), Some(vec!["controller"]));
         assert_eq!(pods.controllers("b.csi.example"), Some(vec!["plugin-b"]));
         assert_eq!(pods.controllers("c.csi.example"), None);
