@@ -95,5 +95,6 @@ fn overdue_in_grace(evidence: &Evidence, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The time beyond its grace period that every Pod gets, in milliseconds: its volumes are unmounted in it.
-const MARGIN: u64 = 10_000;
+/// The time beyond its grace period that every Pod gets, in milliseconds: its volumes are unmounted in it. Where the Pods of a cluster
+/// end sooner it is half of the usual 15 s, counted from the whole second in which the deletion began.
+const MARGIN: u64 = 5_000;
