@@ -30,6 +30,7 @@
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
+mod annotations;
 mod kind;
 mod lease;
 
@@ -47,12 +48,12 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{
-        Annotations, ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus,
-        Container, ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending,
-        Facts, FinalizerManager, Guard, Held, Hints, Ingress, Kind, Namespace, Node, Object,
-        ObjectRef, OwnerRef, Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim,
-        Reference, References, ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars,
-        Snapshot, SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
+        ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus, Container,
+        ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending, Facts,
+        FinalizerManager, Guard, Held, Ingress, Kind, Namespace, Node, Object, ObjectRef, OwnerRef,
+        Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim, Reference, References,
+        ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars, Snapshot,
+        SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -261,29 +262,6 @@ impl<'a> Fields<'a> {
 
     fn is_critical(&self) -> bool {
         self.get("critical") == Some("yes")
-    }
-
-    fn annotations(&self) -> Option<Arc<Annotations>> {
-        let release = self.get("release").and_then(|release| release.split_once('/'));
-        let read = Annotations {
-            release: release.map(|(namespace, name)| (namespace.into(), name.into())),
-            application: self.text("argocd"),
-            keep: self.text("keep"),
-            hints: self.hints(),
-            creator: self.text("creator"),
-            writers: self
-                .managers()
-                .iter()
-                .map(|it| (it.finalizer.clone(), it.manager.clone()))
-                .collect(),
-        };
-        (read != Annotations::default()).then(|| Arc::new(read))
-    }
-
-    fn hints(&self) -> Option<Arc<Hints>> {
-        let mut hints = Hints::default();
-        self.fields.iter().for_each(|(key, value)| hints.read(key, &value.replace('_', " ")));
-        (hints != Hints::default()).then(|| Arc::new(hints))
     }
 
     fn services(&self) -> Box<[ServiceRef]> {
