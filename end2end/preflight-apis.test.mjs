@@ -97,7 +97,14 @@ const definition = (stored, conversion = { strategy: 'None' }) => ({
 			name,
 			served: true,
 			storage: name === stored,
-			schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+			schema: {
+				openAPIV3Schema: {
+					type: 'object',
+					'x-kubernetes-preserve-unknown-fields': true,
+					// An object that is made says which definition was in force.
+					properties: { stored: { type: 'string', default: stored } },
+				},
+			},
 		})),
 		conversion,
 	},
@@ -365,8 +372,9 @@ test('dead conversion webhook is a warning for what needs no conversion, and a r
 	const watching = await Preflights.open(cluster);
 	t.after(() => watching.stop());
 	await cluster.apply([definition('v1beta1')]);
-	const create = () => cluster.request('admin', 'POST', wares(unit), ware(unit, 'old'));
-	await inForce('the storage version', create, ({ status }) => status === 201);
+	const create = (query = '') => cluster.request('admin', 'POST', `${wares(unit)}${query}`, ware(unit, 'old'));
+	await inForce('the storage version', () => create('?dryRun=All'), ({ body }) => body.stored === 'v1beta1');
+	assert.equal((await create()).status, 201);
 	const { body } = await cluster.request('admin', 'GET', wares(unit, 'old'));
 	assert.equal(body.apiVersion, `${group}/v1`);
 	await watching.plan(unit, ({ steps }) => steps.some((/** @type {any} */ { object }) => object.name === 'old'));

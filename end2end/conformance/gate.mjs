@@ -37,7 +37,7 @@ const answeredBy = [
 	[/^controller\/(kubelet|node_faults|runtime|pod_gc|pods|scheduler)/, ['kubelets', 'pods']],
 	[/^controller\/(node_lifecycle|taint_eviction)/, ['kubelets', 'outage']],
 	[/^controller\/(claim_protection|volume_protection|protection|attributes_class_protection)/, ['protection']],
-	[/^controller\/(attach|binder|provisioner|ephemeral_volume|attacher)/, ['storage']],
+	[/^controller\/(attach|binder|driver_pods|provisioner|ephemeral_volume|attacher)/, ['storage']],
 	[/^(controller\/(daemon_set|deployment|job|replica_set|stateful_set|cron_job)|cron)/, ['workloads']],
 	[/^controller\/(load_balancer|leader_election)/, ['workloads']],
 	[/^controller\/(endpoint|service_account|root_ca|service_cidr|resource_claim)/, ['edges']],
