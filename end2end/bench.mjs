@@ -158,7 +158,8 @@ try {
 	}
 	report('change answered by the API server → on the stream', late);
 	report('change answered by the API server → shown by a browser', later);
-	if (!(await reportLatency(browser, unwind, (...asked) => cluster.request('admin', ...asked)))) process.exitCode = 1;
+	const { url } = await session.ask('/api/session/link', { right: 'look' });
+	if (!(await reportLatency(browser, url, (...asked) => cluster.request('admin', ...asked)))) process.exitCode = 1;
 	await browser.close();
 	await weigh('the sign-in page', unwind.origin, {});
 	await weigh('the list of units', unwind.origin, { cookie: session.cookie });

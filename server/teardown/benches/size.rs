@@ -444,7 +444,11 @@ fn diagnoses() {
     };
     publish_trouble(&mut page);
     let taken = median(11, &mut page, |state, number| flip(state.0, number), publish_trouble);
-    report("    publish the page of trouble after a Pod's readiness, with the diagnoses", taken);
+    report_within(
+        Duration::from_millis(20),
+        "    publish the page of trouble after a Pod's readiness, with the diagnoses",
+        taken,
+    );
 }
 
 /// (f): what the hub does in each second although nothing happens, with a viewer of every kind of page.

@@ -3,10 +3,13 @@
 //!
 //! Only [`Graph::of`] goes through all objects: for the first lists, and after more changes than the index remembers.
 
+mod kept;
+
 use std::{collections::BTreeSet, hash::BuildHasher, sync::Arc};
 
 use hashbrown::HashTable;
 
+use self::kept::Kept;
 use crate::{
     index::{Changes, Index, Question},
     interner::Shared,
@@ -31,6 +34,7 @@ pub struct Graph {
     /// The questions that the searches asked.
     asking: BTreeSet<(Question, Place)>,
     reasons: Reasons,
+    kept: Kept,
 }
 
 /// An object with the result of the search for its edges.
@@ -109,6 +113,7 @@ impl Graph {
         for place in changed {
             self.release(place, index);
         }
+        self.forget_around(&moved);
         Some(moved)
     }
 

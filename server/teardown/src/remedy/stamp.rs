@@ -182,9 +182,12 @@ impl<'a> Stamps<'a> {
         csi.map(|it| &it.uid).hash(&mut hasher);
         if let Some(node) = index.find("", "Node", None, name) {
             self.of_object(node).hash(&mut hasher);
-            let edges = self.graph.to(&node.uid).filter(|edge| edge.kind == EdgeKind::RunsOn);
-            let pods = edges.filter_map(|edge| index.get(edge.from));
-            sum(pods.map(|pod| self.of_pod(pod))).hash(&mut hasher);
+            let of_pods = || {
+                let edges = self.graph.to(&node.uid).filter(|edge| edge.kind == EdgeKind::RunsOn);
+                let pods = edges.filter_map(|edge| index.get(edge.from));
+                hash_of(&sum(pods.map(|pod| self.of_pod(pod))))
+            };
+            self.graph.kept_of_node(&node.uid, of_pods).hash(&mut hasher);
         }
         self.nodes.insert(name.clone(), hasher.finish());
         hasher.finish()

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     message::DiagnosisCard,
+    observation::Observation,
     remedy::{Stamps, remedies},
     world::diagnosis_card,
 };
@@ -131,4 +132,54 @@ fn stamp_of_a_card_is_the_same_for_the_same_cluster_in_another_order() {
         cards(&fixture::index(text)).into_values().map(|(card, _)| card.stamp).collect()
     };
     assert_eq!(stamps(RICH), stamps(&lines.join("\n")));
+}
+
+#[test]
+fn kept_stamp_of_a_node_follows_its_pods_claims_and_volumes() {
+    let mut index = fixture::index(RICH);
+    let mut graph = Graph::of(&index);
+    index.take_changes();
+    let stamps = |index: &Index, graph: &Graph| -> Vec<(String, u32)> {
+        let found = diagnose(index, graph, fixture::now());
+        let mut stamps = Stamps::new(index, graph);
+        let mut card = |it: &Diagnosis| diagnosis_card(&mut stamps, it, fixture::now(), []).stamp;
+        found
+            .iter()
+            .filter(|it| it.cause.node().is_some())
+            .map(|it| (it.id.clone(), card(it)))
+            .collect()
+    };
+    let mut before = stamps(&index, &graph);
+    assert!(!before.is_empty());
+    for (observation, changes) in [
+        (applied("pod shop/new node=n2"), true),
+        (applied("pod shop/new node=n2 ready=no"), false),
+        (applied("pod shop/elsewhere node=n9"), false),
+        (applied("pod shop/new node=n2 uses=claim:own"), true),
+        (applied("pvc shop/own volume=pv-9"), false),
+        (applied("pvc shop/own volume=pv-9 access=ReadWriteOnce"), true),
+        (applied("pv pv-9 claim=shop/own"), false),
+        (applied("pv pv-9 claim=shop/own disk=local"), true),
+        (deleted("pv pv-9"), true),
+        (deleted("pvc shop/own"), true),
+        (deleted("pod shop/stays node=n2"), true),
+    ] {
+        let what = format!("{observation:?}");
+        index.apply([observation], fixture::now());
+        let changed = index.take_changes();
+        graph.follow(&index, &changed);
+        let after = stamps(&index, &graph);
+        assert_eq!(after, stamps(&index, &Graph::of(&index)), "{what}");
+        assert_eq!(after != before, changes, "{what}");
+        before = after;
+    }
+}
+
+fn applied(line: &str) -> Observation {
+    Observation::Applied(Box::new(fixture::object(line)))
+}
+
+fn deleted(line: &str) -> Observation {
+    let Object { kind, uid, .. } = fixture::object(line);
+    Observation::Deleted { kind, uid }
 }
