@@ -229,7 +229,11 @@ fn number_of_pods_changes_the_sentences_that_speak_of_them_and_no_others() {
 #[test]
 fn list_in_a_sentence_is_singular_for_one_and_cut_off_for_many() {
     let words = [
-        ("containersRunning", "Container one-0 has not stopped", "Containers many-0, many-1, "),
+        (
+            "containersRunning",
+            "Container one-0 of Pod shop/web-0 has not stopped",
+            "Containers many-0, many-1, ",
+        ),
         (
             "claimGone",
             "claim one-0 was deleted",

@@ -66,6 +66,44 @@ fn title_names_the_pod_and_the_failure_that_its_kubelet_reports() {
 }
 
 #[test]
+fn title_of_each_cause_at_one_pod_names_the_pod() {
+    let node = || "node-a".into();
+    let running = |containers: &[&str]| Cause::ContainersRunning {
+        node: node(),
+        containers: containers.iter().map(|it| (*it).into()).collect(),
+        not_ready: false,
+    };
+    for (cause, expected) in [
+        (
+            running(&["web"]),
+            "Container web of Pod shop/web-0 has not stopped after the grace period on node node-a.",
+        ),
+        (
+            running(&[]),
+            "The containers of Pod shop/web-0 have not stopped after the grace period on node node-a.",
+        ),
+        (
+            Cause::KubeletUnaware { node: node(), containers: vec!["web".into()] },
+            "The kubelet of node node-a lives, and nothing says that it has begun to stop the containers of Pod shop/web-0.",
+        ),
+        (
+            Cause::NeverStarted { node: node() },
+            "No container of Pod shop/web-0 has started on node node-a: a mount, an image or its network may hang there.",
+        ),
+        (
+            Cause::DevicesLeft { node: node() },
+            "All containers ended, but node node-a has not released the devices that Pod shop/web-0 claimed.",
+        ),
+        (
+            Cause::PodDirectoryLeft { node: node() },
+            "All containers ended, but node node-a has not cleaned up after Pod shop/web-0, which has no volume of its own.",
+        ),
+    ] {
+        assert_eq!(title(cause, vec![]), expected);
+    }
+}
+
+#[test]
 fn node_whose_kubelet_cannot_be_reached_is_named_before_what_its_pod_shows() {
     let running = || Cause::ContainersRunning {
         node: "node-a".into(),

@@ -104,17 +104,22 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::ContainersRunning { node, containers, not_ready } => {
-            let which = match containers.as_slice() {
-                [] => "The Pod’s containers have".to_owned(),
-                [one] => format!("Container {} has", isolated(one)),
-                some => format!("Containers {} have", words(some)),
+            let (which, have) = match containers.as_slice() {
+                [] => ("The containers".to_owned(), "have"),
+                [one] => (format!("Container {}", isolated(one)), "has"),
+                some => (format!("Containers {}", words(some)), "have"),
             };
             let also = if *not_ready { ", which reports that it is not ready" } else { "" };
-            format!("{which} not stopped after the grace period on node {}{also}.", isolated(node))
+            format!(
+                "{which} of {} {have} not stopped after the grace period on node {}{also}.",
+                named(&diagnosis.root),
+                isolated(node)
+            )
         }
         Cause::KubeletUnaware { node, .. } => format!(
-            "The kubelet of node {} lives, and nothing says that it has begun to stop the Pod’s containers.",
-            isolated(node)
+            "The kubelet of node {} lives, and nothing says that it has begun to stop the containers of {}.",
+            isolated(node),
+            named(&diagnosis.root)
         ),
         Cause::StaticPod { node } => format!(
             "{} static: the kubelet of node {} runs {} for as long as {} file is there.",
@@ -124,7 +129,8 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             pods("its", "their")
         ),
         Cause::NeverStarted { node } => format!(
-            "No container of the Pod has started on node {}: a mount, an image or its network may hang there.",
+            "No container of {} has started on node {}: a mount, an image or its network may hang there.",
+            named(&diagnosis.root),
             isolated(node)
         ),
         Cause::SandboxLeft { node } => format!(
@@ -134,8 +140,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             failure(diagnosis)
         ),
         Cause::DevicesLeft { node } => format!(
-            "All containers ended, but node {} has not released the devices of the Pod’s resource claims.",
-            isolated(node)
+            "All containers ended, but node {} has not released the devices that {} claimed.",
+            isolated(node),
+            named(&diagnosis.root)
         ),
         Cause::VolumesMounted { node, .. } => format!(
             "All containers ended, but node {} has not unmounted a volume of {}{}.",
@@ -168,8 +175,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             )
         }
         Cause::PodDirectoryLeft { node } => format!(
-            "All containers ended and the Pod has no volume of its own, but node {} has not cleaned up after it.",
-            isolated(node)
+            "All containers ended, but node {} has not cleaned up after {}, which has no volume of its own.",
+            isolated(node),
+            named(&diagnosis.root)
         ),
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))
