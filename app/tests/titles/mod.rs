@@ -1,9 +1,13 @@
 //! Titles of cards that say more than their causes: what the kubelet, the cloud or the clock adds.
 
 use app::text;
-use teardown::diagnosis::{
-    AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, KubeletProblem, KubeletSubject, Source,
-    kubelet_log::{KubeletError, KubeletFact, KubeletStep},
+use teardown::{
+    api_problem::ApiProblem,
+    diagnosis::{
+        AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, KubeletProblem, KubeletSubject,
+        Source,
+        kubelet_log::{KubeletError, KubeletFact, KubeletStep},
+    },
 };
 
 use super::causes::{advice, card, diagnosis, standpoint};
@@ -101,6 +105,25 @@ fn title_of_each_cause_at_one_pod_names_the_pod() {
     ] {
         assert_eq!(title(cause, vec![]), expected);
     }
+}
+
+#[test]
+fn denial_of_a_rule_that_is_gone_says_so_and_what_would_confirm_it() {
+    let denies = || Cause::PolicyDenies { policy: "keep".into() };
+    let gone = with(denies(), vec![(Source::Absent, "")]);
+    assert_eq!(
+        text::cause(&gone),
+        "Admission policy keep denied the deletion of Pod shop/web-0, and no longer exists: the next try may pass."
+    );
+    let said = advice(&card(gone), &standpoint()).confidence;
+    assert!(said.contains("The next condition that the controller writes would confirm"), "{said}");
+    let unseen = with(denies(), vec![(Source::Hidden(ApiProblem::Quoted("no".into())), "")]);
+    let said = text::cause(&unseen);
+    assert!(said.ends_with("Unwind cannot see whether it still exists."), "{said}");
+    let said = advice(&card(unseen), &standpoint()).confidence;
+    assert!(said.contains("A list of the webhook configurations"), "{said}");
+    let stands = Diagnosis { confidence: Confidence::Confirmed, ..with(denies(), vec![]) };
+    assert_eq!(text::cause(&stands), "Admission policy keep denies the deletion.");
 }
 
 #[test]

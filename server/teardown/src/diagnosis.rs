@@ -175,6 +175,13 @@ impl Diagnosis {
         self.evidence.iter().any(is_it)
     }
 
+    /// Whether the webhook or the policy that denied a change is gone, so that the next try may pass.
+    pub fn is_of_lost_rule(&self) -> bool {
+        let is_denial =
+            matches!(self.cause, Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. });
+        is_denial && self.evidence.iter().any(|it| it.source == Source::Absent)
+    }
+
     /// Whether nothing is being deleted any more, and only Pods that are to start wait.
     pub fn is_of_replacements(&self) -> bool {
         !self.waiting.is_empty() && self.waiting.iter().all(|held| held.starts)

@@ -243,12 +243,8 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             "Webhook {} does not answer, and the API server refuses the requests that the webhook should check.",
             isolated(webhook)
         ),
-        Cause::WebhookDenies { webhook } => {
-            format!("Webhook {} denies the deletion.", isolated(webhook))
-        }
-        Cause::PolicyDenies { policy } => {
-            format!("Admission policy {} denies the deletion.", isolated(policy))
-        }
+        Cause::WebhookDenies { webhook } => denied(diagnosis, "Webhook", webhook),
+        Cause::PolicyDenies { policy } => denied(diagnosis, "Admission policy", policy),
         Cause::ConversionDown { kind } => format!(
             "The webhook that converts {} does not answer, so its objects can be neither listed nor deleted.",
             isolated(kind)
@@ -347,6 +343,23 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// A rule that denies; or one that denied and is gone, or is not seen.
+fn denied(diagnosis: &Diagnosis, kind: &str, name: &str) -> String {
+    let name = isolated(name);
+    if diagnosis.is_of_lost_rule() {
+        let root = named(&diagnosis.root);
+        return format!(
+            "{kind} {name} denied the deletion of {root}, and no longer exists: the next try may pass."
+        );
+    }
+    match diagnosis.confidence {
+        Confidence::Confirmed => format!("{kind} {name} denies the deletion."),
+        _ => format!(
+            "{kind} {name} denied the deletion, and Unwind cannot see whether it still exists."
+        ),
+    }
+}
+
 /// Whether a namespace waits.
 fn holds_namespace(diagnosis: &Diagnosis) -> bool {
     diagnosis.waiting.iter().any(|held| &*held.object.kind == "Namespace")
@@ -400,6 +413,14 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
             isolated(node)
         ),
+        (Confidence::Inferred, None) if is_denial(&diagnosis.cause) => {
+            let confirms = if diagnosis.is_of_lost_rule() {
+                "The next condition that the controller writes"
+            } else {
+                "A list of the webhook configurations and admission policies"
+            };
+            format!("Inferred: a condition quotes an earlier refusal. {confirms} would confirm it or clear it.")
+        }
         (Confidence::Inferred, None) => {
             let confirms = match confirming(&diagnosis.cause) {
                 Some(what) => format!(" {what} would confirm it."),
@@ -423,6 +444,10 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
         }
         (Confidence::Unknown, _) => "Unknown: Unwind cannot see the deciding objects.".to_owned(),
     }
+}
+
+fn is_denial(cause: &Cause) -> bool {
+    matches!(cause, Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. })
 }
 
 /// The fact that would confirm a cause that the state of the objects suggests.

@@ -21,11 +21,21 @@ use crate::{
 /// Set on a definition until no object of its kind is left.
 const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The verdicts on the refusals that a text names and that are known.
-pub(super) fn refusals(case: &Case<'_>, message: &str) -> Vec<Verdict> {
+/// The policies that may deny a change.
+const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
+
+/// The verdicts on the refusals that a condition of an object names and that are known.
+pub(super) fn refusals(case: &Case<'_>, object: &Object, message: &str) -> Vec<Verdict> {
     let causes = RefusalCause::all_in_text(message).into_iter();
-    let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, cause)).collect();
+    let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, object, cause)).collect();
     found.extend(unreadable::verdict(message, None));
+    found.extend(conversions(case, message));
+    found
+}
+
+/// The verdicts on the kinds whose objects could not be converted.
+fn conversions(case: &Case<'_>, message: &str) -> Vec<Verdict> {
+    let mut found = Vec::new();
     let mut converted: Vec<&str> = Vec::new();
     for (kind, confidence) in failed_conversions(message) {
         if converted.contains(&kind) {
@@ -55,7 +65,7 @@ pub(crate) fn says_unconverted(message: &str) -> bool {
     failed_conversions(message).next().is_some()
 }
 
-fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
+fn refusal(case: &Case<'_>, object: &Object, cause: RefusalCause<'_>) -> Option<Verdict> {
     match cause {
         RefusalCause::WebhookDown { webhook } => {
             // Several projects may call a webhook alike. Those whose Service nobody serves come before the others.
@@ -72,24 +82,55 @@ fn refusal(case: &Case<'_>, cause: RefusalCause<'_>) -> Option<Verdict> {
                 if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
             Some(webhook_down(&configurations, webhook, confidence).with(evidence))
         }
-        RefusalCause::WebhookDenies { webhook } => {
-            let found = configurations(case, webhook, |guard| guard.deletes);
-            let cause = Cause::WebhookDenies { webhook: webhook.into() };
-            let verdict = Verdict::at(cause, root(&found, webhook), Confidence::Confirmed);
-            Some(verdict.part(&webhook.into()))
-        }
-        RefusalCause::PolicyDenies { policy } => {
-            let policy: Arc<str> = policy.into();
-            let root = ObjectRef {
-                group: "admissionregistration.k8s.io".into(),
-                kind: "ValidatingAdmissionPolicy".into(),
-                namespace: None,
-                name: policy.clone(),
-            };
-            Some(Verdict::at(Cause::PolicyDenies { policy }, root, Confidence::Confirmed))
-        }
+        RefusalCause::WebhookDenies { webhook } => Some(webhook_denies(case, object, webhook)),
+        RefusalCause::PolicyDenies { policy } => Some(policy_denies(case, object, policy)),
         RefusalCause::Forbidden { .. } | RefusalCause::Other => None,
     }
+}
+
+/// A webhook denied a change of the object. Without a configuration that holds the webhook, the object is the root: the API server
+/// does not name the configuration.
+fn webhook_denies(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
+    let cause = Cause::WebhookDenies { webhook: webhook.into() };
+    let verdict = match configurations(case, webhook, |guard| guard.deletes).first() {
+        Some(configuration) => Verdict::new(cause, configuration, Confidence::Confirmed),
+        None => {
+            let lost = lost_rule(case, rule("Webhook", webhook), &WEBHOOK_CONFIGURATIONS);
+            Verdict::new(cause, object, Confidence::Inferred).with([lost])
+        }
+    };
+    verdict.part(&webhook.into())
+}
+
+/// A policy denied a change of the object. Once the policy is gone, the object is the root.
+fn policy_denies(case: &Case<'_>, object: &Object, policy: &str) -> Verdict {
+    let cause = Cause::PolicyDenies { policy: policy.into() };
+    let named = rule("ValidatingAdmissionPolicy", policy);
+    if case.index.named(&named).is_some() {
+        return Verdict::at(cause, named, Confidence::Confirmed);
+    }
+    let lost = lost_rule(case, named.clone(), &[POLICIES]);
+    let verdict = match lost.source {
+        Source::Absent => Verdict::new(cause, object, Confidence::Inferred).part(&policy.into()),
+        _ => Verdict::at(cause, named, Confidence::Inferred),
+    };
+    verdict.with([lost])
+}
+
+/// The evidence that the rule behind a refusal is gone, so that the next try may pass, or that it cannot be seen whether it is.
+fn lost_rule(case: &Case<'_>, rule: ObjectRef, resources: &[&str]) -> Evidence {
+    let unseen = resources.iter().find_map(|it| case.index.check_visible(it, None).err());
+    let message = match unseen {
+        None => return Evidence::absent(rule),
+        Some(UnknownReason::Hidden { message, .. }) => message,
+        Some(_) => ApiProblem::Quoted("".into()),
+    };
+    Evidence { of: rule, source: Source::Hidden(message), said: String::new(), at: None }
+}
+
+fn rule(kind: &str, name: &str) -> ObjectRef {
+    let group = "admissionregistration.k8s.io".into();
+    ObjectRef { group, kind: kind.into(), namespace: None, name: name.into() }
 }
 
 fn webhook_down(configurations: &[&Arc<Object>], webhook: &str, confidence: Confidence) -> Verdict {
@@ -163,8 +204,7 @@ pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Ve
     let UnknownReason::Hidden { message: message @ ApiProblem::Quoted(said), .. } = why else {
         return None;
     };
-    let is_it = |verdict: &Verdict| matches!(verdict.cause, Cause::ConversionDown { .. });
-    let verdict = refusals(case, said).into_iter().find(is_it)?;
+    let verdict = conversions(case, said).into_iter().next()?;
     let (of, source) = (verdict.root.clone(), Source::Unlistable(message.clone()));
     Some(verdict.with([Evidence { of, source, said: String::new(), at: None }]))
 }
@@ -197,12 +237,7 @@ fn guards_of<'a>(configuration: &'a Object, webhook: &'a str) -> impl Iterator<I
 
 fn root(configurations: &[&Arc<Object>], webhook: &str) -> ObjectRef {
     configurations.first().map_or_else(
-        || ObjectRef {
-            group: "admissionregistration.k8s.io".into(),
-            kind: "ValidatingWebhookConfiguration".into(),
-            namespace: None,
-            name: webhook.into(),
-        },
+        || rule("ValidatingWebhookConfiguration", webhook),
         |object| object.reference(),
     )
 }

@@ -141,7 +141,7 @@ pub(super) fn instances<'a>(
         .filter(|condition| &*condition.reason == "InstanceDeletionFailed");
     if let Some(failed) = failed {
         let said = condition(object, failed);
-        let mut refused = admission::refusals(case, &failed.message);
+        let mut refused = admission::refusals(case, object, &failed.message);
         if refused.is_empty() {
             refused.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
         }

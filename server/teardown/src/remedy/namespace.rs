@@ -268,9 +268,17 @@ fn service(of: &ServiceRef) -> ObjectRef {
     }
 }
 
-/// A rule denies the request. Nobody goes round it: a person meets it or changes it.
+/// A rule denies the request. Nobody goes round it: a person meets it or changes it. Once the rule is gone, the controller's next try
+/// passes by itself, and a change of the namespace hurries it.
 pub(super) fn denied(case: &Case<'_>, policy: &Arc<str>) -> Vec<Remedy> {
-    let look = case.root().and_then(|object| command::look(object));
+    if case.diagnosis.is_of_lost_rule() {
+        let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
+        let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
+        let hurry = case.namespaces().map(|namespace| nudge_once(case, namespace, Holds::Yes));
+        return std::iter::once(wait).chain(hurry).collect();
+    }
+    let is_rule = |root: &&Arc<Object>| &*root.kind.group == "admissionregistration.k8s.io";
+    let look = case.root().filter(is_rule).and_then(|object| command::look(object));
     let act = RemedyAct::SatisfyPolicy { policy: policy.clone() };
     vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
 }

@@ -11,13 +11,57 @@ fn two_webhooks_in_one_condition_are_two_roots() {
     let heads = heads(&fixture::index(text));
     insta::assert_snapshot!(heads, @r#"
     webhookDown at ValidatingWebhookConfiguration a.example.com (Inferred, stuck)
-    webhookDenies at ValidatingWebhookConfiguration b.example.com (Confirmed, stuck)
+    webhookDenies at Namespace shop (Inferred, stuck)
     "#);
     // Pods that remain are found by themselves.
     let only = r#"
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
     "#;
     assert!(!describe(&fixture::index(only)).contains("contentRefused"));
+}
+
+#[test]
+fn rule_that_is_gone_denies_nothing_any_more() {
+    let denied = |said: &str, rule: &str| {
+        format!(
+            "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:{said}
+            {rule}
+            cm shop/c"
+        )
+    };
+    let webhook = "admission_webhook_\"gate.example.com\"_denied_the_request:_no";
+    let policy = "ValidatingAdmissionPolicy_'keep'_with_binding_'all'_denied_request:_no";
+    let configuration = "webhook gate service=ops/gate guards=configmaps";
+    assert_eq!(
+        heads(&fixture::index(&denied(webhook, configuration))).trim(),
+        "webhookDenies at ValidatingWebhookConfiguration gate (Confirmed, stuck)"
+    );
+    insta::assert_snapshot!(describe(&fixture::index(&denied(webhook, "cm shop/b"))), @r#"
+    webhookDenies at Namespace shop (Inferred, stuck)
+      Namespace shop
+      - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: admission webhook "gate.example.com" denied the request: no
+      - Webhook gate.example.com: absent
+    "#);
+    insta::assert_snapshot!(describe(&fixture::index(&denied(policy, "cm shop/b"))), @r#"
+    policyDenies at Namespace shop (Inferred, stuck)
+      Namespace shop
+      - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: ValidatingAdmissionPolicy 'keep' with binding 'all' denied request: no
+      - ValidatingAdmissionPolicy keep: absent
+    "#);
+    // What cannot be listed may still be there.
+    let hidden = |said: &str, resource: &str| {
+        let mut index = fixture::index(&denied(said, "cm shop/b"));
+        hide(&mut index, resource);
+        describe(&index).trim().to_owned()
+    };
+    let unseen = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+    let found = hidden(webhook, unseen);
+    assert!(found.starts_with("webhookDenies at Namespace shop (Inferred, stuck)"), "{found}");
+    assert!(!found.contains("absent"), "{found}");
+    let unseen = "validatingadmissionpolicies.admissionregistration.k8s.io";
+    let found = hidden(policy, unseen);
+    let head = "policyDenies at ValidatingAdmissionPolicy keep (Inferred, stuck)";
+    assert!(found.starts_with(head) && !found.contains("absent"), "{found}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn turned<'a>(before: &[Diagnosis], after: &'a [Diagnosis]) -> Vec<&'a Diagnosis
 
 /// The changes after which a verdict at another root is the true one: the situation, the object or its field that is left out,
 /// and the verdict then. A list is complete, so an object that is not in it does not exist.
-const TRUE_THEN: [(&str, &str, &str); 46] = [
+const TRUE_THEN: [(&str, &str, &str); 47] = [
     ("withinGrace", "node n1", NODE_MISSING),
     ("containersRunning", "node n1", NODE_MISSING),
     ("kubeletUnaware", "node n1", NODE_MISSING),
@@ -73,7 +73,7 @@ const TRUE_THEN: [(&str, &str, &str); 46] = [
     ("conversionDown", "ns shop conditions=", NOT_LOOKED_AT),
     ("unreadable", "ns shop conditions=", NOT_LOOKED_AT),
     // The API server names the webhook and the kind, not the objects that configure them: without those the root is the same
-    // by the name that it uses.
+    // by the name that it uses, or the object that was refused.
     (
         "webhookDown",
         "webhook gate",
@@ -84,16 +84,9 @@ const TRUE_THEN: [(&str, &str, &str); 46] = [
         "webhook gate guards=",
         "webhookDown at ValidatingWebhookConfiguration gate.example.com",
     ),
-    (
-        "webhookDenies",
-        "webhook gate",
-        "webhookDenies at ValidatingWebhookConfiguration gate.example.com",
-    ),
-    (
-        "webhookDenies",
-        "webhook gate guards=",
-        "webhookDenies at ValidatingWebhookConfiguration gate.example.com",
-    ),
+    ("webhookDenies", "webhook gate", "webhookDenies at Namespace shop"),
+    ("webhookDenies", "webhook gate guards=", "webhookDenies at Namespace shop"),
+    ("policyDenies", "policy keep", "policyDenies at Namespace shop"),
     (
         "conversionDown",
         "crd widgets.example.com",
@@ -295,7 +288,7 @@ const TRUE_UNSEEN: [(&str, &str, &str); 6] = [
     (
         "webhookDenies",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhookDenies at ValidatingWebhookConfiguration gate.example.com",
+        "webhookDenies at Namespace shop",
     ),
     (
         "conversionDown",

@@ -203,8 +203,8 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
         "a policy that denies, quoted behind another refusal",
         r#"ns team-a deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_2_remaining:_admission_webhook_"guard.corp.example"_denied_the_request:_change_freeze,_configmaps_"c"_is_forbidden:_ValidatingAdmissionPolicy_'freeze'_with_binding_'all'_denied_request:_no"#,
         &[
-            "policyDenies at ValidatingAdmissionPolicy freeze",
-            "webhookDenies at ValidatingWebhookConfiguration guard.corp.example",
+            "policyDenies at Namespace team-a",
+            "webhookDenies at Namespace team-a",
         ],
     ),
     (

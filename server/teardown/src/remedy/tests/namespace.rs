@@ -35,6 +35,17 @@ fn api_is_repaired_then_its_namespace_looked_at_again_then_the_api_removed() {
 }
 
 #[test]
+fn denial_of_a_rule_that_is_gone_is_waited_out_and_not_satisfied() {
+    let denied = "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:ValidatingAdmissionPolicy_'keep'_with_binding_'all'_denied_request:_no
+        cm shop/c";
+    assert_eq!(acts(&fixture::index(denied)), ["wait", "nudge"]);
+    assert_eq!(acts(&fixture::index(&format!("{denied}\npolicy keep"))), ["satisfyPolicy"]);
+    let mut unseen = fixture::index(denied);
+    hide(&mut unseen, "validatingadmissionpolicies.admissionregistration.k8s.io");
+    assert_eq!(acts(&unseen), ["satisfyPolicy"]);
+}
+
+#[test]
 fn api_that_may_store_objects_is_never_removed() {
     let stores = API_DOWN.replace("metrics.k8s.io", "apps.example.com");
     insta::assert_debug_snapshot!(acts(&fixture::index(&stores)), @r#"
