@@ -174,6 +174,7 @@ mod tests {
             undoes: None,
             diagnosis: "nodeSilent".to_owned(),
             root: pod,
+            held: vec![],
             act: RemedyAct::DeleteWebhookConfiguration,
             request,
             undo: None,

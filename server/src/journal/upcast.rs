@@ -28,8 +28,9 @@ const UPCASTS: [Upcast; 5] = [
     // Version 8 also has the event `keptClaim`, the reason `noDeleteVerb` to keep an object, the outcome `madeOther` of an attempt,
     // and the objects that an attempt sent away without confirmation. Without them there are none.
     |_, value| value,
-    // Version 9 also has the outcome `interrupted` of an attempt, whether one keeps claims, the change that paused a run, the
-    // reason `askedToKeep` for which a step waits, and the object that names the unit for a step. Without them there are none.
+    // Version 9 also has the outcome `interrupted` of an attempt, whether one keeps claims, the objects that waited when it was
+    // made, the change that paused a run, the reason `askedToKeep` for which a step waits, and the object that names the unit for
+    // a step. Without them there are none.
     |_, value| value,
 ];
 

@@ -227,6 +227,7 @@ fn attempts(version: u32, index: &Index) -> Vec<Attempt> {
         undoes: (number == 5).then(|| "a4".into()),
         diagnosis: "apiDown".into(),
         root: pod(),
+        held: vec![],
         act: RemedyAct::DeleteWebhookConfiguration,
         request: request(if number == 5 { Verb::Create } else { Verb::Delete }),
         undo: (number == 4).then(|| request(Verb::Create)),

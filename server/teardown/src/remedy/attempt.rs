@@ -93,6 +93,9 @@ pub struct Attempt {
     pub diagnosis: String,
     /// The object where the cause sits.
     pub root: ObjectRef,
+    /// The objects that waited then, as far as the card listed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Uid>,
     /// The action.
     pub act: RemedyAct,
     /// The request.
@@ -270,6 +273,7 @@ impl Remedy {
             undoes: None,
             diagnosis: diagnosis.id.clone(),
             root: diagnosis.root.clone(),
+            held: diagnosis.waiting.iter().map(|held| held.uid.clone()).collect(),
             act: self.act.clone(),
             request,
             undo: known_undo(self),
@@ -326,6 +330,7 @@ impl Attempt {
             undoes: None,
             diagnosis: String::new(),
             root: object.clone(),
+            held: Vec::new(),
             act: RemedyAct::SuspendParent,
             request: request(suspend(kind, uid, was)),
             undo: Some(request(resume(kind, uid, was))),
@@ -403,10 +408,28 @@ impl Attempt {
         uid.as_ref().filter(|_| is_removal && (self.is_open() || self.may_have_effect()))
     }
 
-    /// Whether it was one for the root of this diagnosis: the cause there may have changed since.
+    /// Whether it was one for the root of this diagnosis, where the cause may have changed since, or for its node, or for an object
+    /// that waits: once one cause is gone, the next may have another root.
     pub fn is_about(&self, diagnosis: &Diagnosis) -> bool {
-        self.diagnosis == diagnosis.id
-            || !self.diagnosis.is_empty() && root_of(&self.diagnosis) == diagnosis.root_id()
+        if self.diagnosis.is_empty() {
+            return false;
+        }
+        let target = &self.request.object;
+        let is_of_it =
+            |uid: &Uid| self.held.contains(uid) || self.request.uid.as_ref() == Some(uid);
+        let is_node = |node: &Arc<str>| &*target.kind == "Node" && target.name == *node;
+        root_of(&self.diagnosis) == diagnosis.root_id()
+            || *target == diagnosis.root
+            || diagnosis.cause.node().is_some_and(is_node)
+            || diagnosis.waiting.iter().any(|held| is_of_it(&held.uid))
+    }
+
+    /// Whether this object is gone through it, or may be.
+    pub fn removes(&self, uid: &Uid) -> bool {
+        let is_removal = self.request.verb == Verb::Delete
+            || matches!(self.act, RemedyAct::RemoveFinalizer { .. });
+        let may_be = self.is_open() || self.may_have_effect();
+        is_removal && may_be && self.request.uid.as_ref() == Some(uid)
     }
 
     /// Whether its request is on its way.

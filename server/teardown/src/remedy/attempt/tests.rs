@@ -46,6 +46,11 @@ fn silent_node() -> Index {
     )
 }
 
+fn gone(line: &str) -> Observation {
+    let object = fixture::object(line);
+    Observation::Deleted { kind: object.kind, uid: object.uid }
+}
+
 fn find(index: &Index, wanted: impl Fn(&RemedyAct) -> bool) -> (Diagnosis, Remedy) {
     let found = all(index).into_iter().find(|(_, remedy)| wanted(&remedy.act));
     found.expect("a remedy")
@@ -166,8 +171,46 @@ fn attempt_stays_with_its_root_when_the_cause_there_changes() {
     let now = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
     assert_eq!(now.cause.name(), "looksAgain");
     assert!(attempt.is_about(&now));
-    let (other, _) = all(&fixture::index(HOOK)).remove(0);
+    let (other, _) = all(&fixture::index(&HOOK.replace("ns shop", "ns zoo"))).remove(0);
     assert!(!attempt.is_about(&other));
+}
+
+#[test]
+fn attempt_stays_with_its_object_when_the_next_cause_has_another_root() {
+    let topic = |finalizer: &str| {
+        format!("Topic.queue.example shop/orders deleted=400 finalizers={finalizer}")
+    };
+    let first = |index: &Index| diagnose(index, &Graph::of(index), fixture::now()).remove(0);
+    let mut index = fixture::index(&format!("ns shop\n{}", topic("queue.example/topic")));
+    let is_removal = |act: &RemedyAct| matches!(act, RemedyAct::RemoveFinalizer { .. });
+    let (diagnosis, remedy) = find(&index, is_removal);
+    let request = remedy.request().unwrap().clone();
+    let attempt = remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+    let left = fixture::object(&topic("other.example/x"));
+    index.apply([Observation::Applied(Box::new(left))], fixture::now());
+    let next = first(&index);
+    assert_ne!(next.root_id(), diagnosis.root_id());
+    assert!(attempt.is_about(&next), "{}", next.id);
+    // Another object of that name is another one.
+    let other = format!("ns shop\n{} uid=younger", topic("other.example/x"));
+    let other = first(&fixture::index(&other));
+    assert_eq!(other.root_id(), next.root_id());
+    assert!(!attempt.is_about(&other), "{}", other.id);
+}
+
+#[test]
+fn attempt_at_a_root_stays_with_the_objects_that_waited_for_it() {
+    let mut index = fixture::index(&format!("{API}\napiservice v1.apps"));
+    let (diagnosis, remedy) = find(&index, |act| matches!(act, RemedyAct::DeleteApiService { .. }));
+    let request = remedy.request().unwrap().clone();
+    let attempt = remedy.begin("1".into(), &diagnosis, request, "Li".into(), "", fixture::now());
+    let refused = "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:odd";
+    index.apply([gone("apiservice v1beta1.metrics.k8s.io")], fixture::now());
+    index.apply([Observation::Applied(Box::new(fixture::object(refused)))], fixture::now());
+    let next = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    assert_eq!(next.cause.name(), "contentRefused");
+    assert!(attempt.is_about(&next), "the namespace waited for the API");
+    assert!(attempt.removes(attempt.request.uid.as_ref().unwrap()));
 }
 
 #[test]
