@@ -214,13 +214,20 @@ fn owner_labels_zone_and_machine_say_whom_to_call() {
 #[test]
 fn change_just_before_is_said_with_its_time_against_the_first_deletion() {
     // The first deletion was at 11:53:41.
-    for (at, said) in [
+    for (at, name, said) in [
         (
             "2026-11-21T11:49:41Z",
+            "Just before",
             "Deployment shop/queue-operator was deleted at 2026-11-21 11:49:41 UTC, 4 min 0 s before the first deletion that waits",
         ),
         (
+            "2026-11-21T11:53:41.4Z",
+            "Just before",
+            "Deployment shop/queue-operator was deleted at 2026-11-21 11:53:41 UTC, in the same second as the first deletion that waits",
+        ),
+        (
             "2026-11-21T11:53:51Z",
+            "Since then",
             "Deployment shop/queue-operator was deleted at 2026-11-21 11:53:51 UTC, 10 s after the first deletion that waits",
         ),
     ] {
@@ -231,7 +238,7 @@ fn change_just_before_is_said_with_its_time_against_the_first_deletion() {
             at: Some(at.parse().unwrap()),
         };
         let incident = Incident { before: vec![change], ..Incident::default() };
-        assert_eq!(added(incident), [line("Just before", said, false)]);
+        assert_eq!(added(incident), [line(name, said, false)]);
     }
 }
 

@@ -175,6 +175,11 @@ impl Diagnosis {
         self.evidence.iter().any(is_it)
     }
 
+    /// Whether the first deletion had begun by this time, in whole seconds, as the cluster writes it.
+    pub fn waited_at(&self, at: Timestamp) -> bool {
+        at.duration_since(self.since).as_secs() > 0
+    }
+
     /// Whether the webhook or the policy that denied a change is gone, so that the next try may pass.
     pub fn is_of_lost_rule(&self) -> bool {
         let is_denial =

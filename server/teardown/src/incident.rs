@@ -20,7 +20,7 @@ const LATELY: SignedDuration = SignedDuration::from_mins(10);
 pub struct Incident {
     /// Labels that say whose the root is and where it runs, as names and values.
     pub contact: Vec<(String, String)>,
-    /// The changes just before.
+    /// The changes just before, the likeliest first. Those of what the cause names may be later.
     pub before: Vec<Evidence>,
     /// The acts of the cluster itself while nobody acts.
     pub course: Vec<Upcoming>,

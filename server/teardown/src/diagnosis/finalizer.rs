@@ -11,7 +11,7 @@ use super::{
 use crate::{
     index::Departure,
     labels::PART_OF,
-    object::{Facts, Object, ObjectRef, Uid},
+    object::{Facts, Object, Uid},
     relation::{
         EdgeKind, Strength, is_a_drivers, is_built_in, is_called, is_entitled, is_shipped_with,
         programs_of,
@@ -66,9 +66,12 @@ pub(crate) fn finisher(
     if &**finalizer == LOAD_BALANCER {
         // Of one that is ready the Events of the Service say more.
         let is_down = |it: &Verdict| matches!(it.cause, Cause::FinisherNotReady { .. });
-        let down = cloud_controller(case, finalizer).filter(is_down);
         let left = || Verdict::new(Cause::LoadBalancerLeft, object, Confidence::Inferred);
-        return Some(down.unwrap_or_else(left));
+        let found = match cloud_controller(case, finalizer) {
+            Some(seen) => Some(seen).filter(is_down),
+            None => cloud_controller_gone(case, object, finalizer),
+        };
+        return Some(found.unwrap_or_else(left));
     }
     if &**finalizer == job::TRACKING {
         return job::tracking(case, object, finalizer);
@@ -105,9 +108,6 @@ pub(crate) fn finisher(
         departed.retain(|(likelihood, _)| *likelihood >= least);
     }
     let departed: Vec<&Departure> = departed.into_iter().map(|(_, departure)| departure).collect();
-    let deleted: Vec<ObjectRef> =
-        departed.iter().take(NAMED).map(|it| it.object.reference()).collect();
-    let evidence: Vec<Evidence> = departed.iter().take(NAMED).map(|it| gone(it)).collect();
     if possible.is_empty() || !departed.is_empty() {
         if departed.is_empty()
             && let Some(why) =
@@ -115,9 +115,7 @@ pub(crate) fn finisher(
         {
             return Some(cannot_see_verdict(object, &why));
         }
-        let root = kind_of(object);
-        let cause = Cause::FinisherGone { finalizer, deleted };
-        return Some(Verdict::at(cause, root, Confidence::Inferred).with(evidence));
+        return Some(program_gone(object, finalizer, &departed));
     }
     let cause = Cause::FinisherUnknown { finalizer, possible: names(&possible) };
     let evidence = possible.iter().take(NAMED).map(|program| readiness(program));
@@ -129,8 +127,31 @@ pub(crate) fn cloud_controller(case: &Case<'_>, finalizer: &Arc<str>) -> Option<
     known(&field_manager::called(case, &[CLOUD_CONTROLLER]), finalizer)
 }
 
+/// The verdict where every cloud controller was deleted lately; `None` where none was: most run outside of the cluster.
+fn cloud_controller_gone(
+    case: &Case<'_>,
+    object: &Object,
+    finalizer: &Arc<str>,
+) -> Option<Verdict> {
+    let is_one = |it: &&Departure| {
+        let is_workload = matches!(it.object.facts, Facts::Workload(_));
+        is_workload && it.object.owners.is_empty() && is_cloud_controller(&it.object)
+    };
+    let departed: Vec<&Departure> = case.index.departures().rev().filter(is_one).collect();
+    (!departed.is_empty()).then(|| program_gone(object, finalizer.clone(), &departed))
+}
+
+/// The verdict that the program was one of these, the likeliest first, or is none that is known.
+fn program_gone(object: &Object, finalizer: Arc<str>, departed: &[&Departure]) -> Verdict {
+    let named = || departed.iter().take(NAMED);
+    let deleted = named().map(|it| it.object.reference()).collect();
+    let evidence: Vec<Evidence> = named().map(|it| gone(it)).collect();
+    let cause = Cause::FinisherGone { finalizer, deleted };
+    Verdict::at(cause, kind_of(object), Confidence::Inferred).with(evidence)
+}
+
 /// Whether a workload is called as cloud controllers are.
-pub(super) fn is_cloud_controller(program: &Object) -> bool {
+fn is_cloud_controller(program: &Object) -> bool {
     is_called(program, CLOUD_CONTROLLER)
 }
 

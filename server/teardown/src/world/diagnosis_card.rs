@@ -35,11 +35,12 @@ pub fn diagnosis_card<'a>(
     now: Timestamp,
     attempts: impl IntoIterator<Item = &'a Attempt>,
 ) -> DiagnosisCard {
+    let attempts: Vec<&Attempt> = attempts.into_iter().collect();
     let Stamps { index, graph, .. } = *stamps;
     let mut hasher = DefaultHasher::new();
     let incident = Incident {
         contact: contact(index, diagnosis),
-        before: before(index, diagnosis),
+        before: before(index, diagnosis, |uid| attempts.iter().any(|it| it.removes(uid))),
         course: course(index, graph, diagnosis, now),
         data: data_at_risk(index, diagnosis),
         joined: joined(index, diagnosis, now),

@@ -56,8 +56,11 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
     };
     line(IF_NOBODY_ACTS, course, false);
     line(DO_NOT, do_not(diagnosis).map(|it| it.to_owned().into()).into_iter().collect(), true);
-    let changes = before.iter().map(|it| changed(it, diagnosis));
-    line("Just before", undated(changes.collect()), false);
+    let is_later = |it: &&Evidence| it.at.is_some_and(|at| diagnosis.waited_at(at));
+    let (later, earlier): (Vec<_>, Vec<_>) = before.iter().partition(is_later);
+    let changes = |of: Vec<&Evidence>| of.into_iter().map(|it| changed(it, diagnosis)).collect();
+    line("Just before", undated(changes(earlier)), false);
+    line("Since then", undated(changes(later)), false);
     let whose =
         |(name, value): &(String, String)| format!("{}: {}", visible(name), isolated(value));
     line(WHOSE, undated(contact.iter().map(whose).collect()), false);

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::*;
-use crate::observation::Observation;
+use crate::{object::Uid, observation::Observation};
 
 /// Applies an observation some seconds ago.
 fn then(index: &mut Index, ago: i64, observation: Observation) {
@@ -17,8 +17,13 @@ fn delete(index: &mut Index, ago: i64, line: &str) {
 
 /// The changes before the first diagnosis.
 fn changes(index: &Index) -> String {
+    changes_without(index, |_| false)
+}
+
+/// The same without those that a remedy made.
+fn changes_without(index: &Index, is_removed: impl Fn(&Uid) -> bool) -> String {
     let diagnoses = diagnose(index, &Graph::of(index), fixture::now());
-    let described = before(index, &diagnoses[0]).into_iter().map(|it| {
+    let described = before(index, &diagnoses[0], is_removed).into_iter().map(|it| {
         let seconds = fixture::now().duration_since(it.at.unwrap()).as_secs();
         format!("{} {:?} {} {seconds} s ago", it.of, it.source, it.said)
     });
@@ -81,7 +86,9 @@ fn node_that_shut_down_in_order_says_so_after_it_fell_silent() {
             let node = fixture::object(&format!("node n1 ready={ready}"));
             then(&mut index, ago, Observation::Applied(Box::new(node)));
         }
-        assert!(changes(&index).contains(&message.replace('_', " ")), "{}", changes(&index));
+        // Of a node that comes and goes the latest state tells most.
+        let latest = r#"Node n1 Became("Ready") Unknown NodeStatusUnknown: gone 200 s ago"#;
+        assert_eq!(changes(&index), latest);
         let found = describe(&index);
         let said = found.lines().find(|line| line.contains("became Ready"));
         said.map(|line| line.trim().to_owned())
@@ -138,6 +145,89 @@ fn cloud_controller_that_went_is_named_at_a_load_balancer() {
     delete(&mut index, 500, "ds kube-system/openstack-cloud-controller-manager");
     delete(&mut index, 450, "ds kube-system/proxy");
     insta::assert_snapshot!(changes(&index), @"DaemonSet kube-system/openstack-cloud-controller-manager Deleted  500 s ago");
+    insta::assert_snapshot!(describe(&index), @"
+    finisherGone at Service  (Inferred, stuck)
+      Service shop/edge
+      - Service shop/edge: metadata.finalizers service.kubernetes.io/load-balancer-cleanup
+      - DaemonSet kube-system/openstack-cloud-controller-manager: deleted
+    ");
+    // One that is there may be its successor.
+    let next = fixture::object("deploy kube-system/aws-cloud-controller-manager ready=1");
+    then(&mut index, 10, Observation::Applied(Box::new(next)));
+    assert_eq!(heads(&index), "loadBalancerLeft at Service shop/edge (Inferred, stuck)");
+}
+
+#[test]
+fn claim_in_the_title_comes_before_neighbours_that_are_nearer_in_time() {
+    let mut index = fixture::index(
+        "
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pvc shop/data
+        deploy shop/one
+        deploy shop/two
+        svc shop/three
+        svc shop/four
+        svc shop/five
+    ",
+    );
+    delete(&mut index, 1_000, "pvc shop/data");
+    let neighbours = ["deploy shop/one", "deploy shop/two", "svc shop/three", "svc shop/four"];
+    for (ago, line) in [1_400, 500, 460, 410].into_iter().zip(neighbours) {
+        delete(&mut index, ago, line);
+    }
+    // After the Pod was deleted.
+    delete(&mut index, 366, "svc shop/five");
+    insta::assert_snapshot!(changes(&index), @r"
+    PersistentVolumeClaim shop/data Deleted  1000 s ago
+    Service shop/four Deleted  410 s ago
+    Service shop/three Deleted  460 s ago
+    Deployment shop/two Deleted  500 s ago
+    ");
+    let four = fixture::uid("svc:shop/four");
+    let others = changes_without(&index, |uid| *uid == four);
+    assert!(!others.contains("shop/four") && others.contains("shop/one"), "{others}");
+}
+
+#[test]
+fn controller_that_went_a_moment_before_comes_before_the_older_change_of_the_node() {
+    let mut index = fixture::index(
+        "
+        node n1
+        deploy shop/web
+        rs shop/web-1 owner=deploy/web
+        deploy shop/other
+        pod shop/web-1-a owner=rs/web-1 node=n1 deleted=400 grace=30 containers=web:running
+    ",
+    );
+    for (ago, ready) in [(1_500, " ready=Ready:False:KubeletNotReady:1500:down"), (1_420, "")] {
+        let node = fixture::object(&format!("node n1{ready}"));
+        then(&mut index, ago, Observation::Applied(Box::new(node)));
+    }
+    delete(&mut index, 420, "deploy shop/web");
+    delete(&mut index, 415, "rs shop/web-1 owner=deploy/web");
+    delete(&mut index, 405, "deploy shop/other");
+    let found = changes(&index);
+    let lines: Vec<&str> = found.lines().collect();
+    let [controller, node, other] = lines[..] else { panic!("{found}") };
+    assert_eq!(controller, "Deployment shop/web Deleted  420 s ago");
+    assert!(node.starts_with(r#"Node n1 Became("Ready") True"#), "{node}");
+    assert!(node.ends_with(" 1420 s ago"), "{node}");
+    assert_eq!(other, "Deployment shop/other Deleted  405 s ago");
+}
+
+#[test]
+fn removal_of_an_api_that_no_longer_blocks_is_no_suspect() {
+    let mut index = fixture::index(
+        "
+        ns shop deleted=400 conditions=NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:metrics.k8s.io/v1beta1:_stale_GroupVersion_discovery
+        apiservice v1beta1.metrics.k8s.io service=kube-system/metrics-server conditions=Available:False:MissingEndpoints:500:no_endpoints
+        apiservice v1.apps
+    ",
+    );
+    delete(&mut index, 100, "apiservice v1beta1.metrics.k8s.io");
+    assert!(heads(&index).starts_with("looksAgain at APIService v1beta1.metrics.k8s.io"));
+    assert_eq!(changes(&index), "");
 }
 
 #[test]

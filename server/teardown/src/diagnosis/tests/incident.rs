@@ -1,7 +1,12 @@
 //! The facts on the first screen of a card that the diagnosis itself does not have: whom to call, and whether it grows.
 
 use super::*;
-use crate::{incident::Incident, remedy::Stamps, world::diagnosis_card};
+use crate::{
+    incident::Incident,
+    observation::Observation,
+    remedy::{Attempt, Remedy, RemedyAct, Stamps, remedies},
+    world::diagnosis_card,
+};
 
 /// The facts about the first diagnosis of a fixture.
 fn first(text: &str) -> Incident {
@@ -11,6 +16,31 @@ fn first(text: &str) -> Incident {
     Incident::clone(
         &diagnosis_card(&mut Stamps::new(&index, &graph), &found[0], fixture::now(), []).incident,
     )
+}
+
+#[test]
+fn node_that_a_remedy_deleted_is_no_suspect() {
+    let pod = "pod shop/a node=n1 deleted=400 grace=30 containers=web:running";
+    let mut index = fixture::index(&format!("node n1 {SILENT}\n{pod}"));
+    fixture::watch_leases(&mut index, &["n1"], fixture::now());
+    let found = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    let remedies = remedies(&found, &index, &Graph::of(&index), fixture::now());
+    let is_deletion = |it: &&Remedy| matches!(it.act, RemedyAct::DeleteNode { .. });
+    let remedy = remedies.iter().find(is_deletion).unwrap();
+    let request = remedy.request().unwrap().clone();
+    let attempt = remedy.begin("1".into(), &found, request, "Li".into(), "", fixture::now());
+    let node = fixture::object("node n1");
+    let gone = Observation::Deleted { kind: node.kind, uid: node.uid };
+    index.apply([gone], fixture::now());
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now()).remove(0);
+    assert_eq!(head(&found), "nodeMissing at Node n1");
+    let suspects = |attempts: &[&Attempt]| {
+        let mut stamps = Stamps::new(&index, &graph);
+        let attempts = attempts.iter().copied();
+        diagnosis_card(&mut stamps, &found, fixture::now(), attempts).incident.before.len()
+    };
+    assert_eq!((suspects(&[]), suspects(&[&attempt])), (1, 0));
 }
 
 /// The names and values that say whom to call.
