@@ -127,6 +127,23 @@ fn denial_of_a_rule_that_is_gone_says_so_and_what_would_confirm_it() {
 }
 
 #[test]
+fn webhook_that_may_not_be_asked_is_not_blamed_for_certain() {
+    let webhook = with(Cause::Unknown, vec![]).root;
+    let rejected = || Cause::UpdateRejected { webhooks: vec![webhook.clone()] };
+    let conditions = Source::Field("webhooks[0].matchConditions".into());
+    let inferred = with(rejected(), vec![(conditions, "")]);
+    let said = text::cause(&inferred);
+    assert!(said.contains("probably because Pod shop/web-0 changes"), "{said}");
+    let said = advice(&card(inferred), &standpoint()).confidence;
+    let why = "cannot evaluate webhooks[0].matchConditions of Pod shop/web-0, so the webhook may not be asked.";
+    assert!(said.contains(why) && said.contains("would confirm it"), "{said}");
+    let certain = Diagnosis { confidence: Confidence::Confirmed, ..with(rejected(), vec![]) };
+    assert!(!text::cause(&certain).contains("probably"));
+    let said = advice(&card(certain), &standpoint()).confidence;
+    assert!(!said.contains("evaluate"), "{said}");
+}
+
+#[test]
 fn node_whose_kubelet_cannot_be_reached_is_named_before_what_its_pod_shows() {
     let running = || Cause::ContainersRunning {
         node: "node-a".into(),

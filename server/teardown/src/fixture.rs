@@ -25,6 +25,8 @@
 //!
 //! Annotations about the order are written with their keys, and with `_` for each blank: `config.kubernetes.io/depends-on=/Namespace/shop`.
 //!
+//! A webhook with `matches=` has `matchConditions`.
+//!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
@@ -498,6 +500,7 @@ impl<'a> Fields<'a> {
                         deletes: self.get("asked") != Some("UPDATE"),
                         updates: self.get("asked") == Some("UPDATE"),
                         namespaces: self.selector("in").unwrap_or_default(),
+                        is_conditional: self.get("matches").is_some(),
                         ..Guard::default()
                     }
                 };

@@ -457,6 +457,8 @@ pub struct Guard {
     pub namespaces: Selector,
     /// `objectSelector` of the webhook.
     pub objects: Selector,
+    /// The webhook has `matchConditions`: expressions that may exclude any request. They are not evaluated.
+    pub is_conditional: bool,
 }
 
 /// A Service named from a webhook configuration or an APIService.

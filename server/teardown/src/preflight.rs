@@ -5,7 +5,8 @@
 //! - A note does not forbid a run. A person may know better, and most of a plan goes although one object stays.
 //! - A check uses the detectors of [`diagnosis`](crate::diagnosis), so that a prediction and a later diagnosis agree.
 //! - An answer of the API server counts more than an inference: an object whose dry run succeeded is taken from the notes
-//!   about webhooks that seemed to be down, because `matchConditions` may have excluded it.
+//!   about webhooks that seemed to be down, because `matchConditions` may have excluded it. A webhook with `matchConditions` is
+//!   expected to refuse only once a dry run has failed by it.
 //! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
 //!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for (`question.rs`).
 //! - A check whose evidence is hidden finds nothing. One note says so, with the objects (`unseen.rs`).

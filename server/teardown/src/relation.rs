@@ -41,7 +41,7 @@ pub(crate) use self::{
         is_a_drivers, is_an_attachers, is_built_in, is_external, is_shipped_with, programs_of,
     },
     finish::{is_entitled, may_attach, may_delete_volumes},
-    guard::{guarding_rule, is_covered_by, is_guarded_by},
+    guard::{guarding_rule, is_covered_by, is_guarded_by, unevaluated},
     hint::hints_among,
     storage::is_bound_pair,
 };

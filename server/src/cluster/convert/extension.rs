@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use teardown::{
     object::{
         ApiService, Definition, Facts, Guard, Namespace, Node, ResourceRule, ServiceRef, Webhooks,
@@ -105,11 +105,13 @@ struct Webhook {
     namespace_selector: LabelSelector,
     #[serde(deserialize_with = "or_default")]
     object_selector: LabelSelector,
+    #[serde(deserialize_with = "or_default")]
+    match_conditions: Vec<IgnoredAny>,
 }
 
 impl Webhook {
-    /// The rules that concern deletions. `matchConditions` are not read: where they exclude an object, the configuration
-    /// only goes later than it could.
+    /// The rules that concern deletions. `matchConditions` are not evaluated: where they exclude an object, the configuration
+    /// only goes later than it could, and nothing says for certain that the webhook is asked.
     fn guards(&self, number: usize) -> Vec<Guard> {
         let namespaces = Selector::from(self.namespace_selector.clone());
         let objects = Selector::from(self.object_selector.clone());
@@ -137,6 +139,7 @@ impl Webhook {
             },
             namespaces: namespaces.clone(),
             objects: objects.clone(),
+            is_conditional: !self.match_conditions.is_empty(),
         });
         rules.filter(|guard| guard.deletes || guard.updates).collect()
     }

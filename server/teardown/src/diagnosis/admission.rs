@@ -14,7 +14,7 @@ use crate::{
     deadlines::Overdue,
     object::{Facts, Guard, Object, ObjectRef, Phase, ServiceRef},
     refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
-    relation::{EdgeKind, is_covered_by},
+    relation::{EdgeKind, is_covered_by, unevaluated},
     unknown_reason::UnknownReason,
 };
 
@@ -192,11 +192,23 @@ pub(super) fn webhooks_down<'a>(
             {
                 let rule = format!("{operation} {}", asked.kind.resource());
                 let rule = Evidence::field(configuration, &guard.field, rule);
+                let unevaluated = unevaluated_part(case, configuration, asked, guard);
                 let verdict = webhook_down(&[configuration], &guard.webhook, Confidence::Inferred);
-                found.push(verdict.with([silence, rule]).into());
+                found.push(verdict.with([silence, rule]).with(unevaluated).into());
             }
         }
     }
+}
+
+/// The field by which a webhook may not be asked about an object that one of its rules covers.
+pub(super) fn unevaluated_part(
+    case: &Case<'_>,
+    configuration: &Object,
+    object: &Object,
+    guard: &Guard,
+) -> Option<Evidence> {
+    let field = unevaluated(object, guard, case.index)?;
+    Some(Evidence::field(configuration, &field, ""))
 }
 
 /// The verdict where our own list of a kind fails because the webhook that converts its objects does not answer.

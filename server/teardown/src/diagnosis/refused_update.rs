@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use super::{
+    admission::unevaluated_part,
     case::{Case, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
 use crate::{
-    object::{Facts, Object},
+    object::{Facts, Guard, Object},
     relation::is_covered_by,
 };
 
@@ -32,13 +33,27 @@ pub fn is_rewritten(message: &str) -> bool {
 /// An update of the Pod was refused for what nobody asked for.
 pub(super) fn pod<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     let Some((said, at)) = case.index.refused_update(&object.uid) else { return };
-    let asks = |configuration: &&Arc<Object>| {
+    let mut unevaluated: Vec<Evidence> = Vec::new();
+    let mut asks = |configuration: &&Arc<Object>| {
         let Facts::Webhooks(webhooks) = &configuration.facts else { return false };
-        let mut guards = webhooks.guards.iter();
-        guards.any(|guard| guard.updates && is_covered_by(object, guard, case.index))
+        let covers = |guard: &&Guard| guard.updates && is_covered_by(object, guard, case.index);
+        let of_rules: Vec<Option<Evidence>> = webhooks
+            .guards
+            .iter()
+            .filter(covers)
+            .map(|guard| unevaluated_part(case, configuration, object, guard))
+            .collect();
+        // One rule that is certain to be asked is enough.
+        if of_rules.iter().all(Option::is_some) {
+            unevaluated.extend(of_rules.iter().take(1).flatten().cloned());
+        }
+        !of_rules.is_empty()
     };
-    let asked: Vec<&Arc<Object>> = case.index.of_resource(MUTATING).filter(asks).collect();
+    let asked: Vec<&Arc<Object>> = case.index.of_resource(MUTATING).filter(&mut asks).collect();
     let webhooks = names(&asked);
+    // That updates are refused is certain, and that it is one of these is not.
+    let confidence =
+        if unevaluated.is_empty() { Confidence::Confirmed } else { Confidence::Inferred };
     // With one alone it is known which.
     let root = match webhooks.as_slice() {
         [one] => one.clone(),
@@ -51,5 +66,5 @@ pub(super) fn pod<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<
         at: Some(at),
     };
     let cause = Cause::UpdateRejected { webhooks };
-    found.push(Verdict::at(cause, root, Confidence::Confirmed).with([answer]).into());
+    found.push(Verdict::at(cause, root, confidence).with([answer]).with(unevaluated).into());
 }

@@ -1,6 +1,6 @@
 //! Webhooks that would be asked and cannot answer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     note::{Asked, NoteCode, Notes, Severity},
@@ -10,7 +10,7 @@ use crate::{
     diagnosis::Serving,
     object::{Facts, Guard, Object, ObjectRef, ServiceRef},
     plan::Step,
-    relation::is_guarded_by,
+    relation::{is_guarded_by, unevaluated},
 };
 
 /// Webhooks that are asked when an object of the plan goes, and whose Service has no ready Pod. A controller deletes some of
@@ -50,27 +50,37 @@ fn asked(
     // The steps behind the configuration start when it is gone; the order of the plan has guarded objects before it.
     let own_step = subject.step_of(&configuration.uid);
     let is_before = |step: &Step| own_step.is_none_or(|own| step.id < own.id);
-    let severity = if guard.fails_closed { Severity::Refusal } else { Severity::Info };
+    let severity = |certain: bool| match (guard.fails_closed, certain) {
+        (true, true) => Severity::Refusal,
+        (true, false) => Severity::Warning,
+        (false, _) => Severity::Info,
+    };
+    let is_certain = |object: &Object| unevaluated(object, guard, subject.index()).is_none();
     let is_asked = |step: &Step, object: &Object| {
         is_before(step) && is_guarded_by(object, guard, subject.index())
     };
-    let code = |asked| NoteCode::WebhookDown {
+    let code = |asked, certain| NoteCode::WebhookDown {
         webhook: guard.webhook.clone(),
         configuration: configuration.reference(),
         service: reference(service),
         exists,
         asked,
         refuses: guard.fails_closed,
+        certain,
     };
     let own = if guard.deletes { Asked::Deletion } else { Asked::Finalizers };
     for (_, object) in subject.objects().filter(|(step, object)| is_asked(step, object)) {
-        notes.add(severity, code(own), object.reference());
+        let certain = is_certain(object);
+        notes.add(severity(certain), code(own, certain), object.reference());
     }
     let holding = subject.contents().filter(|(step, _, object)| is_asked(step, object));
-    let held: BTreeSet<ObjectRef> =
-        holding.map(|(_, namespace, _)| namespace.reference()).collect();
-    for namespace in held {
-        notes.add(severity, code(Asked::Contents), namespace);
+    // One object that is certain to be asked about is enough.
+    let mut held: BTreeMap<ObjectRef, bool> = BTreeMap::new();
+    for (_, namespace, object) in holding {
+        *held.entry(namespace.reference()).or_default() |= is_certain(object);
+    }
+    for (namespace, certain) in held {
+        notes.add(severity(certain), code(Asked::Contents, certain), namespace);
     }
 }
 

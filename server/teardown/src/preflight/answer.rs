@@ -64,6 +64,13 @@ pub(super) fn merged(
         .filter(|(it, answer)| is_dry_run(it) && **answer == Answer::Accepted)
         .map(|(it, _)| &it.object)
         .collect();
+    let has_failed = |webhook: &str, object: &ObjectRef| {
+        answered().any(|(it, answer)| {
+            let is_it =
+                matches!(answer, Answer::WebhookFails { webhook: it, .. } if *it == *webhook);
+            is_it && it.object == *object
+        })
+    };
     let mut notes = Notes::default();
     for note in of_index {
         let is_about_delete = matches!(
@@ -72,14 +79,15 @@ pub(super) fn merged(
         );
         for object in &note.objects {
             if !(is_about_delete && accepted.contains(object)) {
-                notes.add(note.severity, note.code.clone(), object.clone());
+                let (severity, code) = confirmed(note, |webhook| has_failed(webhook, object));
+                notes.add(severity, code, object.clone());
             }
         }
     }
     let is_known_down = |webhook: &str, object: &ObjectRef| {
         of_index.iter().any(|note| {
-            matches!(&note.code, NoteCode::WebhookDown { webhook: down, refuses: true, asked, .. }
-                if **down == *webhook && *asked != Asked::Contents)
+            matches!(&note.code, NoteCode::WebhookDown { webhook: down, refuses: true, asked, certain, .. }
+                if **down == *webhook && (*asked == Asked::Deletion || *certain && *asked == Asked::Finalizers))
                 && note.objects.contains(object)
         })
     };
@@ -133,4 +141,18 @@ pub(super) fn merged(
         notes.add(severity, code, question.object.clone());
     }
     notes
+}
+
+/// A note about one of its objects: a webhook that was not certain to be asked about a deletion was, once it has failed in a dry run.
+fn confirmed(note: &Note, has_failed: impl Fn(&str) -> bool) -> (Severity, NoteCode) {
+    let mut code = note.code.clone();
+    if let NoteCode::WebhookDown { webhook, asked: Asked::Deletion, refuses: true, certain, .. } =
+        &mut code
+        && !*certain
+        && has_failed(webhook)
+    {
+        *certain = true;
+        return (Severity::Refusal, code);
+    }
+    (note.severity, code)
 }

@@ -51,6 +51,8 @@ pub enum NoteCode {
         asked: Asked,
         /// `failurePolicy` is `Fail`.
         refuses: bool,
+        /// No `matchConditions` and no selector may exclude the objects, as far as these can be evaluated.
+        certain: bool,
     },
     /// The webhook that converts the objects of a kind has nobody to answer.
     ConverterDown {

@@ -51,14 +51,18 @@ fn describe_view(view: &PreflightView) -> String {
 /// A finding with the parameters that distinguish it.
 fn short(code: &NoteCode) -> String {
     match code {
-        NoteCode::WebhookDown { webhook, configuration, service, exists, asked, .. } => {
+        NoteCode::WebhookDown {
+            webhook, configuration, service, exists, asked, certain, ..
+        } => {
             let why = if *exists { "no ready Pod" } else { "no Service" };
             let asked = match asked {
                 Asked::Deletion => "DELETE",
                 Asked::Finalizers => "UPDATE",
                 Asked::Contents => "contents",
             };
-            format!("{webhook} of {} asked on {asked}, {service}: {why}", configuration.name)
+            let may_be = if *certain { "" } else { "perhaps " };
+            let of = &configuration.name;
+            format!("{webhook} of {of} {may_be}asked on {asked}, {service}: {why}")
         }
         NoteCode::ConverterDown { definition, service, exists } => {
             let why = if *exists { "no ready Pod" } else { "no Service" };

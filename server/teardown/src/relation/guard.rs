@@ -1,5 +1,6 @@
 //! Webhook configurations guard objects: the API server asks them before it deletes one, and before it clears a finalizer.
 //! `matchConditions` are not evaluated: where one excludes an object, the configuration goes later than it could.
+//! Code that says that a webhook is asked about an object checks [`unevaluated`] first.
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use super::Reason;
 use crate::{
     index::Index,
     object::{Facts, Guard, Object},
+    selector::Selector,
 };
 
 /// The rule by which a configuration has to stay until an object is gone. What the cluster makes and removes by itself orders
@@ -49,6 +51,22 @@ pub(crate) fn is_covered_by(object: &Object, guard: &Guard, index: &Index) -> bo
         && is_in_scope
         && guard.objects.matches(&object.labels)
         && is_in_namespace(guard, object, index)
+}
+
+/// The field by which a rule that covers an object may still exclude it: `matchConditions` are expressions, and a namespace that
+/// is not seen may have any labels.
+pub(crate) fn unevaluated(object: &Object, guard: &Guard, index: &Index) -> Option<String> {
+    let namespace = object.namespace.as_deref();
+    let is_hidden = namespace.is_some_and(|name| index.find("", "Namespace", None, name).is_none());
+    let field = if guard.is_conditional {
+        "matchConditions"
+    } else if is_hidden && guard.namespaces != Selector::default() {
+        "namespaceSelector"
+    } else {
+        return None;
+    };
+    let webhook = guard.field.split_once(".rules").map_or(&*guard.field, |(webhook, _)| webhook);
+    Some(format!("{webhook}.{field}"))
 }
 
 /// The namespace selector concerns an object by the labels of its namespace, a namespace by its own, and no other object

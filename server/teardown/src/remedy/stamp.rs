@@ -323,7 +323,7 @@ fn named(cause: &Cause) -> &[ObjectRef] {
 }
 
 fn hash_guard(guard: &Guard, hasher: &mut DefaultHasher) {
-    (&guard.field, &guard.webhook, guard.fails_closed).hash(hasher);
+    (&guard.field, &guard.webhook, guard.fails_closed, guard.is_conditional).hash(hasher);
     (&guard.covers.groups, &guard.covers.resources).hash(hasher);
     hash_service(guard.service.as_ref(), hasher);
 }

@@ -8,7 +8,8 @@ use teardown::{
 };
 
 use super::{
-    confidence, fact as said,
+    confidence::confidence,
+    fact as said,
     incident::first,
     incident_note::{Handling, NoteForm, incident_note},
     kubelet::{LOG_LABEL, PASTE_LOG},

@@ -7,7 +7,8 @@ use teardown::{
 };
 
 use super::{
-    EVIDENCE, WAYS_OUT, and_more, cause, confidence, fact, incident::first, objects_wait, waiting,
+    EVIDENCE, WAYS_OUT, and_more, cause, confidence::confidence, fact, incident::first,
+    objects_wait, waiting,
 };
 use crate::text::{
     absolute,

@@ -149,8 +149,17 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
         (title, meaning.to_owned(), what_to_do.to_owned())
     };
     match code {
-        NoteCode::WebhookDown { webhook, configuration, service, exists, asked, refuses } => {
-            webhook_down(webhook, configuration, (service, *exists), (*asked, *refuses))
+        NoteCode::WebhookDown {
+            webhook,
+            configuration,
+            service,
+            exists,
+            asked,
+            refuses,
+            certain,
+        } => {
+            let asked = (*asked, *refuses, *certain);
+            webhook_down(webhook, configuration, (service, *exists), asked)
         }
         NoteCode::ConverterDown { definition, service, exists } => {
             let (why, what_to_do) = unserved(service, *exists);
@@ -292,27 +301,33 @@ fn webhook_down(
     webhook: &str,
     configuration: &ObjectRef,
     (service, exists): (&ObjectRef, bool),
-    (asked, refuses): (Asked, bool),
+    (asked, refuses, certain): (Asked, bool, bool),
 ) -> (String, String, String) {
     let (why, bring_back) = unserved(service, exists);
     let title = format!("Webhook {} cannot answer: {why}", isolated(webhook));
+    let (is, so) = if certain { ("is", "and") } else { ("may be", "and if so") };
     let meaning = match (refuses, asked) {
-        (true, Asked::Deletion) => {
-            "It is asked about these deletions, and they are refused while it does not answer."
-        }
-        (true, Asked::Finalizers) => {
-            "It is asked when the finalizers of these objects are cleared. That is refused while it does not answer, so they stay."
-        }
-        (true, Asked::Contents) => {
-            "Kubernetes deletes what is left in these namespaces, such as RoleBindings and the account default. It is asked about that too, and refuses while it does not answer, so the namespaces stay."
-        }
-        (false, _) => {
-            "It is asked about these deletions, but they go on while it does not answer. Its own work on a deletion is skipped."
-        }
+        (true, Asked::Deletion) => format!(
+            "It {is} asked about these deletions, {so} they are refused while it does not answer."
+        ),
+        (true, Asked::Finalizers) => format!(
+            "It {is} asked when the finalizers of these objects are cleared, {so} that is refused while it does not answer, so they stay."
+        ),
+        (true, Asked::Contents) => format!(
+            "Kubernetes deletes what is left in these namespaces, such as RoleBindings and the account default. It {is} asked about that too, {so} it refuses while it does not answer, so the namespaces stay."
+        ),
+        (false, _) => format!(
+            "It {is} asked about these deletions, but they go on while it does not answer. Its own work on a deletion is skipped."
+        ),
+    };
+    let uncertain = if certain {
+        ""
+    } else {
+        " Unwind cannot evaluate its matchConditions, or cannot see the labels that its selectors ask for."
     };
     let what_to_do =
         format!("{bring_back} If nobody needs it any more, delete {}.", named(configuration));
-    (title, meaning.to_owned(), what_to_do)
+    (title, meaning + uncertain, what_to_do)
 }
 
 fn finisher(code: &NoteCode) -> (String, String, String) {
@@ -508,6 +523,37 @@ mod tests {
         ] {
             let advice = hidden(by);
             assert!(advice.contains(word) && advice.ends_with("out of the plan."), "{advice}");
+        }
+    }
+
+    #[test]
+    fn webhook_that_may_not_be_asked_is_not_said_to_be() {
+        let meaning = |asked, refuses, certain| {
+            let (webhook, configuration, service) = ("w".into(), object("c"), object("s"));
+            let exists = true;
+            let code = NoteCode::WebhookDown {
+                webhook,
+                configuration,
+                service,
+                exists,
+                asked,
+                refuses,
+                certain,
+            };
+            preflight(&view(code, Severity::Warning)).notes.remove(0).meaning
+        };
+        assert_eq!(
+            meaning(Asked::Deletion, true, true),
+            "It is asked about these deletions, and they are refused while it does not answer."
+        );
+        for asked in [Asked::Deletion, Asked::Finalizers, Asked::Contents] {
+            for refuses in [true, false] {
+                let (sure, unsure) =
+                    (meaning(asked, refuses, true), meaning(asked, refuses, false));
+                assert!(sure.contains("It is asked") && !sure.contains("may"), "{sure}");
+                assert!(unsure.contains("It may be asked"), "{unsure}");
+                assert!(unsure.contains("cannot evaluate its matchConditions"), "{unsure}");
+            }
         }
     }
 

@@ -126,8 +126,10 @@ fn webhook_rule_says_whether_it_refuses_while_its_service_is_away() {
         "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
         r#""webhooks": [
             {"name": "a.example", "clientConfig": {"service": {"namespace": "ops", "name": "a"}},
+             "matchConditions": [{"name": "chosen", "expression": "request.name == 'a'"}],
              "rules": [{"operations": ["DELETE"], "apiGroups": [""], "resources": ["pods"]}]},
             {"name": "b.example", "failurePolicy": "Ignore", "clientConfig": {"url": "https://b.example"},
+             "matchConditions": null,
              "rules": [{"operations": ["*"], "apiGroups": [""], "resources": ["pods"]}]}]"#,
     )
     .facts;
@@ -136,4 +138,5 @@ fn webhook_rule_says_whether_it_refuses_while_its_service_is_away() {
     assert_eq!((&*a.webhook, a.fails_closed), ("a.example", true));
     assert_eq!(a.service.as_ref().map(|service| &*service.name), Some("a"));
     assert_eq!((&*b.webhook, b.fails_closed, &b.service), ("b.example", false, &None));
+    assert_eq!((a.is_conditional, b.is_conditional), (true, false));
 }

@@ -136,6 +136,33 @@ fn webhook_that_nobody_quotes_is_found_by_what_it_guards() {
 }
 
 #[test]
+fn webhook_that_may_exclude_the_object_is_blamed_with_the_field_that_decides() {
+    let text = |namespace: &str, more: &str| {
+        format!(
+            "
+            {namespace}
+            node n1
+            pod shop/a node=n1 phase=Failed deleted=400 grace=30 containers=web:terminated
+            webhook gate service=ops/gate guards=pods {more}
+            "
+        )
+    };
+    let unevaluated = |text: &str| {
+        assert_eq!(
+            blamed(text),
+            ["webhookDown at ValidatingWebhookConfiguration gate (Inferred, stuck)"]
+        );
+        let found = describe(&fixture::index(text));
+        ["matchConditions", "namespaceSelector"].map(|it| found.contains(&format!("[0].{it}")))
+    };
+    assert_eq!(unevaluated(&text("ns shop", "")), [false, false]);
+    assert_eq!(unevaluated(&text("ns shop", "matches=cel")), [true, false]);
+    let labelled = "ns shop labels=team:b";
+    assert_eq!(unevaluated(&text(labelled, "in=team:b")), [false, false]);
+    assert_eq!(unevaluated(&text("", "in=team:b")), [false, true], "its labels are not seen");
+}
+
+#[test]
 fn webhook_keeps_the_last_delete_of_a_pod_and_those_of_the_garbage_collector() {
     let pod = "
         node n1

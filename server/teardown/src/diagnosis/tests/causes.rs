@@ -321,6 +321,14 @@ fn refused_update_of_a_pod_names_the_webhook_that_rewrites_it() {
         note(&mut index);
         assert_eq!(of_webhook(&index), ["updateRejected at Pod shop/a"], "{other}");
     }
+    // Its conditions may exclude the Pod, and then something else rewrites it.
+    let mut chosen = world(&format!("{sidecar} matches=cel"));
+    note(&mut chosen);
+    let found = describe(&chosen);
+    let head = "updateRejected at MutatingWebhookConfiguration sidecar (Inferred, stuck)";
+    assert!(found.contains(head), "{found}");
+    assert!(found.contains("sidecar: webhooks[0].matchConditions"), "{found}");
+    assert!(describe(&one).contains(&head.replace("Inferred", "Confirmed")));
     let (kind, uid) = (fixture::object("pod shop/a").kind, fixture::uid("pod:shop/a"));
     one.apply([Observation::Deleted { kind, uid: uid.clone() }], fixture::now());
     assert_eq!(one.refused_update(&uid), None);

@@ -41,6 +41,22 @@ fn dry_run_that_succeeds_refutes_a_webhook_that_seemed_to_be_down() {
 }
 
 #[test]
+fn webhook_with_conditions_is_expected_to_refuse_only_once_a_dry_run_has_failed() {
+    let index = fixture::index(&format!("{} matches=cel", SHOP.trim_end()));
+    let described = |answers: &[(&str, Answer)]| {
+        let mut preflight = preflight_of(&index, &plan_of(&index));
+        for (name, answer) in answers {
+            let question = question_about(&preflight, name);
+            preflight.answer(question, answer.clone(), fixture::now());
+        }
+        describe_view(&preflight.view())
+    };
+    insta::assert_snapshot!(described(&[]), @"Warning gate.example.com of gate perhaps asked on DELETE, Service guards/gone: no Service: ConfigMap shop/a, ConfigMap shop/b");
+    let fails = Answer::WebhookFails { webhook: "gate.example.com".into(), said: said("dead") };
+    insta::assert_snapshot!(described(&[("a", Answer::Accepted), ("b", fails)]), @"Refusal gate.example.com of gate asked on DELETE, Service guards/gone: no Service: ConfigMap shop/b");
+}
+
+#[test]
 fn webhook_that_the_index_knows_to_be_down_is_one_note() {
     let fails =
         |webhook: &str| Answer::WebhookFails { webhook: webhook.into(), said: said("dead") };
