@@ -1,22 +1,30 @@
 /**
- * Parents outside a plan that declare its objects, on a real control plane: what the preflight says, and whether the objects come
- * back. Their controllers are stand-ins that apply what is missing, as those of Argo CD and of Flux do.
+ * Parents that declare objects, on a real control plane: what the preflight says of those outside a plan, and whether the objects
+ * come back; and what it says of the PATCH that suspends those in a plan, and how that is answered. Their controllers are stand-ins
+ * that apply what is missing, as those of Argo CD and of Flux do.
  */
 import assert from 'node:assert/strict';
 import { once, EventEmitter } from 'node:events';
 import { after, before, test } from 'node:test';
 import { start } from './cluster/cluster.mjs';
-import { configMap, findings, labelsOf, makeUnit, meaningOf, preflight, stateOf } from './cluster/preflight.mjs';
+import { configMap, findings, inForce, labelsOf, makeUnit, meaningOf, preflight, stateOf } from './cluster/preflight.mjs';
 import { definitionOf, pathTo, shapeOf } from './conformance/definitions.mjs';
+import { startWebhookServer } from './conformance/webhook.mjs';
 
 /** @typedef {import('./cluster/client.mjs').KubeObject} KubeObject */
 
 /** @type {import('./cluster/cluster.mjs').Cluster} */
 let cluster;
+/** @type {import('./conformance/webhook.mjs').Webhooks} */
+let webhooks;
 before(async () => {
 	cluster = await start();
+	webhooks = await startWebhookServer(cluster.dir, cluster.ca);
 });
-after(() => cluster?.stop());
+after(async () => {
+	await webhooks?.stop();
+	await cluster?.stop();
+});
 
 const options = { timeout: 240_000 };
 const merge = { 'content-type': 'application/merge-patch+json' };
@@ -242,4 +250,104 @@ test('parent that the user may not patch is predicted to stay active, and the pa
 	assert.equal(status, 403);
 	assert.match(body.message, /User "developer" cannot patch resource "kustomizations"/);
 	assert.deepEqual(findings(await preflight(cluster, unit), 'apps'), []);
+});
+
+/** A webhook, a policy and its binding that refuse updates of Kustomizations with the labels `gate: webhook` and `gate: policy`. @param {string} group */
+function gatesOf(group) {
+	const apiVersion = 'admissionregistration.k8s.io/v1';
+	const rule = { apiGroups: [group], apiVersions: ['*'], resources: ['kustomizations'], operations: ['UPDATE'] };
+	return [
+		{
+			apiVersion,
+			kind: 'ValidatingWebhookConfiguration',
+			metadata: { name: 'keeps-active' },
+			webhooks: [
+				{
+					name: 'deny.example.com',
+					clientConfig: webhooks.config('deny.example.com'),
+					rules: [rule],
+					objectSelector: { matchLabels: { gate: 'webhook' } },
+					sideEffects: 'None',
+					admissionReviewVersions: ['v1'],
+					failurePolicy: 'Fail',
+				},
+			],
+		},
+		{
+			apiVersion,
+			kind: 'ValidatingAdmissionPolicy',
+			metadata: { name: 'keeps-active' },
+			spec: {
+				failurePolicy: 'Fail',
+				matchConstraints: { objectSelector: { matchLabels: { gate: 'policy' } }, resourceRules: [rule] },
+				validations: [{ expression: 'false', message: 'change freeze' }],
+			},
+		},
+		{
+			apiVersion,
+			kind: 'ValidatingAdmissionPolicyBinding',
+			metadata: { name: 'keeps-active' },
+			spec: { policyName: 'keeps-active', validationActions: ['Deny'] },
+		},
+	];
+}
+
+test('suspension that a webhook or a policy refuses is predicted, and the patch is refused', options, async () => {
+	const unit = 'unsuspendable';
+	const shape = shapeOf('Kustomization');
+	/** @param {string} name */
+	const pathOf = (name) => `${pathTo(shape, unit)}/${name}`;
+	/** @param {string} name @param {Record<string, string>} more labels */
+	const parent = (name, more) => ({
+		apiVersion: `${shape.group}/v1`,
+		kind: shape.kind,
+		metadata: { name, namespace: unit, labels: { ...labelsOf(unit), ...more } },
+		spec: { interval: '1m', prune: true },
+	});
+	await makeUnit(cluster, unit);
+	await cluster.apply([
+		definitionOf(shape),
+		parent('denied', { gate: 'webhook' }),
+		parent('frozen', { gate: 'policy' }),
+		parent('free', {}),
+		...gatesOf(shape.group),
+	]);
+	/** Suspends a Kustomization as a run does. @param {string} name @param {string} [query] */
+	async function suspend(name, query = '') {
+		const { uid } = (await cluster.request('admin', 'GET', pathOf(name))).body.metadata;
+		const patch = [
+			{ op: 'test', path: '/metadata/uid', value: uid },
+			{ op: 'add', path: '/spec/suspend', value: true },
+		];
+		const { status, body } = await cluster.request('admin', 'PATCH', `${pathOf(name)}${query}`, patch, {
+			'content-type': 'application/json-patch+json',
+		});
+		return { status, message: body.message };
+	}
+	await inForce('the webhook', () => suspend('denied', '?dryRun=All'), ({ status }) => status === 400);
+	await inForce('the policy', () => suspend('frozen', '?dryRun=All'), ({ status }) => status === 422);
+
+	const found = await preflight(cluster, unit);
+	const predicted = Object.fromEntries(['denied', 'frozen', 'free'].map((name) => [name, findings(found, name)]));
+	const [byWebhook, byPolicy] = ['Webhook deny.example.com denies the suspension', 'A policy denies the suspension'];
+	assert.deepEqual(predicted, {
+		denied: [`refusal: ${byWebhook}`],
+		frozen: [`refusal: ${byPolicy}`],
+		free: [],
+	});
+	for (const name of Object.keys(predicted)) {
+		const { body } = await cluster.request('admin', 'GET', pathOf(name));
+		assert.equal(body.spec.suspend, undefined, `${name} is as it was`);
+	}
+
+	const [denied, frozen, free] = [await suspend('denied'), await suspend('frozen'), await suspend('free')];
+	assert.deepEqual([denied.status, frozen.status, free.status], [400, 422, 200]);
+	for (const [title, { message }, words] of /** @type {[string, {message: string}, RegExp][]} */ ([
+		[byWebhook, denied, /not on a Friday/],
+		[byPolicy, frozen, /ValidatingAdmissionPolicy 'keeps-active' .* change freeze/],
+	])) {
+		assert.match(message, words);
+		assert.match(meaningOf(found, title), words);
+	}
+	assert.deepEqual(findings(await preflight(cluster, unit), 'free'), []);
 });

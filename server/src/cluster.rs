@@ -36,6 +36,7 @@ mod remedy;
 mod report;
 mod request;
 mod status;
+mod suspend;
 mod text;
 mod watch;
 

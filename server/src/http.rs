@@ -133,9 +133,9 @@
 //! curl -b jar $U/api/plans/0123456789abcdef/preflight      # 200 {"state":"done","checked":40,"total":40,"notes":[…]}
 //! ```
 //! A preflight says what would refuse the plan's deletions, or hold them ([`teardown::preflight::PreflightCard`]). What the
-//! server knows is in the first answer. Then it asks the API server about up to 500 objects, for at most 30 s: with a dry run
-//! of the DELETE, or, where another API server stores the objects, about the right to delete. One that runs already is not
-//! started again.
+//! server knows is in the first answer. Then it asks the API server up to 500 questions, for at most 30 s: with a dry run of the
+//! DELETE, and of the PATCH that suspends a declaring parent, or, where another API server stores the objects, about the right to
+//! do so. One that runs already is not started again.
 //!
 //! # Following
 //! ```sh

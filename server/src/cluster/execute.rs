@@ -20,7 +20,6 @@ mod outcome;
 
 use std::{sync::Arc, time::Duration};
 
-use http::Method;
 use jiff::SignedDuration;
 use teardown::{
     action::{Action, ActionTarget, Outcome},
@@ -35,7 +34,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::content::ContentReader;
-pub(super) use self::outcome::{of_answer, of_failure};
+pub(super) use self::outcome::{of_answer, of_failure, of_patch_answer};
 use super::{
     call_queue::{CallQueue, Queued},
     concurrency::{Limits, Load, Target},
@@ -43,6 +42,7 @@ use super::{
     delete::{DeleteOptions, delete},
     interner::Interner,
     request::{self, ApiClient, Failure},
+    suspend::suspend,
 };
 use crate::hub::{CallRequest, Incoming};
 
@@ -203,7 +203,7 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
                 Err(failure) => of_failure(&failure),
             }
         }
-        Action::Suspend { step: _, target, patch } => suspend(client, target, patch).await,
+        Action::Suspend { step: _, target, patch } => suspend_parent(client, target, patch).await,
         Action::Read { step: _, target } => read(client, target).await,
         Action::ReadClaim { target } => read_claim(client, target).await,
         Action::ReadPods { step: _, target } => {
@@ -223,19 +223,16 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
     }
 }
 
-async fn suspend(client: &ApiClient, target: &ActionTarget, patch: &serde_json::Value) -> Outcome {
+async fn suspend_parent(
+    client: &ApiClient,
+    target: &ActionTarget,
+    patch: &serde_json::Value,
+) -> Outcome {
     let ActionTarget { kind, object, .. } = target;
-    let Some(path) = request::object_path(kind, object) else { return no_path() };
-    let body = Some((request::JSON_PATCH, patch));
-    let answer = request::ask(client, request::with_body(Method::PATCH, &path, body), CALL).await;
-    match answer {
+    let Some(request) = suspend(kind, object, patch, false) else { return no_path() };
+    match request::ask(client, request, CALL).await {
         Ok(answer) if answer.is_success() => Outcome::Suspended,
-        // A `test` of the patch failed, or somebody wrote at the same time: the next look decides anew
-        // (`staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go`).
-        Ok(answer) if matches!(answer.code, 409 | 422) => {
-            Outcome::Changed { message: answer.message() }
-        }
-        Ok(answer) => of_answer(&answer, Some((kind, object))),
+        Ok(answer) => of_patch_answer(&answer, kind, object),
         Err(failure) => of_failure(&failure),
     }
 }

@@ -1,14 +1,17 @@
-//! Asks the API server the questions of preflights: dry runs of DELETE, and access reviews. It never retries, and it keeps
-//! apart from the calls of runs: eight questions at once over all preflights, each preflight for at most 30 seconds. A request
-//! that is broken off does no harm, because none of them changes anything.
+//! Asks the API server the questions of preflights: dry runs of DELETE and of the PATCH that suspends, and access reviews. It
+//! never retries, and it keeps apart from the calls of runs: eight questions at once over all preflights, each preflight for at
+//! most 30 seconds. A request that is broken off does no harm, because none of them changes anything.
 
 use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
+use http::Request;
+use kube::client::Body;
 use teardown::{
     action::Outcome,
     api_problem::{ApiProblem, ProblemCode},
     fetched::{Permission, Review},
+    object::{Kind, ObjectRef},
     plan::Propagation,
     preflight::{Answer, Question, QuestionKind, Unasked, is_read_failure},
 };
@@ -22,9 +25,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     access_review,
     delete::{DeleteOptions, delete},
-    execute::{of_answer, of_failure},
-    request::{self, ApiClient},
+    execute::{of_answer, of_failure, of_patch_answer},
+    request::{self, ApiClient, Failure},
     status::Status,
+    suspend::suspend,
     text::bounded,
 };
 use crate::hub::{Incoming, PreflightRequest};
@@ -118,6 +122,7 @@ async fn ask(client: &ApiClient, question: &Question) -> Reply {
     match question.id.asks {
         QuestionKind::DryRun { propagation } => dry_run(client, question, propagation).await,
         QuestionKind::MayDelete => review(client, question, "delete").await,
+        QuestionKind::DrySuspend => dry_suspension(client, question).await,
         QuestionKind::MaySuspend => review(client, question, "patch").await,
     }
 }
@@ -125,43 +130,60 @@ async fn ask(client: &ApiClient, question: &Question) -> Reply {
 async fn dry_run(client: &ApiClient, question: &Question, propagation: Propagation) -> Reply {
     let Question { kind, object, uid, .. } = question;
     let options = DeleteOptions { uid, version: None, propagation, dry_run: true };
-    let Some(request) = delete(kind, object, &options) else {
+    let outcome_of = |answer: &_, kind: &_, object: &_| of_answer(answer, Some((kind, object)));
+    try_out(client, question, delete(kind, object, &options), outcome_of).await
+}
+
+async fn dry_suspension(client: &ApiClient, question: &Question) -> Reply {
+    let Question { kind, object, patch, .. } = question;
+    let request = patch.as_ref().and_then(|patch| suspend(kind, object, patch, true));
+    try_out(client, question, request, of_patch_answer).await
+}
+
+/// Sends a dry run. `outcome_of` translates an answer that is not a success and has none of the texts below.
+async fn try_out(
+    client: &ApiClient,
+    question: &Question,
+    request: Option<Result<Request<Body>, Failure>>,
+    outcome_of: fn(&request::Answer, &Kind, &ObjectRef) -> Outcome,
+) -> Reply {
+    let Some(request) = request else {
         return Reply::Answer(Answer::Unknown { said: ProblemCode::NoPath.into() });
     };
-    let answered = request::ask(client, request, QUESTION).await;
-    match answered {
+    match request::ask(client, request, QUESTION).await {
         Ok(answer) if answer.is_success() => Reply::Answer(Answer::Accepted),
-        Ok(answer) => read_refusal(&answer, question),
+        Ok(answer) => read_refusal(&answer)
+            .unwrap_or_else(|| read_outcome(outcome_of(&answer, &question.kind, &question.object))),
         Err(failure) => read_outcome(of_failure(&failure)),
     }
 }
 
-/// Reads a refusal of a dry run.
+/// Reads a refusal of a dry run; `None` if its code alone decides.
 ///
 /// The sentences are those of `k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go`, of
 /// `…/webhook/validating/dispatcher.go` and of `…/endpoints/handlers/responsewriters/errors.go`.
-fn read_refusal(answer: &request::Answer, question: &Question) -> Reply {
+fn read_refusal(answer: &request::Answer) -> Option<Reply> {
     let said = || answer.message();
-    if let Some(status) = Status::read(&answer.body) {
-        if status.message.contains("does not support dry run") {
-            return Reply::Answer(Answer::NoDryRun { said: said() });
-        }
-        if status.is_denial() {
-            let webhook = quoted_after(&status.message, "admission webhook ");
-            return Reply::Answer(Answer::Denied { webhook, said: said() });
-        }
-        if let Some(webhook) = quoted_after(&status.message, "failed calling webhook ") {
-            return Reply::Answer(Answer::WebhookFails { webhook, said: said() });
-        }
-        // Somebody has to repair that first, so the DELETE is refused as well. Another 500 may pass.
-        if is_read_failure(&status.message) {
-            return Reply::Answer(Answer::Refused { said: said() });
-        }
-        if answer.code == 403 && status.message.contains(" cannot delete resource ") {
-            return Reply::Answer(Answer::Forbidden { said: Some(said()) });
-        }
-    }
-    read_outcome(of_answer(answer, Some((&question.kind, &question.object))))
+    let status = Status::read(&answer.body)?;
+    let message = &*status.message;
+    let is_forbidden = || {
+        let verbs = [" cannot delete resource ", " cannot patch resource "];
+        answer.code == 403 && verbs.iter().any(|verb| message.contains(verb))
+    };
+    Some(Reply::Answer(if message.contains("does not support dry run") {
+        Answer::NoDryRun { said: said() }
+    } else if status.is_denial() {
+        Answer::Denied { webhook: quoted_after(message, "admission webhook "), said: said() }
+    } else if let Some(webhook) = quoted_after(message, "failed calling webhook ") {
+        Answer::WebhookFails { webhook, said: said() }
+    } else if is_read_failure(message) {
+        // Somebody has to repair that first, so the request is refused as well. Another 500 may pass.
+        Answer::Refused { said: said() }
+    } else if is_forbidden() {
+        Answer::Forbidden { said: Some(said()) }
+    } else {
+        return None;
+    }))
 }
 
 fn read_outcome(outcome: Outcome) -> Reply {
@@ -173,7 +195,7 @@ fn read_outcome(outcome: Outcome) -> Reply {
         Outcome::Unanswered { message: said, .. }
         | Outcome::Changed { message: said }
         | Outcome::Unknown { message: said } => Answer::Unknown { said },
-        // No DELETE has one of these outcomes.
+        // No dry run has one of these outcomes.
         Outcome::Present { .. }
         | Outcome::Claim { .. }
         | Outcome::Pods(_)

@@ -58,6 +58,13 @@ impl Status {
         self.message.starts_with("Internal error occurred: failed calling webhook ")
     }
 
+    /// Whether a JSON patch could not be applied: one of its `test` operations failed, or a path of it does not exist. The text is that
+    /// of `NewGenericServerResponse` (`k8s.io/apimachinery/pkg/api/errors/errors.go`), which
+    /// `k8s.io/apiserver/pkg/endpoints/handlers/patch.go` uses for it. An object that is invalid afterwards is named instead.
+    pub(super) fn is_unfit_patch(&self) -> bool {
+        self.message == "the server rejected our request due to an error in our request"
+    }
+
     /// Whether the request met another write of the object, or the object's deletion that has begun already: the reasons for
     /// a 409 that the same request may not meet again.
     pub(super) fn is_passing_conflict(&self) -> bool {

@@ -8,7 +8,8 @@
 //!   about webhooks that seemed to be down, because `matchConditions` may have excluded it. A webhook with `matchConditions` is
 //!   expected to refuse only once a dry run has failed by it.
 //! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
-//!   ignore `dryRun` and delete. For its kinds, only the right to delete is asked for (`question.rs`).
+//!   ignore `dryRun` and delete. For its kinds, only the rights are asked for (`question.rs`), and a note says that the rest
+//!   cannot be predicted.
 //! - A check whose evidence is hidden finds nothing. One note says so, with the objects (`unseen.rs`).
 //! - Disruption budgets are information: only an eviction asks them, never a DELETE.
 
@@ -33,7 +34,7 @@ use jiff::Timestamp;
 pub use self::{
     answer::Answer,
     card::{CheckState, NoteCard, PreflightCard},
-    note::{Asked, HiddenBy, Note, NoteCode, Severity, Unasked},
+    note::{Asked, HiddenBy, Note, NoteCode, Predicted, Severity, Unasked},
     progress::{Preflight, PreflightView},
     question::{Question, QuestionId, QuestionKind},
     read_failure::is_read_failure,

@@ -17,14 +17,15 @@ use server::{
 use teardown::{
     fixture,
     plan::{Choices, PlanId},
-    preflight::{Answer, CheckState, NoteCode, PreflightView, Severity, Unasked},
+    preflight::{Answer, CheckState, NoteCode, Predicted, PreflightView, Severity, Unasked},
     unit::UnitId,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::setup::{Server, create};
+use super::setup::{Server, create, define};
 
+const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -86,9 +87,12 @@ fn describe(view: &PreflightView) -> Vec<String> {
     let code = |code: &NoteCode| match code {
         NoteCode::WebhookDown { webhook, .. } => format!("{webhook} is down"),
         NoteCode::WebhookFails { webhook, .. } => format!("{webhook} fails"),
+        NoteCode::Denied { webhook, request: Predicted::Suspension, .. } => {
+            format!("{} denies the suspension", webhook.as_deref().unwrap())
+        }
         NoteCode::Denied { webhook, .. } => format!("{} denies", webhook.as_deref().unwrap()),
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
-        NoteCode::OnlyReviewed { resource } => format!("only reviewed {resource}"),
+        NoteCode::OnlyReviewed { resource, .. } => format!("only reviewed {resource}"),
         NoteCode::FinisherGone { finalizer, .. } => format!("nobody clears {finalizer}"),
         other => format!("{other:?}"),
     };
@@ -147,6 +151,47 @@ async fn webhooks_that_deny_or_are_down_are_found_with_their_words() {
     let words = "admission webhook \"deny.example.com\" denied the request: not on a Friday";
     assert_eq!(*said, words.into());
     assert_eq!(view.refusals, 3);
+}
+
+/// A Kustomization in the unit `shop`, and a webhook that is asked about its updates.
+fn kustomization(world: &mut ControlPlane) {
+    define(world, FLUX, "kustomizations", "Kustomization");
+    let parent = json!({"metadata": metadata("apps"), "spec": {"prune": true}});
+    create(world, FLUX, "kustomizations", "shop", parent);
+    let url = json!({"url": "https://freeze.example.org/"});
+    let mut configuration = webhook("freeze", "kustomizations", &url);
+    configuration["webhooks"][0]["rules"][0]["apiGroups"] = json!([FLUX]);
+    configuration["webhooks"][0]["rules"][0]["operations"] = json!(["UPDATE"]);
+    create(world, ADMISSION, "validatingwebhookconfigurations", "", configuration);
+    world.run_until_idle();
+}
+
+/// The webhook lets the DELETE through, so that only a dry run of the PATCH shows that the Kustomization stays active.
+#[tokio::test(start_paused = true)]
+async fn webhook_that_denies_a_suspension_is_found_and_nothing_is_suspended() {
+    let message = "change freeze".to_owned();
+    let deny = AdmissionDecision::Deny { code: 403, message };
+    for (decision, expected) in [
+        (deny, &["Refusal freeze.example.com denies the suspension: apps"][..]),
+        (AdmissionDecision::Allow, &[""; 0][..]),
+    ] {
+        let server = Server::start(Actor { name: "li".into(), ..Actor::admin() }, |world| {
+            shop(world);
+            kustomization(world);
+            world.cluster.webhook_decisions.insert("freeze.example.com".into(), decision);
+        });
+        let view = server.preflight().await;
+        assert_eq!(describe(&view), expected);
+        assert_eq!((view.checked, view.total), (5, 5));
+        let tried = server.sandbox.with(|world| {
+            let entries = world.cluster.log.entries().iter();
+            entries.filter(|it| it.verb == "patch" && it.dry_run && it.actor == "li").count()
+        });
+        assert_eq!((tried, server.changes()), (1, vec![]));
+        let key = Key::new(FLUX, "kustomizations", "shop", "apps");
+        let parent = server.sandbox.with(|world| world.cluster.get(&key).unwrap()["spec"].clone());
+        assert_eq!(parent, json!({"prune": true}));
+    }
 }
 
 /// The actor `li` may look at everything, and delete ConfigMaps and namespaces.

@@ -61,6 +61,19 @@ pub(in crate::cluster) fn of_answer(
     }
 }
 
+/// The outcome of a JSON patch that failed. A failed `test` says that the object is another one or has changed, so that the next
+/// look decides anew. A policy may refuse with the same code.
+pub(in crate::cluster) fn of_patch_answer(
+    answer: &Answer,
+    kind: &Kind,
+    object: &ObjectRef,
+) -> Outcome {
+    if Status::read(&answer.body).is_some_and(|status| status.is_unfit_patch()) {
+        return Outcome::Changed { message: answer.message() };
+    }
+    of_answer(answer, Some((kind, object)))
+}
+
 /// The outcome of a request without an answer.
 pub(in crate::cluster) fn of_failure(failure: &Failure) -> Outcome {
     let message = failure.into();

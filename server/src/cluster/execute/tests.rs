@@ -1,5 +1,6 @@
 mod fairness;
 mod read;
+mod suspend;
 
 use std::sync::{
     Mutex,

@@ -29,7 +29,15 @@ fn question(number: u32, asks: QuestionKind) -> Question {
         namespace: Some("shop".into()),
         name: format!("a{number}").into(),
     };
-    Question { id: id(number, asks), kind, object, uid: Uid::new("u1") }
+    let patch = (asks == QuestionKind::DrySuspend).then(suspension);
+    Question { id: id(number, asks), kind, object, uid: Uid::new("u1"), patch }
+}
+
+fn suspension() -> Value {
+    json!([
+        {"op": "test", "path": "/metadata/uid", "value": "u1"},
+        {"op": "add", "path": "/spec/suspend", "value": true},
+    ])
 }
 
 /// The answers to these questions, the reason why some are missing, and the requests.
@@ -58,10 +66,14 @@ async fn answers(
 }
 
 async fn answer_to(code: u16, message: &str) -> Answer {
+    answer_about(DRY_RUN, code, message).await
+}
+
+async fn answer_about(asks: QuestionKind, code: u16, message: &str) -> Answer {
     let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message});
     let body = status.to_string();
     let (mut answers, why, _) =
-        answers(vec![question(0, DRY_RUN)], move |_| now(code, body.clone())).await;
+        answers(vec![question(0, asks)], move |_| now(code, body.clone())).await;
     assert_eq!(why, None);
     answers.pop().unwrap().1
 }
@@ -83,6 +95,36 @@ async fn dry_run_is_a_delete_that_says_so_twice() {
             "propagationPolicy": "Orphan", "dryRun": ["All"],
         })
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn dry_suspension_is_the_patch_of_a_run_that_says_so() {
+    let asks = QuestionKind::DrySuspend;
+    let (answers, why, log) = answers(vec![question(0, asks)], |_| now(200, "{}")).await;
+    assert_eq!((answers, why), (vec![(id(0, asks), Answer::Accepted)], None));
+    let log = log.lock().unwrap();
+    let seen: Vec<_> = log.iter().map(|it| (it.method.as_str(), it.path.as_str())).collect();
+    assert_eq!(seen, [("PATCH", "/api/v1/namespaces/shop/configmaps/a0?dryRun=All")]);
+    assert_eq!(serde_json::from_str::<Value>(&log[0].body).unwrap(), suspension());
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusal_of_a_suspension_is_distinguished_from_a_change_of_the_object() {
+    let answer = async |code, said| answer_about(QuestionKind::DrySuspend, code, said).await;
+    let forbidden = "configmaps \"a0\" is forbidden: User \"li\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"shop\"";
+    assert_eq!(answer(403, forbidden).await, Answer::Forbidden { said: Some(forbidden.into()) });
+    let denied = "admission webhook \"deny.example.com\" denied the request: not on a Friday";
+    let webhook = Some("deny.example.com".to_owned());
+    assert_eq!(answer(409, denied).await, Answer::Denied { webhook, said: denied.into() });
+    let policy = "configmaps \"a0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: no";
+    assert_eq!(answer(422, policy).await, Answer::Denied { webhook: None, said: policy.into() });
+    let invalid = "ConfigMap \"a0\" is invalid: spec.interval: Required value";
+    assert_eq!(answer(422, invalid).await, Answer::Refused { said: invalid.into() });
+    let no_dry_run = "admission webhook \"old.example.com\" does not support dry run";
+    assert_eq!(answer(400, no_dry_run).await, Answer::NoDryRun { said: no_dry_run.into() });
+    // Its `test` of the UID or of the value that is put back later failed.
+    let changed = "the server rejected our request due to an error in our request";
+    assert_eq!(answer(422, changed).await, Answer::Unknown { said: changed.into() });
 }
 
 #[tokio::test(start_paused = true)]

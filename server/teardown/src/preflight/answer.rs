@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{
-    note::{Asked, Note, NoteCode, Notes, Severity},
+    note::{Asked, Note, NoteCode, Notes, Predicted, Severity},
     question::{Question, QuestionId, QuestionKind},
 };
 use crate::{api_problem::ApiProblem, object::ObjectRef};
@@ -11,14 +11,14 @@ use crate::{api_problem::ApiProblem, object::ObjectRef};
 /// An answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The DELETE would be accepted, or the right exists.
+    /// The request would be accepted, or the right exists.
     Accepted,
     /// The caller does not have the right.
     Forbidden {
         /// The words of the API server; none if an access review said so without any.
         said: Option<ApiProblem>,
     },
-    /// A webhook or a policy denies the DELETE.
+    /// A webhook or a policy denies the request.
     Denied {
         /// The name of the webhook in its configuration; none for a policy.
         webhook: Option<String>,
@@ -39,7 +39,7 @@ pub enum Answer {
     },
     /// The object is gone, or another one has its name.
     Old,
-    /// The DELETE would be refused for another reason.
+    /// The request would be refused for another reason.
     Refused {
         /// The words of the answer.
         said: ApiProblem,
@@ -92,53 +92,19 @@ pub(super) fn merged(
         })
     };
     // The words of two answers of one webhook may differ in the object's name. The first ones stand for all.
-    let mut first: BTreeMap<(&str, String), NoteCode> = BTreeMap::new();
+    let mut first: BTreeMap<(Predicted, &str, String), NoteCode> = BTreeMap::new();
     for (question, answer) in answered() {
-        let resource = question.kind.resource();
-        let (severity, group, code) = match answer {
-            Answer::Accepted if question.id.asks == QuestionKind::MayDelete => {
-                let code = NoteCode::OnlyReviewed { resource: resource.clone() };
-                (Severity::Info, ("reviewed", resource), code)
-            }
-            Answer::Accepted => continue,
-            Answer::Forbidden { said } if question.id.asks == QuestionKind::MaySuspend => {
-                let code =
-                    NoteCode::MayNotSuspend { resource: resource.clone(), said: said.clone() };
-                (Severity::Refusal, ("may not suspend", resource), code)
-            }
-            Answer::Forbidden { said } => {
-                let code =
-                    NoteCode::MayNotDelete { resource: resource.clone(), said: said.clone() };
-                (Severity::Refusal, ("forbidden", resource), code)
-            }
-            Answer::Denied { webhook, said } => {
-                let code = NoteCode::Denied { webhook: webhook.clone(), said: said.clone() };
-                let group = webhook.clone().unwrap_or_else(|| format!("{said:?}"));
-                (Severity::Refusal, ("denied", group), code)
-            }
-            Answer::WebhookFails { webhook, .. } if is_known_down(webhook, &question.object) => {
-                continue;
-            }
-            Answer::WebhookFails { webhook, said } => {
-                let code = NoteCode::WebhookFails { webhook: webhook.clone(), said: said.clone() };
-                (Severity::Refusal, ("fails", webhook.clone()), code)
-            }
-            Answer::NoDryRun { said } => {
-                let code = NoteCode::NoDryRun { said: said.clone() };
-                (Severity::Info, ("no dry run", format!("{said:?}")), code)
-            }
-            Answer::Old => (Severity::Warning, ("old", String::new()), NoteCode::PlanIsOld),
-            Answer::Refused { said } => {
-                let code = NoteCode::Refused { said: said.clone() };
-                (Severity::Refusal, ("refused", resource), code)
-            }
-            Answer::Unknown { said } => {
-                let code = NoteCode::NoAnswer { said: said.clone() };
-                (Severity::Warning, ("unknown", resource), code)
-            }
-        };
-        let code = first.entry(group).or_insert(code).clone();
-        notes.add(severity, code, question.object.clone());
+        let request = question.id.asks.predicts();
+        // The note about the index says that it refuses the DELETE. A suspension is another request.
+        let is_noted = matches!(answer, Answer::WebhookFails { webhook, .. }
+            if request == Predicted::Deletion && is_known_down(webhook, &question.object));
+        if is_noted {
+            continue;
+        }
+        if let Some((severity, group, name, code)) = finding(question, answer) {
+            let code = first.entry((request, group, name)).or_insert(code).clone();
+            notes.add_once(severity, code, question.object.clone());
+        }
     }
     notes
 }
@@ -155,4 +121,52 @@ fn confirmed(note: &Note, has_failed: impl Fn(&str) -> bool) -> (Severity, NoteC
         return (Severity::Refusal, code);
     }
     (note.severity, code)
+}
+
+/// The finding that an answer is, with the group and the name within it that one note stands for; `None` if nothing is in the way.
+fn finding(
+    question: &Question,
+    answer: &Answer,
+) -> Option<(Severity, &'static str, String, NoteCode)> {
+    let request = question.id.asks.predicts();
+    let is_review = matches!(question.id.asks, QuestionKind::MayDelete | QuestionKind::MaySuspend);
+    let resource = question.kind.resource();
+    Some(match answer {
+        Answer::Accepted if is_review => {
+            let code = NoteCode::OnlyReviewed { request, resource: resource.clone() };
+            (Severity::Info, "reviewed", resource, code)
+        }
+        Answer::Accepted => return None,
+        Answer::Forbidden { said } => {
+            let (name, said) = (resource.clone(), said.clone());
+            let code = match request {
+                Predicted::Deletion => NoteCode::MayNotDelete { resource, said },
+                Predicted::Suspension => NoteCode::MayNotSuspend { resource, said },
+            };
+            (Severity::Refusal, "forbidden", name, code)
+        }
+        Answer::Denied { webhook, said } => {
+            let code = NoteCode::Denied { request, webhook: webhook.clone(), said: said.clone() };
+            let name = webhook.clone().unwrap_or_else(|| format!("{said:?}"));
+            (Severity::Refusal, "denied", name, code)
+        }
+        Answer::WebhookFails { webhook, said } => {
+            let (webhook, said) = (webhook.clone(), said.clone());
+            let name = webhook.clone();
+            (Severity::Refusal, "fails", name, NoteCode::WebhookFails { request, webhook, said })
+        }
+        Answer::NoDryRun { said } => {
+            let code = NoteCode::NoDryRun { request, said: said.clone() };
+            (Severity::Info, "no dry run", format!("{said:?}"), code)
+        }
+        Answer::Old => (Severity::Warning, "old", String::new(), NoteCode::PlanIsOld),
+        Answer::Refused { said } => {
+            let code = NoteCode::Refused { request, said: said.clone() };
+            (Severity::Refusal, "refused", resource, code)
+        }
+        Answer::Unknown { said } => {
+            let code = NoteCode::NoAnswer { said: said.clone() };
+            (Severity::Warning, "unknown", resource, code)
+        }
+    })
 }

@@ -192,8 +192,10 @@ pub enum NoteCode {
         /// The words of the API server, if it gave any.
         said: Option<ApiProblem>,
     },
-    /// A webhook denies the DELETE.
+    /// A webhook or a policy denies the request.
     Denied {
+        /// The request.
+        request: Predicted,
         /// The name of the webhook in its configuration; none for a policy.
         webhook: Option<String>,
         /// The words of the answer.
@@ -201,13 +203,17 @@ pub enum NoteCode {
     },
     /// The API server could not call a webhook, and refuses because of that.
     WebhookFails {
+        /// The request that is refused because of that.
+        request: Predicted,
         /// The name of the webhook in its configuration.
         webhook: String,
         /// The words of the answer.
         said: ApiProblem,
     },
-    /// The API server refuses the DELETE for another reason.
+    /// The API server refuses the request for another reason.
     Refused {
+        /// The request.
+        request: Predicted,
         /// The words of the answer.
         said: ApiProblem,
     },
@@ -218,13 +224,18 @@ pub enum NoteCode {
         /// The problem.
         said: ApiProblem,
     },
-    /// A webhook that is asked does not support a dry run, so the DELETE cannot be predicted.
+    /// A webhook that is asked does not support a dry run, so the answer to the request cannot be predicted.
     NoDryRun {
+        /// The request.
+        request: Predicted,
         /// The words of the answer.
         said: ApiProblem,
     },
-    /// Another API server stores the objects, so only the right to delete was asked for.
+    /// Another API server stores the objects, so only the right to make the request was asked for, and its answer cannot be
+    /// predicted.
     OnlyReviewed {
+        /// The request.
+        request: Predicted,
         /// The resource, as kubectl writes it.
         resource: String,
     },
@@ -244,6 +255,15 @@ pub enum Asked {
     Finalizers,
     /// The DELETE of something that goes with the namespace, or the UPDATE that clears its finalizers.
     Contents,
+}
+
+/// The request of a run whose answer the API server predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Predicted {
+    /// The DELETE of the object.
+    Deletion,
+    /// The PATCH that suspends the object, a declaring parent.
+    Suspension,
 }
 
 /// The part of the cluster that has to be repaired so that a kind can be listed.
@@ -286,6 +306,14 @@ impl Notes {
                 note.total += 1;
             }
             None => self.0.push(Note { severity, code, objects: vec![object], total: 1 }),
+        }
+    }
+
+    /// The same for an object that may be in the note already, because two questions are about it.
+    pub(super) fn add_once(&mut self, severity: Severity, code: NoteCode, object: ObjectRef) {
+        let is_there = |note: &Note| note.code == code && note.objects.contains(&object);
+        if !self.0.iter().any(is_there) {
+            self.add(severity, code, object);
         }
     }
 

@@ -97,7 +97,7 @@ impl Preflight {
         }
         if let Some(Some(why)) = self.ended {
             for question in self.questions.iter().filter(unanswered) {
-                notes.add(Severity::Info, not_asked(why), question.object.clone());
+                notes.add_once(Severity::Info, not_asked(why), question.object.clone());
             }
         }
         let steps = |asked: &mut dyn Iterator<Item = &Question>| -> usize {

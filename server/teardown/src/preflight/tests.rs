@@ -101,14 +101,29 @@ fn short(code: &NoteCode) -> String {
         NoteCode::Unchecked { resources } => format!("unseen {}", resources.join(", ")),
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
         NoteCode::MayNotSuspend { resource, .. } => format!("may not suspend {resource}"),
-        NoteCode::Denied { webhook, said } => format!("{webhook:?} denies: {said:?}"),
-        NoteCode::WebhookFails { webhook, .. } => format!("{webhook} fails"),
-        NoteCode::Refused { said } => format!("refused: {said:?}"),
+        NoteCode::Denied { request, webhook, said } => {
+            format!("{webhook:?} denies{}: {said:?}", of_suspension(*request))
+        }
+        NoteCode::WebhookFails { request, webhook, .. } => {
+            format!("{webhook} fails{}", of_suspension(*request))
+        }
+        NoteCode::Refused { request, said } => {
+            format!("refused{}: {said:?}", of_suspension(*request))
+        }
         NoteCode::PlanIsOld => "old".to_owned(),
         NoteCode::NoAnswer { said } => format!("no answer: {said:?}"),
-        NoteCode::NoDryRun { .. } => "no dry run".to_owned(),
-        NoteCode::OnlyReviewed { resource } => format!("only reviewed {resource}"),
+        NoteCode::NoDryRun { request, .. } => format!("no dry run{}", of_suspension(*request)),
+        NoteCode::OnlyReviewed { request, resource } => {
+            format!("only reviewed{} {resource}", of_suspension(*request))
+        }
         NoteCode::NotAsked { why } => format!("not asked: {why:?}"),
+    }
+}
+
+fn of_suspension(request: Predicted) -> &'static str {
+    match request {
+        Predicted::Deletion => "",
+        Predicted::Suspension => " (suspension)",
     }
 }
 

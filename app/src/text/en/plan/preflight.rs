@@ -7,8 +7,8 @@ use teardown::{
     api_problem::ApiProblem,
     object::ObjectRef,
     preflight::{
-        Asked, CheckState, HiddenBy, Note, NoteCard, NoteCode, PreflightCard, PreflightView,
-        Severity, Unasked,
+        Asked, CheckState, HiddenBy, Note, NoteCard, NoteCode, Predicted, PreflightCard,
+        PreflightView, Severity, Unasked,
     },
     remedy::Harm,
 };
@@ -382,24 +382,27 @@ fn answered(code: &NoteCode) -> (String, String, String) {
             ),
             "Ask for the right to patch them, or suspend them by hand.",
         ),
-        NoteCode::Denied { webhook: Some(webhook), said } => (
-            format!("Webhook {} denies the deletion", isolated(webhook)),
-            quoted(said),
-            "Meet its condition, or ask its owner. Then check again.",
-        ),
-        NoteCode::Denied { webhook: None, said } => (
-            "A policy denies the deletion".to_owned(),
-            quoted(said),
-            "Meet its condition, or ask its owner. Then check again.",
-        ),
-        NoteCode::WebhookFails { webhook, said } => (
-            format!("Webhook {} does not answer, and the deletion is refused", isolated(webhook)),
-            quoted(said),
+        NoteCode::Denied { request, webhook, said } => {
+            let denies = format!("denies the {}", noun(*request));
+            let title = match webhook {
+                Some(webhook) => format!("Webhook {} {denies}", isolated(webhook)),
+                None => format!("A policy {denies}"),
+            };
+            let meaning = refused(*request, said);
+            (title, meaning, "Meet its condition, or ask its owner. Then check again.")
+        }
+        NoteCode::WebhookFails { request, webhook, said } => (
+            format!(
+                "Webhook {} does not answer, and the {} is refused",
+                isolated(webhook),
+                noun(*request)
+            ),
+            refused(*request, said),
             LOOK_AGAIN,
         ),
-        NoteCode::Refused { said } => (
-            "The API server would refuse the deletion".to_owned(),
-            quoted(said),
+        NoteCode::Refused { request, said } => (
+            format!("The API server would refuse the {}", noun(*request)),
+            refused(*request, said),
             LOOK_AGAIN,
         ),
         NoteCode::PlanIsOld => (
@@ -412,15 +415,18 @@ fn answered(code: &NoteCode) -> (String, String, String) {
             quoted(said),
             "Nothing is predicted for these objects. Check again.",
         ),
-        NoteCode::NoDryRun { said } => (
+        NoteCode::NoDryRun { request, said } => (
             "A webhook cannot be asked without side effects".to_owned(),
             quoted(said),
-            "Nothing is predicted for these objects. Its owner can say whether it denies deletions.",
+            match request {
+                Predicted::Deletion => "Nothing is predicted for these objects. Its owner can say whether it denies deletions.",
+                Predicted::Suspension => "Whether these objects can be suspended cannot be predicted. Its owner can say whether it denies that.",
+            },
         ),
-        NoteCode::OnlyReviewed { resource } => (
-            format!("Only the right to delete {} was checked", isolated(resource)),
-            "Another API server stores these objects, or it is not known which. It might delete on a dry run, so it was not asked for one.".to_owned(),
-            "Nothing. The rest shows when the run deletes them.",
+        NoteCode::OnlyReviewed { request, resource } => (
+            format!("Only the right to {} {} was checked", verb(*request), isolated(resource)),
+            "Another API server stores these objects, or it is not known which. A dry run might be carried out there, so the rest cannot be predicted.".to_owned(),
+            "Nothing. The rest shows when the run does it.",
         ),
         NoteCode::NotAsked { why } => (
             "Not asked about every object".to_owned(),
@@ -436,6 +442,32 @@ fn answered(code: &NoteCode) -> (String, String, String) {
         _ => return (String::new(), String::new(), String::new()),
     };
     (title, meaning, what_to_do.to_owned())
+}
+
+/// The request of a run, as a noun.
+fn noun(request: Predicted) -> &'static str {
+    match request {
+        Predicted::Deletion => "deletion",
+        Predicted::Suspension => "suspension",
+    }
+}
+
+fn verb(request: Predicted) -> &'static str {
+    match request {
+        Predicted::Deletion => "delete",
+        Predicted::Suspension => "suspend",
+    }
+}
+
+/// The consequence of a refusal, with the words of the cluster.
+fn refused(request: Predicted, said: &ApiProblem) -> String {
+    match request {
+        Predicted::Deletion => quoted(said),
+        Predicted::Suspension => format!(
+            "{} What these objects declare waits for their suspension: a controller would recreate it.",
+            quoted(said)
+        ),
+    }
 }
 
 /// The words of the cluster.
@@ -558,9 +590,21 @@ mod tests {
     }
 
     #[test]
+    fn finding_says_which_request_is_refused() {
+        let title = |request, webhook: Option<&str>| {
+            let (webhook, said) = (webhook.map(ToOwned::to_owned), "no".into());
+            let code = NoteCode::Denied { request, webhook, said };
+            preflight(&view(code, Severity::Refusal)).notes.remove(0).title
+        };
+        assert_eq!(title(Predicted::Deletion, None), "A policy denies the deletion");
+        assert_eq!(title(Predicted::Suspension, Some("x")), "Webhook x denies the suspension");
+    }
+
+    #[test]
     fn words_of_the_cluster_are_shown_without_marks_of_direction() {
         let said = "no\u{202e}w".into();
-        let code = NoteCode::Denied { webhook: Some("x\u{202e}".into()), said };
+        let request = Predicted::Deletion;
+        let code = NoteCode::Denied { request, webhook: Some("x\u{202e}".into()), said };
         let note = &preflight(&view(code, Severity::Refusal)).notes[0];
         assert_eq!(note.title, "Webhook x⟨U+202E⟩ denies the deletion");
         assert_eq!(note.meaning, "“no⟨U+202E⟩w”");

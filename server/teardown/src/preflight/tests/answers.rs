@@ -147,7 +147,7 @@ fn right_to_suspend_a_parent_that_is_missing_is_a_refusal_of_its_own() {
     assert_eq!(preflight.view().total, 2, "two questions about one object are one");
     for question in questions {
         let answer = match question.asks {
-            QuestionKind::MaySuspend => Answer::Forbidden { said: None },
+            QuestionKind::DrySuspend => Answer::Forbidden { said: None },
             _ => Answer::Accepted,
         };
         preflight.answer(question, answer, fixture::now());
@@ -155,4 +155,70 @@ fn right_to_suspend_a_parent_that_is_missing_is_a_refusal_of_its_own() {
     let view = preflight.view();
     assert_eq!((view.checked, view.refusals), (2, 1));
     insta::assert_snapshot!(describe_view(&view), @"Refusal may not suspend kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web");
+}
+
+/// The notes after this answer to the question about the suspension of the Kustomization `web`, and these to all others.
+fn describe_suspension(of_suspension: &Answer, of_others: &Answer) -> String {
+    let index = fixture::index(
+        "Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop
+         apiservice v1.kustomize.toolkit.fluxcd.io",
+    );
+    let mut preflight = preflight_of(&index, &plan_of(&index));
+    let questions: Vec<QuestionId> = preflight.questions().iter().map(|it| it.id).collect();
+    for question in questions {
+        let is_one = question.asks == QuestionKind::DrySuspend;
+        let answer = if is_one { of_suspension } else { of_others };
+        preflight.answer(question, answer.clone(), fixture::now());
+    }
+    describe_view(&preflight.view())
+}
+
+/// A policy may let a DELETE through and not the PATCH before it.
+#[test]
+fn refusal_of_the_suspension_is_a_finding_of_its_own() {
+    let answers = [
+        Answer::Denied { webhook: Some("deny.example.com".into()), said: said("frozen") },
+        Answer::WebhookFails { webhook: "gate.example.com".into(), said: said("dead") },
+        Answer::NoDryRun { said: said("no dry run") },
+        Answer::Refused { said: said("odd") },
+        Answer::Old,
+    ];
+    let found: String =
+        answers.iter().map(|it| describe_suspension(it, &Answer::Accepted)).collect();
+    insta::assert_snapshot!(found, @r#"
+    Refusal Some("deny.example.com") denies (suspension): Quoted("frozen"): Kustomization shop/web
+    Refusal gate.example.com fails (suspension): Kustomization shop/web
+    Info no dry run (suspension): Kustomization shop/web
+    Refusal refused (suspension): Quoted("odd"): Kustomization shop/web
+    Warning old: Kustomization shop/web
+    "#);
+}
+
+#[test]
+fn suspension_and_deletion_that_one_webhook_denies_are_two_findings() {
+    let denied =
+        |text: &str| Answer::Denied { webhook: Some("deny.example.com".into()), said: said(text) };
+    insta::assert_snapshot!(describe_suspension(&denied("no update"), &denied("no delete")), @r#"
+    Refusal Some("deny.example.com") denies: Quoted("no delete"): Kustomization shop/web
+    Refusal Some("deny.example.com") denies (suspension): Quoted("no update"): Kustomization shop/web
+    "#);
+    insta::assert_snapshot!(describe_suspension(&Answer::Old, &Answer::Old), @"Warning old: Kustomization shop/web");
+}
+
+/// Another API server may patch for real on a dry run, so nobody knows what it would answer.
+#[test]
+fn right_to_suspend_alone_predicts_nothing_and_says_so() {
+    let index = fixture::index(
+        "Kustomization.kustomize.toolkit.fluxcd.io shop/web of=shop
+         apiservice v1.kustomize.toolkit.fluxcd.io service=flux/api available=Available:True:Passed:60:",
+    );
+    let mut preflight = preflight_of(&index, &plan_of(&index));
+    let questions: Vec<QuestionId> = preflight.questions().iter().map(|it| it.id).collect();
+    for question in questions {
+        preflight.answer(question, Answer::Accepted, fixture::now());
+    }
+    insta::assert_snapshot!(describe_view(&preflight.view()), @"
+    Info only reviewed kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web
+    Info only reviewed (suspension) kustomizations.kustomize.toolkit.fluxcd.io: Kustomization shop/web
+    ");
 }

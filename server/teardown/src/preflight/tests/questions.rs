@@ -1,11 +1,13 @@
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc};
 
 use super::{fixture, plan_of, preflight_of};
 use crate::{
     api_problem::ProblemCode,
     index::Index,
+    object::{Kind, Object},
     observation::{HiddenCause, Observation},
-    preflight::{QuestionKind, question::MOST},
+    preflight::{Question, QuestionKind, question::MOST},
+    suspension::suspend,
 };
 
 /// Each question of the plan of the unit `shop`.
@@ -17,6 +19,7 @@ fn asked(index: &Index) -> Vec<String> {
             let how = match it.id.asks {
                 QuestionKind::DryRun { .. } => "dry run",
                 QuestionKind::MayDelete => "may delete",
+                QuestionKind::DrySuspend => "dry suspension",
                 QuestionKind::MaySuspend => "may suspend",
             };
             format!("{how} {}", it.object)
@@ -116,23 +119,67 @@ fn questions_are_bounded_and_each_kind_is_asked_about_first() {
     assert_eq!(view.notes[0].total, 602 - MOST);
 }
 
-#[test]
-fn right_to_suspend_is_asked_for_active_parents_alone() {
-    const PARENT: &str = "Kustomization.kustomize.toolkit.fluxcd.io";
+const PARENT: &str = "Kustomization.kustomize.toolkit.fluxcd.io";
+
+/// The questions about two Kustomizations, of which one is active, whose API has these APIServices.
+fn asked_of_parents(api_services: &str) -> Vec<String> {
     let index = fixture::index(&format!(
         "{SHOP}
         {PARENT} shop/active of=shop
         {PARENT} shop/off of=shop state=suspended
-        apiservice v1.kustomize.toolkit.fluxcd.io
+        {api_services}
     "
     ));
-    let parents: Vec<String> =
-        asked(&index).into_iter().filter(|it| it.contains("Kustomization")).collect();
-    insta::assert_debug_snapshot!(parents, @r#"
+    asked(&index).into_iter().filter(|it| it.contains("Kustomization")).collect()
+}
+
+#[test]
+fn suspension_is_tried_of_active_parents_alone() {
+    insta::assert_debug_snapshot!(asked_of_parents("apiservice v1.kustomize.toolkit.fluxcd.io"), @r#"
     [
         "dry run Kustomization shop/active",
-        "may suspend Kustomization shop/active",
+        "dry suspension Kustomization shop/active",
         "dry run Kustomization shop/off",
     ]
     "#);
+}
+
+/// Such a server may ignore `dryRun`, and would suspend the parent for real.
+#[test]
+fn suspension_at_another_api_server_is_only_reviewed() {
+    let aggregated = "apiservice v1.kustomize.toolkit.fluxcd.io service=flux/api available=Available:True:Passed:60:";
+    insta::assert_debug_snapshot!(asked_of_parents(aggregated), @r#"
+    [
+        "may delete Kustomization shop/active",
+        "may suspend Kustomization shop/active",
+        "may delete Kustomization shop/off",
+    ]
+    "#);
+}
+
+#[test]
+fn dry_suspension_is_the_patch_of_the_run_at_the_watched_version() {
+    let mut index = fixture::index(&format!(
+        "{SHOP}
+        {PARENT} shop/active of=shop
+        apiservice v1.kustomize.toolkit.fluxcd.io
+        apiservice v2.kustomize.toolkit.fluxcd.io
+    "
+    ));
+    let plan = plan_of(&index);
+    let parent = index.get(&fixture::uid(&format!("{PARENT}:shop/active"))).unwrap().clone();
+    let kind = Arc::new(Kind { version: "v2".into(), ..(*parent.kind).clone() });
+    let moved = Object { kind: kind.clone(), ..Object::clone(&parent) };
+    let seen =
+        [Observation::Watching(kind.clone()), Observation::Listed { kind, objects: vec![moved] }];
+    index.apply(seen, fixture::now());
+    let preflight = preflight_of(&index, &plan);
+    let suspends = |it: &&Question| it.id.asks == QuestionKind::DrySuspend;
+    let question = preflight.questions().iter().find(suspends).unwrap();
+    assert_eq!(question.kind.version, "v2".into());
+    let patch = suspend(&parent.kind, &parent.uid, "false");
+    assert_eq!(question.patch.as_ref(), Some(&patch));
+    assert!(patch.to_string().contains("/metadata/uid"), "{patch}");
+    let others = preflight.questions().iter().filter(|it| !suspends(it));
+    assert!(others.clone().count() > 0 && others.into_iter().all(|it| it.patch.is_none()));
 }
