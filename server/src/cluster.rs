@@ -7,6 +7,7 @@
 //!            ├─ fetch: leases, Events, endpoints, while asked for ─► report ─► Incoming::Observed
 //!            ├─ kubelet: what kubelets say, if asked for and allowed ──► Incoming::KubeletAnswered
 //!            ├─ execute: CallRequest ─► API call ─────────────────────────────► Incoming::CallCompleted
+//!            │    └─ the kind is not served so ─► kinds: which are served now?
 //!            └─ preflight: PreflightRequest ─► dry run or access review ──────► Incoming::Answered
 //! ```
 //!
@@ -242,6 +243,7 @@ impl Cluster {
             streams_lists: Arc::new(AtomicBool::new(true)),
             served_changed: Arc::new(Notify::new()),
         };
+        let unserved = Arc::new(Notify::new());
 
         let mut watching = JoinSet::new();
         watching.spawn(async move {
@@ -250,10 +252,13 @@ impl Cluster {
                 .await
                 .map_or(RunError::HubGone, |()| RunError::Ended("health checks"))
         });
-        watching.spawn(async move {
-            kinds::run(shared)
-                .await
-                .map_or(RunError::HubGone, |()| RunError::Ended("watching kinds"))
+        watching.spawn({
+            let unserved = unserved.clone();
+            async move {
+                kinds::run(shared, unserved)
+                    .await
+                    .map_or(RunError::HubGone, |()| RunError::Ended("watching kinds"))
+            }
         });
         watching.spawn({
             let mailbox = mailbox.clone();
@@ -289,7 +294,14 @@ impl Cluster {
                 drain.clone(),
             ));
         }
-        executing.spawn(execute::execute(self.client, names, mailbox, calls, drain.clone()));
+        executing.spawn(execute::execute(
+            self.client,
+            names,
+            mailbox,
+            calls,
+            unserved,
+            drain.clone(),
+        ));
 
         tokio::select! {
             biased;

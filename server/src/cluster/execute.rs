@@ -13,21 +13,24 @@
 //! the queue and ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
 //! nevertheless, because the API server answered with `Retry-After`, it is sent back and the lists are read again. On drain,
 //! queued calls are dropped (their intents are in the journal, and the next process observes the objects) and the calls in
-//! flight are awaited.
+//! flight are awaited. An answer which says that the kind is served no longer, or has lost its verb, asks for discovery: the next
+//! try of the call then goes to the version that is served.
 
 mod content;
 mod outcome;
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::identity, sync::Arc, time::Duration};
 
+use http::Request;
 use jiff::SignedDuration;
+use kube::client::Body;
 use teardown::{
     action::{Action, ActionTarget, Outcome},
     api_problem::ProblemCode,
-    object::Kind,
+    object::{Kind, ObjectRef},
 };
 use tokio::{
-    sync::mpsc,
+    sync::{Notify, mpsc},
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
@@ -41,7 +44,7 @@ use super::{
     convert::{self, Page},
     delete::{DeleteOptions, delete},
     interner::Interner,
-    request::{self, ApiClient, Failure},
+    request::{self, Answer, ApiClient, Failure},
     suspend::suspend,
 };
 use crate::hub::{CallRequest, Incoming};
@@ -56,19 +59,21 @@ const MAX_READ_AGE: Duration = Duration::from_secs(2);
 /// Pods per page, as in client-go's pager.
 const PAGE: usize = 500;
 
-/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated.
+/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated. `unserved` is notified when an
+/// answer says that a kind is served otherwise than discovery found it.
 pub(super) async fn execute(
     client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     mut calls: mpsc::Receiver<CallRequest>,
+    unserved: Arc<Notify>,
     drain: CancellationToken,
 ) {
     let start = Instant::now();
     let mut limits = Limits::new();
     let mut queue = CallQueue::default();
     let mut in_flight = JoinSet::new();
-    let context = CallContext { client, names, content: ContentReader::default() };
+    let context = CallContext { client, names, content: ContentReader::default(), unserved };
     loop {
         for call in queue.take_recalled() {
             send_back(&mailbox, call).await;
@@ -150,6 +155,31 @@ struct CallContext {
     client: ApiClient,
     names: Arc<Interner>,
     content: ContentReader,
+    unserved: Arc<Notify>,
+}
+
+impl CallContext {
+    /// Sends a request about one object. An `Err` is the outcome without a successful answer, as `judge` has it.
+    async fn ask(
+        &self,
+        request: Result<Request<Body>, Failure>,
+        target: &ActionTarget,
+        judge: fn(&Answer, &Kind, &ObjectRef) -> Outcome,
+    ) -> Result<Answer, Outcome> {
+        let answer = request::ask(&self.client, request, CALL).await;
+        let answer = answer.map_err(|failure| of_failure(&failure))?;
+        if answer.is_success() {
+            return Ok(answer);
+        }
+        if outcome::is_about_endpoint(&answer) {
+            self.unserved.notify_one();
+        }
+        Err(judge(&answer, &target.kind, &target.object))
+    }
+}
+
+fn of_object(answer: &Answer, kind: &Kind, object: &ObjectRef) -> Outcome {
+    of_answer(answer, Some((kind, object)))
 }
 
 fn is_list(action: &Action) -> bool {
@@ -189,23 +219,24 @@ async fn execute_call(
 
 /// Makes the API call of one action.
 async fn call_api(context: &CallContext, action: &Action) -> Outcome {
-    let CallContext { client, names, content } = context;
+    let CallContext { client, names, content, .. } = context;
     match action {
         Action::Delete { step: _, target, propagation } => {
             let ActionTarget { kind, object, uid, version } = target;
             let (version, propagation) = (version.as_deref(), *propagation);
             let options = DeleteOptions { uid, version, propagation, dry_run: false };
             let Some(request) = delete(kind, object, &options) else { return no_path() };
-            let answer = request::ask(client, request, CALL).await;
-            match answer {
-                Ok(answer) if answer.is_success() => Outcome::Accepted,
-                Ok(answer) => of_answer(&answer, Some((kind, object))),
-                Err(failure) => of_failure(&failure),
-            }
+            let answered = context.ask(request, target, of_object).await;
+            answered.map_or_else(|outcome| outcome, |_| Outcome::Accepted)
         }
-        Action::Suspend { step: _, target, patch } => suspend_parent(client, target, patch).await,
-        Action::Read { step: _, target } => read(client, target).await,
-        Action::ReadClaim { target } => read_claim(client, target).await,
+        Action::Suspend { step: _, target, patch } => {
+            let ActionTarget { kind, object, .. } = target;
+            let Some(request) = suspend(kind, object, patch, false) else { return no_path() };
+            let answered = context.ask(request, target, of_patch_answer).await;
+            answered.map_or_else(|outcome| outcome, |_| Outcome::Suspended)
+        }
+        Action::Read { step: _, target } => read(context, target).await.unwrap_or_else(identity),
+        Action::ReadClaim { target } => read_claim(context, target).await.unwrap_or_else(identity),
         Action::ReadPods { step: _, target } => {
             let Some(namespace) = &target.object.namespace else { return no_path() };
             timeout(LIST, read_pods(client, names, namespace))
@@ -223,61 +254,38 @@ async fn call_api(context: &CallContext, action: &Action) -> Outcome {
     }
 }
 
-async fn suspend_parent(
-    client: &ApiClient,
-    target: &ActionTarget,
-    patch: &serde_json::Value,
-) -> Outcome {
-    let ActionTarget { kind, object, .. } = target;
-    let Some(request) = suspend(kind, object, patch, false) else { return no_path() };
-    match request::ask(client, request, CALL).await {
-        Ok(answer) if answer.is_success() => Outcome::Suspended,
-        Ok(answer) => of_patch_answer(&answer, kind, object),
-        Err(failure) => of_failure(&failure),
-    }
-}
-
-async fn read(client: &ApiClient, target: &ActionTarget) -> Outcome {
+/// Reads the metadata of an object. An `Err` is the outcome without them.
+async fn read(context: &CallContext, target: &ActionTarget) -> Result<Outcome, Outcome> {
     let ActionTarget { kind, object, uid, .. } = target;
-    let Some(path) = request::object_path(kind, object) else { return no_path() };
-    let answer =
-        request::ask(client, request::get(&path, convert::metadata_media_type(kind)), CALL).await;
-    match answer {
-        Ok(answer) if answer.is_success() => match convert::metadata(kind, &answer.body) {
-            Ok(metadata) => match metadata.uid {
-                Some(found) if found == *uid => {
-                    let convert::Metadata { uid: _, terminating, version, named, keep } = metadata;
-                    Outcome::Present { terminating, version: version.into(), named, keep }
-                }
-                Some(found) => Outcome::OtherUid { uid: Some(found) },
-                None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
-            },
-            Err(error) => outcome::unreadable(&error),
-        },
-        Ok(answer) => of_answer(&answer, Some((kind, object))),
-        Err(failure) => of_failure(&failure),
-    }
+    let path = request::object_path(kind, object).ok_or_else(no_path)?;
+    let request = request::get(&path, convert::metadata_media_type(kind));
+    let answer = context.ask(request, target, of_object).await?;
+    let metadata = convert::metadata(kind, &answer.body);
+    let metadata = metadata.map_err(|error| outcome::unreadable(&error))?;
+    Ok(match metadata.uid {
+        Some(found) if found == *uid => {
+            let convert::Metadata { uid: _, terminating, version, named, keep } = metadata;
+            Outcome::Present { terminating, version: version.into(), named, keep }
+        }
+        Some(found) => Outcome::OtherUid { uid: Some(found) },
+        None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
+    })
 }
 
 /// Reads a claim, to which the phase belongs that its metadata does not show.
-async fn read_claim(client: &ApiClient, target: &ActionTarget) -> Outcome {
+async fn read_claim(context: &CallContext, target: &ActionTarget) -> Result<Outcome, Outcome> {
     let ActionTarget { kind, object, uid, .. } = target;
-    let Some(path) = request::object_path(kind, object) else { return no_path() };
-    let answer = request::ask(client, request::get(&path, request::JSON), CALL).await;
-    match answer {
-        Ok(answer) if answer.is_success() => match convert::claim_sight(&answer.body) {
-            Ok(claim) => match claim.uid {
-                Some(found) if found == *uid => {
-                    Outcome::Claim { phase: claim.phase, terminating: claim.terminating }
-                }
-                Some(found) => Outcome::OtherUid { uid: Some(found) },
-                None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
-            },
-            Err(error) => outcome::unreadable(&error),
-        },
-        Ok(answer) => of_answer(&answer, Some((kind, object))),
-        Err(failure) => of_failure(&failure),
-    }
+    let path = request::object_path(kind, object).ok_or_else(no_path)?;
+    let answer = context.ask(request::get(&path, request::JSON), target, of_object).await?;
+    let claim = convert::claim_sight(&answer.body);
+    let claim = claim.map_err(|error| outcome::unreadable(&error))?;
+    Ok(match claim.uid {
+        Some(found) if found == *uid => {
+            Outcome::Claim { phase: claim.phase, terminating: claim.terminating }
+        }
+        Some(found) => Outcome::OtherUid { uid: Some(found) },
+        None => Outcome::Unknown { message: ProblemCode::NoUid.into() },
+    })
 }
 
 /// Reads all Pods of the namespace, page by page. All pages show the same moment, so an expired page ends the read.

@@ -1,4 +1,5 @@
-//! Runs discovery periodically and keeps one watch for each kind that it finds.
+//! Runs discovery periodically, and when something says that the served kinds have changed, and keeps one watch for each kind that
+//! it finds.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -10,6 +11,7 @@ use teardown::{
     api_problem::ApiProblem, message::HiddenCause, object::Kind, observation::Observation,
 };
 use tokio::{
+    sync::Notify,
     task::{AbortHandle, JoinError, JoinSet},
     time::{Instant, sleep_until},
 };
@@ -34,8 +36,13 @@ const CONFIRM: Duration = Duration::from_secs(10);
 /// The name of the hidden resource while discovery as a whole fails.
 const DISCOVERY: &str = "discovery";
 
-/// Watches all served kinds until the hub is gone.
-pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
+/// The shortest time between two rounds of discovery that calls ask for. A run may send hundreds of calls to a version that is
+/// served no longer.
+const BETWEEN_CALLS: Duration = Duration::from_secs(10);
+
+/// Watches all served kinds until the hub is gone. `unserved` is notified when a call was answered as if its kind were served no
+/// longer, or not with its verb.
+pub(super) async fn run(shared: Shared, unserved: Arc<Notify>) -> Result<(), HubGone> {
     let mut kinds = KindWatches {
         shared,
         watches: JoinSet::new(),
@@ -45,6 +52,7 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
         failures: 0,
     };
     let mut rounds = VecDeque::new();
+    let mut for_call: Option<Instant> = None;
     loop {
         let connects = kinds.shared.health.reached().await;
         let next = match discover(&kinds.shared.client).await {
@@ -65,6 +73,12 @@ pub(super) async fn run(shared: Shared) -> Result<(), HubGone> {
                 () = kinds.shared.served_changed.notified() => {
                     rounds = AFTER_CHANGE[1..].iter().copied().collect();
                     due = due.min(Instant::now() + AFTER_CHANGE[0]);
+                }
+                () = unserved.notified() => {
+                    let now = Instant::now();
+                    let earliest = for_call.map_or(now, |last| now.max(last + BETWEEN_CALLS));
+                    due = due.min(earliest);
+                    for_call = Some(due);
                 }
                 Some(ended) = kinds.watches.join_next() => check_end(ended)?,
             }

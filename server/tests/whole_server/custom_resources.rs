@@ -104,3 +104,24 @@ async fn version_that_lets_delete_is_used_once_it_is_served() {
     let changes = server.changes();
     assert!(changes.iter().any(|it| it == "delete topics/orders"), "{changes:?}");
 }
+
+/// Discovery runs once a minute, and only the answer to the DELETE says that the version has lost its verb.
+#[tokio::test(start_paused = true)]
+async fn delete_that_its_version_refuses_goes_to_another_version_within_seconds() {
+    let server = Server::start(Actor { name: "li".into(), ..Actor::admin() }, |world| {
+        shop(world);
+        serve_topics(world, "v1", true);
+        serve_topics(world, "v2", true);
+    });
+    let plan = server.plan("shop", Choices::default()).await;
+    // The rounds of discovery that follow the first lists are over, and the next one is far away.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let topic = plan.steps.iter().find(|step| &*step.object.name == "orders").unwrap();
+    let version = topic.kind.version.to_string();
+    server.sandbox.with(|world| serve_topics(world, &version, false));
+    let began = tokio::time::Instant::now();
+    server.run(&plan).await;
+    let topic = Key::new(GROUP, "topics", "shop", "orders");
+    server.until("the topic is gone", |world| world.cluster.get(&topic).is_none()).await;
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}

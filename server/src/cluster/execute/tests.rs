@@ -1,6 +1,7 @@
 mod fairness;
 mod read;
 mod suspend;
+mod unserved;
 
 use std::sync::{
     Mutex,
@@ -47,9 +48,13 @@ fn read_action() -> Action {
     Action::Read { step: StepId(1), target: deployment() }
 }
 
-async fn called(client: &ApiClient, action: &Action) -> Outcome {
+fn context(client: &ApiClient) -> CallContext {
     let (names, content) = (Arc::default(), ContentReader::default());
-    call_api(&CallContext { client: client.clone(), names, content }, action).await
+    CallContext { client: client.clone(), names, content, unserved: Arc::default() }
+}
+
+async fn called(client: &ApiClient, action: &Action) -> Outcome {
+    call_api(&context(client), action).await
 }
 
 async fn answered(action: Action, code: u16, body: &str) -> Outcome {
@@ -413,7 +418,8 @@ fn executing(
 ) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
     let (sender, calls) = mpsc::channel(64);
     let drain = CancellationToken::new();
-    let task = tokio::spawn(execute(client, Arc::default(), mailbox, calls, drain.clone()));
+    let (names, unserved) = (Arc::default(), Arc::default());
+    let task = tokio::spawn(execute(client, names, mailbox, calls, unserved, drain.clone()));
     (sender, drain, task)
 }
 

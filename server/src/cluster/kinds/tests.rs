@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     chance::Chance,
     cluster::{
-        fake::{self, Seen, now},
+        fake::{self, Log, Seen, now},
         health::HealthCheck,
         namespaces::Namespaces,
         report::Report,
@@ -51,8 +51,14 @@ fn documents(served: &[&str]) -> String {
 type Setup = (mpsc::Receiver<Observation>, Served, Arc<Notify>, JoinSet<Result<(), HubGone>>);
 
 fn kinds(served: &[&'static str]) -> Setup {
+    let (setup, _, _) = kinds_with_calls(served);
+    setup
+}
+
+/// The same with the signal of a call to a kind that is not served so, and the requests so far.
+fn kinds_with_calls(served: &[&'static str]) -> (Setup, Arc<Notify>, Log) {
     let served: Served = Arc::new(Mutex::new(served.to_vec()));
-    let (client, _) = fake::client({
+    let (client, log) = fake::client({
         let served = served.clone();
         move |seen: Seen| match seen.bare() {
             "/version" => now(200, r#"{"gitVersion":"v1.36.3"}"#),
@@ -100,8 +106,9 @@ fn kinds(served: &[&'static str]) -> Setup {
     };
     let mut tasks = JoinSet::new();
     tasks.spawn(health_check.run());
-    tasks.spawn(run(shared));
-    (reported, served, served_changed, tasks)
+    let unserved = Arc::new(Notify::new());
+    tasks.spawn(run(shared, unserved.clone()));
+    ((reported, served, served_changed, tasks), unserved, log)
 }
 
 /// The next observation in short form.
@@ -260,4 +267,33 @@ async fn version_that_gives_no_answer_for_a_while_stays_watched() {
         reported.try_recv().is_err(),
         "nothing was listed again, and nothing called undeletable"
     );
+}
+
+/// The version of the call has lost its verb or is not served any more, and no definition or APIService said so.
+#[tokio::test(start_paused = true)]
+async fn call_to_what_is_not_served_asks_for_discovery_at_once() {
+    let ((mut reported, served, _changed, _tasks), unserved, _) =
+        kinds_with_calls(&["a.io/v1beta1 as A"]);
+    let lines = ["reached v1.36.3", "watching as.a.io v1beta1", "listed as.a.io v1beta1"];
+    expect(&mut reported, &lines).await;
+    *served.lock().unwrap() = vec!["a.io/v1 as A"];
+    let began = Instant::now();
+    unserved.notify_one();
+    expect(&mut reported, &["watching as.a.io v1"]).await;
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_ask_for_discovery_every_ten_seconds_at_most() {
+    let ((mut reported, _served, _changed, _tasks), unserved, log) =
+        kinds_with_calls(&["a.io/v1 as A"]);
+    expect(&mut reported, &["reached v1.36.3", "watching as.a.io v1", "listed as.a.io v1"]).await;
+    let rounds = || log.lock().unwrap().iter().filter(|seen| seen.bare() == "/apis").count();
+    let before = rounds();
+    for _ in 0..400 {
+        unserved.notify_one();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // At 0, 10, 20 and 30 s. The regular round is due after about 60 s.
+    assert!((4..=5).contains(&(rounds() - before)), "{}", rounds() - before);
 }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Progress, ReconcileContext, Run, RunEvent, Step};
+use super::{Progress, ReconcileContext, Run, RunEvent, Step, sequence::target};
 use crate::{
-    action::{Action, ActionTarget},
+    action::Action,
     declaration::{DeclaringParent, declaring_parents},
     index::Index,
     object::{Facts, Object},
@@ -39,7 +39,8 @@ impl Run {
         progress: &Progress,
         context: &mut ReconcileContext<'_>,
     ) -> bool {
-        let object = context.index.get(&step.uid).map(|object| &object.facts);
+        let index = context.index;
+        let object = index.get(&step.uid).map(|object| &object.facts);
         let Some(Facts::Parent(parent)) = object else { return false };
         let Some(active) = &parent.active else { return false };
         let is_owner_left =
@@ -48,7 +49,7 @@ impl Run {
             None if is_owner_left => {}
             None => match self.check_parents_suspended(step, context) {
                 Ok(true) => {
-                    let (id, target) = (step.id, ActionTarget::of(step));
+                    let (id, target) = (step.id, target(step, index));
                     let (patch, was) = (suspend(&step.kind, &step.uid, active), active.to_string());
                     let decision = &mut context.decision;
                     decision.events.push(RunEvent::SuspendStarted { step: id, was });

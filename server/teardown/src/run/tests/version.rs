@@ -13,13 +13,16 @@ const SHOP: &str = "
 
 /// Has the widgets listed in another version.
 fn change_version(scenario: &mut Scenario) {
-    let kind = scenario.index.kind("example.com", "Widget").unwrap();
-    let kind = Arc::new(Kind { version: "v9".into(), ..(*kind).clone() });
-    let mut widget =
-        Object::clone(scenario.index.get(&fixture::uid("Widget.example.com:shop/main")).unwrap());
-    widget.kind = kind.clone();
+    change_version_of(scenario, "Widget.example.com:shop/main");
+}
+
+/// Has the only object of a kind listed in another version.
+fn change_version_of(scenario: &mut Scenario, only: &str) {
+    let mut object = Object::clone(scenario.index.get(&fixture::uid(only)).unwrap());
+    let kind = Arc::new(Kind { version: "v9".into(), ..(*object.kind).clone() });
+    object.kind = kind.clone();
     let seen =
-        [Observation::Watching(kind.clone()), Observation::Listed { kind, objects: vec![widget] }];
+        [Observation::Watching(kind.clone()), Observation::Listed { kind, objects: vec![object] }];
     scenario.index.apply(seen, scenario.now);
 }
 
@@ -41,6 +44,17 @@ fn calls_go_to_the_version_that_is_watched_now() {
     assert_eq!(deletes(&decision).iter().map(version).collect::<Vec<_>>(), ["v9"]);
     let mut reads = scenario.calls.iter().filter(|it| matches!(it, Action::Read { .. }));
     assert!(reads.clone().count() > 0 && reads.all(|read| version(read) == "v9"));
+}
+
+#[test]
+fn suspension_goes_to_the_version_that_is_watched_now() {
+    const PARENT: &str = "Kustomization.kustomize.toolkit.fluxcd.io";
+    let mut scenario = Scenario::of(&format!("ns shop of=shop\n{PARENT} shop/web of=shop"));
+    change_version_of(&mut scenario, &format!("{PARENT}:shop/web"));
+    let decision = scenario.decide();
+    let is_patch = |it: &&Action| matches!(it, Action::Suspend { .. });
+    let patches: Vec<&str> = decision.actions.iter().filter(is_patch).map(version).collect();
+    assert_eq!(patches, ["v9"]);
 }
 
 #[test]
