@@ -11,15 +11,17 @@
 //!
 //! # Rights
 //! A session may `look`, `act` or `force`; each includes the ones before. The printed link gives the right to act. With
-//! `--allow-remedies` it also gives the right to force, with `--read-only` only the right to look. A stream needs the right to
-//! look, whatever its topic. A request without the right is answered with 403 `notAllowed`, and `needs` names the right.
+//! `--allow-remedies` it also gives the right to force, with `--read-only` only the right to look. A request without the right is
+//! answered with 403 `notAllowed`, and `needs` names the right. A stream needs the right of its topic besides that of its route.
 //!
-//! | right | requests |
+//! | right | requests, topics of `GET /api/events`, and records of their messages |
 //! |---|---|
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
 //! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/events` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
 //! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /switched-off`, `GET /r/{run}/events.txt` |
+//! | look | the topics `units`, `unit:{unit}`, `run:{run}`, `trouble` |
+//! | look | the records `cluster`, `unit`, `run`, `object`, `edge`, `hiddenKind`, `step`, `event`, `diagnosis` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
 //! | act | `POST /api/runs/{run}/steps/{step}/skip`, `POST /api/runs/{run}/steps/{step}/take-on`, `POST /api/demo` |
 //! | act | `GET /u/{unit}/plan`, because this page makes a plan |
@@ -244,6 +246,7 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
     routing::any,
 };
+use teardown::{message::Topic, right::Right};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::{
@@ -282,6 +285,8 @@ pub struct AppState {
     api: ApiMetrics,
     notifications: Option<NotifyMetrics>,
     journal: Option<watch::Receiver<bool>>,
+    /// The right that a stream of a topic needs.
+    right_of: fn(&Topic) -> Right,
 }
 
 impl AppState {
@@ -294,8 +299,20 @@ impl AppState {
         drain: CancellationToken,
     ) -> Self {
         let (streams, scrapes, api) = (Arc::default(), Arc::default(), ApiMetrics::default());
-        let (demo, notifications, journal) = (None, None, None);
-        Self { hub, access, drain, site, streams, demo, scrapes, api, notifications, journal }
+        let right_of = Topic::needs;
+        Self {
+            hub,
+            access,
+            drain,
+            site,
+            streams,
+            demo: None,
+            scrapes,
+            api,
+            notifications: None,
+            journal: None,
+            right_of,
+        }
     }
 
     /// Handlers that say on `/healthz` whether the journal can be written.

@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AppState, Failure,
     access::{Mark, Person},
+    guard::ensure_right,
 };
 use crate::hub::{Frame, FrameKind, Subscription};
 
@@ -55,7 +56,7 @@ pub(super) struct Wanted {
     after: Option<String>,
 }
 
-/// Follows a topic.
+/// Follows a topic. A person without the right that the topic needs is refused as by a route.
 pub(super) async fn follow(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
@@ -66,6 +67,7 @@ pub(super) async fn follow(
     let topic: Topic = topic
         .parse()
         .map_err(|error: teardown::message::TopicError| Failure::Malformed(error.to_string()))?;
+    ensure_right((state.right_of)(&topic), &person)?;
     let after = position(
         headers.get(LAST_EVENT_ID).map(|id| id.to_str().unwrap_or_default()),
         after.as_deref(),

@@ -104,11 +104,13 @@ pub(super) async fn check_right(
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    if person.guest.right >= needed {
-        Ok(next.run(request).await)
-    } else {
-        Err(Failure::NotAllowed(needed))
-    }
+    ensure_right(needed, &person)?;
+    Ok(next.run(request).await)
+}
+
+/// Refuses a person who does not have the right `needed`.
+pub(super) fn ensure_right(needed: Right, person: &Person) -> Result<(), Failure> {
+    if person.guest.right >= needed { Ok(()) } else { Err(Failure::NotAllowed(needed)) }
 }
 
 /// Accepts reads, and writes that declare a JSON body, because a form on another site cannot declare one.

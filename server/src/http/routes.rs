@@ -1,5 +1,5 @@
 //! The table of routes: the method, the path, the right that a session needs, and the handler. No other file adds a route
-//! with a handler, so every route names its right.
+//! with a handler, so every route names its right. Those of topics and records stand in `teardown::message`.
 
 use axum::{
     Router,
@@ -60,7 +60,7 @@ impl Route {
     }
 }
 
-/// The routes of the API, below `/api`. A stream needs the right to look, whatever its topic.
+/// The routes of the API, below `/api`. A stream needs the right of its topic as well ([`teardown::message::Topic::needs`]).
 pub(super) fn api() -> Vec<Route> {
     use Right::{Act, Force, Look};
     vec![
@@ -157,6 +157,7 @@ mod tests {
     use http_body_util::BodyExt;
     use jiff::Timestamp;
     use leptos_axum::generate_route_list;
+    use teardown::{message::Topic, run::RunId, unit::UnitId};
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
     use tower::ServiceExt;
@@ -179,6 +180,11 @@ mod tests {
 
     impl Server {
         fn new(most: Right) -> Self {
+            Self::with(most, Topic::needs)
+        }
+
+        /// A server whose topics need other rights.
+        fn with(most: Right, right_of: fn(&Topic) -> Right) -> Self {
             let site = tempfile::tempdir().unwrap();
             std::fs::create_dir(site.path().join("pkg")).unwrap();
             for extension in ["js", "wasm", "css"] {
@@ -190,6 +196,7 @@ mod tests {
             let hub = HubHandle::new(mpsc::channel(1).0);
             let opened = Site::open(site.path()).unwrap();
             let state = AppState::new(hub, Arc::new(access), opened, CancellationToken::new());
+            let state = AppState { right_of, ..state };
             let line = |prefix: &str, route: Route| {
                 (route.method, format!("{prefix}{}", route.path), route.needs)
             };
@@ -273,6 +280,64 @@ mod tests {
         }
     }
 
+    /// Each topic with the routes that read it.
+    fn topics() -> [(Topic, &'static [&'static str]); 4] {
+        let trouble = &["/api/trouble", "/trouble", "/trouble/card", "/trouble/note.txt"];
+        let unit = &["/api/units/{unit}", "/u/{unit}", "/u/{unit}/plan", "/u/{unit}/plan/{plan}"];
+        let run = &["/api/runs/{run}", "/api/runs/{run}/events", "/r/{run}", "/r/{run}/events.txt"];
+        [
+            (Topic::Units, &["/api/units", "/"]),
+            (Topic::Trouble, trouble),
+            (Topic::Unit(UnitId::new("shop")), unit),
+            (Topic::Run(RunId::new("r1")), run),
+        ]
+    }
+
+    #[tokio::test]
+    async fn stream_lets_in_the_sessions_that_have_the_right_of_its_topic_and_no_others() {
+        let tables: [fn(&Topic) -> Right; 4] =
+            [Topic::needs, |_| Right::Look, |_| Right::Act, |_| Right::Force];
+        for right_of in tables {
+            let server = Server::with(Right::Force, right_of);
+            let inviter = server.sign_in(&server.token).await;
+            for (topic, has) in
+                topics().iter().flat_map(|(topic, _)| Right::ALL.map(|has| (topic, has)))
+            {
+                let (needed, cookie) = (right_of(topic), server.session(&inviter, has).await);
+                let path = format!("/api/events?topic={topic}");
+                let (status, _, text) =
+                    server.ask(&Method::GET, &path, &cookie, String::new()).await;
+                let said = format!("{topic} needs {needed} with {has}: {status} {text}");
+                if has < needed {
+                    assert_eq!(status, StatusCode::FORBIDDEN, "{said}");
+                    assert!(text.contains(&format!(r#""needs":"{needed}""#)), "{said}");
+                    assert!(text.contains("Ask whoever invited you for a link"), "{said}");
+                } else {
+                    assert_eq!(
+                        status,
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        "its hub has ended: {said}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whoever may not follow a topic must not be able to read it either.
+    #[tokio::test]
+    async fn routes_that_read_a_topic_need_the_right_of_the_topic() {
+        let server = Server::new(Right::Act);
+        for (topic, paths) in topics() {
+            for path in paths {
+                let is_one = |(method, it, _): &&(Method, String, Option<Right>)| {
+                    *method == Method::GET && it == path
+                };
+                let (_, _, needs) = server.table.iter().find(is_one).unwrap();
+                assert!(needs.is_some_and(|needs| needs >= topic.needs()), "{path} {needs:?}");
+            }
+        }
+    }
+
     #[tokio::test]
     async fn table_has_every_page_of_the_app() {
         let server = Server::new(Right::Act);
@@ -296,7 +361,7 @@ mod tests {
 
     /// A row names the routes of one right: `| act | `POST /api/plans`, … |`.
     #[tokio::test]
-    async fn documentation_names_the_right_of_every_route() {
+    async fn documentation_names_the_right_of_every_route_and_topic() {
         let documentation = include_str!("../http.rs");
         let server = Server::new(Right::Act);
         for (method, path, needs) in &server.table {
@@ -305,6 +370,12 @@ mod tests {
                 documentation.lines().filter(|line| line.starts_with(&format!("//! | {right} |")));
             let text = format!("`{method} {path}`");
             assert!(rows.any(|row| row.contains(&text)), "{text} is not in a row of {right}");
+        }
+        for (topic, _) in topics() {
+            let (row, text) = (format!("//! | {} | the topics", topic.needs()), topic.to_string());
+            let text = text.replace("shop", "{unit}").replace("r1", "{run}");
+            let mut rows = documentation.lines().filter(|line| line.starts_with(&row));
+            assert!(rows.any(|row| row.contains(&format!("`{text}`"))), "{text} is not in {row}");
         }
     }
 }

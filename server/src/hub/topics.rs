@@ -119,10 +119,10 @@ impl Topics {
         let records = match records {
             // The unit is gone and has readers: they see its last member go, and then an empty page.
             Err(Refusal::UnknownUnit(_)) if self.channels.contains_key(topic) => {
-                frame_records(cluster, runs)
+                frame_records(topic, cluster, runs)
             }
             Err(Refusal::NotReady) if matches!(topic, Topic::Unit(_)) => {
-                frame_records(cluster, runs)
+                frame_records(topic, cluster, runs)
             }
             records => records?,
         };
@@ -139,12 +139,14 @@ impl Topics {
 
 /// The records of a topic that never change.
 fn lasting_records(topic: &Topic, cluster: &ClusterState, runs: &Runs) -> Vec<Record> {
-    match topic {
+    let mut records = match topic {
         Topic::Run(id) => {
             runs.get(id, cluster).map_or(Vec::new(), |active| edges_of_plan(&active.run.plan))
         }
         Topic::Units | Topic::Unit(_) | Topic::Trouble => Vec::new(),
-    }
+    };
+    records.retain(|record| topic.may_carry(record));
+    records
 }
 
 /// The records of a topic in the current state.
@@ -154,6 +156,7 @@ fn records(
     runs: &Runs,
 ) -> Result<Vec<Arc<Record>>, Refusal> {
     let mut records = records_of_cluster(topic, cluster, runs)?;
+    records.retain(|record| topic.may_carry(record));
     complete(&mut records, cluster, runs);
     Ok(records)
 }
@@ -200,10 +203,11 @@ fn shared(records: Vec<Record>) -> Vec<Arc<Record>> {
 }
 
 /// The records of every page's frame.
-fn frame_records(cluster: &mut ClusterState, runs: &Runs) -> Vec<Arc<Record>> {
+fn frame_records(topic: &Topic, cluster: &mut ClusterState, runs: &Runs) -> Vec<Arc<Record>> {
     let latest = runs.latest_first(cluster);
     let attempts = runs.attempts().latest_first(cluster);
     let mut records = shared(cluster.current().world(&latest, &attempts).frame());
+    records.retain(|record| topic.may_carry(record));
     complete(&mut records, cluster, runs);
     records
 }

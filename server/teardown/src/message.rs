@@ -1,6 +1,8 @@
 //! The messages that a browser receives, and the records in them. A snapshot has all records of a topic, and a delta those
 //! that were put or removed since the revision before. [`fold`](crate::fold) makes and applies them.
 
+mod needs;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;

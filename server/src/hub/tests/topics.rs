@@ -5,6 +5,7 @@ use teardown::{
     fold::View,
     message::{Key, Revision},
     observation::AwayCause,
+    right::Right,
 };
 
 use super::*;
@@ -195,4 +196,21 @@ async fn leases_of_nodes_are_wanted_as_long_as_somebody_reads_a_page_with_nodes(
     wanted.wait_for(asks).await.unwrap();
     drop(reader);
     wanted.wait_for(|wanted| !asks(wanted)).await.unwrap();
+}
+
+/// A message is made once for all readers of its topic, so it must hold nothing that needs more than the topic.
+#[tokio::test(start_paused = true)]
+async fn reader_with_the_right_of_a_topic_may_see_every_record_of_it() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let run = process.start_run("shop").await;
+    let unit = UnitId::new("shop");
+    for topic in [Topic::Units, Topic::Trouble, Topic::Unit(unit), Topic::Run(run)] {
+        let records = process.records(topic.clone()).await;
+        assert!(!records.is_empty(), "{topic}");
+        for has in Right::ALL.into_iter().filter(|has| *has >= topic.needs()) {
+            let hidden = records.iter().find(|record| record.needs() > has);
+            assert!(hidden.is_none(), "{topic} with {has}: {hidden:?}");
+        }
+    }
 }
