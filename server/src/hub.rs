@@ -61,7 +61,7 @@ pub use self::{
     confirmation::{Start, TakenOn},
     frame::{Frame, FrameKind, Subscription},
     handle::{HubClosed, HubHandle},
-    incoming::{Incoming, Reading, Remedies},
+    incoming::{DiagnosisTime, Incoming, Reading, Remedies},
     journal_status::{Blocks, Failing, JournalStatus, SetAside},
     not_kept::NotKept,
     outgoing::{CallRequest, PreflightRequest, RemedyCall},
@@ -410,6 +410,7 @@ impl Hub {
             journal_failures: status.failures,
             is_journal_failing: status.failing.is_some(),
             set_aside: self.runs.set_aside(&self.cluster),
+            diagnosis_time: self.cluster.diagnosis_time(),
         }
     }
 

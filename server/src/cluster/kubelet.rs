@@ -105,6 +105,7 @@ pub(super) async fn query_kubelets(
             }
         }
         asked.insert(key, Asked { due, failures });
+        client.metrics().kubelet_asked(subject, answer.as_ref().err());
         let answered = Incoming::KubeletAnswered { pods: query.pods.clone(), subject, answer };
         mailbox.send(answered).await.map_err(|_| HubGone)?;
     }

@@ -58,7 +58,7 @@ use super::{
     report::{HubGone, Report},
     request::{self, ApiClient, Failure, Lines},
 };
-use crate::chance::Chance;
+use crate::{chance::Chance, metrics::RestartReason};
 
 /// The deadline of one page of a list, or of the start of a watch.
 const CALL: Duration = Duration::from_secs(30);
@@ -419,6 +419,7 @@ impl Watch {
                             *resume = None;
                         }
                         self.fell_silent = !self.fell_silent;
+                        self.shared.client.metrics().watch_restarted(RestartReason::Silent);
                         return Ok(());
                     }
                 },

@@ -27,7 +27,11 @@ use teardown::{
 };
 use tokio::time::Instant;
 
-use super::{clock::Clock, incoming::Remedies, kubelet_answers::KubeletAnswers};
+use super::{
+    clock::Clock,
+    incoming::{DiagnosisTime, Remedies},
+    kubelet_answers::KubeletAnswers,
+};
 use crate::journal::ClusterId;
 
 /// The time for which the cluster is asked about diagnoses that nobody reads.
@@ -57,6 +61,7 @@ pub(super) struct ClusterState {
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
+    diagnosis_time: DiagnosisTime,
 }
 
 /// The index with a graph and units that are up to date.
@@ -86,6 +91,7 @@ impl ClusterState {
             opened: VecDeque::new(),
             read: None,
             kubelet_answers: KubeletAnswers::default(),
+            diagnosis_time: DiagnosisTime::default(),
         }
     }
 
@@ -319,12 +325,20 @@ impl ClusterState {
     pub(super) fn follow(&mut self) {
         let now = self.clock.now();
         self.pages.forget_unread(now);
+        let began = Instant::now();
         if self.derived.follow(&mut self.index, now) {
             self.kubelet_answers.add_to(self.derived.diagnoses_mut());
             let diagnoses = self.derived.diagnoses();
             self.opened.retain(|(id, _)| diagnoses.iter().any(|it| it.id == *id));
             self.ask(now);
+            self.diagnosis_time.rounds += 1;
+            self.diagnosis_time.took += began.elapsed();
         }
+    }
+
+    /// The time for the diagnoses so far.
+    pub(super) fn diagnosis_time(&self) -> DiagnosisTime {
+        self.diagnosis_time
     }
 
     /// Notes whether a page that somebody reads draws nodes: their leases are looked at then.

@@ -1,6 +1,6 @@
 //! The messages to the hub, and the answers that are made for them alone.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use teardown::{
@@ -274,6 +274,17 @@ pub struct Reading {
     pub is_journal_failing: bool,
     /// The runs that cannot be read and that nobody has released.
     pub set_aside: usize,
+    /// The time for the diagnoses.
+    pub diagnosis_time: DiagnosisTime,
+}
+
+/// The time that the hub has spent on diagnoses since it started. While it makes them, runs and readers wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiagnosisTime {
+    /// The number of times that all of them were made again.
+    pub rounds: u64,
+    /// The time for all rounds together, with the edges and units that they need.
+    pub took: Duration,
 }
 
 /// The ways out of a deletion that waits.

@@ -5,6 +5,7 @@ mod commands;
 mod failing_disk;
 mod kept_runs;
 mod plans;
+mod reading;
 mod remedies;
 mod recovery;
 mod recorded;

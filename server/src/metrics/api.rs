@@ -1,4 +1,4 @@
-//! Counts the requests to the API server and the failures of watches.
+//! Counts the requests to the API server, the failures of watches, and the answers of kubelets.
 
 use std::{
     sync::{
@@ -9,6 +9,7 @@ use std::{
 };
 
 use prometheus_client::metrics::{counter::Counter, family::Family, histogram::Histogram};
+use teardown::diagnosis::{KubeletProblem, KubeletSubject};
 use tokio::time::Instant;
 
 /// The bounds of the histogram, in seconds: an API server answers in milliseconds, and 30 s is the longest deadline.
@@ -60,17 +61,20 @@ pub enum RestartReason {
     Throttled,
     /// The connection failed.
     Connection,
+    /// Neither an event nor a bookmark nor its end arrived in time, so it may have hidden changes for a minute.
+    Silent,
     /// Another error, or an answer that cannot be read.
     Failing,
 }
 
 impl RestartReason {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Forbidden,
         Self::Expired,
         Self::NotServed,
         Self::Throttled,
         Self::Connection,
+        Self::Silent,
         Self::Failing,
     ];
 
@@ -81,6 +85,7 @@ impl RestartReason {
             Self::NotServed => "not_served",
             Self::Throttled => "throttled",
             Self::Connection => "connection",
+            Self::Silent => "silent",
             Self::Failing => "failing",
         };
         [("reason", name)]
@@ -123,6 +128,38 @@ impl CallOutcome {
     }
 }
 
+/// The outcomes of questions to kubelets.
+const KUBELET_OUTCOMES: [&str; 6] =
+    ["success", "off", "forbidden", "unreachable", "refused", "failure"];
+
+/// The problems that are solved in the same place have the same name.
+fn outcome_of(problem: Option<&KubeletProblem>) -> &'static str {
+    match problem {
+        None => "success",
+        Some(KubeletProblem::HandlerOff | KubeletProblem::QueryOff | KubeletProblem::NoJournal) => {
+            "off"
+        }
+        Some(KubeletProblem::Forbidden) => "forbidden",
+        Some(
+            KubeletProblem::NoAddress
+            | KubeletProblem::Unreachable { .. }
+            | KubeletProblem::Silent { .. }
+            | KubeletProblem::NoNode,
+        ) => "unreachable",
+        Some(KubeletProblem::QueryRefused { .. }) => "refused",
+        Some(KubeletProblem::Other(_)) => "failure",
+    }
+}
+
+fn kubelet_labels(subject: KubeletSubject, outcome: &'static str) -> Labels<2> {
+    let subject = match subject {
+        KubeletSubject::Log => "log",
+        KubeletSubject::RunningPods => "running_pods",
+        KubeletSubject::Metrics => "metrics",
+    };
+    [("subject", subject), ("outcome", outcome)]
+}
+
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// The counters of the connection to the API server. A clone counts together with its original.
@@ -131,6 +168,7 @@ pub struct ApiMetrics {
     pub(super) calls: Family<Labels<2>, Counter>,
     pub(super) durations: Family<Labels<1>, Histogram, fn() -> Histogram>,
     pub(super) watch_restarts: Family<Labels<1>, Counter>,
+    pub(super) kubelet_queries: Family<Labels<2>, Counter>,
     started: Instant,
     /// Milliseconds from `started` to the last line of any watch, plus one; 0 before the first.
     last_line: Arc<AtomicU64>,
@@ -143,10 +181,17 @@ impl Default for ApiMetrics {
         for reason in RestartReason::ALL {
             watch_restarts.get_or_create(&reason.labels()).inc_by(0);
         }
+        let kubelet_queries = Family::<Labels<2>, Counter>::default();
+        for subject in KubeletSubject::ALL {
+            for outcome in KUBELET_OUTCOMES {
+                kubelet_queries.get_or_create(&kubelet_labels(subject, outcome)).inc_by(0);
+            }
+        }
         Self {
             calls: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             watch_restarts,
+            kubelet_queries,
             started: Instant::now(),
             last_line: Arc::default(),
         }
@@ -162,6 +207,24 @@ impl ApiMetrics {
     /// Counts a watch that starts again for another reason than the end that every watch has.
     pub fn watch_restarted(&self, reason: RestartReason) {
         self.watch_restarts.get_or_create(&reason.labels()).inc();
+    }
+
+    /// Counts a question to a kubelet with the problem that it met, if there was one.
+    pub fn kubelet_asked(&self, subject: KubeletSubject, problem: Option<&KubeletProblem>) {
+        let labels = kubelet_labels(subject, outcome_of(problem));
+        self.kubelet_queries.get_or_create(&labels).inc();
+    }
+
+    /// The watches that started again for this reason.
+    #[cfg(test)]
+    pub(crate) fn restarts(&self, reason: RestartReason) -> u64 {
+        self.watch_restarts.get_or_create(&reason.labels()).get()
+    }
+
+    /// The questions to kubelets with this outcome.
+    #[cfg(test)]
+    pub(crate) fn kubelet_queries(&self, subject: KubeletSubject, outcome: &'static str) -> u64 {
+        self.kubelet_queries.get_or_create(&kubelet_labels(subject, outcome)).get()
     }
 
     /// Notes that a watch has received an event or a bookmark.

@@ -54,7 +54,8 @@ type Seconds = Family<Labels, Gauge<f64, AtomicU64>>;
 pub fn exposition(scrape: &Scrape<'_>) -> String {
     let mut registry = Registry::with_prefix("unwind");
     let Scrape { reading, api, viewers, now, .. } = scrape;
-    let Reading { tally, journal_failures, is_journal_failing, set_aside } = reading;
+    let Reading { tally, journal_failures, is_journal_failing, set_aside, diagnosis_time } =
+        reading;
     registry.register(
         "build",
         "The version of the server",
@@ -69,6 +70,11 @@ pub fn exposition(scrape: &Scrape<'_>) -> String {
     if let Some(notifications) = scrape.notifications {
         notified(&mut registry, notifications);
     }
+    let help = "Time that was spent to find the causes for which deletions wait";
+    let spent = ConstCounter::new(diagnosis_time.took.as_secs_f64());
+    registry.register_with_unit("diagnosis", help, Unit::Seconds, spent);
+    let help = "Times that the causes for which deletions wait were looked for";
+    registry.register("diagnosis_rounds", help, ConstCounter::new(diagnosis_time.rounds));
     let help = "Open event streams of browsers and programs";
     registry.register("viewers", help, ConstGauge::new(count(*viewers)));
     let help = "Writes of the journal that failed";
@@ -160,6 +166,8 @@ fn connection(registry: &mut Registry, api: &ApiMetrics, now: Timestamp) {
     registry.register_with_unit("api_call_duration", help, Unit::Seconds, api.durations.clone());
     let help = "Watches that started again for another reason than their regular end";
     registry.register("watch_restarts", help, api.watch_restarts.clone());
+    let help = "Questions to kubelets by subject and outcome; none unless their logs are read";
+    registry.register("kubelet_queries", help, api.kubelet_queries.clone());
     if let Some(silence) = api.watch_silence() {
         let last = now.as_duration().as_secs_f64() - silence.as_secs_f64();
         let help =

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use promql_parser::parser::{self, Expr, VectorSelector};
 use serde::Deserialize;
 use teardown::{
-    diagnosis::{Cause, Confidence},
+    diagnosis::{Cause, Confidence, KubeletProblem, KubeletSubject},
     observation::HiddenCause,
     run::RunState,
     state::State,
@@ -17,7 +17,7 @@ use teardown::{
 };
 
 use super::*;
-use crate::hub::Reading;
+use crate::hub::{DiagnosisTime, Reading};
 
 const DOCUMENTATION: &str = include_str!("../../monitoring/metrics.md");
 const ALERTS: &str = include_str!("../../monitoring/alerts.yaml");
@@ -51,7 +51,13 @@ fn complete() -> CompleteTally {
 }
 
 fn scraped(tally: Tally, api: &ApiMetrics) -> String {
-    let reading = Reading { tally, journal_failures: 3, is_journal_failing: true, set_aside: 2 };
+    let reading = Reading {
+        tally,
+        journal_failures: 3,
+        is_journal_failing: true,
+        set_aside: 2,
+        diagnosis_time: DiagnosisTime { rounds: 4, took: Duration::from_millis(250) },
+    };
     let notifications = Some(&NotifyMetrics::default());
     exposition(&Scrape { reading: &reading, api, notifications, viewers: 2, now: at(5) })
 }
@@ -188,6 +194,37 @@ async fn request_is_counted_with_its_outcome_and_its_duration() {
     assert_eq!(seen.parse(), Ok(last.as_duration().as_secs_f64()));
 }
 
+#[test]
+fn question_to_a_kubelet_is_counted_by_the_place_of_its_problem() {
+    let api = ApiMetrics::default();
+    let problems = [
+        (None, "success"),
+        (Some(KubeletProblem::QueryOff), "off"),
+        (Some(KubeletProblem::Forbidden), "forbidden"),
+        (Some(KubeletProblem::Silent { seconds: 12 }), "unreachable"),
+        (Some(KubeletProblem::QueryRefused { said: "no".into() }), "refused"),
+        (Some(KubeletProblem::Other("odd".into())), "failure"),
+    ];
+    for (problem, _) in &problems {
+        api.kubelet_asked(KubeletSubject::Log, problem.as_ref());
+    }
+    let text = scraped(tally(None), &api);
+    for (_, outcome) in problems {
+        for (subject, expected) in [("log", "1"), ("running_pods", "0"), ("metrics", "0")] {
+            let labels = format!("{{subject=\"{subject}\",outcome=\"{outcome}\"}}");
+            let found = value(&text, &format!("unwind_kubelet_queries_total{labels}"));
+            assert_eq!(found, Some(expected), "{labels}");
+        }
+    }
+}
+
+#[test]
+fn time_to_find_causes_is_a_sum_and_a_number_of_rounds() {
+    let text = before_the_lists();
+    assert_eq!(value(&text, "unwind_diagnosis_seconds_total"), Some("0.25"));
+    assert_eq!(value(&text, "unwind_diagnosis_rounds_total"), Some("4"));
+}
+
 /// The rule file of Prometheus, as far as these rules use it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -276,9 +313,9 @@ fn check(expression: &str) -> BTreeSet<String> {
         for matcher in &selector.matchers.matchers {
             let is_known = labels.contains(&matcher.name) || ADDED.contains(&matcher.name.as_str());
             assert!(is_known, "{expression} selects by {}, which {name} has not", matcher.name);
-            // Each state and each cause is in every scrape.
-            let values =
-                matcher.value.split('|').filter(|_| ["state", "cause"].contains(&&*matcher.name));
+            // Each of these values is in every scrape.
+            const ALWAYS: [&str; 4] = ["state", "cause", "reason", "subject"];
+            let values = matcher.value.split('|').filter(|_| ALWAYS.contains(&&*matcher.name));
             for value in values {
                 let series = format!("{}=\"{value}\"", matcher.name);
                 // A cause without objects has no age.
@@ -328,6 +365,10 @@ fn alert_rules_are_complete_and_read_exposed_metrics() {
         "unwind_hidden_kinds",
         "unwind_api_server_reachable",
         "unwind_watch_last_event_timestamp_seconds",
+        "unwind_watch_restarts_total",
+        "unwind_diagnosis_seconds_total",
+        "unwind_kubelet_queries_total",
+        "unwind_journal_failing",
         "unwind_notifications_pending",
         "unwind_notifier_last_look_timestamp_seconds",
     ] {

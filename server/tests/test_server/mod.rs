@@ -19,7 +19,10 @@ use serde_json::Value;
 use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, metrics_router, router},
-    hub::{Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal, Subscription},
+    hub::{
+        DiagnosisTime, Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal,
+        Subscription,
+    },
 };
 use teardown::{
     message::{FeedEntry, Message, Record, Revision, RunCard, Topic},
@@ -268,7 +271,13 @@ pub(crate) fn reading() -> Reading {
         hidden: BTreeMap::from([("secrets".to_owned(), HiddenCause::Forbidden)]),
         complete: Some(CompleteTally::default()),
     };
-    Reading { tally, journal_failures: 0, is_journal_failing: false, set_aside: 0 }
+    Reading {
+        tally,
+        journal_failures: 0,
+        is_journal_failing: false,
+        set_aside: 0,
+        diagnosis_time: DiagnosisTime::default(),
+    }
 }
 
 pub(crate) fn pod() -> ObjectRef {

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::cluster::fake::{self, Log, Reply, Seen};
+use crate::{
+    cluster::fake::{self, Log, Reply, Seen},
+    metrics::ApiMetrics,
+};
 use teardown::diagnosis::{RuntimeState, kubelet_log::KubeletLog};
 
 const POD: &str = "113e414d-52b9-4eb7-a1ec-20089ddb2e36";
@@ -28,6 +31,7 @@ struct Asking {
     want: watch::Sender<Wanted>,
     incoming: mpsc::Receiver<Incoming>,
     log: Log,
+    metrics: ApiMetrics,
     task: JoinHandle<Result<(), HubGone>>,
 }
 
@@ -50,10 +54,11 @@ impl Asking {
         answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
     ) -> Self {
         let (client, log) = fake::client(answer);
+        let metrics = client.metrics().clone();
         let (mailbox, incoming) = mpsc::channel(4);
         let (want, wanted) = watch::channel(wanted(queries));
         let task = tokio::spawn(query_kubelets(client, mailbox, wanted));
-        Self { want, incoming, log, task }
+        Self { want, incoming, log, metrics, task }
     }
 
     async fn next_of_any(&mut self) -> (KubeletSubject, Result<KubeletAnswer, KubeletProblem>) {
@@ -185,6 +190,20 @@ async fn answer_without_a_log_has_a_meaning() {
         assert_eq!(asking.next().await, Err(problem), "{code} {body}");
         asking.task.abort();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_question_is_counted_with_its_outcome() {
+    let mut asking =
+        Asking::start(&[query("n1", &[POD])], |_| reply(200, "text/html", "<!doctype html>"));
+    for _ in KubeletSubject::ALL {
+        let _ = asking.next_of_any().await;
+    }
+    let counted = |subject, outcome| asking.metrics.kubelet_queries(subject, outcome);
+    assert_eq!(counted(KubeletSubject::Log, "off"), 1);
+    assert_eq!(counted(KubeletSubject::Log, "success"), 0);
+    assert_eq!(counted(KubeletSubject::RunningPods, "success"), 1);
+    assert_eq!(counted(KubeletSubject::Metrics, "success"), 1);
 }
 
 #[tokio::test(start_paused = true)]

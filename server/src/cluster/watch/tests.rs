@@ -11,6 +11,7 @@ use crate::{
         fake::{self, Log, Reply, Seen},
         health::HealthCheck,
     },
+    metrics::ApiMetrics,
 };
 
 /// Replies for lists and watches, in their order. Requests after the last reply are never answered.
@@ -24,6 +25,7 @@ struct Setup {
     reported: tokio::sync::mpsc::Receiver<Observation>,
     log: Log,
     served_changed: Arc<Notify>,
+    metrics: ApiMetrics,
     namespaces: Arc<Namespaces>,
     away: Arc<AtomicBool>,
     tasks: tokio::task::JoinSet<Result<(), HubGone>>,
@@ -71,6 +73,7 @@ fn setup_with(
     let health_check = HealthCheck::new(client.clone(), report.clone(), Chance::default());
     let served_changed = Arc::new(Notify::new());
     let namespaces = Arc::new(Namespaces::new("own"));
+    let metrics = client.metrics().clone();
     let shared = Shared {
         client,
         report,
@@ -87,7 +90,7 @@ fn setup_with(
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(health_check.run());
     tasks.spawn(watch(kind, shared, false));
-    Setup { reported, log, served_changed, namespaces, away, tasks }
+    Setup { reported, log, served_changed, metrics, namespaces, away, tasks }
 }
 
 impl Setup {
@@ -313,6 +316,7 @@ async fn second_silent_watch_in_a_row_is_followed_by_a_list() {
     assert!(began.elapsed() < Duration::from_secs(75), "{:?}", began.elapsed());
     setup.expect(&["applied c@21"]).await;
     assert_eq!(setup.positions(), ["10", "10", "20"]);
+    assert_eq!(setup.metrics.restarts(RestartReason::Silent), 2);
 }
 
 #[tokio::test(start_paused = true)]
