@@ -68,7 +68,7 @@ pub(super) fn merged(
         answered().any(|(it, answer)| {
             let is_it =
                 matches!(answer, Answer::WebhookFails { webhook: it, .. } if *it == *webhook);
-            is_it && it.object == *object
+            is_it && it.object == *object && it.id.asks.predicts() == Predicted::Deletion
         })
     };
     let mut notes = Notes::default();
