@@ -118,7 +118,7 @@ test('precondition that changes in the cluster is ticked anew on the open card, 
 		await start(bar, /^S5:/);
 		const card = await cardOf(page, /^Node node-a stopped reporting/);
 		const way = await wayOf(card, 'Mark node node-a as out of service');
-		const alone = way.getByRole('listitem').filter({ hasText: 'No other node fell silent at about the same time.' });
+		const alone = way.getByRole('listitem').filter({ hasText: 'No other node fell silent lately or together with it.' });
 		const still = way.getByRole('listitem').filter({ hasText: 'Its lease is not renewed while you watch.' });
 		const button = way.getByRole('button', { name: ask });
 		await expect(alone).toContainText('Yes:');

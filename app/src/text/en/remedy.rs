@@ -401,7 +401,7 @@ fn need(code: &NeedCode) -> String {
         }
         NeedCode::NodeSilent => "The node has stopped reporting.",
         NeedCode::LeaseStill => "Its lease is not renewed while you watch.",
-        NeedCode::OnlySilentNode => "No other node fell silent at about the same time.",
+        NeedCode::OnlySilentNode => "No other node fell silent lately or together with it.",
         NeedCode::NotControlPlane => "The node does not run the control plane.",
         NeedCode::ContainersEnded => "The kubelet has reported that all containers have ended.",
         NeedCode::MountsUnused => "On the node no process uses the Pod’s mounts.",

@@ -99,7 +99,7 @@ impl<'a> Case<'a> {
             node: name.into(),
             provider: node.provider.clone(),
             control_plane: object.is_control_plane(),
-            silent: self.index.silent_with(name),
+            silent: self.index.silent_together(name),
             renews: renewal == Renewal::Renewed,
         };
         let confidence = match renewal {

@@ -25,7 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Departure, Index, UnconfirmedEnd};
 use crate::{
     object::{
-        ConditionStatus, Container, ContainerState, Facts, Node, Object, ObjectRef, Phase, Pod, Uid,
+        ConditionStatus, Container, ContainerState, Facts, Object, ObjectRef, Phase, Pod, Uid,
     },
     proof::Proof,
 };
@@ -35,6 +35,9 @@ const MOST_FORMER: usize = 1_000;
 /// The time within which nodes fall silent for one cause, such as a broken network: the node controller finds each out on its
 /// own, and may be away for minutes itself.
 const TOGETHER: SignedDuration = SignedDuration::from_mins(10);
+/// The time for which a silent node says that the network may be broken now: nodes behind one broken switch, or with one expired
+/// certificate, fall silent over hours.
+const RECENT: SignedDuration = SignedDuration::from_hours(24);
 /// The conditions of a namespace that is being deleted (`pkg/controller/namespace/deletion/status_condition_utils.go`).
 const CONDITIONS: [&str; 5] = [
     "NamespaceDeletionDiscoveryFailure",
@@ -202,23 +205,45 @@ impl Index {
     /// The number of Nodes whose kubelets stopped reporting at about the time at which that of this Node did, this one
     /// included. One that nobody took out of the cluster weeks ago says nothing of the network now; one of which the time is
     /// not known may.
+    pub fn silent_together(&self, name: &str) -> usize {
+        let is_together = self.is_silent_together(name);
+        self.silent_nodes().filter(|(_, at)| is_together(*at)).count()
+    }
+
+    /// The number of Nodes whose kubelets do not report and that say something of the network now, this one included: those that fell
+    /// silent less than [`RECENT`] ago, and those that did so together with this one. A remedy that treats this one as dead is
+    /// withheld where there are others, although they need not have one cause with it.
     pub fn silent_with(&self, name: &str) -> usize {
-        let since = |node: &Node| node.ready.as_ref().and_then(|ready| ready.since);
-        let silent = || {
-            self.of_resource("nodes").filter_map(|object| match &object.facts {
-                Facts::Node(node) if node.is_silent() => Some((object, since(node))),
-                _ => None,
-            })
+        let is_together = self.is_silent_together(name);
+        let is_recent = |at: Timestamp| self.now.duration_since(at) < RECENT;
+        let counts = |(node, at): &(&Arc<Object>, Option<Timestamp>)| {
+            *node.name == *name || is_together(*at) || at.is_some_and(is_recent)
         };
-        let this = silent().find(|(object, _)| *object.name == *name).and_then(|(_, at)| at);
-        let Some(this) = this else { return silent().count() };
-        let mut times: Vec<Timestamp> =
-            silent().filter_map(|(_, at)| at).map(Timestamp::from).collect();
+        self.silent_nodes().filter(counts).count()
+    }
+
+    /// The Nodes whose kubelets do not report, each with the time since when, if that is known.
+    fn silent_nodes(&self) -> impl Iterator<Item = (&Arc<Object>, Option<Timestamp>)> {
+        self.of_resource("nodes").filter_map(|object| match &object.facts {
+            Facts::Node(node) if node.is_silent() => {
+                let since = node.ready.as_ref().and_then(|ready| ready.since);
+                Some((object, since.map(Timestamp::from)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether a Node that fell silent at a time did so together with this one. Where one of the times is not known, it may have.
+    fn is_silent_together(&self, name: &str) -> impl Fn(Option<Timestamp>) -> bool + use<> {
+        let this = self.silent_nodes().find(|(node, _)| *node.name == *name);
+        let this = this.and_then(|(_, at)| at);
+        let mut times: Vec<Timestamp> = self.silent_nodes().filter_map(|(_, at)| at).collect();
         times.sort_unstable();
         // One after the other, as a fault of the network spreads.
-        let runs = times.chunk_by(|earlier, later| later.duration_since(*earlier) <= TOGETHER);
-        let with_this = runs.into_iter().find(|run| run.contains(&Timestamp::from(this)));
-        with_this.map_or(0, <[Timestamp]>::len) + silent().filter(|(_, at)| at.is_none()).count()
+        let mut runs = times.chunk_by(|earlier, later| later.duration_since(*earlier) <= TOGETHER);
+        let with_this = runs.find(|run| this.is_some_and(|this| run.contains(&this)));
+        let span = with_this.and_then(|run| Some(*run.first()?..=*run.last()?));
+        move |at| at.is_none_or(|at| span.as_ref().is_none_or(|span| span.contains(&at)))
     }
 
     /// Whether an object is in a namespace that does not exist, so that nobody can change it. Every cluster has namespaces:

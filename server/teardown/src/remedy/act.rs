@@ -401,7 +401,7 @@ pub enum NeedCode {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         announced: bool,
     },
-    /// No other node is silent.
+    /// No other node fell silent in the last 24 hours, or at about the same time as this one.
     OnlySilentNode,
     /// The node does not run the control plane.
     NotControlPlane,

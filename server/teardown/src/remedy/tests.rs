@@ -252,6 +252,21 @@ fn silent_node_is_not_given_up_where_the_node_may_live_or_a_pod_cannot_be_seen()
     "#);
 }
 
+/// Nodes behind one broken switch fall silent over hours.
+#[test]
+fn node_is_not_given_up_while_another_has_been_silent_for_less_than_a_day() {
+    let is_withheld = |ago: u32| {
+        let other = format!("node n2 ready=Ready:Unknown:NodeStatusUnknown:{ago}:");
+        let acts = acts(&watched(&SILENT.replace("node n2", &other)));
+        let withheld = acts.iter().filter(|it| it.contains("severalNodesSilent")).count();
+        assert!([0, 3].contains(&withheld), "{acts:?}");
+        withheld > 0
+    };
+    for (ago, expected) in [(1_200, true), (2_000, true), (86_399, true), (86_400, false)] {
+        assert_eq!(is_withheld(ago), expected, "{ago} s ago");
+    }
+}
+
 #[test]
 fn shutdown_that_the_kubelet_announced_stands_beside_the_question_for_the_machine() {
     let announced = |message: &str| {
