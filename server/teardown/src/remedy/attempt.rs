@@ -129,7 +129,8 @@ pub struct Attempt {
 pub enum AttemptOutcome {
     /// The request is on its way.
     Sending,
-    /// Nothing was sent: an object that the remedy depends on is not as it was when the remedy was shown.
+    /// Nothing was done: an object that the remedy depends on is not as it was when the remedy was shown. Either the look before the
+    /// request showed that, or the API server refused the request by one of its guards.
     Changed {
         /// The object.
         object: ObjectRef,

@@ -27,7 +27,7 @@ fn outcome(attempt: &Attempt) -> String {
     match &attempt.outcome {
         AttemptOutcome::Sending => "It is on its way.".to_owned(),
         AttemptOutcome::Changed { object } => {
-            format!("Not sent: {} has changed since you looked.", named(object))
+            format!("Not done: {} has changed since you looked.", named(object))
         }
         AttemptOutcome::NotSent { message } => {
             format!("Not sent: {}", api_problem(message))
@@ -47,7 +47,7 @@ fn outcome(attempt: &Attempt) -> String {
         ),
         AttemptOutcome::Accepted { meanwhile: Some(object) } => {
             format!(
-                "The API server accepted it, and {} changed at the same time. Look before you do more.",
+                "The API server accepted it. While this was sent, {} changed: look before you do more.",
                 named(object)
             )
         }
@@ -148,5 +148,56 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         withheld: None,
         commands: line.iter().map(command).collect(),
         offer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teardown::{
+        object::ObjectRef,
+        remedy::{RemedyAct, Request, Verb},
+    };
+
+    use super::*;
+
+    fn said(outcome: AttemptOutcome, object: &ObjectRef) -> String {
+        attempt(&Attempt {
+            id: "a1".to_owned(),
+            undoes: None,
+            diagnosis: "nodeSilent".to_owned(),
+            root: object.clone(),
+            act: RemedyAct::Nudge,
+            request: Request {
+                verb: Verb::Delete,
+                path: String::new(),
+                body: serde_json::Value::Null,
+                object: object.clone(),
+                uid: None,
+            },
+            undo: None,
+            by: "Li".to_owned(),
+            statement: String::new(),
+            asked: jiff::Timestamp::UNIX_EPOCH,
+            ended: None,
+            outcome,
+            settled: false,
+            unconfirmed: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn object_that_changed_is_named_whether_the_request_was_refused_or_accepted() {
+        let object =
+            ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: "n2".into() };
+        let node = named(&object);
+        let changed = said(AttemptOutcome::Changed { object: object.clone() }, &object);
+        // The API server may have refused a request that was sent.
+        assert!(
+            changed.ends_with(&format!(". Not done: {node} has changed since you looked.")),
+            "{changed}"
+        );
+        let accepted = AttemptOutcome::Accepted { meanwhile: Some(object.clone()) };
+        let accepted = said(accepted, &object);
+        assert!(accepted.contains(&format!("While this was sent, {node} changed")), "{accepted}");
     }
 }
