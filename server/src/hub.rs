@@ -336,6 +336,9 @@ impl Hub {
                 let (attempts, writer) = self.runs.attempts_mut();
                 send_reply(reply, attempts.keep_copy(&attempt, &copy, &self.cluster, writer));
             }
+            Incoming::RemedyLooked { basis, is_sent, reply } => {
+                send_reply(reply, self.cluster.changed(&basis, is_sent));
+            }
             Incoming::RemedyCompleted { attempt, outcome } => {
                 self.complete_remedy(&attempt, outcome)?;
             }

@@ -11,6 +11,8 @@
 //! - The version of the target that was read travels in the request: whatever changes it in between refuses the request. The refusal
 //!   does not say what changed, so the target is read once more: a race that was lost at the API server is reported as the change that
 //!   it is, and not as an error in the request. The same holds for a dry run.
+//! - The hub looks at the index once more: right before the request, and after it once the watches have had a second to show what
+//!   happened before it. Only the index shows some of what a decision rests on (`teardown::remedy::Basis`).
 //! - A copy that is needed to put the target back is in the journal before the request leaves: the server may end before the
 //!   answer comes.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
@@ -20,14 +22,14 @@ mod premise;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::Method;
 
 use serde_json::{Value, json};
 use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     object::ObjectRef,
-    remedy::{AttemptOutcome, Expected, Premise, Request, Verb},
+    remedy::{AttemptOutcome, Basis, Expected, Premise, Request, Verb},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -48,6 +50,8 @@ use crate::hub::{Incoming, NotKept, RemedyCall};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest time between the start of the reads and the request.
 const FRESH: Duration = Duration::from_secs(1);
+/// The time within which the watches show what happened before the request.
+const SHOWN: Duration = Duration::from_secs(1);
 /// The longest time for a read of a namespace's content.
 const LONG: Duration = Duration::from_secs(30);
 /// The most reads at one time.
@@ -100,7 +104,9 @@ async fn send_one(
     call: RemedyCall,
 ) {
     let keep = async |copy| keep(&mailbox, &call, copy).await;
-    let outcome = guarded(&client, &names, &call, keep).await.unwrap_or_else(|outcome| outcome);
+    let look = |is_sent| look(mailbox.clone(), call.basis.clone(), is_sent).boxed();
+    let outcome = guarded(&client, &names, &call, keep, look).await;
+    let outcome = outcome.unwrap_or_else(|outcome| outcome);
     complete(&mailbox, call.attempt, outcome).await;
 }
 
@@ -121,6 +127,24 @@ async fn keep(
     let copied = Incoming::RemedyCopied { attempt: call.attempt.clone(), copy, reply };
     mailbox.send(copied).await.map_err(|_| NotKept::Ended)?;
     kept.await.map_err(|_| NotKept::Ended)?
+}
+
+/// Asks the hub whether the index still shows what a remedy rests on. An `Err` is the outcome if it does not, or if the hub has
+/// ended; then nothing may be sent.
+async fn look(
+    mailbox: mpsc::Sender<Incoming>,
+    basis: Option<Arc<Basis>>,
+    is_sent: bool,
+) -> Result<(), AttemptOutcome> {
+    let Some(basis) = basis else { return Ok(()) };
+    let ended = || AttemptOutcome::Interrupted;
+    let (reply, looked) = oneshot::channel();
+    let question = Incoming::RemedyLooked { basis, is_sent, reply };
+    mailbox.send(question).await.map_err(|_| ended())?;
+    match looked.await.map_err(|_| ended())? {
+        Some(object) => Err(AttemptOutcome::Changed { object }),
+        None => Ok(()),
+    }
 }
 
 /// The outcome of an attempt whose target could not be kept, so that nothing was sent.
@@ -162,6 +186,7 @@ async fn guarded(
     names: &Interner,
     call: &RemedyCall,
     keep: impl AsyncFnOnce(Value) -> Result<(), NotKept>,
+    look: impl Fn(bool) -> BoxFuture<'static, Result<(), AttemptOutcome>>,
 ) -> Result<AttemptOutcome, AttemptOutcome> {
     let RemedyCall { request, premises, .. } = call;
     // No remedy keeps both a copy of its target and the object that it made.
@@ -195,6 +220,7 @@ async fn guarded(
         let copy = read_copy(answer).map_err(|message| AttemptOutcome::NotSent { message })?;
         keep(copy).await.map_err(before_the_request)?;
     }
+    look(false).await?;
     if began.elapsed() > FRESH {
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
         return Err(AttemptOutcome::NotSent { message });
@@ -216,7 +242,10 @@ async fn guarded(
     {
         delete_made(client, &request, &answer, keep).await?;
     }
-    let meanwhile = changed_meanwhile(client, names, premises).await;
+    let meanwhile = match changed_meanwhile(client, names, premises).await {
+        None => changed_in_index(call, look).await,
+        changed => changed,
+    };
     Ok(AttemptOutcome::Accepted { meanwhile })
 }
 
@@ -293,6 +322,18 @@ async fn changed_meanwhile(
         // One that cannot be read may have changed as well.
         Err(_) => Some(premise.object.clone()),
     })
+}
+
+/// The same as the index shows it, once the watches had time to.
+async fn changed_in_index(
+    call: &RemedyCall,
+    look: impl Fn(bool) -> BoxFuture<'static, Result<(), AttemptOutcome>>,
+) -> Option<ObjectRef> {
+    if !call.basis.as_ref().is_some_and(|basis| basis.is_looked_at_after()) {
+        return None;
+    }
+    tokio::time::sleep(SHOWN).await;
+    look(true).await.err()?.changed().cloned()
 }
 
 /// Whether a premise is the object that the request changes, or the absence of the one that it creates.

@@ -10,7 +10,8 @@ use teardown::{
     diagnosis::is_rewritten,
     object::Uid,
     remedy::{
-        Attempt, AttemptOutcome, Confirmation, Premise, RemedyAct, RemedyRefusal, switched_off,
+        Attempt, AttemptOutcome, Basis, Confirmation, Premise, RemedyAct, RemedyRefusal,
+        switched_off,
     },
     run::Run,
 };
@@ -18,13 +19,20 @@ use tokio::sync::mpsc;
 
 use super::{
     Answered, HubError, NotKept, Refusal, RemedyCall,
-    cluster_state::ClusterState,
+    cluster_state::{ClusterState, Current},
     writer::{Writer, chain},
 };
 use crate::{
     chance::Chance,
     journal::{AttemptRecord, ClusterId},
 };
+
+/// The guards of a request.
+struct Guards {
+    premises: Vec<Premise>,
+    basis: Option<Basis>,
+    is_dry_run_safe: bool,
+}
 
 /// All attempts of the journal, also those on other clusters.
 pub(super) struct Attempts {
@@ -245,13 +253,16 @@ impl Attempts {
             return Ok(Err(Refusal::Remedy(RemedyRefusal::ByHand)));
         };
         let is_dry_run_safe = remedy.is_dry_run_safe(cluster.index());
+        let Current { index, diagnoses, .. } = cluster.current();
+        let basis = Basis::of(remedy, &diagnosis, &premises, diagnoses, index);
         let (id, now) = (new_id(chance)?, cluster.now());
         let mut attempt = remedy.begin(id, &diagnosis, request, by, &given.statement, now);
         attempt.note_ends(cluster.index());
         if let Some(namespace) = attempt.forces_namespace() {
             cluster.note_forcing(namespace.clone());
         }
-        let sent = self.send(attempt, premises, is_dry_run_safe, cluster, writer);
+        let guards = Guards { premises, basis, is_dry_run_safe };
+        let sent = self.send(attempt, guards, cluster, writer);
         self.tell_by_hand(cluster);
         Ok(sent)
     }
@@ -325,15 +336,15 @@ impl Attempts {
         };
         let premises = attempt.undo_premises(&undo, cluster.index());
         let undoing = attempt.undoing(new_id(chance)?, undo, by, cluster.now());
-        Ok(self.send(undoing, premises, false, cluster, writer))
+        let guards = Guards { premises, basis: None, is_dry_run_safe: false };
+        Ok(self.send(undoing, guards, cluster, writer))
     }
 
     /// Keeps an attempt, and then sends its request. One root, and one object, gets one remedy at a time.
     fn send(
         &mut self,
         attempt: Attempt,
-        premises: Vec<Premise>,
-        is_dry_run_safe: bool,
+        guards: Guards,
         cluster: &ClusterState,
         writer: &mut Writer,
     ) -> Result<String, Refusal> {
@@ -349,8 +360,9 @@ impl Attempts {
         let call = RemedyCall {
             attempt: attempt.id.clone(),
             request: attempt.request.clone(),
-            premises,
-            is_dry_run_safe,
+            premises: guards.premises,
+            basis: guards.basis.map(Arc::new),
+            is_dry_run_safe: guards.is_dry_run_safe,
             keeps_copy: attempt.keeps_copy() && attempt.undoes.is_none(),
             deletes_at_once: attempt.deletes_at_once(),
         };

@@ -17,9 +17,9 @@ use teardown::{
     graph::Graph,
     index::{Index, UnconfirmedEnd},
     message::Record,
-    object::Uid,
+    object::{ObjectRef, Uid},
     observation::Observation,
-    remedy::{Attempt, PutBack, Remedy, Stamps, put_backs, remedies},
+    remedy::{Attempt, Basis, PutBack, Remedy, Stamps, put_backs, remedies},
     run::Run,
     unit::{Unit, UnitId},
     wanted::{Wanted, wanted},
@@ -264,6 +264,17 @@ impl ClusterState {
         let Current { index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
         Some((diagnosis.clone(), remedies(diagnosis, index, graph, now)))
+    }
+
+    /// The object that is not as it was when a person confirmed a remedy, before its request or after it.
+    pub(super) fn changed(&mut self, basis: &Basis, is_sent: bool) -> Option<ObjectRef> {
+        let now = if is_sent { None } else { self.ways_out(basis.diagnosis()) };
+        let Current { index, diagnoses, .. } = self.current();
+        if is_sent {
+            basis.changed_after(diagnoses, index)
+        } else {
+            basis.changed_before(now.as_ref(), diagnoses, index)
+        }
     }
 
     /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.

@@ -9,11 +9,11 @@ use teardown::{
     demo::Demo,
     diagnosis::{KubeletAnswer, KubeletProblem, KubeletSubject},
     message::{DiagnosisCard, FeedEntry, Message, Revision, Topic},
-    object::Uid,
+    object::{ObjectRef, Uid},
     observation::Observation,
     plan::{Choices, Plan, PlanId, StepId},
     preflight::{Answer, PreflightView, QuestionId, Unasked},
-    remedy::{Attempt, AttemptOutcome, Confirmation, PutBack, Remedy},
+    remedy::{Attempt, AttemptOutcome, Basis, Confirmation, PutBack, Remedy},
     run::{RunCommand, RunId},
     tally::Tally,
     unit::UnitId,
@@ -193,6 +193,15 @@ pub enum Incoming {
         copy: serde_json::Value,
         /// The channel for the reply: the copy is on disk, or the reason why it is not.
         reply: oneshot::Sender<Result<(), NotKept>>,
+    },
+    /// The request of a remedy is about to leave, or was accepted.
+    RemedyLooked {
+        /// What the remedy rests on.
+        basis: Arc<Basis>,
+        /// Whether the request was accepted.
+        is_sent: bool,
+        /// The channel for the reply: an object that is not as it was when the person confirmed the remedy.
+        reply: oneshot::Sender<Option<ObjectRef>>,
     },
     /// A reader requests the things that remedies switched off and nobody has put back.
     ReadSwitchedOff {

@@ -1,10 +1,12 @@
 //! The requests of the hub to the cluster.
 
+use std::sync::Arc;
+
 use teardown::{
     action::Action,
     plan::PlanId,
     preflight::Question,
-    remedy::{Premise, Request},
+    remedy::{Basis, Premise, Request},
     run::RunId,
 };
 use tokio_util::sync::CancellationToken;
@@ -42,6 +44,8 @@ pub struct RemedyCall {
     pub request: Request,
     /// Everything that must still be so.
     pub premises: Vec<Premise>,
+    /// What the hub looks at once more. None where the premises are everything, as where something is taken back.
+    pub basis: Option<Arc<Basis>>,
     /// Whether the request may be dry-run first.
     pub is_dry_run_safe: bool,
     /// Whether the target is read whole before, so that it can be put back.

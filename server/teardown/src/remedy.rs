@@ -9,7 +9,8 @@
 //!   the garbage collector, and a definition's `customresourcecleanup.apiextensions.k8s.io`.
 //! - Where data may be lost, everything that the remedy could hit must be visible: Pods, nodes, claims, volumes, attachments.
 //! - A remedy says what the index shows at one moment. It is checked again when it is done: each command has its own guards,
-//!   and the server computes it anew before it sends the same request (`attempt`).
+//!   and the server computes it anew before it sends the same request (`attempt`), and once more when its other reads are done
+//!   (`last_look`).
 
 mod act;
 mod attempt;
@@ -19,6 +20,7 @@ mod command;
 mod control_plane;
 mod finalizer;
 mod halt;
+mod last_look;
 mod leak;
 mod loss;
 mod namespace;
@@ -49,6 +51,7 @@ pub use self::{
     },
     attempt::{Attempt, AttemptOutcome, Confirmation, RemedyRefusal, switched_off},
     command::{Command, Place, Purpose},
+    last_look::Basis,
     permit::{Permit, PermitAnswer},
     premise::{Expected, List, Premise, has_same_claim_policy, has_same_data_fate, keeps_claims},
     put_back::{PutBack, put_backs},

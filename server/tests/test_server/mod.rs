@@ -211,6 +211,7 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 | Incoming::Demo(_)
                 | Incoming::CallCompleted { .. }
                 | Incoming::RemedyCopied { .. }
+                | Incoming::RemedyLooked { .. }
                 | Incoming::RemedyCompleted { .. }
                 | Incoming::Answered { .. }
                 | Incoming::PreflightEnded { .. } => {

@@ -6,6 +6,7 @@ mod conversion;
 mod finalizer;
 mod halt;
 mod in_use;
+mod last_look;
 mod namespace;
 mod put_back;
 mod rights;

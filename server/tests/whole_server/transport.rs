@@ -1,5 +1,5 @@
 //! The transport between the server and the API server: something may change in the cluster in the moment before a change that
-//! the server sends.
+//! the server sends, or right after it, before the server has the answer.
 
 use std::{
     io, mem,
@@ -20,13 +20,12 @@ use tower::Service;
 
 type Change = Box<dyn FnOnce(&mut ControlPlane) + Send>;
 
-/// The change that comes in between, once.
+/// A change that comes once.
 #[derive(Clone, Default)]
-pub(crate) struct Interruption(Arc<Mutex<Option<Change>>>);
+struct Once(Arc<Mutex<Option<Change>>>);
 
-impl Interruption {
-    /// Has this happen before the next change of the server arrives.
-    pub(crate) fn arm(&self, change: impl FnOnce(&mut ControlPlane) + Send + 'static) {
+impl Once {
+    fn arm(&self, change: impl FnOnce(&mut ControlPlane) + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(change));
     }
 
@@ -34,9 +33,32 @@ impl Interruption {
         mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether it has not happened yet.
-    pub(crate) fn is_armed(&self) -> bool {
+    fn is_armed(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// The changes that come in between.
+#[derive(Clone, Default)]
+pub(crate) struct Interruption {
+    before: Once,
+    after: Once,
+}
+
+impl Interruption {
+    /// Has this happen before the next change of the server arrives.
+    pub(crate) fn arm(&self, change: impl FnOnce(&mut ControlPlane) + Send + 'static) {
+        self.before.arm(change);
+    }
+
+    /// Has this happen once the next change of the server is made, before the server has the answer.
+    pub(crate) fn arm_after(&self, change: impl FnOnce(&mut ControlPlane) + Send + 'static) {
+        self.after.arm(change);
+    }
+
+    /// Whether one of them has not happened yet.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.before.is_armed() || self.after.is_armed()
     }
 }
 
@@ -55,14 +77,16 @@ impl Transport {
             || !sent["dryRun"].is_null();
         // A review of rights or of the own name is a POST that changes nothing.
         let is_change = parts.method != Method::GET && !parts.uri.path().ends_with("reviews");
-        if is_change
-            && !is_dry
-            && let Some(change) = self.interruption.take()
-        {
-            self.sandbox.with(change);
-        }
+        let is_real = is_change && !is_dry;
         let mut sandbox = self.sandbox;
-        sandbox.call(Request::from_parts(parts, Full::new(body))).await
+        if is_real && let Some(change) = self.interruption.before.take() {
+            sandbox.with(change);
+        }
+        let answer = sandbox.call(Request::from_parts(parts, Full::new(body))).await;
+        if is_real && let Some(change) = self.interruption.after.take() {
+            sandbox.with(change);
+        }
+        answer
     }
 }
 

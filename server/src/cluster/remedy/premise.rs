@@ -195,11 +195,11 @@ async fn only(
     let name = request::segment(&of.name).ok_or(ProblemCode::NoPath)?;
     let filter = match list {
         List::OnNode => format!("&fieldSelector=spec.nodeName%3D{name}"),
-        List::OfVolume | List::Users => String::new(),
+        List::SilentNodes | List::OfVolume | List::Users => String::new(),
     };
     let namespace = match list {
         List::Users => of.namespace.as_deref(),
-        List::OnNode | List::OfVolume => None,
+        List::OnNode | List::SilentNodes | List::OfVolume => None,
     };
     let path = request::path(kind, namespace).ok_or(ProblemCode::NoPath)?;
     let mut next = String::new();

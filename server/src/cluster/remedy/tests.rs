@@ -1,4 +1,5 @@
 mod claim_data;
+mod last_look;
 mod lost_race;
 mod recreation;
 
@@ -56,10 +57,16 @@ fn call() -> RemedyCall {
         attempt: "a1".into(),
         request,
         premises: vec![Premise::unchanged_before(&target), Premise::unchanged(&node)],
+        basis: None,
         is_dry_run_safe: true,
         keeps_copy: false,
         deletes_at_once: false,
     }
+}
+
+/// The last look of a hub whose index is as it was.
+fn unchanged(_: bool) -> BoxFuture<'static, Result<(), AttemptOutcome>> {
+    Box::pin(std::future::ready(Ok(())))
 }
 
 /// The outcome, the copy, and the requests as `METHOD path`.
@@ -73,7 +80,7 @@ async fn sent(
         copy = Some(read);
         Ok(())
     };
-    let outcome = guarded(&client, &Interner::default(), call, keep).await;
+    let outcome = guarded(&client, &Interner::default(), call, keep, unchanged).await;
     let log = log.lock().unwrap();
     let requests = log.iter().map(|seen| format!("{} {}", seen.method, seen.path)).collect();
     (outcome.unwrap_or_else(|outcome| outcome), copy, requests)
@@ -236,7 +243,7 @@ async fn nothing_is_sent_if_the_copy_is_not_kept() {
         (NotKept::Ended, AttemptOutcome::Interrupted),
     ] {
         let keep = async |_| Err(why.clone());
-        let outcome = guarded(&client, &Interner::default(), &call, keep).await;
+        let outcome = guarded(&client, &Interner::default(), &call, keep, unchanged).await;
         assert_eq!(outcome, Err(expected));
     }
     assert!(log.lock().unwrap().iter().all(|seen| seen.method == "GET"));
@@ -252,7 +259,7 @@ async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_v
         "DELETE" => now(200, "{}"),
         _ => answered(&seen),
     });
-    let outcome = guarded(&client, &Interner::default(), &call, async |_| Ok(())).await;
+    let outcome = guarded(&client, &Interner::default(), &call, async |_| Ok(()), unchanged).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     let log = log.lock().unwrap();
     let bodies: Vec<Value> = log
@@ -269,7 +276,8 @@ async fn dry_run_of_a_delete_is_asked_for_in_its_body_and_the_delete_names_the_v
 #[tokio::test(start_paused = true)]
 async fn patch_tests_the_version_that_was_read() {
     let (client, log) = fake::client(|seen| answered(&seen));
-    let outcome = guarded(&client, &Interner::default(), &call(), async |_| Ok(())).await;
+    let outcome =
+        guarded(&client, &Interner::default(), &call(), async |_| Ok(()), unchanged).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     let log = log.lock().unwrap();
     let sent = log.iter().rfind(|seen| seen.method == "PATCH").unwrap();
@@ -347,7 +355,8 @@ fn in_shop(seen: &Seen) -> futures::future::BoxFuture<'static, Reply> {
 #[tokio::test(start_paused = true)]
 async fn namespace_is_replaced_as_it_was_read_but_for_its_finalizers() {
     let (client, log) = fake::client(|seen| in_shop(&seen));
-    let outcome = guarded(&client, &Interner::default(), &finalize(), async |_| Ok(())).await;
+    let outcome =
+        guarded(&client, &Interner::default(), &finalize(), async |_| Ok(()), unchanged).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     let log = log.lock().unwrap();
     let sent: Vec<&Seen> = log.iter().filter(|seen| seen.method == "PUT").collect();

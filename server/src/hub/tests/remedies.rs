@@ -1,6 +1,7 @@
 //! Remedies that a person has the server do.
 
 mod halt;
+mod last_look;
 mod unconfirmed;
 
 use app::text;

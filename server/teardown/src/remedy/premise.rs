@@ -16,10 +16,12 @@
 //!   volumes and on the claims that these are bound to, and on nothing else of them: after the request a volume is released, or gone.
 //! - A StatefulSet removes the claims of its replicas by the policy that it has when its controller looks, after the request. So
 //!   the policy is read after it too. A remedy that has the set keep the claims rests on the new policy after the request alone.
+//! - A node is given up only as long as no other falls silent. A list of the nodes says so.
 //! - To end one user of a claim frees it only if no other has come. The Pods of the namespace say so.
 //!
 //! # Not read again
-//! - The number of silent nodes: the Nodes of a large cluster are too much for a second.
+//! - The other nodes, of which none may be silent, where there are more than a hundred: that many are too much for a second. The
+//!   index is asked for them once more (`last_look`), and for the programs that clear a finalizer.
 //! - The rights and labels by which a finisher was found: they say which program it is, not whether it is there.
 //! - The owners and GitOps parents that may put something back, and more than five dependents.
 //! - Volumes that cannot be seen, and more than fifty: where their data is said to be lost, all of it is.
@@ -41,6 +43,8 @@ use crate::{
 const EACH: usize = 5;
 /// The most volumes that are read again.
 const VOLUMES: usize = 50;
+/// The most nodes that are read again. Each is about 15 kB of JSON, most of it the names of images.
+const NODES: usize = 100;
 
 /// Something that must still be so.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +95,8 @@ pub enum Expected {
 pub enum List {
     /// The Pods on the node.
     OnNode,
+    /// The nodes other than this one whose kubelets do not report.
+    SilentNodes,
     /// The attachments of the volume.
     OfVolume,
     /// The Pods in the namespace of the object that name it, a claim.
@@ -102,6 +108,7 @@ impl List {
     pub fn has(self, object: &Object, of: &ObjectRef) -> bool {
         match (self, &object.facts) {
             (Self::OnNode, Facts::Pod(pod)) => pod.node.as_deref() == Some(&*of.name),
+            (Self::SilentNodes, Facts::Node(node)) => node.is_silent() && *object.name != *of.name,
             (Self::OfVolume, Facts::Attachment(it)) => it.volume.as_deref() == Some(&*of.name),
             (Self::Users, Facts::Pod(pod)) => {
                 let names = |used: &PodReference| {
@@ -142,6 +149,27 @@ impl Premise {
     /// Whether it holds before the request too; one that the request brings about is read after it alone.
     pub fn is_read_before(&self) -> bool {
         !matches!(self.expected, Expected::KeepsClaims(_))
+    }
+
+    /// Whether it says no more than an earlier one. Fewer objects on a list harm nobody; one more was in no blast radius.
+    pub(super) fn follows_from(&self, earlier: &Self) -> bool {
+        let is_so = match (&self.expected, &earlier.expected) {
+            (Expected::SameDataFate(now), Expected::SameDataFate(was)) => {
+                has_same_data_fate(was, now)
+            }
+            (Expected::SameClaimPolicy(now), Expected::SameClaimPolicy(was)) => {
+                has_same_claim_policy(was, now)
+            }
+            (Expected::KeepsClaims(now), Expected::KeepsClaims(was)) => now.uid == was.uid,
+            (Expected::Content { known }, Expected::Content { known: before }) => {
+                known.is_subset(before)
+            }
+            (Expected::Only { list, known }, Expected::Only { list: of, known: before }) => {
+                list == of && known.is_subset(before)
+            }
+            (now, was) => now == was,
+        };
+        is_so && self.object == earlier.object && self.kind == earlier.kind
     }
 
     /// The object is exactly as the index has it.
@@ -276,7 +304,7 @@ impl<'a> Search<'a> {
         self.index.named(object).map(Premise::unchanged).or_else(|| self.absent(object))
     }
 
-    /// A node that is silent: its lease is not renewed, and no Pod has come to it.
+    /// A node that is silent: it stays so, and no Pod has come to it.
     fn silent(self, name: &Arc<str>) -> Option<Vec<Premise>> {
         let node = self.index.find("", "Node", None, name)?;
         let pods = self.index.kind("", "Pod")?;
@@ -286,7 +314,7 @@ impl<'a> Search<'a> {
         };
         let here = self.index.of_resource("pods").filter(is_here);
         let only = Premise::only(node.reference(), pods, List::OnNode, here);
-        Some(self.lease(node, name).into_iter().chain([only]).collect())
+        Some(self.silence(node, name).into_iter().chain([only]).collect())
     }
 
     /// The node of a Pod that is forced, or that there is none.
@@ -298,19 +326,25 @@ impl<'a> Search<'a> {
             name: name.clone(),
         };
         let node = self.as_it_is(&reference)?;
-        let lease = self.index.named(&reference).and_then(|node| self.lease(node, name));
-        Some([node].into_iter().chain(lease).collect())
+        let silence = self.index.named(&reference).map(|node| self.silence(node, name));
+        Some([node].into_iter().chain(silence.into_iter().flatten()).collect())
     }
 
-    /// The lease of a silent node, if it is known.
-    fn lease(self, node: &Object, name: &Arc<str>) -> Option<Premise> {
+    /// A silent node stays silent, and no other falls silent: its lease is not renewed, if that is known, and the list of silent nodes
+    /// gets no longer, if there are few enough nodes.
+    fn silence(self, node: &Arc<Object>, name: &Arc<str>) -> Vec<Premise> {
         if !matches!(&node.facts, Facts::Node(facts) if Node::is_silent(facts)) {
-            return None;
+            return Vec::new();
         }
-        let renewed = self.index.node_lease(name)?.clone();
-        let (object, kind) = (node.reference(), node.kind.clone());
-        let expected = Expected::NotRenewed(renewed);
-        Some(Premise { object, kind, expected, changes_with_it: false })
+        let lease = self.index.node_lease(name).map(|renewed| Premise {
+            expected: Expected::NotRenewed(renewed.clone()),
+            ..Premise::unchanged(node)
+        });
+        let of = node.reference();
+        let silent = self.index.of_resource("nodes").filter(|it| List::SilentNodes.has(it, &of));
+        let others = Premise::only(of.clone(), node.kind.clone(), List::SilentNodes, silent);
+        let are_few = self.index.of_resource("nodes").count() <= NODES;
+        lease.into_iter().chain(are_few.then_some(others)).collect()
     }
 
     /// The programs that clear the finalizer, or may.

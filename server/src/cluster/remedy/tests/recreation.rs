@@ -46,7 +46,7 @@ async fn namespace_that_was_made_is_kept_and_then_deleted_by_its_uid() {
         kept.push((copy["metadata"]["uid"].clone(), deletes));
         Ok(())
     };
-    let outcome = guarded(&client, &Interner::default(), &recreate(), keep).await;
+    let outcome = guarded(&client, &Interner::default(), &recreate(), keep, unchanged).await;
     assert_eq!(outcome, Ok(AttemptOutcome::Accepted { meanwhile: None }));
     assert_eq!(kept, [(json!("m-1"), 0)]);
     let log = log.lock().unwrap();
@@ -91,7 +91,7 @@ async fn namespace_that_was_made_and_is_not_kept_is_not_deleted_and_each_reason_
     ] {
         let (client, log) = fake::client(making(made("m-1"), (200, "")));
         let keep = async |_| Err(why.clone());
-        let outcome = guarded(&client, &Interner::default(), &recreate(), keep).await;
+        let outcome = guarded(&client, &Interner::default(), &recreate(), keep, unchanged).await;
         assert_eq!(outcome, Err(expected));
         assert!(log.lock().unwrap().iter().all(|seen| seen.method == "POST"));
     }

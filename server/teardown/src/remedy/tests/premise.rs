@@ -1,5 +1,7 @@
 //! The premises of each remedy as text.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::fetched::{Answer, Question};
 
@@ -56,11 +58,70 @@ fn node_that_is_given_up_rests_on_its_lease_and_the_pods_that_were_listed() {
                 [
                     "Node n1 unchanged, once",
                     "Node n1 lease 08:00 n1",
+                    "Node n1 SilentNodes nodes: ",
                     "Node n1 OnNode pods: pod:shop/a",
                 ],
             )
             "#);
         }
+    }
+}
+
+#[test]
+fn other_nodes_are_read_again_only_where_they_are_few() {
+    let rests_on_others = |all: usize| {
+        let others: String = (2..=all).map(|n| format!("node n{n}\n")).collect();
+        let index = watched(&format!(
+            "{others}node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+            pod shop/a node=n1 deleted=400 grace=30 containers=web:running"
+        ));
+        let found = premises(&index, "deleteNode").unwrap();
+        found.iter().any(|it| it.contains("SilentNodes"))
+    };
+    assert!(rests_on_others(100) && !rests_on_others(101));
+}
+
+#[test]
+fn list_of_silent_nodes_has_every_other_node_that_does_not_report() {
+    let of = fixture::object("node n1").reference();
+    for (node, is_listed) in [
+        ("node n2 ready=Ready:Unknown:NodeStatusUnknown:0:gone", true),
+        ("node n2 ready=Ready:False:KubeletNotReady:600:", false),
+        ("node n2", false),
+        ("node n1 ready=Ready:Unknown:NodeStatusUnknown:600:gone", false),
+        ("pod shop/n2", false),
+    ] {
+        assert_eq!(List::SilentNodes.has(&fixture::object(node), &of), is_listed, "{node}");
+    }
+}
+
+#[test]
+fn premise_with_fewer_objects_follows_from_the_one_that_was_shown_and_with_more_does_not() {
+    let volume = |more: &str| {
+        let volume = fixture::object(&format!("pv pv-1 claim=shop/data {more}"));
+        Premise {
+            expected: Expected::SameDataFate(Arc::new(volume.clone())),
+            ..Premise::unchanged(&Arc::new(volume))
+        }
+    };
+    let listed = |pods: &[&str]| {
+        let known = pods.iter().map(|pod| fixture::uid(pod)).collect();
+        let expected = Expected::Only { list: List::OnNode, known };
+        Premise { expected, ..Premise::unchanged(&Arc::new(fixture::object("node n1"))) }
+    };
+    let node = |text: &str| Premise::unchanged(&Arc::new(fixture::object(text)));
+    for (now, earlier, follows) in [
+        (listed(&["a"]), listed(&["a", "b"]), true),
+        (listed(&["a", "b"]), listed(&["a", "b"]), true),
+        (listed(&["a", "c"]), listed(&["a", "b"]), false),
+        (volume("reclaim=Delete phase=Released"), volume("reclaim=Delete"), true),
+        (volume("reclaim=Delete"), volume("reclaim=Retain"), false),
+        (node("node n1"), node("node n1"), true),
+        (node("node n1 labels=a:b"), node("node n1"), false),
+        (node("node n2"), node("node n1"), false),
+        (node("node n1"), listed(&["a"]), false),
+    ] {
+        assert_eq!(now.follows_from(&earlier), follows, "{now:?} from {earlier:?}");
     }
 }
 
@@ -85,6 +146,7 @@ fn force_rests_on_the_pod_its_node_and_the_lease() {
             "Pod shop/a unchanged, once",
             "Node n1 unchanged",
             "Node n1 lease 08:00 n1",
+            "Node n1 SilentNodes nodes: ",
         ],
     )
     "#);
