@@ -4,7 +4,7 @@
 //! A run's events are numbered from 0 without gaps. A batch is written as a whole or not at all, and only directly
 //! after the existing events: a second writer, or one with an outdated state, is refused. Every record has the version
 //! of its format and a checksum. A record that cannot be read is an error that names the run and the number; it never
-//! causes a panic or a shortened run.
+//! causes a panic or a shortened run. A file that makes no sense as a whole is kept under another name (`journal/aside.rs`).
 //!
 //! ```text
 //! hub ── begin, append, put_… ────► Journal (JSON, versions, checksums) ──► Store: file (redb) | memory
@@ -13,6 +13,7 @@
 //!
 //! Writing blocks until the disk has answered. The hub is the only caller, and it must not continue before that.
 
+mod aside;
 mod epoch;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod memory;
 mod overlay;
 mod place;
 mod seal;
+mod tables;
 mod upcast;
 
 use std::{collections::BTreeMap, path::Path};
@@ -225,15 +227,28 @@ pub struct Journal {
     epoch: Option<u64>,
     /// Whether that number is on disk.
     is_claimed: bool,
+    /// The files of earlier journals that make no sense, by name.
+    damaged: Vec<String>,
 }
 
 impl Journal {
-    /// Opens a journal in a file, exclusively for this process.
+    /// Opens a journal in a file, exclusively for this process. If the file makes no sense, it is kept under another name, and the
+    /// journal is empty.
     ///
     /// # Errors
     /// [`OpenError`], for example if another server uses the file.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        Ok(Self::over(FileStore::open(path)?))
+        let store = match FileStore::open(path).and_then(FileStore::with_lists) {
+            Err(OpenError::Damaged { source, .. }) if error::is_damage(&source) => {
+                let kept = aside::rename(path)?;
+                tracing::error!(error = %source, kept, "the journal cannot be read, and is set aside");
+                FileStore::open(path)?
+            }
+            opened => opened?,
+        };
+        let unusable = |source| OpenError::Unusable { path: path.to_owned(), source };
+        let damaged = aside::kept(path).map_err(unusable)?;
+        Ok(Self { damaged, ..Self::over(store) })
     }
 
     /// A journal that is lost when the process ends.
@@ -243,7 +258,12 @@ impl Journal {
 
     /// A journal on another store.
     pub fn over(store: impl Store + 'static) -> Self {
-        Self { store: Box::new(store), epoch: None, is_claimed: false }
+        Self { store: Box::new(store), epoch: None, is_claimed: false, damaged: vec![] }
+    }
+
+    /// The names of the files in which earlier journals are that cannot be read at all. They are beside the file of this one.
+    pub fn damaged_files(&self) -> &[String] {
+        &self.damaged
     }
 
     /// Whether a write can reach the disk, as far as that is known without one.

@@ -34,6 +34,12 @@ pub(super) enum UnreadableRun {
     /// Its events do not fit its plan, or do not fit each other.
     #[error("its records do not fit together: {0}")]
     Unfit(#[from] ReplayError),
+    /// It stands for all runs of a journal that cannot be read at all.
+    #[error(
+        "the whole journal is damaged, and its file is kept under this name beside the new one; its runs are not known. Once nobody \
+         needs the file, remove it"
+    )]
+    WholeJournal,
     /// It can be read again, and a person has released it meanwhile.
     #[error("it was released while it could not be read")]
     Released,

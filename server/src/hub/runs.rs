@@ -81,6 +81,10 @@ impl Runs {
         let (mut by_id, mut unreadable) = (BTreeMap::new(), UnreadableRuns::default());
         let released: BTreeSet<String> =
             journal.releases()?.into_iter().map(|(run, _)| run).collect();
+        for file in journal.damaged_files() {
+            let id = RunId::new(file.as_str());
+            unreadable.add(journal, id, None, &UnreadableRun::WholeJournal, now);
+        }
         for (id, head) in journal.runs()? {
             let head = match head {
                 Ok(head) => head,

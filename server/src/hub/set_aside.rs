@@ -6,6 +6,8 @@
 //! - The objects are those of the stored plan. Without it they could be any of the cluster, and if the head is lost too, of
 //!   any cluster.
 //! - Nothing of the run is removed from the journal. A release is a record beside it.
+//! - A journal that cannot be read at all counts as one such run, with the name of its file. The release is in the journal that took
+//!   its place.
 
 use std::{collections::BTreeMap, sync::Arc};
 

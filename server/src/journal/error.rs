@@ -1,5 +1,7 @@
 //! The errors of the journal and its stores.
 
+use std::io;
+
 use teardown::run::RunId;
 
 use super::upcast::{OLDEST, VERSION};
@@ -27,10 +29,25 @@ pub enum StoreError {
 
 impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {
-        match error {
-            redb::Error::Corrupted(_) => Self::Damaged(error),
-            error => Self::File(error),
+        if is_damage(&error) { Self::Damaged(error) } else { Self::File(error) }
+    }
+}
+
+/// Whether an error of redb is about the content of the file, and not about the disk. redb also finds damage by the name or the type
+/// of a table, and by the number of a page behind the end of the file.
+pub(super) fn is_damage(error: &redb::Error) -> bool {
+    use redb::Error as E;
+    match error {
+        E::Corrupted(_)
+        | E::TableDoesNotExist(_)
+        | E::TableTypeMismatch { .. }
+        | E::TableIsMultimap(_)
+        | E::TableIsNotMultimap(_)
+        | E::TypeDefinitionChanged { .. } => true,
+        E::Io(source) => {
+            matches!(source.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         }
+        _ => false,
     }
 }
 

@@ -8,6 +8,9 @@
 //!   bytes are opened with an [`Overlay`], so that a server starts on a full or failing disk and can say so. Every write
 //!   tries the file again.
 //! - An error in reading a damaged page closes nothing: other pages may be whole, and opening again would not mend this one.
+//! - Every transaction saves what redb needs to open the file after a crash (`set_quick_repair`), at the price of a second sync.
+//!   Without it redb reads the whole file then, and takes a damaged page for an unfinished transaction: it silently goes back to the
+//!   one before, or refuses the file, although only one run is damaged.
 
 use std::{
     cell::RefCell,
@@ -18,25 +21,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{
-    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, TableDefinition,
-    TableError,
+use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable};
+
+use super::{
+    Put, Shelf, Store, StoreError,
+    error::is_damage,
+    overlay::Overlay,
+    tables::{self, RECORDS},
 };
-
-use super::{Put, Shelf, Store, StoreError, overlay::Overlay};
 use crate::private_file;
-
-const PLANS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("plans");
-const RUNS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("runs");
-const COUNTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("counts");
-const ATTEMPTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("attempts");
-const RELEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("releases");
-const EPOCH: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("epoch");
-const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
-
-/// The tables of named values.
-const NAMED: [TableDefinition<'_, &str, &[u8]>; 6] =
-    [PLANS, RUNS, COUNTS, ATTEMPTS, RELEASES, EPOCH];
 
 /// The cache for pages of the file. It is small because everything is read only once, at the start.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
@@ -134,6 +127,20 @@ impl FileStore {
         Ok(Self { path: path.to_owned(), open_database, opened: Some(opened).into() })
     }
 
+    /// This store, if it can say what it holds.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`] if one of the lists that a server reads at its start makes no sense. A disk that fails is no such
+    /// error.
+    pub(super) fn with_lists(self) -> Result<Self, OpenError> {
+        for shelf in [Shelf::Runs, Shelf::Counts, Shelf::Attempts, Shelf::Releases] {
+            if let Err(StoreError::Damaged(source)) = self.list(shelf) {
+                return Err(OpenError::of(&self.path, source));
+            }
+        }
+        Ok(self)
+    }
+
     /// The database in the file. A file that is gone is not made again: it would be a journal without its runs.
     fn reopen(&self) -> Result<Database, redb::Error> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
@@ -154,8 +161,7 @@ impl FileStore {
         });
         let goes_on = match &done {
             Ok(_) => true,
-            Err(redb::Error::Corrupted(_)) => slot.as_ref().is_some_and(Opened::answers),
-            Err(_) => false,
+            Err(error) => is_damage(error) && slot.as_ref().is_some_and(Opened::answers),
         };
         if !goes_on {
             close(slot.take());
@@ -188,7 +194,7 @@ impl FileStore {
 impl Opened {
     /// Whether it can still be read after an error, elsewhere: a panic may have poisoned its locks.
     fn answers(&self) -> bool {
-        matches!(catch_damage(|| has_tables(&self.database)), Ok(true))
+        matches!(catch_damage(|| tables::are_complete(&self.database)), Ok(true))
     }
 }
 
@@ -217,9 +223,7 @@ impl Drop for FileStore {
 /// A database with all tables in this file.
 fn database_in(file: File, open_database: OpenDatabase) -> Result<Database, redb::Error> {
     let database = open_database(file)?;
-    if !has_tables(&database)? {
-        make_tables(&database)?;
-    }
+    tables::complete(&database)?;
     Ok(database)
 }
 
@@ -239,41 +243,6 @@ fn catch_damage<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, re
     done.unwrap_or_else(|_| Err(redb::Error::Corrupted("its structure makes no sense".to_owned())))
 }
 
-fn has_tables(database: &Database) -> Result<bool, redb::Error> {
-    let transaction = database.begin_read()?;
-    let is_missing = |error: TableError| match error {
-        TableError::TableDoesNotExist(_) => Ok(false),
-        error => Err(error.into()),
-    };
-    for table in NAMED {
-        if let Err(error) = transaction.open_table(table) {
-            return is_missing(error);
-        }
-    }
-    transaction.open_table(RECORDS).map(|_| true).or_else(is_missing)
-}
-
-fn make_tables(database: &Database) -> Result<(), redb::Error> {
-    let transaction = database.begin_write()?;
-    for table in NAMED {
-        transaction.open_table(table)?;
-    }
-    transaction.open_table(RECORDS)?;
-    transaction.commit()?;
-    Ok(())
-}
-
-fn table(shelf: Shelf) -> TableDefinition<'static, &'static str, &'static [u8]> {
-    match shelf {
-        Shelf::Plans => PLANS,
-        Shelf::Runs => RUNS,
-        Shelf::Counts => COUNTS,
-        Shelf::Attempts => ATTEMPTS,
-        Shelf::Releases => RELEASES,
-        Shelf::Epoch => EPOCH,
-    }
-}
-
 /// The number of records of `run`: one more than the highest number.
 fn count(
     records: &impl ReadableTable<(&'static str, u64), &'static [u8]>,
@@ -291,15 +260,16 @@ impl Store for FileStore {
         self.write_with(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;
+            transaction.set_quick_repair(true);
             for put in puts {
                 match put {
                     Put::Named { shelf, name, bytes } => {
                         transaction
-                            .open_table(table(*shelf))?
+                            .open_table(tables::of(*shelf))?
                             .insert(name.as_str(), bytes.as_slice())?;
                     }
                     Put::Remove { shelf, name } => {
-                        transaction.open_table(table(*shelf))?.remove(name.as_str())?;
+                        transaction.open_table(tables::of(*shelf))?.remove(name.as_str())?;
                     }
                     Put::RemoveRecords { run } => {
                         let all = (run.as_str(), 0)..=(run.as_str(), u64::MAX);
@@ -327,14 +297,14 @@ impl Store for FileStore {
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read_with(|database| {
-            let named = database.begin_read()?.open_table(table(shelf))?;
+            let named = database.begin_read()?.open_table(tables::of(shelf))?;
             Ok(named.get(name)?.map(|bytes| bytes.value().to_vec()))
         })?)
     }
 
     fn list(&self, shelf: Shelf) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         Ok(self.read_with(|database| {
-            let named = database.begin_read()?.open_table(table(shelf))?;
+            let named = database.begin_read()?.open_table(tables::of(shelf))?;
             let entries = named.iter()?.map(|entry| {
                 let (name, bytes) = entry?;
                 Ok((name.value().to_owned(), bytes.value().to_vec()))
@@ -363,7 +333,7 @@ impl Store for FileStore {
 mod tests {
     use std::{cell::Cell, os::unix::fs::PermissionsExt};
 
-    use redb::{StorageBackend, backends::FileBackend};
+    use redb::{StorageBackend, TableDefinition, backends::FileBackend};
 
     use super::*;
 
@@ -529,18 +499,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(store.write(&[put]).is_err());
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn tables_are_made_only_where_they_are_missing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("journal");
-        let database = FileStore::open(&path).unwrap().opened.take().unwrap().database;
-        assert!(has_tables(&database).unwrap());
-        drop(database);
-        let path = dir.path().join("empty");
-        let database = Builder::new().create(&path).unwrap();
-        assert!(!has_tables(&database).unwrap());
     }
 
     #[test]

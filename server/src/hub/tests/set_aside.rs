@@ -83,9 +83,11 @@ async fn damaged_run_blocks_its_objects_until_it_is_released_and_the_other_goes_
     assert_eq!(process.hub.reading().await.unwrap().set_aside, 0);
 }
 
-/// A file with the content of the disk, in which the records of the two runs are on pages that are far from each other.
-fn write_file(path: &Path, disk: &Disk, runs: [&RunId; 2]) {
-    let mut store = FileStore::open(path).unwrap();
+/// A file with the content of the disk, in which the records of the two runs are on pages that are far from each other; as a process
+/// left it that ended or was killed.
+fn write_file(path: &Path, disk: &Disk, runs: [&RunId; 2], is_killed: bool) {
+    let open = path.with_extension("open");
+    let mut store = FileStore::open(&open).unwrap();
     for line in recorded::written(disk).lines() {
         store.write(&[recorded::put_of(line)]).unwrap();
     }
@@ -93,6 +95,10 @@ fn write_file(path: &Path, disk: &Disk, runs: [&RunId; 2]) {
     let between = format!("{}-", runs.into_iter().min().unwrap());
     let put = |number| Put::Record { run: between.clone(), number, bytes: vec![b' '; 500] };
     store.write(&(0..100).map(put).collect::<Vec<_>>()).unwrap();
+    if !is_killed {
+        drop(store);
+    }
+    std::fs::copy(&open, path).unwrap();
 }
 
 /// Damages a page of the file so that the records of one run cannot be read, and those of the other can.
@@ -126,22 +132,64 @@ fn damage_page(path: &Path, damaged: &RunId, whole: &RunId) {
 
 #[tokio::test(start_paused = true)]
 async fn run_on_a_damaged_page_of_the_file_is_set_aside_and_the_other_goes_on() {
-    let (disk, shop, bank) = two_runs().await;
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("journal");
-    write_file(&path, &disk, [&shop, &bank]);
-    damage_page(&path, &shop, &bank);
-    let journal = Journal::open(&path).unwrap();
-    let mut process = Process::on(journal, "test", |hub| hub, CancellationToken::new());
-    process.list(TWO).await;
-    process.expect("GET ConfigMap bank/one", Outcome::NotFound).await;
-    assert_eq!(process.run_state(&bank).await, RunState::Running);
-    assert_eq!(process.hub.journal().await.unwrap().failing, None, "its records can be written");
-    let found = only_one_set_aside(&process, &shop).await;
-    assert!(found.why.contains("the journal's file is damaged there"), "{found:?}");
-    assert!(matches!(found.blocks, Blocks::Objects { .. }), "{found:?}");
-    let refused = plan(&process, "shop").await;
-    assert!(matches!(refused, Err(Refusal::SetAside { .. })), "{refused:?}");
+    for is_killed in [false, true] {
+        let (disk, shop, bank) = two_runs().await;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        write_file(&path, &disk, [&shop, &bank], is_killed);
+        damage_page(&path, &shop, &bank);
+        let mut process = on_file(&path);
+        process.list(TWO).await;
+        process.expect("GET ConfigMap bank/one", Outcome::NotFound).await;
+        assert_eq!(process.run_state(&bank).await, RunState::Running);
+        let failing = process.hub.journal().await.unwrap().failing;
+        assert_eq!(failing, None, "its records can be written");
+        let found = only_one_set_aside(&process, &shop).await;
+        assert!(found.why.contains("the journal's file is damaged there"), "{found:?}");
+        assert!(matches!(found.blocks, Blocks::Objects { .. }), "{found:?}");
+        let refused = plan(&process, "shop").await;
+        assert!(matches!(refused, Err(Refusal::SetAside { .. })), "{refused:?}");
+    }
+}
+
+fn on_file(path: &Path) -> Process {
+    let journal = Journal::open(path).unwrap();
+    Process::on(journal, "test", |hub| hub, CancellationToken::new())
+}
+
+#[tokio::test(start_paused = true)]
+async fn journal_with_a_rotten_first_page_is_named_and_blocks_the_cluster_until_it_is_released() {
+    for is_killed in [false, true] {
+        let (disk, shop, bank) = two_runs().await;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        write_file(&path, &disk, [&shop, &bank], is_killed);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[..4096].fill(0x5a);
+        std::fs::write(&path, &bytes).unwrap();
+
+        let whole = RunId::new("journal.damaged-1");
+        let process = on_file(&path);
+        process.list(TWO).await;
+        let kept = std::fs::read(dir.path().join(whole.as_str())).unwrap();
+        assert!(kept == bytes, "the file is as it was");
+        let found = only_one_set_aside(&process, &whole).await;
+        assert!(found.why.starts_with("the whole journal is damaged"), "{found:?}");
+        assert_eq!(found.blocks, Blocks::Cluster);
+        let expected = Refusal::SetAside { run: whole.clone(), object: None };
+        assert_eq!(plan(&process, "shop").await.unwrap_err(), expected);
+
+        process.hub.release(whole.clone(), "Li".into()).await.unwrap().unwrap();
+        plan(&process, "shop").await.unwrap();
+        process.task.abort();
+        // The file is closed once the task is gone.
+        assert!(process.task.await.is_err_and(|error| error.is_cancelled()));
+        let mut process = on_file(&path);
+        process.list(TWO).await;
+        assert!(only_one_set_aside(&process, &whole).await.released.is_some());
+        process.start_run("shop").await;
+        assert!(process.call().await.0.contains("shop"));
+    }
 }
 
 #[tokio::test(start_paused = true)]
