@@ -110,14 +110,19 @@ export class Session {
 		}
 	}
 
-	/** Waits for the end of a run. @param {string} run @param {number} [within] in milliseconds @returns {Promise<Json>} its record */
+	/**
+	 * Waits for the end of a run.
+	 * @param {string} run @param {number} [within] in milliseconds
+	 * @returns {Promise<Json>} its record, and `bound`: the number of kept claims of which it said that they are bound, if it did
+	 */
 	async ended(run, within) {
 		const ofRun = (/** @type {Json[]} */ records) => records.find((record) => record.run?.id === run)?.run;
 		const records = await this.until(`run:${run}`, (records) => !!ofRun(records)?.ended, {
 			what: `the end of run ${run}`,
 			within,
 		});
-		return ofRun(records);
+		const checked = records.find(({ event }) => event?.event.code === 'dataChecked');
+		return { ...ofRun(records), bound: checked?.event.event.bound };
 	}
 }
 
@@ -127,6 +132,7 @@ const keys = {
 	unit: ({ id }) => id,
 	step: ({ id }) => id,
 	object: ({ uid }) => uid,
+	event: ({ number }) => number,
 	diagnosis: ({ diagnosis: { id } }) => id,
 };
 

@@ -56,7 +56,7 @@ export class JudgedCluster {
 		const { plan } = started;
 		await during?.(started.run);
 		const run = await this.session.ended(started.run);
-		const verdict = await judge.close({ destroyed: destroyedBy(plan), ...end });
+		const verdict = await judge.close({ destroyed: destroyedBy(plan), bound: run.bound, ...end });
 		assert.deepEqual(verdict.violations, []);
 		assert.deepEqual(verdict.gaps, []);
 		// Before each claim was deleted, its Pods were listed from the API server.

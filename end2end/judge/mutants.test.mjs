@@ -90,7 +90,7 @@ const world = {
 		{ owner: set },
 	),
 	budget: make('PodDisruptionBudget', 'db', { spec: { selector: { matchLabels: select('db') } } }),
-	claim: make('PersistentVolumeClaim', 'data-db-0', { spec: { volumeName: 'v' } }),
+	claim: make('PersistentVolumeClaim', 'data-db-0', { spec: { volumeName: 'v' }, status: { phase: 'Bound' } }),
 	attachment: make('VolumeAttachment', 'a', {
 		...global,
 		...nobodys,
@@ -220,7 +220,22 @@ const without = (...parts) => honest.filter((step) => !parts.some((part) => is(p
 /** @param {(step: Step) => Step} change */
 const changed = (change) => honest.map(change);
 
-/** Of each rule a story that breaks it and no other rule, or the others that are named. @type {Record<string, () => [Step[], string[]?]>} */
+/** An object gets annotations before the honest story. @param {Part} part @param {Record<string, string>} annotations @returns {Step[]} */
+const annotated = (part, annotations) => [
+	['changed', { ...world[part], metadata: { ...world[part].metadata, annotations } }],
+	...honest,
+];
+/** The objects that hold data, and what has to stay with them. @type {Part[]} */
+const data = ['claim', 'volume', 'plugin', 'archiver'];
+const kept = {
+	keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data-db-0' }],
+	mayRemain: () => true,
+};
+
+/**
+ * Of each rule a story that breaks it and no other rule, or the others that are named; with what the judge expects, if that matters.
+ * @type {Record<string, () => [Step[], string[]?, Partial<import('./verdict.mjs').Expectations>?, import('./verdict.mjs').ExpectedEnd?]>}
+ */
 const mutants = {
 	owner: () => [
 		before('webPod', 'web').map((step) =>
@@ -259,7 +274,13 @@ const mutants = {
 		['left-over'],
 	],
 	'unclaimed-touched': () => [[...honest, gone('notes')], ['left-over']],
+	'data-not-kept': () => [without('volume', 'plugin', 'archiver'), [], { keepsData: true }, { mayRemain: () => true }],
+	'asked-to-keep': () => [annotated('declared', { 'helm.sh/resource-policy': 'keep' })],
+	hinted: () => [annotated('declared', { 'config.kubernetes.io/depends-on': '/namespaces/ns/Secret/tls' })],
 	'left-over': () => [without('settings')],
+	'not-kept': () => [honest, [], {}, kept],
+	'data-destroyed-unsaid': () => [honest, [], {}, { destroyed: [] }],
+	'kept-data': () => [without(...data), [], {}, { ...kept, bound: 2 }],
 	'unguarded-delete': () => [
 		changed(([change, object, request]) => [change, object, request && { ...request, preconditionUid: undefined }]),
 	],
@@ -271,8 +292,8 @@ test('honest teardown breaks no rule', () => {
 
 for (const [rule, make] of Object.entries(mutants)) {
 	test(`${rule} detects its mutant`, () => {
-		const [story, others = []] = make();
-		assert.deepEqual(broken(story), [rule, ...others].sort());
+		const [story, others = [], expected, expectedEnd] = make();
+		assert.deepEqual(broken(story, expected, expectedEnd), [rule, ...others].sort());
 	});
 }
 
@@ -281,19 +302,14 @@ test('driver detects a plugin that goes before what it has to unmount', () => {
 	assert.deepEqual(broken(before('keys', 'operatorPod')), ['driver'], 'a Pod with an inline volume');
 });
 
-const kept = {
-	keptExpected: [{ kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data-db-0' }],
-	mayRemain: () => true,
-};
-
 test('data-not-kept detects a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
-	assert.deepEqual(broken(without('claim', 'volume', 'plugin', 'archiver'), keeps, kept), []);
+	assert.deepEqual(broken(without(...data), keeps, kept), []);
 	assert.deepEqual(broken(without('volume', 'plugin', 'archiver'), keeps, { mayRemain: () => true }), ['data-not-kept']);
 });
 
 test('not-kept detects a teardown that deletes what somebody else needs', () => {
-	assert.deepEqual(broken(without('claim', 'volume', 'plugin', 'archiver'), {}, kept), []);
+	assert.deepEqual(broken(without(...data), {}, kept), []);
 	assert.deepEqual(broken(honest, {}, kept), ['not-kept']);
 });
 
@@ -320,43 +336,40 @@ test('collateral detects a DELETE that lets the garbage collector take what stay
 	]);
 });
 
+test('kept-data believes a run that says of as many claims that they are bound as are', () => {
+	assert.deepEqual(broken(without(...data), {}, { ...kept, bound: 1 }), []);
+	assert.deepEqual(broken(without(...data), {}, kept), [], 'it said nothing');
+	assert.deepEqual(broken(honest, {}, { bound: 1 }), ['kept-data']);
+});
+
+const judged = [...Object.keys(orderRules), ...Object.values(endRules), 'unguarded-delete'];
+/** The rules whose mutant needs a test of its own. */
+const elsewhere = ['collateral'];
+const withMutant = [...Object.keys(mutants), ...elsewhere];
+
 test('every rule has a mutant', () => {
-	const elsewhere = ['data-not-kept', 'collateral'];
-	assert.deepEqual(
-		Object.keys(orderRules)
-			.filter((rule) => !mutants[rule])
-			.sort(),
-		elsewhere.sort(),
-	);
+	assert.deepEqual([...withMutant].sort(), [...judged].sort());
 });
 
-/** The rules that a list in a file of the simulation names. @param {string} file @param {string} type of one entry @param {RegExp} entry */
-async function simulated(file, type, entry) {
-	const source = await readFile(new URL(`../../server/tests/simulation/${file}`, import.meta.url), 'utf8');
-	const start = `const RULES: [${type}; `;
-	const [, rest = ''] = source.split(start);
-	const count = Number.parseInt(rest, 10);
-	const [list = ''] = rest.slice(rest.indexOf('= [') + 3).split('\n];');
-	const names = [...list.matchAll(entry)].map(([, name]) => name.replaceAll('_', '-'));
-	assert.equal(names.length, count, `${file}: ${names}`);
-	return names;
+/** The lists of rules in the simulation, with the type and the form of an entry, and the number of rules that each has at least. */
+const lists = /** @type {[string, string, RegExp, number][]} */ ([
+	['order.rs', 'Rule', /(\w+)/g, 26],
+	['oracle/deletion.rs', '(&str, Rule)', /\("I\d+", (\w+)\)/g, 6],
+	['oracle/end.rs', 'Rule', /(\w+)/g, 3],
+]);
+
+for (const [file, type, entry, least] of lists) {
+	test(`every rule in ${file} of the simulation is a rule of the judge and has a mutant`, async () => {
+		const source = await readFile(new URL(`../../server/tests/simulation/${file}`, import.meta.url), 'utf8');
+		const [, rest = ''] = source.split(`const RULES: [${type}; `);
+		const count = Number.parseInt(rest, 10);
+		const [list = ''] = rest.slice(rest.indexOf('= [') + 3).split('];');
+		const names = [...list.matchAll(entry)].map(([, name]) => name.replaceAll('_', '-'));
+		assert.equal(names.length, count, `${names}`);
+		assert.ok(names.length >= least, `${names}`);
+		assert.deepEqual(
+			names.filter((name) => !withMutant.includes(name)),
+			[],
+		);
+	});
 }
-
-test('every order rule of the simulation is a rule of the judge', async () => {
-	const names = await simulated('order.rs', 'Rule', /(\w+),/g);
-	assert.ok(names.length >= 26, `${names}`);
-	assert.deepEqual(
-		names.filter((name) => !orderRules[name]),
-		[],
-	);
-});
-
-test('every rule of the simulation for what a DELETE takes is a rule of the judge', async () => {
-	const names = await simulated('oracle/deletion.rs', '(&str, Rule)', /\("I\d+", (\w+)\),/g);
-	assert.ok(names.length >= 4, `${names}`);
-	const judged = [...Object.keys(orderRules), ...Object.values(endRules)];
-	assert.deepEqual(
-		names.filter((name) => !judged.includes(name)),
-		[],
-	);
-});

@@ -4,7 +4,9 @@
  */
 import { hasName, nameOf, titleOf } from './cluster-state.mjs';
 import { definition, finisher, guarded, named } from './rules/extensions.mjs';
+import { hinted } from './rules/hint.mjs';
 import {
+	askedToKeep,
 	bystander,
 	collateral,
 	declared,
@@ -33,8 +35,8 @@ import { attached, claim, dataNotKept, driver, endedByForce, madeFromTemplate, r
  */
 
 /**
- * By name. The rules of the simulation have the same names: those for the order (server/tests/simulation/order.rs), and those for
- * what a DELETE takes (server/tests/simulation/oracle/deletion.rs).
+ * By name. The rules of the simulation have the same names: those for the order (server/tests/simulation/order.rs), those for what a
+ * DELETE takes (server/tests/simulation/oracle/deletion.rs), and those for the end (server/tests/simulation/oracle/end.rs).
  * @type {Record<string, OrderRule>}
  */
 export const orderRules = {
@@ -68,10 +70,17 @@ export const orderRules = {
 	'unclaimed-touched': unclaimedTouched,
 	'data-not-kept': dataNotKept,
 	collateral,
+	'asked-to-keep': askedToKeep,
+	hinted,
 };
 
 /** The names of the rules for what remains at the end. */
-export const endRules = { leftOver: 'left-over', notKept: 'not-kept', unsaid: 'data-destroyed-unsaid' };
+export const endRules = {
+	leftOver: 'left-over',
+	notKept: 'not-kept',
+	unsaid: 'data-destroyed-unsaid',
+	keptData: 'kept-data',
+};
 
 /**
  * A DELETE that could affect other objects than intended: a later object of the same name (no UID precondition), dependents by a
@@ -103,14 +112,15 @@ export function unguarded({ deletionRequests, actor }) {
 /**
  * Objects of the unit that remain, and objects that should remain and do not.
  * @param {import('./cluster-state.mjs').ClusterState} state @param {RunFacts} known
- * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[], destroyed?: string[]}} end
- *   `destroyed`: the volumes of which the plan said that their data is destroyed, if that is known
+ * @param {{kept: (object: KubeObject) => boolean, expected: import('./cluster-state.mjs').Name[], destroyed?: string[], bound?: number}} end
+ *   `destroyed`: the volumes of which the plan said that their data is destroyed; `bound`: the number of kept claims of which the run
+ *   said that they are bound; both if that is known
  * @returns {Violation[]}
  */
 export function checkEnd(
 	state,
 	{ unit, actor, bystanders: { needed }, unclaimed, deleted },
-	{ kept, expected, destroyed },
+	{ kept, expected, destroyed, bound = 0 },
 ) {
 	const nobodys = [...state.objects.values()].filter(({ metadata }) => unclaimed.has(metadata.uid));
 	const stays = new Set(nobodys.map(({ metadata }) => metadata.namespace));
@@ -147,5 +157,12 @@ export function checkEnd(
 			object: titleOf(volume),
 			evidence: 'its data is destroyed, and the plan did not say so',
 		}));
-	return [...left, ...lost, ...unsaid];
+	const isBound = (/** @type {KubeObject} */ { metadata, status }) =>
+		unit.has(metadata.uid) && !metadata.deletionTimestamp && status?.phase === 'Bound';
+	const reallyBound = state.all('PersistentVolumeClaim').filter(isBound).length;
+	const saidOnly =
+		bound > reallyBound
+			? [{ rule: endRules.keptData, object: 'the run', evidence: `it says that ${bound} kept claims are bound, and ${reallyBound} are` }]
+			: [];
+	return [...left, ...lost, ...unsaid, ...saidOnly];
 }

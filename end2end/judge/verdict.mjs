@@ -16,6 +16,8 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @property {{label: string}} unit the label of the unit, "key=value"
  * @property {{label: string}} [bystander] the label of the bystanders, "key=value"
  * @property {(object: KubeObject) => boolean} [included] whether a person included this unclaimed object; by default none
+ * @property {(object: KubeObject) => boolean} [overridden] whether a person chose to delete this object although an annotation asks
+ *   to keep it; by default none
  * @property {boolean} [keepsData] whether a person chose to keep the data
  * @property {(claim: KubeObject) => boolean} [takenOn] whether a person took it on that no Pod writes to this claim any more; by
  *   default none
@@ -33,6 +35,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @property {(object: KubeObject) => boolean} [mayRemain] whether an object may exist at the end. An object
  *   that bystanders need always may.
  * @property {string[]} [destroyed] the volumes of which the plan said that their data is destroyed
+ * @property {number} [bound] the kept claims of which the run said that they are bound, if it said so
  *
  * @typedef {object} Verdict
  * @property {Violation[]} violations empty if the teardown was right
@@ -47,7 +50,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
 export function reachVerdict(
 	expectations,
 	{ changes, began, deletionRequests, lists },
-	{ keptExpected = [], mayRemain = () => false, destroyed } = {},
+	{ keptExpected = [], mayRemain = () => false, destroyed, bound } = {},
 ) {
 	const actor = (/** @type {string} */ user) =>
 		expectations.actor ? user === expectations.actor : !user.startsWith('system:');
@@ -69,6 +72,7 @@ export function reachVerdict(
 		unclaimed: unclaimed(everything, expectations.unit.label, expectations.bystander?.label),
 		declared: labelled(expectations.unit.label),
 		included: expectations.included ?? (() => false),
+		overridden: expectations.overridden ?? (() => false),
 		kept: (object) => expected.some((is) => is(object)),
 		keepsData: expectations.keepsData ?? false,
 		takenOn: expectations.takenOn ?? (() => false),
@@ -102,7 +106,7 @@ export function reachVerdict(
 
 	const own = deletionRequests.filter(({ user, code, dryRun }) => actor(user) && code < 300 && !dryRun);
 	const kept = (/** @type {KubeObject} */ object) => mayRemain(object) || facts.kept(object);
-	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected, destroyed }));
+	violations.push(...unguarded(facts), ...checkEnd(state, facts, { kept, expected: keptExpected, destroyed, bound }));
 	return {
 		violations,
 		seen: {

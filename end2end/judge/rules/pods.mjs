@@ -16,17 +16,22 @@ export const usedBy = (users, verb) =>
 		? `${verb} ${users.map((user) => `${titleOf(user)}${stateOf(user) ? ` (${stateOf(user)})` : ''}`).join(', ')}`
 		: undefined;
 
-/** ConfigMaps, Secrets and ServiceAccounts go after the Pods and workloads that need them. */
-export const usedByPods = whereDeleted(({ object: { kind, metadata }, state }) => {
-	const { name, namespace } = metadata;
+/**
+ * The Pods and workloads that need a ConfigMap, Secret or ServiceAccount.
+ * @param {KubeObject} object @param {import('../cluster-state.mjs').ClusterState} state @returns {KubeObject[]}
+ */
+export function usersOf({ kind, metadata: { name, namespace } }, state) {
 	/** @type {Record<string, (pod: KubeObject) => boolean>} */
 	const uses = {
 		ConfigMap: (pod) => configMapsOf(pod).has(name),
 		Secret: (pod) => secretsOf(pod).has(name),
 		ServiceAccount: (pod) => serviceAccountOf(pod) === name,
 	};
-	return uses[kind] && usedBy(state.usersThat(namespace, uses[kind]), 'still needed by');
-});
+	return uses[kind] ? state.usersThat(namespace, uses[kind]) : [];
+}
+
+/** ConfigMaps, Secrets and ServiceAccounts go after the Pods and workloads that need them. */
+export const usedByPods = whereDeleted(({ object, state }) => usedBy(usersOf(object, state), 'still needed by'));
 
 /** A binding goes after the Pods that have its rights. */
 export const accountRights = whereDeleted(({ object: { kind, metadata, subjects }, state }) => {

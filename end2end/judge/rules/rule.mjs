@@ -20,6 +20,7 @@ import { titleOf } from '../cluster-state.mjs';
  * @property {{own: Set<string>, needed: Map<string, string>}} bystanders
  * @property {Set<string>} unclaimed UIDs
  * @property {(object: KubeObject) => boolean} included whether a person included this unclaimed object
+ * @property {(object: KubeObject) => boolean} overridden whether a person chose to delete this object although an annotation asks to keep it
  * @property {(object: KubeObject) => boolean} kept whether the object has to exist at the end
  * @property {boolean} keepsData whether a person chose to keep the data
  * @property {(object: KubeObject) => boolean} takenOn whether a person took it on that no Pod writes to this claim any more

@@ -136,6 +136,22 @@ export const unclaimedTouched = whereActorDeletes(({ object }, { unclaimed, incl
 		return 'nothing says that it is part of the unit, and nobody included it';
 });
 
+/** The annotations that ask a tool not to delete an object. @type {Record<string, (value: string) => boolean>} */
+const keepMarks = {
+	'helm.sh/resource-policy': (value) => value === 'keep',
+	'argocd.argoproj.io/sync-options': (value) =>
+		value.split(',').some((option) => ['Delete=false', 'Prune=false'].includes(option.trim())),
+	'kustomize.toolkit.fluxcd.io/prune': (value) => value === 'disabled',
+	'kapp.k14s.io/delete-strategy': (value) => value === 'orphan',
+};
+
+/** An object that an annotation asks to keep goes only if a person chose so. */
+export const askedToKeep = whereActorDeletes(({ object }, { overridden }) => {
+	const annotations = Object.entries(object.metadata.annotations ?? {});
+	const mark = annotations.find(([key, value]) => keepMarks[key]?.(value));
+	if (mark && !overridden(object)) return `its annotation ${mark.join(': ')} asks to keep it`;
+});
+
 /**
  * An object that stays is collected with an owner, or with its namespace, that the judged user deleted: the owner should have been
  * deleted with Orphan, and the namespace not at all.

@@ -2,6 +2,7 @@
 //! gives the same objects.
 
 pub(crate) mod driver;
+mod hint;
 pub(crate) mod late_object;
 pub(crate) mod neighbour;
 mod parent;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use teardown::unit::UnitId;
 
 pub(crate) use self::{
+    hint::HINTED,
     neighbour::Neighbours,
     rare_components::LOAD_BALANCER_FINALIZER,
     workload::{CANARY, ENCODED, contains_secret},

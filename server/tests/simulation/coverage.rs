@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 48] = [
+pub(crate) const EFFECTS: [&str; 50] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -48,6 +48,8 @@ pub(crate) const EFFECTS: [&str; 48] = [
     "a driver that goes after its volumes",
     "an operator that is kept for others",
     "a server that crashes before its recovery is recorded",
+    "a step whose object somebody asks to keep",
+    "a step that waits because of a hint",
     "takenOn",
     "started",
     "recovered",
@@ -154,6 +156,17 @@ impl Artifacts<'_> {
                 kept.any(|it| it["reason"]["usedBy"]["edge"] == "Finishes")
             }
             "a server that crashes before its recovery is recorded" => self.has_silent_instance(),
+            "a step whose object somebody asks to keep" => {
+                let mut events = self.journal.events.values().flatten();
+                events.any(|event| event["event"]["reason"]["code"] == "askedToKeep")
+            }
+            "a step that waits because of a hint" => {
+                let steps = self.journal.plans.values().flat_map(|plan| list(plan, "/steps"));
+                let mut edges = steps
+                    .flat_map(|step| list(step, "/after"))
+                    .flat_map(|blocker| list(blocker, "/edges"));
+                edges.any(|edge| edge["kind"] == "Hints")
+            }
             name => self.journal.events.values().flatten().any(|event| event_name(event) == name),
         }
     }

@@ -57,6 +57,10 @@ pub(crate) enum ScheduledAction {
     ForcedDeletion,
     /// A node gets a taint that evicts its Pods.
     Taint(&'static str),
+    /// An annotation asks to keep the object of a step; the step and the annotation as random numbers.
+    AskToKeep(u64, usize),
+    /// The object of a step loses such annotations.
+    TakeBack(u64),
 }
 
 /// A change of the cluster between the plan and the start of its run.
@@ -409,6 +413,20 @@ impl FaultSchedule {
         self.is_early = true;
         self.heal_after = self.heal_after.max(Duration::from_secs(100));
         self.review_time = Duration::from_secs(65);
+    }
+
+    /// Lets somebody ask to keep objects of the plan while the run is young, and take some of that back.
+    pub(crate) fn add_keep_marks(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.u32(4..10) {
+            let (step, mark) = (rng.u64(..), rng.usize(..));
+            let when = Duration::from_millis(rng.u64(..6_000));
+            self.actions.push((when, ScheduledAction::AskToKeep(step, mark)));
+            if rng.bool() {
+                let later = when + Duration::from_secs(rng.u64(2..20));
+                self.actions.push((later, ScheduledAction::TakeBack(step)));
+            }
+        }
+        self.actions.sort_by_key(|(at, _)| *at);
     }
 
     /// Adds requests of unauthenticated clients while the run is young.

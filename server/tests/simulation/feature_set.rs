@@ -40,6 +40,10 @@ pub(crate) struct FeatureSet {
     pub(crate) has_driver: bool,
     /// A controller still sees workloads that are gone, and creates Pods for them.
     pub(crate) has_lagging_controller: bool,
+    /// Somebody asks to keep objects of the plan while the run goes on, and takes some of that back.
+    pub(crate) has_keep_marks: bool,
+    /// Annotations of tools ask for an order.
+    pub(crate) has_hints: bool,
 }
 
 impl FeatureSet {
@@ -73,6 +77,8 @@ impl FeatureSet {
             has_rights_in_one_namespace: matches!(seed % 32, 17 | 26),
             has_driver: matches!(seed % 32, 2 | 12 | 27),
             has_lagging_controller: matches!(seed % 32, 0 | 7 | 16 | 18),
+            has_keep_marks: matches!(seed % 32, 16 | 21 | 27 | 29),
+            has_hints: matches!(seed % 32, 18 | 21 | 22 | 28),
         }
     }
 }
@@ -116,6 +122,8 @@ mod tests {
             has_rights_in_one_namespace: false,
             has_driver: false,
             has_lagging_controller: false,
+            has_keep_marks: false,
+            has_hints: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -128,6 +136,7 @@ mod tests {
             assert!(!features.has_late_ingress && !features.has_outsiders_finalizer, "{seed}");
             assert!(!features.has_rights_in_one_namespace && !features.has_driver, "{seed}");
             assert!(!features.has_lagging_controller, "{seed}");
+            assert!(!features.has_keep_marks && !features.has_hints, "{seed}");
             assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
         }
     }
@@ -282,6 +291,7 @@ mod tests {
         ConfigMap Declares Kustomization by kustomize.toolkit.fluxcd.io/name
         Deployment Declares Kustomization by kustomize.toolkit.fluxcd.io/name
         Namespace Declares Kustomization by kustomize.toolkit.fluxcd.io/name
+        ConfigMap Hints ConfigMap by metadata.annotations[config.kubernetes.io/depends-on]
     ";
 
     #[test]
@@ -291,11 +301,8 @@ mod tests {
         for kind in std::iter::successors(next_kind(None), |kind| next_kind(Some(*kind))) {
             // An object can name its owner only by a UID, which an application that is generated does not have.
             // Guards are edges of a plan alone. Attachments are on no page, because the cluster makes and removes them. No
-            // class that is generated has a controller, and no object the annotation of a tool about its order.
-            if matches!(
-                kind,
-                EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls | EdgeKind::Hints
-            ) {
+            // class that is generated has a controller.
+            if matches!(kind, EdgeKind::Guards | EdgeKind::Attaches | EdgeKind::Controls) {
                 continue;
             }
             let part = format!(" {kind:?} ");

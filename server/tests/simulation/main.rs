@@ -268,7 +268,7 @@ type Expectation = (&'static str, &'static str);
 
 /// Each mutant with the seed that caught it last, which is tried first, and with the invariants that it breaks in one
 /// run.
-const MUTANTS: [(Mutant, u64, &[Expectation]); 34] = [
+const MUTANTS: [(Mutant, u64, &[Expectation]); 36] = [
     (Mutant::NoPrecondition, 0, &[("I2", "has no UID precondition")]),
     (Mutant::NoVersion, 0, &[("I2", "does not carry the version")]),
     (Mutant::NoOrder, 0, &[("I1", "")]),
@@ -307,6 +307,8 @@ const MUTANTS: [(Mutant, u64, &[Expectation]); 34] = [
     (Mutant::OldRead, 0, &[("I1", "its last list came")]),
     (Mutant::PossibleAsFinisher, 1, &[("I2", "may not be a finisher")]),
     (Mutant::OtherContent, 67, &[("I1", "is in it")]),
+    (Mutant::IgnoredMarks, 16, &[("I2", "asks to keep it")]),
+    (Mutant::IgnoredHints, 18, &[("I1", "by a hint")]),
 ];
 
 /// An oracle that misses a mutant checks too little.

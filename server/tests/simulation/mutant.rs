@@ -91,6 +91,10 @@ pub(crate) enum Mutant {
     PossibleAsFinisher,
     /// The content of another namespace is read.
     OtherContent,
+    /// The server does not learn which objects somebody asks to keep.
+    IgnoredMarks,
+    /// The server does not learn the order that annotations ask for.
+    IgnoredHints,
 }
 
 /// The plan that was confirmed last.

@@ -102,6 +102,24 @@ impl ObservedVersions {
 
     /// Whether an instance had observed an object by a time, if the object exists since a revision.
     pub(crate) fn had_observed(&self, instance: u64, by: u64, key: &Key, since: u64) -> bool {
+        self.reached(instance, by, key, since, |_| true)
+    }
+
+    /// Whether a watch had shown an instance by a time how an object is since a revision. A read just before a DELETE looks at other
+    /// things than a watch does.
+    pub(crate) fn had_watched(&self, instance: u64, by: u64, key: &Key, since: u64) -> bool {
+        self.reached(instance, by, key, since, |it| it.is_watch)
+    }
+
+    /// Whether one of these answers about the kind of an object had reached a revision by a time.
+    fn reached(
+        &self,
+        instance: u64,
+        by: u64,
+        key: &Key,
+        since: u64,
+        counts: fn(&Observation) -> bool,
+    ) -> bool {
         let group = match &*key.group {
             "" => "/api/v1".to_owned(),
             group => format!("/apis/{group}/"),
@@ -114,6 +132,7 @@ impl ObservedVersions {
             it.instance == instance
                 && it.at <= by
                 && it.revision >= since
+                && counts(it)
                 && rest.is_some_and(|rest| {
                     rest.ends_with(&inside)
                         || rest.ends_with(&everywhere) && !rest.contains("namespaces/")
@@ -162,6 +181,10 @@ mod tests {
             !observed.had_observed(0, 2_000, &Key::new("apps", "deployments", "b", "x"), 20),
             "elsewhere"
         );
+        observed.record(0, 3_000, (&"/api/v1/configmaps".into(), false), 30);
+        assert!(observed.had_observed(0, 3_000, &config, 30));
+        assert!(!observed.had_watched(0, 3_000, &config, 30), "a list");
+        assert!(observed.had_watched(0, 3_000, &config, 10));
         assert!(
             !observed.had_observed(0, 2_000, &Key::new("", "deployments", "a", "x"), 20),
             "another group"

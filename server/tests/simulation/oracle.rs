@@ -6,6 +6,9 @@ mod collateral;
 mod commands;
 mod data_loss;
 mod deletion;
+mod end;
+mod hint;
+mod keep_mark;
 mod kept_data;
 mod liveness;
 mod membership;
@@ -27,13 +30,13 @@ use sandbox::{
 use serde_json::Value;
 
 use crate::{
-    application::{BYSTANDER, UNIT, contains_secret},
-    disk::{JournalRecords, event_name},
+    application::{UNIT, contains_secret},
+    disk::JournalRecords,
     end_page::EndPage,
     observed_versions::{ObservedVersions, ReadBefore},
     order::{self, Case},
     revision_times::RevisionTimes,
-    state::{State, kind, list, name, namespace, text, title, uid, unit},
+    state::{State, kind, list, name, namespace, text, title, uid},
     transport::Arrival,
 };
 
@@ -153,8 +156,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     run_end::violations(evidence, &mut violations);
     answers::violations(evidence, &mut violations);
     membership::keeps(evidence, &mut violations);
-    kept_data::violations(evidence, &mut violations);
-    leftovers(evidence, &mut violations);
+    end::violations(evidence, &mut violations);
     if contains_secret(&String::from_utf8_lossy(&evidence.journal.bytes)) {
         violations.push(Violation::new("I10", "a secret is in the journal".to_owned()));
     }
@@ -359,67 +361,6 @@ fn instances(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 other.path
             );
             violations.push(Violation::new("I6", text));
-        }
-    }
-}
-
-/// Checks that every object that is left has a reason, and that the objects of the bystander are unchanged.
-fn leftovers(evidence: &Evidence, violations: &mut Vec<Violation>) {
-    let mut state = State::before(evidence.planned);
-    let mut theirs: BTreeMap<String, String> = BTreeMap::new();
-    let mut ours: BTreeSet<String> = BTreeSet::new();
-    for event in &evidence.events {
-        state.apply(event);
-        if event.revision == evidence.planned {
-            let all = state.all().filter(|object| unit(object) == BYSTANDER);
-            theirs = all.map(|object| (uid(object).to_owned(), title(object))).collect();
-            let claims = state.of_kind("PersistentVolumeClaim");
-            let ours_alone = claims.filter(|claim| order::is_mounted_by_unit_alone(&state, claim));
-            ours = ours_alone.map(|claim| uid(claim).to_owned()).collect();
-        }
-    }
-    for (theirs, title) in theirs {
-        let is_well = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
-        if !state.by_uid(&theirs).is_some_and(is_well) {
-            violations.push(Violation::new("I1", format!("the bystander lost {title}")));
-        }
-    }
-    for object in state.all().filter(|object| !namespace(object).is_empty()) {
-        if state.find("Namespace", "", namespace(object)).is_none() {
-            let text = format!("{} is in a namespace that is gone", title(object));
-            violations.push(Violation::new("I1", text));
-        }
-    }
-    let steps = planned_uids(&evidence.journal);
-    let kept: BTreeSet<&str> = evidence
-        .journal
-        .plans
-        .values()
-        .flat_map(|plan| list(plan, "/kept"))
-        .map(|kept| text(kept, "/uid"))
-        .collect();
-    let finished = evidence.journal.events.values().all(|events| {
-        let names: Vec<&str> = events.iter().map(event_name).collect();
-        names.last() == Some(&"finished") && !names.contains(&"skipped")
-    });
-    if !finished || evidence.journal.runs.is_empty() {
-        return;
-    }
-    for object in state.all() {
-        if steps.contains(uid(object)) {
-            let text = format!("the run has finished, and {} is still there", title(object));
-            violations.push(Violation::new("I3", text));
-        } else if (unit(object) == UNIT || ours.contains(uid(object)))
-            && state.is_known_to_plan(object)
-            && evidence.may_be_read(object)
-            && list(object, "/metadata/ownerReferences").is_empty()
-            // Endpoints carry the labels of their Service and belong to their controller. Once the Service is gone, the
-            // controller deletes them when it works again, which may be after the run.
-            && !(kind(object) == "Endpoints" && has_been(evidence, "Service", object))
-            && !kept.contains(uid(object))
-        {
-            let text = format!("{} is left over, and no plan says why", title(object));
-            violations.push(Violation::new("I3", text));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod edge_forms;
+mod keep_marks;
 mod lagging_controller;
 mod leak_check;
 mod more_rights;
@@ -157,6 +158,12 @@ pub(crate) fn generate(seed: u64) -> (u64, Application, FaultSchedule) {
     }
     if features.has_late_ingress {
         schedule.add_late_ingress(&mut rng.fork(), &application);
+    }
+    if features.has_keep_marks {
+        schedule.add_keep_marks(&mut rng.fork());
+    }
+    if features.has_hints {
+        application.add_hints(&mut rng.fork());
     }
     (sandbox, application, schedule)
 }

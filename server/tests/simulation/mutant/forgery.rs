@@ -1,5 +1,7 @@
 //! Observations and outcomes that are not what the cluster shows, for the mutants that conclude something else from it.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use server::hub::Incoming;
 use teardown::{
@@ -25,8 +27,19 @@ const BINDING: &str = "crb forged accounts=alpha-1/forged,alpha-2/forged,alpha-3
 
 /// Whether a mutant changes observations.
 pub(crate) fn forges_observations(mutant: Mutant) -> bool {
-    use Mutant::{HiddenAsEmpty, IgnoredGrace, IgnoredNewcomers, PossibleAsFinisher};
-    matches!(mutant, HiddenAsEmpty | IgnoredGrace | IgnoredNewcomers | PossibleAsFinisher)
+    use Mutant::{
+        HiddenAsEmpty, IgnoredGrace, IgnoredHints, IgnoredMarks, IgnoredNewcomers,
+        PossibleAsFinisher,
+    };
+    matches!(
+        mutant,
+        HiddenAsEmpty
+            | IgnoredGrace
+            | IgnoredHints
+            | IgnoredMarks
+            | IgnoredNewcomers
+            | PossibleAsFinisher
+    )
 }
 
 /// Passes messages from the cluster to the hub, with changed observations.
@@ -58,6 +71,9 @@ fn forged_outcome(mutant: Mutant, outcome: Outcome) -> Outcome {
             if mutant == Mutant::HiddenAsEmpty && resource == HIDDEN =>
         {
             Outcome::Content { objects: vec![], unlisted: vec![] }
+        }
+        Outcome::Present { terminating, version, named, .. } if mutant == Mutant::IgnoredMarks => {
+            Outcome::Present { terminating, version, named, keep: None }
         }
         other => other,
     }
@@ -100,6 +116,16 @@ fn change(mutant: Mutant, object: &mut Object) {
             // An older object that begins to use one holds its step as well, so nothing may say what it uses either.
             if matches!(object.facts, Facts::Ingress(_)) {
                 object.facts = Facts::None;
+            }
+        }
+        Mutant::IgnoredMarks => {
+            if let Some(annotations) = &mut object.annotations {
+                Arc::make_mut(annotations).keep = None;
+            }
+        }
+        Mutant::IgnoredHints => {
+            if let Some(annotations) = &mut object.annotations {
+                Arc::make_mut(annotations).hints = None;
             }
         }
         Mutant::IgnoredGrace => {

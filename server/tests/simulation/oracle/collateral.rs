@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Evidence, State, commands, plan_of_delete};
+use super::{Evidence, State, commands, keep_mark, plan_of_delete};
 use crate::{
     disk::event_name,
     state::{kind, list, name, namespace, owners, text, title, uid},
@@ -30,6 +30,8 @@ pub(super) fn of_delete(
             "its plan keeps it".to_owned()
         } else if left_out.contains(uid(it)) {
             "a person skipped it".to_owned()
+        } else if let Some(mark) = keep_mark::seen_before(evidence, state, it, arrival) {
+            format!("{mark} asks to keep it")
         } else {
             format!("{} mounts it", title(mounting(state, it)?))
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sandbox::store::{Change, Event};
 use serde_json::Value;
 
-use super::{Evidence, Violation, data_loss, planned_uids};
+use super::{Evidence, Violation, data_loss, hint, planned_uids};
 use crate::{
     disk::event_name,
     order::{self, Case},
@@ -192,6 +192,7 @@ fn free(
                 && order::violations(&case).is_empty()
                 // A configuration may have to go after some of the objects that it guards and before others.
                 && order::guarded_objects(&case).is_empty()
+                && !hint::is_behind_another(state, object)
             {
                 free.insert(uid(object).to_owned(), title(object));
             }

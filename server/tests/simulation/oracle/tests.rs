@@ -9,7 +9,7 @@ use sandbox::store::{Change, Key};
 use serde_json::json;
 
 use super::*;
-use crate::application::{CANARY, ENCODED};
+use crate::application::{BYSTANDER, CANARY, ENCODED};
 
 /// A cluster's history and a plan, written by hand.
 #[derive(Default)]

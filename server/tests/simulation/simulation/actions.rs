@@ -53,6 +53,7 @@ impl Simulation {
         for (namespace, name) in self.application.backends.clone() {
             self.scale(&namespace, &name, 1);
         }
+        self.take_all_back();
     }
 
     /// The operator's clean-up: resume paused runs, skip steps that would lose unplanned data, do what a page asks for,
@@ -128,10 +129,13 @@ impl Simulation {
             ScheduledAction::BackendLost(..)
             | ScheduledAction::Taint(_)
             | ScheduledAction::FailDisk(_)
+            | ScheduledAction::AskToKeep(..)
                 if self.healed.is_some() => {}
             ScheduledAction::BackendLost(namespace, name) => self.scale(&namespace, &name, 0),
             ScheduledAction::FailDisk(failure) => self.environment.disk.fail(failure),
             ScheduledAction::Taint(node) => self.taint(node, true),
+            ScheduledAction::AskToKeep(step, mark) => self.ask_to_keep(step, mark),
+            ScheduledAction::TakeBack(step) => self.take_back(step),
             ScheduledAction::ForcedDeletion => self.delete_by_force(),
             ScheduledAction::UnplannedMount(namespace, claim) => {
                 self.mount_claim(&namespace, &claim)
