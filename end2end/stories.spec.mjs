@@ -72,7 +72,7 @@ test('S3: empty namespace goes once the dead API is removed, or repaired', async
 		await page.getByRole('link', { name: 'Units', exact: true }).first().click();
 		await expect(off).toBeVisible();
 		await expect(page.getByRole('link', { name: 's3', exact: true })).toBeHidden();
-		await putBack(page, /^Put APIService v1beta1\.metrics\.k8s\.io back/);
+		await putBack(page, /^Put APIService v1beta1\.metrics\.k8s\.io back/, /still has no ready endpoint: namespaces cannot be emptied while it is back/);
 		// It is back, and as dead as it was.
 		await expect(page.getByText(/^Cannot list/)).toBeVisible();
 		await repair(bar, 'Stop the metrics API');
@@ -194,7 +194,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		// The node is back, and the page still says that it takes no Pod.
 		await expect.poll(() => taints(unwind, 'node-a')).toEqual(['node.kubernetes.io/out-of-service']);
 		await expect(off).toContainText('Node node-a is marked out of service');
-		await putBack(page, /^Put Node node-a back/);
+		await putBack(page, /^Put Node node-a back/, /its Pods and volumes wait for it again/);
 		await expect.poll(() => taints(unwind, 'node-a')).toEqual([]);
 		await page.goto(`${unwind.origin}/switched-off`);
 		await expect(page.getByText('Nothing is switched off.')).toBeVisible();

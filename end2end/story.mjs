@@ -118,13 +118,18 @@ export async function confirm(dialog, statement) {
 
 /**
  * Puts back the one thing that is switched off, from the banner of the page, and comes back to the page of all trouble with the bar open.
- * @param {import('@playwright/test').Page} page @param {RegExp} title @returns {Promise<void>}
+ * @param {import('@playwright/test').Page} page @param {RegExp} title @param {RegExp} consequence of putting it back @returns {Promise<void>}
  */
-export async function putBack(page, title) {
+export async function putBack(page, title, consequence) {
 	const off = page.locator('.banner').filter({ hasText: '1 thing is switched off' });
 	await expect(off.locator('time').first()).toBeVisible();
 	await off.getByRole('link', { name: 'Put back…' }).click();
 	await expect(page.getByRole('heading', { name: title })).toBeVisible();
+	await expect(page.getByText(consequence)).toBeVisible();
+	// The page has the frame of the others.
+	const main = page.getByRole('navigation', { name: 'Main' });
+	await expect(main.getByRole('link', { name: 'Trouble' })).toHaveAttribute('href', '/trouble');
+	await expect(page.getByText('Cluster: sandbox (simulated)')).toBeVisible();
 	const field = page.getByLabel(/^Type /);
 	const name = /Type (\S+) to confirm/.exec((await page.getByText(/^Type /).innerText()).replace(/[\u2066-\u2069]/g, ''))?.[1] ?? '';
 	await field.fill(name);

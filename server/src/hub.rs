@@ -37,7 +37,7 @@ use jiff::{SignedDuration, Timestamp};
 use teardown::{
     observation::Observation,
     plan::{Choices, Plan, PlanId, StepId},
-    remedy::{AttemptOutcome, PutBack},
+    remedy::{Attempt, AttemptOutcome, PutBack},
     run::{ReplayError, RunId},
     unit::UnitId,
     wanted::Wanted,
@@ -428,10 +428,11 @@ impl Hub {
     }
 
     /// The things that remedies switched off and nobody has put back.
-    fn switched_off(&self) -> Vec<PutBack> {
+    fn switched_off(&mut self) -> Vec<PutBack> {
         let attempts = self.runs.attempts();
         let is_allowed = attempts.are_allowed();
-        let latest = attempts.latest_first(&self.cluster);
+        let latest: Vec<Attempt> =
+            attempts.latest_first(&self.cluster).into_iter().cloned().collect();
         self.cluster.put_backs(&latest, is_allowed)
     }
 

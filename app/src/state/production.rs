@@ -6,7 +6,7 @@ const WORDS: [&str; 3] = ["prod", "production", "prd"];
 const NOT: [&str; 3] = ["non", "pre", "not"];
 
 /// Whether a word of the name says that the cluster is for production.
-pub(crate) fn is_production(cluster: &str) -> bool {
+pub fn is_production(cluster: &str) -> bool {
     let mut before = "";
     for word in cluster.split(|c: char| !c.is_ascii_alphanumeric()) {
         let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());

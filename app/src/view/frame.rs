@@ -293,7 +293,8 @@ fn crumbs(path: &str) -> Vec<(String, Option<String>)> {
     }
 }
 
-fn cluster_of(message: &Message) -> Option<ClusterCard> {
+/// The card of the cluster in a message, if it has one.
+pub fn cluster_of(message: &Message) -> Option<ClusterCard> {
     let (Message::Snapshot { records, .. } | Message::Delta { put: records, .. }) = message;
     records.iter().find(|record| record.key() == Key::Cluster).and_then(|record| match record {
         Record::Cluster(card) => Some(card.clone()),

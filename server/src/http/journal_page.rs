@@ -23,7 +23,7 @@ use teardown::{right::Right, run::RunId};
 use super::{
     AppState, Failure,
     access::Person,
-    plain::{escape, heading, page, paragraph},
+    plain::{cluster, escape, framed, heading, paragraph},
 };
 use crate::hub::{Blocks, JournalStatus, SetAside};
 
@@ -36,8 +36,9 @@ pub(super) async fn read(
     Extension(person): Extension<Person>,
 ) -> Result<impl IntoResponse, Failure> {
     let status = state.hub.journal().await?;
+    let cluster = cluster(&state.hub).await?;
     let content = content(&status, person.guest.right >= Right::Act);
-    Ok(page(text::LANGUAGE, text::JOURNAL, &content))
+    Ok(framed(text::JOURNAL, &content, cluster.as_ref()))
 }
 
 #[derive(Deserialize)]

@@ -1,12 +1,19 @@
-//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of those about the
-//! journal and about what is switched off. They have no inline script and no inline style, and show no text from outside unescaped.
+//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of the page about what is
+//! switched off, which is that of the app's pages. They have no inline script and no inline style, and show no text from outside unescaped.
 //!
 //! # Decisions
 //! - The standard library escapes the five characters. `html-escape` does the same, has four thousand lines of which most
 //!   decode, and is here only as long as Leptos renders with it: named here, its version would have to follow Leptos'.
 
+use app::{
+    ICONS, navigation::address::TROUBLE, state::production::is_production, text,
+    view::frame::cluster_of,
+};
 use axum::response::{Html, IntoResponse};
 use http::header;
+use teardown::message::{ClusterCard, Topic};
+
+use crate::hub::{HubClosed, HubHandle};
 
 /// The script that reads the token from the address and exchanges it.
 const SIGN_IN_SCRIPT: &str = include_str!("sign_in.js");
@@ -68,6 +75,81 @@ pub(super) fn failure_page(
 
 /// A page with this heading, content and a way to the app; `language` is the value of HTML's `lang` attribute.
 pub(super) fn page(language: &str, heading: &str, html: &str) -> Html<String> {
+    let content = content(heading, &format!("{html}<p><a href=\"/\">{}</a></p>\n", text::PRODUCT));
+    document(language, heading, &format!("<body class=\"plain-page\">\n{content}</body>"))
+}
+
+/// A page with this heading and content in the frame that the pages of the app have, for a reader who is signed in.
+pub(super) fn framed(heading: &str, html: &str, cluster: Option<&ClusterCard>) -> Html<String> {
+    let body = format!(
+        r##"<body>
+<a class="frame-skip" href="#content">{skip}</a>
+<div class="frame">
+<nav class="frame-rail" aria-label="{main}">
+<a class="frame-brand" href="/" aria-label="{product}">{brand}</a>
+{units}{runs}{trouble}</nav>
+<div class="frame-column">
+<header class="frame-top">
+<nav class="frame-crumbs" aria-label="{breadcrumb}"><ol><li><a href="/">{all}</a></li>
+<li><span aria-current="page">{here}</span></li></ol></nav>
+<div class="frame-status">{cluster}</div>
+</header>
+<div class="plain-page">
+{content}</div>
+</div>
+</div>
+</body>"##,
+        skip = text::SKIP_LINK,
+        main = text::MAIN_NAVIGATION,
+        product = text::PRODUCT,
+        brand = icon("brand"),
+        units = link("/", "kind-unit", text::UNITS),
+        runs = link("/#runs", "icon-run", text::RUNS),
+        trouble = link(TROUBLE, "icon-warning", text::TROUBLE),
+        breadcrumb = text::BREADCRUMB,
+        all = text::UNITS,
+        here = escape(heading),
+        cluster = cluster.map(badge).unwrap_or_default(),
+        content = content(heading, html),
+    );
+    document(text::LANGUAGE, heading, &body)
+}
+
+/// The card of the cluster for the frame; none as long as the cluster has not been read.
+pub(super) async fn cluster(hub: &HubHandle) -> Result<Option<ClusterCard>, HubClosed> {
+    Ok(hub.query(Topic::Trouble).await?.ok().as_ref().and_then(cluster_of))
+}
+
+fn icon(name: &str) -> String {
+    format!(
+        r#"<svg class="icon" width="16" height="16" aria-hidden="true"><use href="{ICONS}#{name}"></use></svg>"#
+    )
+}
+
+fn link(to: &str, symbol: &str, label: &str) -> String {
+    format!("<a class=\"frame-link\" href=\"{to}\">{} <span>{label}</span></a>\n", icon(symbol))
+}
+
+/// The cluster's name, and whether it is simulated or in production.
+fn badge(card: &ClusterCard) -> String {
+    let name = escape(&text::isolated(&card.name));
+    let production = match is_production(&card.name) {
+        true => format!("<span class=\"frame-production\">{}</span>\n", text::PRODUCTION),
+        false => String::new(),
+    };
+    let simulated = card.demo.as_ref().map(|_| text::SIMULATED).unwrap_or_default();
+    format!(
+        "{production}<span class=\"frame-cluster\">{} <span>{} <bdi class=\"frame-cluster-name\">{name}</bdi> {simulated}</span></span>",
+        icon("kind-node"),
+        text::CLUSTER,
+    )
+}
+
+fn content(heading: &str, html: &str) -> String {
+    format!("<main id=\"content\" tabindex=\"-1\">\n<h1>{}</h1>\n{html}</main>\n", escape(heading))
+}
+
+fn document(language: &str, heading: &str, body: &str) -> Html<String> {
     let heading = escape(heading);
     Html(format!(
         r#"<!DOCTYPE html>
@@ -79,12 +161,7 @@ pub(super) fn page(language: &str, heading: &str, html: &str) -> Html<String> {
 <link rel="icon" href="/favicon.svg">
 <link rel="stylesheet" href="/pkg/unwind.css">
 </head>
-<body class="plain-page">
-<main>
-<h1>{heading}</h1>
-{html}<p><a href="/">Unwind</a></p>
-</main>
-</body>
+{body}
 </html>
 "#
     ))
@@ -111,6 +188,22 @@ pub(super) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn page_in_the_frame_leads_to_the_pages_of_the_app_and_escapes_what_it_says() {
+        let Html(page) = framed("Put <back>", "<p>It is off.</p>\n", None);
+        for link in [r#"href="/""#, r##"href="/#runs""##, r#"href="/trouble""#] {
+            assert!(page.contains(link), "{link}: {page}");
+        }
+        assert!(page.contains(r#"<span aria-current="page">Put &lt;back&gt;</span>"#), "{page}");
+        assert!(page.contains("<h1>Put &lt;back&gt;</h1>\n<p>It is off.</p>"), "{page}");
+        let style = include_str!("../../../style/view/frame.css");
+        for class in ["frame", "frame-rail", "frame-top", "frame-crumbs", "frame-status"] {
+            assert!(page.contains(&format!("class=\"{class}\"")), "{class}: {page}");
+            assert!(style.contains(&format!(".{class} {{")), "{class} has its rules");
+        }
+        assert!(!page.contains("<script") && !page.contains("style="), "{page}");
+    }
 
     #[test]
     fn sign_in_page_has_nothing_inline_and_the_class_that_styles_it() {

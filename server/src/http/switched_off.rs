@@ -16,14 +16,14 @@ use axum::{
 use serde::Deserialize;
 use teardown::{
     advice::Way,
-    remedy::{Attempt, PutBack},
+    remedy::{Attempt, Harm, PutBack},
     right::Right,
 };
 
 use super::{
     AppState, Failure,
     access::Person,
-    plain::{escape, heading, page, paragraph},
+    plain::{cluster, escape, framed, heading, paragraph},
 };
 
 /// The remedies that the page shows, the latest first: a card goes with its cause, and its attempts with it.
@@ -36,8 +36,9 @@ pub(super) async fn read(
 ) -> Result<impl IntoResponse, Failure> {
     let off = state.hub.switched_off().await?;
     let attempts = state.hub.attempts().await?;
+    let cluster = cluster(&state.hub).await?;
     let content = content(&off, &attempts, person.guest.right);
-    Ok(page(text::LANGUAGE, text::SWITCHED_OFF, &content))
+    Ok(framed(text::SWITCHED_OFF, &content, cluster.as_ref()))
 }
 
 #[derive(Deserialize)]
@@ -104,11 +105,13 @@ fn one(way: &Way, needed: Right, right: Right) -> String {
     }
     match &way.offer {
         Some(offer) if right >= needed => {
+            // To delete a namespace that was created again takes its content with it.
+            let class = if way.harm == Harm::Reversible { "primary" } else { "danger" };
             let action = if needed == Right::Force { "put-back" } else { "resume" };
             html += &format!(
                 r#"<form method="post" action="{}/{action}"><input type="hidden" name="attempt" value="{}">
 <p><label>{} <input name="confirm" required autocomplete="off"></label></p>
-<p><button class="button danger">{}</button></p></form>
+<p><button class="button {class}">{}</button></p></form>
 "#,
                 address::SWITCHED_OFF,
                 escape(&offer.hash),
@@ -128,7 +131,7 @@ mod tests {
     use teardown::{
         advice::WayOffer,
         object::ObjectRef,
-        remedy::{AttemptOutcome, Harm, RemedyAct, Request, Verb},
+        remedy::{AttemptOutcome, RemedyAct, Request, Verb},
     };
 
     use super::*;
@@ -206,6 +209,9 @@ mod tests {
         };
         assert!(of(Right::Force, Right::Force).contains(&form("put-back")));
         assert!(of(Right::Act, Right::Act).contains(&form("resume")));
+        let button = |harm| one(&Way { harm, ..off() }, Right::Force, Right::Force);
+        assert!(button(Harm::Reversible).contains(r#"class="button primary">Put Node"#));
+        assert!(button(Harm::Deletion).contains(r#"class="button danger">Put Node"#));
         let other = of(Right::Force, Right::Act);
         assert!(!other.contains("<form") && other.contains(text::NO_FORCE), "{other}");
         let guest = of(Right::Act, Right::Look);

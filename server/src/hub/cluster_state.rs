@@ -188,7 +188,7 @@ impl ClusterState {
     ) -> Option<Remedies> {
         let Current { name, index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
-        let switched_off = put_backs(&attempts, index, are_allowed, name);
+        let switched_off = put_backs(&attempts, index, graph, are_allowed, name, now);
         attempts.retain(|attempt| attempt.is_about(diagnosis));
         // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
@@ -287,8 +287,10 @@ impl ClusterState {
     }
 
     /// The things that are switched off, with the ways to put them back.
-    pub(super) fn put_backs(&self, attempts: &[&Attempt], is_allowed: bool) -> Vec<PutBack> {
-        put_backs(attempts.iter().copied(), self.index(), is_allowed, &self.name)
+    pub(super) fn put_backs(&mut self, attempts: &[Attempt], is_allowed: bool) -> Vec<PutBack> {
+        self.follow();
+        let (graph, now) = (self.derived.graph(), self.clock.now());
+        put_backs(attempts, &self.index, graph, is_allowed, &self.name, now)
     }
 
     /// The records of the overview. The cards of its units are kept until they may differ.

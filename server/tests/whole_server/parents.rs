@@ -151,7 +151,8 @@ async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_
     server.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
     assert!(server.sandbox.with(|world| is_suspended(world, "shop")));
     let off = server.hub.switched_off().await.unwrap();
-    let [PutBack { attempt, what: SwitchedOff::Parent, by_unwind: true, line: Some(_) }] = &off[..]
+    let [PutBack { attempt, what: SwitchedOff::Parent, by_unwind: true, line: Some(_), .. }] =
+        &off[..]
     else {
         panic!("{off:?}")
     };

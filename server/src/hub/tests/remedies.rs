@@ -218,7 +218,11 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     assert_eq!(early.outcomes().await, [(AttemptOutcome::Interrupted, WORD.to_owned())]);
     let copied = async |name: &str| {
         let uid = &call.request.uid;
-        let copy = serde_json::json!({ "metadata": { "name": name, "uid": uid } });
+        let service = serde_json::json!({ "namespace": "kube-system", "name": "metrics-server" });
+        let copy = serde_json::json!({
+            "metadata": { "name": name, "uid": uid },
+            "spec": { "service": service },
+        });
         let (reply, kept) = oneshot::channel();
         let copied = Incoming::RemedyCopied { attempt: attempt.clone(), copy, reply };
         cluster.mailbox.send(copied).await.unwrap();
@@ -248,6 +252,8 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let [way] = &text::switched_off_advice(&off).ways[..] else { panic!("{off:?}") };
     assert!(way.does.contains("Start Unwind with --allow-remedies"), "{}", way.does);
     assert!(!way.does.contains("no copy") && way.offer.is_none(), "{way:?}");
+    let consequence = "kube-system/metrics-server still has no ready endpoint: namespaces cannot be emptied while it is back.";
+    assert!(way.does.contains(consequence), "{}", way.does);
 }
 
 /// Objects that are left in a namespace that does not exist.
@@ -288,8 +294,11 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
     let left = format!("{LEFT}\nns gone uid=made labels=unwind/recreated:{mark}");
     let mut again = Cluster::before(&disk, &left).await;
     let off = again.hub.switched_off().await.unwrap();
-    let [PutBack { attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(line) }] =
-        &off[..]
+    let [
+        PutBack {
+            attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(line), ..
+        },
+    ] = &off[..]
     else {
         panic!("{off:?}")
     };

@@ -80,7 +80,7 @@ async fn conversion_that_was_stopped_is_shown_until_it_is_put_back() {
     assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: None });
     server.until("the namespace goes", |world| !has(world, "", "namespaces", "", "shop")).await;
     let off = server.hub.switched_off().await.unwrap();
-    let [PutBack { attempt, what: SwitchedOff::Conversion, by_unwind: true, line: Some(_) }] =
+    let [PutBack { attempt, what: SwitchedOff::Conversion, by_unwind: true, line: Some(_), .. }] =
         &off[..]
     else {
         panic!("{off:?}")

@@ -130,7 +130,7 @@ async fn interrupted() -> (Server, Attempt) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let off = server.hub.switched_off().await.unwrap();
-    let [PutBack { attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(_) }] =
+    let [PutBack { attempt, what: SwitchedOff::Namespace, by_unwind: true, line: Some(_), .. }] =
         &off[..]
     else {
         panic!("{off:?}")

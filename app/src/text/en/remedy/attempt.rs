@@ -2,6 +2,7 @@
 
 use teardown::{
     advice::{Advice, Fact, SWITCHED_OFF, Way, WayCommand, WayOffer},
+    object::ServiceRef,
     remedy::{Attempt, AttemptOutcome, Harm, PutBack, SwitchedOff},
 };
 
@@ -99,7 +100,8 @@ fn state_of(what: SwitchedOff) -> &'static str {
     }
 }
 
-pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: &PutBack) -> Way {
+pub(in crate::text::en) fn put_back(off: &PutBack) -> Way {
+    let PutBack { attempt, what, by_unwind, line, dead_service } = off;
     let object = &attempt.request.object;
     let is = state_of(*what);
     let title = match what {
@@ -124,11 +126,7 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         ),
         (false, None) => format!("{since} Unwind has no copy: put it back by hand."),
     };
-    let warning = if *what == SwitchedOff::Api {
-        " While its server does not answer, namespaces cannot go once it is back: repair the server first."
-    } else {
-        ""
-    };
+    let does = [does, once_back(*what, dead_service.as_ref())].join(" ");
     let command = |line: &String| WayCommand { what: "kubectl".to_owned(), line: line.clone() };
     let offer = by_unwind.then(|| WayOffer {
         diagnosis: SWITCHED_OFF.to_owned(),
@@ -138,9 +136,12 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
     });
     Way {
         title,
-        harm: Harm::Reversible,
+        harm: match what {
+            SwitchedOff::Namespace => Harm::Deletion,
+            _ => Harm::Reversible,
+        },
         harms: "Switched off".to_owned(),
-        does: does + warning,
+        does: does.trim_end().to_owned(),
         reaches: Vec::new(),
         loses: Vec::new(),
         needs: Vec::new(),
@@ -149,6 +150,38 @@ pub(in crate::text::en) fn put_back(PutBack { attempt, what, by_unwind, line }: 
         commands: line.iter().map(command).collect(),
         offer,
     }
+}
+
+/// The consequence of putting a thing back; empty where the sentence before it has it.
+fn once_back(what: SwitchedOff, dead_service: Option<&ServiceRef>) -> String {
+    if let Some(ServiceRef { namespace, name, .. }) = dead_service {
+        let service = isolated(&format!("{namespace}/{name}"));
+        return format!(
+            "Its Service {service} still has no ready endpoint: namespaces cannot be emptied while it is back. Repair its server first."
+        );
+    }
+    let said = match what {
+        SwitchedOff::Node => "While it does not report, its Pods and volumes wait for it again.",
+        SwitchedOff::Webhook => {
+            "While it does not answer, the requests that it checks are refused again."
+        }
+        SwitchedOff::Configuration => {
+            "While its webhooks do not answer, the requests that they check may be refused again."
+        }
+        SwitchedOff::Api => {
+            "While its server does not answer, namespaces cannot be emptied once it is back: repair the server first."
+        }
+        SwitchedOff::Workload => "Its Pods start again.",
+        SwitchedOff::ClaimPolicy => {
+            "The claims of replicas that it removes are then deleted again."
+        }
+        SwitchedOff::Reclaim => "Its data is then destroyed once its claim is deleted.",
+        SwitchedOff::Conversion => {
+            "While its converter does not answer, its objects cannot be read, and namespaces cannot be emptied."
+        }
+        SwitchedOff::Parent | SwitchedOff::Namespace => "",
+    };
+    said.to_owned()
 }
 
 #[cfg(test)]
@@ -182,6 +215,7 @@ mod tests {
             outcome,
             settled: false,
             unconfirmed: Vec::new(),
+            held: Vec::new(),
         })
     }
 

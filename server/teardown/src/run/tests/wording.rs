@@ -264,7 +264,8 @@ pub(super) fn wakes(scenario: &Scenario) -> String {
 /// The objects that the run left suspended, each with the command that puts it back.
 pub(super) fn suspended(scenario: &Scenario) -> Vec<String> {
     let left: Vec<_> = scenario.run.suspensions().collect();
-    let off = put_backs(&left, &scenario.index, false, "prod").into_iter();
+    let (index, now) = (&scenario.index, scenario.now);
+    let off = put_backs(&left, index, &Graph::of(index), false, "prod", now).into_iter();
     let off = off.map(|it| {
         let by = if it.by_unwind { "Unwind puts it back, or" } else { "a person puts it back:" };
         format!("{} is off, {by} {}", it.attempt.root, it.line.unwrap_or_default())
