@@ -544,6 +544,7 @@ pub(crate) fn run() -> PageSeed {
             },
             taken: false,
             problem,
+            fate: None,
             unplanned: Vec::new(),
         }));
         let card = world.object(&step.uid);

@@ -11,7 +11,7 @@ use teardown::{
         State, StepCard, UnitCard, Unreachable,
     },
     object::{Deletion, Uid},
-    plan::{KeptReason, PlanId, StepId},
+    plan::{Fate, KeptReason, PlanId, StepId},
     proof::Proof,
     relation::{DeletionPhase, EdgeKind, Strength},
     run::{Creator, FeedEvent, LeftSuspended, Refusals, RunId, RunState, StepProblem},
@@ -275,6 +275,7 @@ fn step(state: State, proof: Option<Proof>, problem: Option<StepProblem>) -> Ste
         waits_for: vec![StepId(1), StepId(2)],
         taken: true,
         problem,
+        fate: Some(Fate::Destroyed),
         unplanned: vec![object("unplanned")],
     }
 }

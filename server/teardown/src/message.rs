@@ -466,6 +466,9 @@ pub struct StepCard {
     pub left_suspended: Option<crate::run::LeftSuspended>,
     /// The problem that needs attention, if there is one.
     pub problem: Option<crate::run::StepProblem>,
+    /// The fate of the data behind a claim or volume that a person may have deleted without proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fate: Option<crate::plan::Fate>,
     /// The objects that it waits for and that the plan does not know, for which a plan of their own can be made. A run names at
     /// most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -109,11 +109,8 @@ fn card(
     ask_claim: Callback<StepCard>,
 ) -> AnyView {
     let id = step.id;
-    let waits_for_a_pod = matches!(
-        &step.problem,
-        Some(StepProblem::Unknown { reason }) if reason.can_be_taken_on()
-    );
-    let take_on = waits_for_a_pod.then(|| {
+    let can_be_taken_on = step.problem.as_ref().is_some_and(StepProblem::can_be_taken_on);
+    let take_on = can_be_taken_on.then(|| {
         let asked = step.clone();
         let act = Callback::new(move |()| ask_claim.run(asked.clone()));
         view! { <Guarded label=text::TAKE_ON busy act class="small danger"/> }.into_any()

@@ -118,6 +118,7 @@ mod tests {
             waits_for: waits_for.iter().map(|id| StepId(*id)).collect(),
             taken: false,
             problem: None,
+            fate: None,
             unplanned: vec![],
         };
         let mut steps =

@@ -29,6 +29,7 @@ pub fn TakeOn(
         let lines = lines.into_iter().flatten();
         lines.map(|line| view! { <li>{line}</li> }.into_any()).collect_view()
     };
+    let data = move || asked.with(|step| step.as_ref()?.fate.map(text::taken_data));
     let title =
         Signal::derive(move || claim().as_ref().map(text::take_on_title).unwrap_or_default());
     let name = Signal::derive(move || claim().map(|it| it.name.to_string()).unwrap_or_default());
@@ -43,7 +44,7 @@ pub fn TakeOn(
             <p>{move || claim().as_ref().map(object_name)}</p>
             <p>{text::TAKE_ON_MEANS}</p>
             <ul>{move || pods()}</ul>
-            <p><strong>{text::TAKE_ON_DO}</strong></p>
+            <p><strong>{move || data()} " " {text::TAKE_ON_DO}</strong></p>
         </Typed>
     }
 }

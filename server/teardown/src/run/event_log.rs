@@ -101,6 +101,11 @@ impl StepProblem {
         }
     }
 
+    /// Whether a person may take it on that the object is deleted all the same.
+    pub fn can_be_taken_on(&self) -> bool {
+        matches!(self, Self::Unknown { reason } if reason.can_be_taken_on())
+    }
+
     /// Whether both are the same for a person: another attempt at the same call is not worth an entry. Refusals are the
     /// same if the API server names the same webhook, policy or missing right, whatever else it says.
     pub(super) fn is_like(&self, other: &Self) -> bool {

@@ -6,7 +6,7 @@ use super::World;
 use crate::{
     message::{Counts, RunCard, State, StepCard},
     object::ObjectRef,
-    plan::{Step, StepId},
+    plan::{DataFate, Fate, Step, StepId},
     run::{PodsLeft, Run},
 };
 
@@ -67,6 +67,7 @@ impl<'a> World<'a> {
         } else {
             Vec::new()
         };
+        let problem = progress.and_then(|progress| progress.hold.problem.clone());
         StepCard {
             id: step.id,
             uid: step.uid.clone(),
@@ -81,8 +82,16 @@ impl<'a> World<'a> {
             waits_for,
             left_suspended: progress.and_then(|it| run.left_suspended(step, it, self.index)),
             taken: is_taken && state != State::Skipped,
-            problem: progress.and_then(|progress| progress.hold.problem.clone()),
+            fate: problem.as_ref().filter(|it| it.can_be_taken_on()).and_then(|_| fate(run, step)),
+            problem,
             unplanned,
         }
     }
+}
+
+/// The fate of the data behind a claim or volume of the plan.
+fn fate(run: &Run, step: &Step) -> Option<Fate> {
+    let object = &step.object;
+    let is_of_it = |data: &&DataFate| data.volume == *object || data.claim.as_ref() == Some(object);
+    run.plan.data.iter().find(is_of_it).map(|data| data.fate)
 }

@@ -4,9 +4,10 @@ use super::*;
 use crate::{
     fixture,
     observation::{AwayCause, Observation},
-    plan::{self, Choices, StepId},
+    plan::{self, Choices, Fate, StepId},
     run::{Call, RunEvent, RunId},
     unit::units,
+    unknown_reason::UnknownReason,
 };
 
 /// Two applications; one uses what the other declares.
@@ -455,4 +456,31 @@ fn right_that_is_asked_for_changes_the_card_whose_way_out_needs_it_and_no_other(
     let changed: Vec<(String, bool)> = named.zip(changed).collect();
     assert!(changed.contains(&("orders".to_owned(), true)), "{changed:?}");
     assert!(changed.contains(&("logs".to_owned(), false)), "{changed:?}");
+}
+
+#[test]
+fn step_that_a_person_may_take_on_says_what_becomes_of_the_data() {
+    let fates = |volume: &str| {
+        let claim = "ns shop of=shop\n pvc shop/data of=shop volume=pv";
+        let index = fixture::index(&format!("{claim}\n pv pv claim=shop/data {volume}"));
+        let mut run = run_of(&index);
+        let claim = run.plan.steps.iter().find(|step| step.kind.is("", "PersistentVolumeClaim"));
+        let step = claim.unwrap().id;
+        let fate = |run: &Run| {
+            run_page(run, &index).into_iter().find_map(|record| match record {
+                Record::Step(card) if card.id == step => Some(card.fate),
+                _ => None,
+            })
+        };
+        let before = fate(&run).unwrap();
+        let reason = UnknownReason::Unconfirmed { objects: vec![] };
+        happen(&mut run, &RunEvent::BecameUnknown { step, reason });
+        (before, fate(&run).unwrap())
+    };
+    assert_eq!(
+        fates("reclaim=Delete"),
+        (None, Some(Fate::Destroyed)),
+        "it is said once it is asked"
+    );
+    assert_eq!(fates("of=storage"), (None, Some(Fate::LeftBehind)));
 }

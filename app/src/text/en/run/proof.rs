@@ -1,6 +1,6 @@
 //! The texts about the proof that an object is gone, and about storage and namespaces that wait for one.
 
-use teardown::{object::ObjectRef, proof::Proof};
+use teardown::{object::ObjectRef, plan::Fate, proof::Proof};
 
 use crate::text::{many, named, names, words};
 
@@ -26,6 +26,15 @@ pub fn proof(proof: Proof) -> &'static str {
 /// The kinds of which a namespace was not proven empty.
 pub fn unproven(resources: &[String]) -> String {
     format!("not proven empty of {}", words(resources))
+}
+
+/// The fate of the data, once the object is deleted.
+pub fn taken_data(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Destroyed => "The data is deleted with the volume.",
+        Fate::Unknown => "Unwind cannot see the volume, so the data may be deleted with it.",
+        Fate::LeftBehind | Fate::Kept => "The data is kept.",
+    }
 }
 
 /// The heading of the question.
