@@ -329,6 +329,7 @@ fn advice() -> Advice {
             hash: text("hash"),
             name: text("name"),
             statement: Some(text("label")),
+            machine: vec![text("n1")],
         }),
     });
     Advice {

@@ -153,6 +153,7 @@ mod tests {
                 hash: "0f".to_owned(),
                 name: "<n1>".to_owned(),
                 statement: None,
+                machine: vec![],
             }),
         }
     }

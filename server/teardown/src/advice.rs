@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::remedy::{Harm, Holds};
+use crate::remedy::{Harm, Holds, is_statement};
 
 /// The id of the advice about the things that remedies switched off. It is not that of any diagnosis.
 pub const SWITCHED_OFF: &str = "switchedOff";
@@ -155,6 +155,15 @@ pub struct WayOffer {
     pub name: String,
     /// The label of the field in which a person answers for needs that the API does not show; none if there are no such needs.
     pub statement: Option<String>,
+    /// The names of a machine of which one has to be in the answer; empty if it is not about a machine.
+    pub machine: Vec<String>,
+}
+
+impl WayOffer {
+    /// Whether an answer is enough for the field, as the server judges it.
+    pub fn is_answered(&self, said: &str) -> bool {
+        self.statement.is_none() || is_statement(said, &self.machine)
+    }
 }
 
 /// Something that must hold.
@@ -173,4 +182,25 @@ pub struct WayCommand {
     pub what: String,
     /// The line.
     pub line: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_about_another_machine_does_not_count_and_no_field_needs_none() {
+        let offer = |statement: Option<&str>| WayOffer {
+            diagnosis: String::new(),
+            hash: String::new(),
+            name: "node-b".to_owned(),
+            statement: statement.map(ToOwned::to_owned),
+            machine: statement.map(|_| "node-b".to_owned()).into_iter().collect(),
+        };
+        let asked = offer(Some("Who checked what?"));
+        assert!(asked.is_answered("Li saw in the rack that node-b is off"));
+        assert!(!asked.is_answered("Li saw in the rack that node-c is off"));
+        assert!(!asked.is_answered("node-b"), "it does not say who checked what");
+        assert!(offer(None).is_answered(""));
+    }
 }

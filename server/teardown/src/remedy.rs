@@ -44,6 +44,7 @@ mod unconfirmed;
 use jiff::Timestamp;
 
 use self::case::Case;
+pub(crate) use self::statement::is_statement;
 pub use self::{
     act::{
         DriverPart, Harm, Holds, Loss, Need, NeedCode, Remedy, RemedyAct, Undo, WaitReason,
@@ -58,7 +59,6 @@ pub use self::{
     reach::{GoingClaim, Reach, ReachedClaim, ReachedPod},
     request::{Request, Verb},
     stamp::Stamps,
-    statement::is_long_enough,
     switched::SwitchedOff,
 };
 use crate::{

@@ -98,6 +98,7 @@ mod tests {
                 hash: hash.to_owned(),
                 name: "n1".to_owned(),
                 statement: None,
+                machine: vec![],
             }),
         }
     }

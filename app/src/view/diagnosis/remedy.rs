@@ -2,7 +2,10 @@
 //! show.
 
 use leptos::prelude::*;
-use teardown::{advice::Way, remedy::is_long_enough, right::Right};
+use teardown::{
+    advice::{Way, WayOffer},
+    right::Right,
+};
 
 use super::{
     adviser::Adviser,
@@ -43,18 +46,15 @@ pub fn RemedyDialog(
     let name = Signal::derive(move || {
         of(|way| way.offer.as_ref().map(|offer| offer.name.clone()).unwrap_or_default())
     });
-    let is = move |part: fn(&Way) -> bool| {
-        Memo::new(move |_| question.way.with(|way| way.as_ref().is_some_and(part)))
-    };
     let field = Memo::new(move |_| {
         let of = |way: &Way| way.offer.as_ref().and_then(|offer| offer.statement.clone());
         question.way.with(|way| way.as_ref().and_then(of))
     });
-    let is_withheld = is(|way| way.withheld.is_some());
+    let is_unanswered = move |offer: &WayOffer| !statement.with(|said| offer.is_answered(said));
+    let is_held =
+        move |way: &Way| way.withheld.is_some() || way.offer.as_ref().is_some_and(is_unanswered);
     let busy = Signal::derive(move || {
-        adviser.busy.get()
-            || is_withheld.get()
-            || field.with(Option::is_some) && !statement.with(|said| is_long_enough(said))
+        adviser.busy.get() || question.way.with(|way| way.as_ref().is_some_and(is_held))
     });
     let act = Callback::new(move |name: String| {
         if let Some(mut offer) = question.way.get_untracked().and_then(|way| way.offer) {

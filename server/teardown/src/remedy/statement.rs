@@ -4,8 +4,7 @@
 //! - The server cannot judge a sentence. It asks for one that is long enough to say who checked what; that a machine is off has to
 //!   be said of that machine, by the name of its node or of its instance. Whoever looked at another one has to write its name to
 //!   find out.
-//! - The page judges the length by the same function, and asks for the name in the field's label. A statement without the name is
-//!   refused by the server, which says which names it takes.
+//! - The page judges by the same functions (`WayOffer::is_answered`), so that it offers nothing that the server refuses.
 
 use super::act::{Holds, NeedCode, Remedy};
 
@@ -16,8 +15,13 @@ const SHORTEST_STATEMENT: usize = 10;
 /// The shortest name of an instance that is told from any other word, in characters: a scale set of Azure counts its own from 0.
 const SHORTEST_INSTANCE: usize = 4;
 
+/// Whether a statement can say who checked what. Where it is about a machine, it has one of these names of it.
+pub(crate) fn is_statement(said: &str, machine: &[String]) -> bool {
+    is_long_enough(said) && is_about(said, machine)
+}
+
 /// Whether a statement has enough characters to say who checked what.
-pub fn is_long_enough(said: &str) -> bool {
+pub(super) fn is_long_enough(said: &str) -> bool {
     said.trim().chars().count() >= SHORTEST_STATEMENT
 }
 
@@ -58,7 +62,7 @@ mod tests {
     use super::*;
 
     fn is_about_node(said: &str) -> bool {
-        is_long_enough(said) && is_about(said, &["node-a".to_owned(), "i-0abc".to_owned()])
+        is_statement(said, &["node-a".to_owned(), "i-0abc".to_owned()])
     }
 
     #[test]
@@ -90,9 +94,9 @@ mod tests {
 
     #[test]
     fn statement_is_measured_in_characters() {
-        assert!(!is_long_enough("üüüüüüü"), "7 characters in 14 bytes");
-        assert!(is_long_enough("üüüüüüüüüü"));
-        assert!(!is_long_enough("   ok      "));
+        assert!(!is_statement("üüüüüüü", &[]), "7 characters in 14 bytes");
+        assert!(is_statement("üüüüüüüüüü", &[]));
+        assert!(!is_statement("   ok      ", &[]));
     }
 
     #[test]

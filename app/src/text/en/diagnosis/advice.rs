@@ -57,7 +57,8 @@ fn offer(remedy: &Remedy, diagnosis: &Diagnosis) -> Option<WayOffer> {
     let request = remedy.check_offered().ok()?;
     let (hash, name) = (remedy.hash(diagnosis), request.object.name.to_string());
     let diagnosis = diagnosis.id.clone();
-    Some(WayOffer { diagnosis, hash, name, statement: statement_field(remedy) })
+    let (statement, machine) = (statement_field(remedy), remedy.machine());
+    Some(WayOffer { diagnosis, hash, name, statement, machine })
 }
 
 /// The field for a person's word. That a machine is off is said of that machine.

@@ -133,6 +133,7 @@ pub(in crate::text::en) fn put_back(off: &PutBack) -> Way {
         hash: attempt.id.clone(),
         name: object.name.to_string(),
         statement: None,
+        machine: Vec::new(),
     });
     Way {
         title,
