@@ -31,6 +31,9 @@ test('finalizer is removed by hand once its object is named and somebody answers
 		await expect(button).not.toHaveAttribute('aria-disabled', 'true');
 		await button.click();
 		await expect(card.getByText('The API server accepted it').first()).toBeVisible();
+		// The page leads there, wherever the button was.
+		await expect(card.locator('.way-attempts')).toBeFocused();
+		await expect(card.getByText('The API server accepted it').first()).toBeInViewport();
 		await expect(card.getByText('Li checked that the queue is empty').first()).toBeVisible();
 
 		// The record of it, and the request with its guards.
@@ -115,6 +118,33 @@ test('node marked out of service stays on every page until it is put back', asyn
 	}
 });
 
+test('whoever confirms that Pods ended reads what becomes of the data of the claim', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's5', '--allow-remedies']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		const card = await startIncident(page, 'S5', /^Node \S+ stopped reporting/);
+		const post = async (/** @type {string} */ path, /** @type {object} */ data) => (await page.request.post(unwind.origin + path, { data })).json();
+		const plan = await post('/api/plans', { unit: 's5' });
+		const { run } = await post('/api/runs', { plan: plan.id, hash: plan.hash, confirm: 's5', ...destroyed(plan) });
+		// The Pods of the silent node go from the API by the taint, and nobody reports that they ended.
+		const dialog = await choose(card, /out of service/);
+		const node = await named(dialog);
+		await dialog.getByLabel(/^Type /).fill(node);
+		await dialog.getByLabel(/^Who checked what/).fill(`${node} is off, Li saw it in the rack`);
+		await dialog.getByRole('button', { name: 'Do it' }).click();
+		await page.goto(`${unwind.origin}/r/${run}`);
+		const claim = page.locator('.attention-card').filter({ hasText: 'PersistentVolumeClaim' }).first();
+		await claim.getByRole('button', { name: 'Confirm that these ended…' }).click({ timeout: 90_000 });
+		const question = page.getByRole('dialog', { name: /^Confirm that these ended, then delete/ });
+		await expect(question).toContainText('The data is deleted with the volume.');
+		await page.keyboard.press('Escape');
+		await expect(claim.getByRole('button', { name: 'Confirm that these ended…' })).toBeFocused();
+	} finally {
+		await unwind.stop();
+	}
+});
+
 test('precondition that changes in the cluster is ticked anew on the open card, and stops a remedy that was about to be done', async ({ visit }) => {
 	await story(visit, 's5', async ({ page, unwind, bar }) => {
 		await start(bar, /^S5:/);
@@ -149,6 +179,8 @@ test('precondition that changes in the cluster is ticked anew on the open card, 
 		expect(await (await page.request.get(`${unwind.origin}/api/remedies`)).json()).toEqual([]);
 
 		await page.keyboard.press('Escape');
+		// The button that opened it is gone, and the keyboard goes on beside it.
+		await expect(card.getByRole('heading', { name: /^Ways out/ })).toBeFocused();
 		await bar.getByRole('button', { name: 'Break node-c', exact: true, pressed: true }).click();
 		await expect(alone).toContainText('Yes:', { timeout: 30_000 });
 		await expect(button).toBeVisible();

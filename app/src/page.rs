@@ -23,7 +23,10 @@ use crate::{
         seed::InitialData,
     },
     view::{
-        diagnosis::adviser::{Adviser, Question},
+        diagnosis::{
+            adviser::{Adviser, Question},
+            way::show_attempts,
+        },
         frame::{
             Badge,
             invite::{Invitations, InviteCommand},
@@ -132,6 +135,10 @@ pub fn load_advice(known: KnownAdvice, id: String) {
                 break;
             }
         }
+        if known.take_expected(&id) {
+            // Once it is drawn.
+            request_animation_frame(move || show_attempts(&id));
+        }
     });
 }
 
@@ -141,6 +148,9 @@ fn do_remedy(adviser: Adviser, offer: WayOffer, statement: String) {
     leptos::task::spawn_local(async move {
         let done = command::remedy(&offer, &statement).await;
         adviser.busy.set(false);
+        if done.is_ok() {
+            adviser.known.expect_attempt(offer.diagnosis.clone());
+        }
         adviser.refusal.set(done.err());
         load_advice(adviser.known, offer.diagnosis);
     });

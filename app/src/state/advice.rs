@@ -17,6 +17,8 @@ pub struct KnownAdvice {
     again: StoredValue<Vec<String>>,
     /// The diagnoses whose advice was asked for and is not forgotten.
     wanted: StoredValue<Vec<String>>,
+    /// The diagnoses for which a remedy was begun, until its line is known.
+    attempted: StoredValue<Vec<String>>,
 }
 
 impl KnownAdvice {
@@ -30,6 +32,7 @@ impl KnownAdvice {
             reading: empty(),
             again: empty(),
             wanted: empty(),
+            attempted: empty(),
         }
     }
 
@@ -88,6 +91,16 @@ impl KnownAdvice {
         if self.known.with_untracked(|known| find(known, diagnosis).is_some()) {
             self.known.update(|known| known.retain(|(id, _)| id != diagnosis));
         }
+    }
+
+    /// Expects the line of an attempt in the next advice about a diagnosis.
+    pub fn expect_attempt(self, diagnosis: String) {
+        self.attempted.update_value(|attempted| attempted.push(diagnosis));
+    }
+
+    /// Whether the line of an attempt was expected.
+    pub fn take_expected(self, diagnosis: &str) -> bool {
+        take(self.attempted, diagnosis)
     }
 
     /// Ends the reading. `true` if it is to be read once more.

@@ -4,7 +4,7 @@ use leptos::{html, prelude::*};
 use teardown::right::Right;
 
 use super::guard::Guarded;
-use crate::text;
+use crate::{text, view::frame::focus::leave_dialog};
 
 /// The dialog.
 #[component]
@@ -37,6 +37,7 @@ pub fn Ask(
                 let _ = dialog.show_modal();
             } else {
                 dialog.close();
+                leave_dialog();
             }
         }
     });

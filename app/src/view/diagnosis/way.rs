@@ -10,9 +10,10 @@ use teardown::{
 
 use super::adviser::Question;
 use crate::{
+    navigation::address,
     state::{clipboard, connection::Connection},
     text,
-    view::{control::guard::Guarded, icon::icon},
+    view::{control::guard::Guarded, frame::focus::lead_to, icon::icon},
 };
 
 /// The ways out of a diagnosis, with the attempts at them; `question` asks before one is done.
@@ -21,9 +22,17 @@ pub fn ways_out(advice: &Advice, opened: StoredValue<Vec<String>>, question: Que
     let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
     let heading = view! {
         <h3>{text::WAYS_OUT}</h3>
-        <ul class="way-attempts" role="status">{done}</ul>
+        <ul class="way-attempts" role="status" tabindex="-1">{done}</ul>
     };
     list(heading.into_any(), &advice.ways, opened, Some(question))
+}
+
+/// Leads to the attempts at the ways out of a diagnosis, whose button may be gone by now.
+pub fn show_attempts(diagnosis: &str) {
+    let card = document().get_element_by_id(&address::card_of(diagnosis));
+    if let Some(done) = card.and_then(|it| it.query_selector(".way-attempts").ok().flatten()) {
+        lead_to(&done);
+    }
 }
 
 /// The list under a heading. `opened` has the titles of those that the reader opened, at first the first one, so that they

@@ -1,8 +1,9 @@
 //! Keeps the focus in the page. When the focused element vanishes, the browser gives the focus to nobody, and a keyboard
 //! starts again at the top. Here the focus returns to what opened the drawer, or goes to the nearest heading. An element that
-//! is taken out and put back in another place loses the focus too, and gets it back.
+//! is taken out and put back in another place loses the focus too, and gets it back. A dialog gives the focus back to what opened
+//! it, and to the nearest heading if that is gone.
 
-use std::{cell::RefCell, rc::Rc};
+use std::cell::RefCell;
 
 use js_sys::Array;
 use leptos::prelude::*;
@@ -13,21 +14,40 @@ use web_sys::{
 };
 
 /// The element that had the focus last, and what is around it.
-#[derive(Default)]
 struct Last {
     element: Option<Element>,
     /// The nearest part of the page with a heading, or the map.
     part: Option<Element>,
     in_drawer: bool,
+    in_dialog: bool,
+    /// The nearest part around the last element outside dialogs.
+    behind_dialog: Option<Element>,
     /// The last element outside the drawer, which opened it.
     opener: Option<Element>,
 }
 
+thread_local! {
+    static LAST: RefCell<Last> = const { RefCell::new(Last::NOTHING) };
+}
+
 impl Last {
+    const NOTHING: Self = Self {
+        element: None,
+        part: None,
+        in_drawer: false,
+        in_dialog: false,
+        behind_dialog: None,
+        opener: None,
+    };
+
     fn take(&mut self, element: Element) {
         let closest = |selector: &str| element.closest(selector).ok().flatten();
         self.in_drawer = closest(".drawer").is_some();
+        self.in_dialog = closest("dialog").is_some();
         self.part = closest(".graph-scroller").or_else(|| closest("section, aside"));
+        if !self.in_dialog {
+            self.behind_dialog = self.part.clone();
+        }
         if !self.in_drawer {
             self.opener = Some(element.clone());
         }
@@ -44,31 +64,49 @@ impl Last {
             return took_out(changes, element).then(|| element.clone());
         }
         let opener = self.opener.as_ref().filter(|opener| self.in_drawer && opener.is_connected());
-        let part = self.part.as_ref().filter(|part| part.is_connected());
-        let heading = |part: &Element| part.query_selector("h1, h2, h3").ok().flatten();
-        let in_part = || match part {
-            Some(part) if part.has_attribute("tabindex") => Some(part.clone()),
-            Some(part) => heading(part),
-            None => None,
-        };
-        let of_page = || document().query_selector("main h1, main h2").ok().flatten();
-        opener.cloned().or_else(in_part).or_else(of_page)
+        opener.cloned().or_else(|| place_in(self.part.as_ref()))
     }
+}
+
+/// The heading of a part of the page, or the part if it takes the focus itself; the heading of the page if the part is gone.
+fn place_in(part: Option<&Element>) -> Option<Element> {
+    let part = part.filter(|part| part.is_connected());
+    let in_part = part.and_then(|part| match part.has_attribute("tabindex") {
+        true => Some(part.clone()),
+        false => part.query_selector("h1, h2, h3").ok().flatten(),
+    });
+    in_part.or_else(|| document().query_selector("main h1, main h2").ok().flatten())
+}
+
+/// Leads back into the page after a dialog has closed, if what opened it is gone.
+pub fn leave_dialog() {
+    // Released before the focus moves, as below.
+    let place = LAST.with_borrow(|last| {
+        let is_lost = last.in_dialog && !has_focus();
+        is_lost.then(|| place_in(last.behind_dialog.as_ref())).flatten()
+    });
+    if let Some(place) = place {
+        focus(&place);
+    }
+}
+
+/// Scrolls to an element and gives it the focus.
+pub fn lead_to(element: &Element) {
+    element.scroll_into_view();
+    focus(element);
 }
 
 /// Starts once the page is alive.
 pub fn keep_focus() {
     Effect::new(|_| {
-        let last = Rc::new(RefCell::new(Last::default()));
-        let seen = last.clone();
         let listener = window_event_listener(leptos::ev::focusin, move |event| {
             if let Some(element) = event.target().and_then(|target| target.dyn_into().ok()) {
-                seen.borrow_mut().take(element);
+                LAST.with_borrow_mut(|last| last.take(element));
             }
         });
         let changed = Closure::<dyn FnMut(Array, JsValue)>::new(move |changes, _| {
             // Released before the focus moves, for that calls the listener above.
-            let successor = last.borrow().successor(&changes);
+            let successor = LAST.with_borrow(|last| last.successor(&changes));
             if let Some(successor) = successor {
                 focus(&successor);
             }
