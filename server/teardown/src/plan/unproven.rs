@@ -17,13 +17,6 @@ use crate::{index::Index, unknown_reason::UnknownReason};
 /// The resource of claims.
 const CLAIMS: &str = "persistentvolumeclaims";
 
-impl Unlistable {
-    /// The choice that deletes the namespace all the same.
-    pub fn choice(&self) -> Choice {
-        Choice::Unproven(self.clone())
-    }
-}
-
 impl Choices {
     /// The kinds of which a namespace need not be proven empty. Claims are none of them where their data is to be kept.
     pub(super) fn unproven_in(&self, namespace: &str) -> Vec<String> {
