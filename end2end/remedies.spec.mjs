@@ -105,7 +105,7 @@ test('node marked out of service stays on every page until it is put back', asyn
 		await plain.waitForURL('**/switched-off');
 		await plain.setViewportSize({ width: 390, height: 800 });
 		expect(await plain.evaluate(() => document.documentElement.scrollWidth), 'the command scrolls, not the page').toBe(390);
-		await expect(plain.getByText('While it does not report, its Pods and volumes wait for it again.')).toBeVisible();
+		await expect(plain.getByText(/While the node does not report, its Pods and volumes wait for it again\./)).toBeVisible();
 		await expect(plain.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Units' })).toBeVisible();
 		await plain.getByLabel(/^Type /).fill(node);
 		await plain.getByRole('button', { name: `Put Node ${node} back` }).click();

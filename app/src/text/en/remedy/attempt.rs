@@ -162,9 +162,11 @@ fn once_back(what: SwitchedOff, dead_service: Option<&ServiceRef>) -> String {
         );
     }
     let said = match what {
-        SwitchedOff::Node => "While it does not report, its Pods and volumes wait for it again.",
+        SwitchedOff::Node => {
+            "While the node does not report, its Pods and volumes wait for it again."
+        }
         SwitchedOff::Webhook => {
-            "While it does not answer, the requests that it checks are refused again."
+            "While the webhook does not answer, the requests that it checks are refused again."
         }
         SwitchedOff::Configuration => {
             "While its webhooks do not answer, the requests that they check may be refused again."
@@ -172,7 +174,7 @@ fn once_back(what: SwitchedOff, dead_service: Option<&ServiceRef>) -> String {
         SwitchedOff::Api => {
             "While its server does not answer, namespaces cannot be emptied once it is back: repair the server first."
         }
-        SwitchedOff::Workload => "Its Pods start again.",
+        SwitchedOff::Workload => "Its Pods then start again.",
         SwitchedOff::ClaimPolicy => {
             "The claims of replicas that it removes are then deleted again."
         }
