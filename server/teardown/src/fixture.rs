@@ -27,6 +27,8 @@
 //!
 //! A webhook with `matches=` has `matchConditions`.
 //!
+//! The class of the claims of a set is `uses=class:NAME`, or `uses=defaultclass`; the default class has `default=yes`.
+//!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
@@ -214,6 +216,8 @@ impl<'a> Fields<'a> {
             "template" => PodReferenceKind::ResourceClaimTemplate,
             "group" => PodReferenceKind::PodGroup,
             "driver" => PodReferenceKind::Driver,
+            "class" => PodReferenceKind::StorageClass,
+            "defaultclass" => PodReferenceKind::DefaultStorageClass,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")

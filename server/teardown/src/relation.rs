@@ -76,7 +76,7 @@ pub enum EdgeKind {
     Owns,
     /// The object lives in the target, a namespace.
     Contains,
-    /// A Pod, or a workload with a Pod template, refers to the target: a claim, ConfigMap or Secret.
+    /// A Pod, or a workload with a Pod template, refers to the target: a claim, ConfigMap or Secret, or the class of its claims.
     Mounts,
     /// A StatefulSet made the target, a claim, from its template.
     Claims,
@@ -400,6 +400,9 @@ fn used_object<'a>(
     namespace: Option<&str>,
     index: &'a Index,
 ) -> Option<&'a Arc<Object>> {
+    if used.what == PodReferenceKind::DefaultStorageClass {
+        return storage::default_class(index);
+    }
     let namespace = namespace.filter(|_| used.what.is_namespaced());
     index.find(used.what.group(), used.what.kind(), namespace, &used.name)
 }

@@ -22,6 +22,7 @@ pub(crate) use self::{
     hint::HINTED,
     neighbour::Neighbours,
     rare_components::LOAD_BALANCER_FINALIZER,
+    storage::CLASS,
     workload::{CANARY, ENCODED, contains_secret},
 };
 use crate::state::{PART_OF, text, unit};

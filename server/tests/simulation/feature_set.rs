@@ -245,6 +245,8 @@ mod tests {
         ReplicationController Mounts ConfigMap by spec.template.spec.volumes[].configMap.name
         CronJob Mounts Secret by spec.jobTemplate.spec.template.spec.containers[].envFrom[].secretRef.name
         Deployment Mounts PersistentVolumeClaim by spec.template.spec.volumes[].persistentVolumeClaim.claimName
+        StatefulSet Mounts StorageClass by spec.volumeClaimTemplates[].spec.storageClassName
+        Deployment Mounts StorageClass by spec.template.spec.volumes[].ephemeral.volumeClaimTemplate.spec.storageClassName
         Ingress Mounts Secret by spec.tls[].secretName
         ServiceAccount Mounts Secret by secrets[].name
         ServiceAccount Mounts Secret by imagePullSecrets[].name
@@ -288,6 +290,7 @@ mod tests {
         ScaledObject Scales Deployment by spec.scaleTargetRef
         PersistentVolumeClaim Provisions StorageClass by spec.storageClassName
         PersistentVolume Provisions CSIDriver by spec.csi.driver
+        StatefulSet Provisions DaemonSet by spec.volumeClaimTemplates[].spec.storageClassName
         ConfigMap Declares Kustomization by kustomize.toolkit.fluxcd.io/name
         Deployment Declares Kustomization by kustomize.toolkit.fluxcd.io/name
         Namespace Declares Kustomization by kustomize.toolkit.fluxcd.io/name

@@ -112,7 +112,10 @@ fn provision(edge: &EdgeCard) -> Verbs {
         "status.allocation.devices.results" => {
             ("may have its devices prepared by", "may prepare the devices of")
         }
-        field if field.contains("volumes[") => ("has a volume mounted by", "mounts a volume of"),
+        // An inline volume, or the class of a template for claims: both are in a list.
+        field if is_certain && field.contains('[') => {
+            ("has a volume mounted by", "mounts a volume of")
+        }
         _ if is_certain => ("is provisioned by", "provisions"),
         _ => ("may be provisioned by", "may provision"),
     };
@@ -200,6 +203,10 @@ mod tests {
                 "spec.template.spec.volumes[1].csi.driver",
                 ["has a volume mounted by", "mounts a volume of"],
             ),
+            (
+                "spec.volumeClaimTemplates[0].spec.storageClassName",
+                ["has a volume mounted by", "mounts a volume of"],
+            ),
             ("spec.attacher", ["is handled by", "handles"]),
             (
                 "status.allocation.devices.results",
@@ -216,6 +223,10 @@ mod tests {
     fn possible_driver_is_said_to_be_possible() {
         for (field, verbs) in [
             ("spec.csi.driver", ["may be provisioned by", "may provision"]),
+            (
+                "spec.volumeClaimTemplates[0].spec.storageClassName",
+                ["may be provisioned by", "may provision"],
+            ),
             ("spec.attacher", ["may be handled by", "may handle"]),
             ("metadata.name", ["may be implemented by", "may implement"]),
             (

@@ -49,6 +49,12 @@ impl<'de> Visitor<'de> for ReadVisitor {
                         read.keep = Some(format!("{key}: {value}").into());
                     }
                 }
+                // `pkg/volume/util/storageclass.go`
+                "storageclass.kubernetes.io/is-default-class"
+                | "storageclass.beta.kubernetes.io/is-default-class" => {
+                    let value: std::borrow::Cow<'de, str> = map.next_value()?;
+                    read.is_default_class |= value == "true";
+                }
                 key if Hints::is_one(key) => {
                     hints.read(key, &map.next_value::<std::borrow::Cow<'de, str>>()?);
                 }

@@ -8,7 +8,11 @@ use teardown::object::{
     Sidecars,
 };
 
-use super::{Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready, or_default};
+use super::{
+    Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready,
+    names::{MOST, is_name},
+    or_default,
+};
 use crate::cluster::text::bounded;
 
 /// Reads a Pod.
@@ -21,7 +25,7 @@ pub(super) fn read(json: &str) -> Result<(Meta, Facts), Unreadable> {
         ready: is_ready(&status.conditions),
         critical: spec.is_critical(),
         stays_unreachable: spec.stays_unreachable(),
-        uses: spec.uses("spec", Some(&metadata.name)),
+        uses: spec.uses("spec", Some(&metadata.name)).into_list(),
         ending: (metadata.deletion_timestamp.is_some() || phase.is_some_and(Phase::is_over))
             .then(|| Box::new(ending(&spec, &status))),
     };
@@ -165,8 +169,7 @@ impl ContainerStatus {
 struct Volume {
     name: Box<str>,
     persistent_volume_claim: Option<ClaimSource>,
-    /// Only its presence matters, because the claim's name follows from the names of the Pod and the volume.
-    ephemeral: Option<Unread>,
+    ephemeral: Option<Ephemeral>,
     config_map: Option<Named>,
     secret: Option<SecretSource>,
     projected: Option<Projected>,
@@ -184,6 +187,29 @@ struct Volume {
     glusterfs: Option<Unread>,
     fc: Option<Unread>,
     host_path: Option<HostPath>,
+}
+
+/// `v1.EphemeralVolumeSource`. The claim's name follows from the names of the Pod and the volume.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Ephemeral {
+    volume_claim_template: Option<ClaimTemplate>,
+}
+
+/// `v1.PersistentVolumeClaimTemplate`, or a claim in a StatefulSet's `volumeClaimTemplates`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClaimTemplate {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) metadata: Named,
+    #[serde(deserialize_with = "or_default")]
+    spec: ClaimSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimSpec {
+    storage_class_name: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -339,7 +365,7 @@ impl Spec {
 
     /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
     /// in its object. `pod` is the Pod's name; `None` for a template.
-    pub(super) fn uses(&self, prefix: &str, pod: Option<&str>) -> Arc<[PodReference]> {
+    pub(super) fn uses<'a>(&self, prefix: &'a str, pod: Option<&str>) -> Uses<'a> {
         let mut uses = Uses { found: Vec::new(), prefix };
         if let Some(account) = &self.service_account_name {
             uses.add(PodReferenceKind::ServiceAccount, Some(account), || {
@@ -381,7 +407,7 @@ impl Spec {
                 container.uses(&mut uses, list, i);
             }
         }
-        uses.found.into()
+        uses
     }
 }
 
@@ -413,6 +439,12 @@ impl Volume {
         if let (Some(_), Some(pod)) = (&self.ephemeral, pod) {
             let claim = format!("{pod}-{}", self.name);
             uses.add(PodReferenceKind::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
+        }
+        if let Some(Ephemeral { volume_claim_template: Some(template) }) = &self.ephemeral {
+            let prefix = uses.prefix;
+            uses.add_class(template, || {
+                format!("{prefix}.volumes[{i}].ephemeral.volumeClaimTemplate")
+            });
         }
         if let Some(source) = &self.config_map {
             uses.add(PodReferenceKind::ConfigMap, source.get(), || {
@@ -506,7 +538,7 @@ impl Container {
 }
 
 /// The references found so far.
-struct Uses<'a> {
+pub(super) struct Uses<'a> {
     found: Vec<PodReference>,
     prefix: &'a str,
 }
@@ -515,11 +547,41 @@ impl Uses<'_> {
     /// Adds a reference unless the name is absent or known. One field is enough evidence, and a container may take
     /// hundreds of variables from one Secret.
     fn add(&mut self, what: PodReferenceKind, name: Option<&str>, field: impl FnOnce() -> String) {
-        let Some(name) = name.filter(|name| !name.is_empty()) else { return };
+        let prefix = self.prefix;
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.push(what, name, || format!("{prefix}.{}", field()));
+        }
+    }
+
+    /// Adds the class of the claims that are made from a StatefulSet's templates.
+    pub(super) fn add_classes(&mut self, templates: &[ClaimTemplate]) {
+        for (i, template) in templates.iter().enumerate() {
+            self.add_class(template, || format!("spec.volumeClaimTemplates[{i}]"));
+        }
+    }
+
+    /// Adds the class of the claims that are made from a template, which is in this field: the default class if the template names
+    /// none. With an empty name nothing is provisioned (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1>).
+    fn add_class(&mut self, template: &ClaimTemplate, field: impl FnOnce() -> String) {
+        let (what, name) = match template.spec.storage_class_name.as_deref() {
+            None => (PodReferenceKind::DefaultStorageClass, ""),
+            Some(name) if is_name(name) => (PodReferenceKind::StorageClass, name),
+            Some(_) => return,
+        };
+        let classes = self.found.iter().filter(|it| it.what == PodReferenceKind::StorageClass);
+        if classes.count() < MOST {
+            self.push(what, name, || format!("{}.spec.storageClassName", field()));
+        }
+    }
+
+    fn push(&mut self, what: PodReferenceKind, name: &str, field: impl FnOnce() -> String) {
         if self.found.iter().any(|used| used.what == what && &*used.name == name) {
             return;
         }
-        let field = format!("{}.{}", self.prefix, field()).into();
-        self.found.push(PodReference { what, name: name.into(), field });
+        self.found.push(PodReference { what, name: name.into(), field: field().into() });
+    }
+
+    pub(super) fn into_list(self) -> Arc<[PodReference]> {
+        self.found.into()
     }
 }

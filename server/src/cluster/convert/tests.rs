@@ -10,6 +10,7 @@ mod data_policy;
 mod hints;
 mod reference;
 mod status;
+mod templates;
 
 /// A namespaced kind from `group/version Kind`; these tests do not use the plural.
 fn kind(text: &str) -> Arc<Kind> {
@@ -146,6 +147,7 @@ fn pod_is_read_with_its_node_its_phase_and_every_name_that_it_uses() {
             "Secret registry by spec.imagePullSecrets[0].name",
             "PersistentVolumeClaim data-0 by spec.volumes[0].persistentVolumeClaim.claimName",
             "PersistentVolumeClaim it-scratch by spec.volumes[1].ephemeral",
+            "StorageClass  by spec.volumes[1].ephemeral.volumeClaimTemplate.spec.storageClassName",
             "ConfigMap settings by spec.volumes[2].configMap.name",
             "Secret cert by spec.volumes[3].secret.secretName",
             "ConfigMap mixed by spec.volumes[4].projected.sources[1].configMap.name",
@@ -204,35 +206,6 @@ fn pod_sight_names_its_claims() {
     let sight = pod_sight(&kind("v1 Pod"), json, &Interner::default()).unwrap().unwrap();
     assert_eq!(sight.claims, ["data".into(), "web-0-b".into()]);
     assert_eq!((sight.object.to_string().as_str(), sight.owners.len()), ("Pod shop/web-0", 1));
-}
-
-#[test]
-fn stateful_set_is_read_with_its_selector_its_templates_and_the_fate_of_its_claims() {
-    let set = read(
-        "apps/v1 StatefulSet",
-        r#""spec": {
-            "selector": {"matchLabels": {"app": "db"}, "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["front"]}]},
-            "template": {"metadata": {"labels": {"app": "db"}}, "spec": {
-                "volumes": [{"name": "c", "configMap": {"name": "settings"}}, {"name": "e", "ephemeral": {}}],
-                "containers": [{"name": "db"}]}},
-            "volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {"name": "log"}}],
-            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"}
-        }, "status": {"replicas": 1}"#,
-    );
-    let Facts::Workload(set) = set.facts else { panic!("no Workload") };
-    assert_eq!((set.replicas, set.ready), (Some(1), Some(0)));
-    assert_eq!(set.selector.unwrap().to_string(), "app=db,tier notin (front)");
-    assert_eq!(set.template_labels.len(), 1);
-    assert_eq!(
-        lines(&set.uses),
-        ["ConfigMap settings by spec.template.spec.volumes[0].configMap.name"]
-    );
-    assert_eq!(*set.claim_templates, ["data".into(), "log".into()]);
-    assert!(set.claims_go_with_it);
-    assert!(!set.claims_go_when_scaled);
-    let scaled = r#""spec": {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}"#;
-    let Facts::Workload(set) = read("apps/v1 StatefulSet", scaled).facts else { panic!() };
-    assert_eq!((set.claims_go_with_it, set.claims_go_when_scaled), (false, true));
 }
 
 #[test]

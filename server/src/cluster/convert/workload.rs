@@ -39,7 +39,7 @@ pub(super) fn read_cron_job(json: &str) -> Result<(Meta, Facts), Unreadable> {
     let template = spec.job_template.spec.template;
     let workload = Workload {
         critical: template.spec.is_critical(),
-        uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None),
+        uses: template.spec.uses("spec.jobTemplate.spec.template.spec", None).into_list(),
         template_labels: template.metadata.labels,
         ..Workload::default()
     };
@@ -67,17 +67,19 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
 ) -> Result<(Meta, Workload), Unreadable> {
     let Whole::<Spec<L>, Status> { metadata, spec, status } = serde_json::from_str(json)?;
     let retention = spec.persistent_volume_claim_retention_policy.unwrap_or_default();
+    let mut uses = spec.template.spec.uses("spec.template.spec", None);
+    uses.add_classes(&spec.volume_claim_templates);
     let workload = Workload {
         replicas: spec.replicas,
         ready: status.ready_replicas.or(status.number_ready),
         selector: spec.selector.map(L::into),
         critical: spec.template.spec.is_critical(),
-        uses: spec.template.spec.uses("spec.template.spec", None),
+        uses: uses.into_list(),
         template_labels: spec.template.metadata.labels,
         claim_templates: spec
             .volume_claim_templates
             .into_iter()
-            .map(|template| template.metadata.name)
+            .map(|template| template.metadata.name.unwrap_or_default())
             .collect(),
         claims_go_with_it: retention.when_deleted.as_deref() == Some("Delete"),
         claims_go_when_scaled: retention.when_scaled.as_deref() == Some("Delete"),
@@ -99,7 +101,7 @@ struct Spec<L> {
     #[serde(default, deserialize_with = "or_default")]
     template: Template,
     #[serde(default, deserialize_with = "or_default")]
-    volume_claim_templates: Vec<ClaimTemplate>,
+    volume_claim_templates: Vec<pod::ClaimTemplate>,
     #[serde(default)]
     persistent_volume_claim_retention_policy: Option<Retention>,
     #[serde(default)]
@@ -142,15 +144,8 @@ struct Template {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TemplateMeta {
-    name: Arc<str>,
     #[serde(deserialize_with = "or_default")]
     labels: Labels,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ClaimTemplate {
-    metadata: TemplateMeta,
 }
 
 #[derive(Debug, Default, Deserialize)]

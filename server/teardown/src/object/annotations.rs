@@ -17,6 +17,8 @@ pub struct Annotations {
     pub keep: Option<Arc<str>>,
     /// The order that they ask for, in which objects are applied and deleted.
     pub hints: Option<Arc<Hints>>,
+    /// It is the StorageClass of claims that name none: `storageclass.kubernetes.io/is-default-class` or its beta form is `true`.
+    pub is_default_class: bool,
     /// The field manager that created it, of an object without owners: an owner says more.
     pub creator: Option<Arc<str>>,
     /// The finalizers of an operator's object, each with the field manager that wrote it last.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Kind;
 
-/// A name that a Pod, a template or a ServiceAccount refers to in its own namespace.
+/// A name that a Pod, a workload, a template or a ServiceAccount refers to, in its own namespace if the kind has one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PodReference {
     /// The kind of the named object.
     pub what: PodReferenceKind,
-    /// Its name.
+    /// Its name; empty for the default StorageClass.
     pub name: Arc<str>,
     /// The field that names it, such as `spec.volumes[0].persistentVolumeClaim.claimName`.
     pub field: Arc<str>,
@@ -40,10 +40,15 @@ pub enum PodReferenceKind {
     PodGroup,
     /// CSIDriver, which has no namespace: the driver of an inline volume. The driver may work without such an object.
     Driver,
+    /// StorageClass, which has no namespace: the class of claims that are made from a template.
+    StorageClass,
+    /// The StorageClass of claims that name none. It has the name that an annotation says at the time.
+    DefaultStorageClass,
 }
 
 impl PodReferenceKind {
-    const ALL: [Self; 10] = [
+    /// The kinds, each once.
+    const ALL: [Self; 11] = [
         Self::Claim,
         Self::ConfigMap,
         Self::Secret,
@@ -54,6 +59,7 @@ impl PodReferenceKind {
         Self::ResourceClaimTemplate,
         Self::PodGroup,
         Self::Driver,
+        Self::StorageClass,
     ];
 
     /// The kind.
@@ -69,6 +75,7 @@ impl PodReferenceKind {
             Self::ResourceClaimTemplate => "ResourceClaimTemplate",
             Self::PodGroup => "PodGroup",
             Self::Driver => "CSIDriver",
+            Self::StorageClass | Self::DefaultStorageClass => "StorageClass",
         }
     }
 
@@ -79,13 +86,20 @@ impl PodReferenceKind {
             Self::PriorityClass | Self::PodGroup => "scheduling.k8s.io",
             Self::RuntimeClass => "node.k8s.io",
             Self::ResourceClaim | Self::ResourceClaimTemplate => "resource.k8s.io",
-            Self::Driver => "storage.k8s.io",
+            Self::Driver | Self::StorageClass | Self::DefaultStorageClass => "storage.k8s.io",
         }
     }
 
     /// Whether the named object is in the namespace of the Pod.
     pub fn is_namespaced(self) -> bool {
-        !matches!(self, Self::PriorityClass | Self::RuntimeClass | Self::Driver)
+        !matches!(
+            self,
+            Self::PriorityClass
+                | Self::RuntimeClass
+                | Self::Driver
+                | Self::StorageClass
+                | Self::DefaultStorageClass
+        )
     }
 
     /// The variant for a kind, if Pods can refer to objects of it by name.

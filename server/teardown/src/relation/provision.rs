@@ -9,6 +9,10 @@
 //! - All others that have the rights are *possible* drivers or controllers: they go later, and that is all.
 //! - A bound claim needs the driver of its volume, whatever becomes of the volume: the driver unmounts and detaches it, and a claim
 //!   goes only after that. A volume that is retained is no step that the driver would wait for.
+//! - A claim without a volume needs the driver of its class, and so does a workload whose Pods get claims from a template, however
+//!   many claims it has now: an autoscaler may start a StatefulSet of 0 replicas while the driver goes, and its new Pods would never
+//!   get a volume, or never unmount it.
+//! - A class whose volumes are made by hand or by a part of Kubernetes has no driver here, as its volumes have none.
 //! - The driver of devices is found as a CSI driver is, by its folder. Most drivers of devices mount the folder above it: then all
 //!   that publish ResourceSlices are possible drivers.
 //! - A Released volume with policy Retain stands for nothing but itself: its class and its driver are not kept for it.
@@ -25,7 +29,7 @@ use super::{
 };
 use crate::{
     index::Index,
-    object::{ClaimRef, Facts, Object, PodReference, PodReferenceKind, Reclaim, Volume},
+    object::{Claim, ClaimRef, Facts, Object, PodReference, PodReferenceKind, Reclaim, Volume},
 };
 
 const STORAGE: &str = "storage.k8s.io";
@@ -33,8 +37,7 @@ const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 const DEVICES: &str = "resource.k8s.io";
 const BEFORE: Precedence = Precedence::FromFirst(DeletionPhase::Gone);
 
-/// Claims, volumes, snapshots, attachments and Pods with inline volumes go before their class, their driver, and the workloads that
-/// are the driver.
+/// Claims, volumes, snapshots, attachments and Pods go before their class, their driver, and the workloads that are the driver.
 pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     match &found.from.facts {
         Facts::Claim(claim) => {
@@ -45,6 +48,9 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
                 && let Some(driver) = &volume.driver
             {
                 to_driver(found, Strength::Hard, "spec.volumeName", driver, index, lookup);
+            }
+            if let Some(driver) = driver_to_come(claim, index) {
+                to_driver(found, Strength::Hard, STORAGE_CLASS.2, driver, index, lookup);
             }
         }
         Facts::Volume(volume) => {
@@ -72,7 +78,7 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
             let driver = &attachment.attacher;
             to_driver(found, Strength::Hard, "spec.attacher", driver, index, lookup);
         }
-        Facts::Pod(_) | Facts::Workload(_) => of_inline_volumes(found, index, lookup),
+        Facts::Pod(_) | Facts::Workload(_) => of_pod_volumes(found, index, lookup),
         Facts::References(references) if found.from.kind.is(DEVICES, "ResourceClaim") => {
             for driver in &references.drivers {
                 to_device_driver(found, driver, index, lookup);
@@ -155,25 +161,53 @@ fn to_driver(
     }
 }
 
-/// Pods go before the driver of their inline volumes, which unmounts them: the CSIDriver is one of the names that they use
-/// (<https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes>).
-fn of_inline_volumes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
+/// Pods go before the driver of their inline volumes, which unmounts them, and of the claims that are made for them from a
+/// template: the CSIDriver and the StorageClass are among the names that they use
+/// (<https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/>).
+fn of_pod_volumes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let order = Precedence::FromFirst(final_phase(found.from));
-    for used in uses(found.from).iter().filter(|used| used.what == PodReferenceKind::Driver) {
-        let declared = used_object(used, None, index);
-        let drivers = of_driver(&used.name, declared.map(|it| &**it), lookup, index);
-        // A volume of a Pod is mounted by a plugin, never by a controller that is only a possible one.
-        if drivers.strength < Strength::Hard {
+    for used in uses(found.from) {
+        let is_inline = used.what == PodReferenceKind::Driver;
+        let Some(driver) = driver_of(used, index) else { continue };
+        let declared = index.find(STORAGE, "CSIDriver", None, driver);
+        let Programs { strength, programs } =
+            of_driver(driver, declared.map(|it| &**it), lookup, index);
+        // An inline volume is mounted by a plugin, never by a controller that is only a possible one.
+        if is_inline && strength < Strength::Hard {
             continue;
         }
-        let need = Need { kind: EdgeKind::Provisions, order, strength: Strength::Hard };
-        for program in drivers.programs {
+        let need = Need { kind: EdgeKind::Provisions, order, strength };
+        for program in programs {
             // A Pod of the driver goes with its workload.
             if !index.descends(&found.from.uid, &program.uid) {
-                to_program(found, need, program, used.field.clone(), &used.name, index);
+                to_program(found, need, program, used.field.clone(), driver, index);
             }
         }
     }
+}
+
+/// The driver that a Pod names, or that the class of its claims names.
+fn driver_of<'a>(used: &'a PodReference, index: &'a Index) -> Option<&'a Arc<str>> {
+    match used.what {
+        PodReferenceKind::Driver => Some(&used.name),
+        PodReferenceKind::StorageClass | PodReferenceKind::DefaultStorageClass => {
+            provisioner(used_object(used, None, index)?)
+        }
+        _ => None,
+    }
+}
+
+/// The driver that makes the volume of a claim that has none yet.
+fn driver_to_come<'a>(claim: &Claim, index: &'a Index) -> Option<&'a Arc<str>> {
+    let class = claim.class.as_ref().filter(|_| claim.volume.is_none())?;
+    provisioner(index.find(STORAGE, "StorageClass", None, class)?)
+}
+
+/// The driver that makes the volumes of a class. The names of Kubernetes' own plugins begin with its domain, and so does the one by
+/// which a class says that it has none (<https://kubernetes.io/docs/concepts/storage/storage-classes/#provisioner>).
+fn provisioner(class: &Object) -> Option<&Arc<str>> {
+    let Facts::References(facts) = &class.facts else { return None };
+    facts.drivers.first().filter(|name| !name.starts_with("kubernetes.io/"))
 }
 
 /// A ResourceClaim goes before the driver of its devices. It goes after the Pods that use them, and each of those ends only when

@@ -1,5 +1,7 @@
 //! The edges of claims to their volumes, of copies of volumes, and of attachments to nodes.
 
+use std::sync::Arc;
+
 use super::{DeletionPhase, EdgeCollector, EdgeKind, Precedence, Strength};
 use crate::{
     index::Index,
@@ -116,4 +118,15 @@ pub(super) fn volume_of<'a>(claim: &Object, index: &'a Index) -> Option<&'a Obje
     let volume = index.find("", "PersistentVolume", None, facts.volume.as_ref()?)?;
     let Facts::Volume(facts) = &volume.facts else { return None };
     is_bound_pair(claim, facts).then_some(&**volume)
+}
+
+/// The StorageClass that a claim without one gets from the admission plugin: of several the newest, then the first by name
+/// (`GetDefaultClass` in `pkg/volume/util/storageclass.go`).
+pub(super) fn default_class(index: &Index) -> Option<&Arc<Object>> {
+    let classes = index.of_resource("storageclasses.storage.k8s.io");
+    let is_default =
+        |class: &Object| class.annotations.as_ref().is_some_and(|it| it.is_default_class);
+    classes
+        .filter(|class| is_default(class))
+        .min_by(|a, b| b.created.cmp(&a.created).then_with(|| a.name.cmp(&b.name)))
 }

@@ -1,6 +1,7 @@
 //! For each kind of edge: it is found, and an object of the same name elsewhere is not the target.
 
 mod access;
+mod claim_template;
 mod hint;
 mod refer;
 mod storage;

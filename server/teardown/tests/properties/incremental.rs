@@ -43,10 +43,12 @@ const OBJECTS: &[&[&str]] = &[
     &[
         "sts b/db of=shop selector=app:db template=app:db templates=data uses=account:db",
         "sts b/db templates=other release=b/db",
+        "sts b/db of=shop templates=data uses=class:fast",
+        "sts b/db of=shop templates=data uses=defaultclass",
     ],
     &["pvc b/data-db-0 volume=pv-2", "pvc b/data-db-0 of=bank", "pvc b/other-db-0 volume=pv-2"],
     &["pvc a/data volume=pv-1", "pvc a/data of=bank volume=pv-1", "pvc a/data volume=pv-2"],
-    &["pvc a/lone", "pvc a/lone volume=pv-1 uid=claim-2"],
+    &["pvc a/lone", "pvc a/lone class=fast", "pvc a/lone volume=pv-1 uid=claim-2"],
     &["pvc b/lone volume=pv-2", "pvc b/lone owner=pod/lone"],
     &["pv pv-1 claim=a/data", "pv pv-1", "pv pv-1 claim=a/lone claim-uid=claim-2"],
     &["pv pv-2 claim=b/data-db-0 reclaim=Delete", "pv pv-2"],
@@ -99,7 +101,12 @@ const OBJECTS: &[&[&str]] = &[
         "webhook gate service=a/gate guards=topics.example.com",
         "webhook gate service=a/web of=shop",
     ],
-    &["class fast driver=disk.example", "class fast of=shop"],
+    &[
+        "class fast driver=disk.example",
+        "class fast of=shop",
+        "class fast driver=other.example default=yes",
+    ],
+    &["class slow driver=disk.example default=yes age=60", "class slow driver=disk.example"],
     &["csidriver disk.example", "csidriver disk.example labels=app.kubernetes.io/instance:disk"],
     &[
         "pv pv-3 class=fast driver=disk.example",

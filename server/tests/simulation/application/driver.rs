@@ -26,17 +26,6 @@ impl Application {
         let namespace = generate.namespace();
         generate.stateful_set(&namespace);
         *self = generate.application;
-        self.start_one_of_each_set();
-    }
-
-    /// A set without Pods has no claims, so that nothing says that it needs the driver: the class in a template is not read. If it is
-    /// scaled up in the moment in which the driver goes, its Pods never end.
-    fn start_one_of_each_set(&mut self) {
-        for set in self.objects.iter_mut().filter(|it| it["kind"] == "StatefulSet") {
-            if set["spec"]["replicas"] == 0 {
-                set["spec"]["replicas"] = json!(1);
-            }
-        }
     }
 }
 

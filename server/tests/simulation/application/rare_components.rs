@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Application, Generator, RBAC, UNIT, object, workload};
+use super::{Application, Generator, RBAC, UNIT, object, storage::CLASS, workload};
 use crate::state::name;
 
 /// The finalizer that keeps a Service until its load balancer is gone.
@@ -73,7 +73,7 @@ impl Generator<'_> {
     fn ephemeral(&mut self) -> Value {
         self.class();
         json!({"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {
-            "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+            "accessModes": ["ReadWriteOnce"], "storageClassName": CLASS,
             "resources": {"requests": {"storage": "1Gi"}},
         }}}})
     }

@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 
 use super::{BYSTANDER, Generator, NFS, UNIT, object};
 
+/// The class of the volumes that are provisioned on demand.
+pub(crate) const CLASS: &str = "fast";
+
 impl Generator<'_> {
     /// Adds the StorageClass of the volumes that are provisioned on demand, once.
     pub(super) fn class(&mut self) {
         if self.application.objects.iter().any(|it| it["kind"] == "StorageClass") {
             return;
         }
-        let mut class = object("storage.k8s.io/v1", "StorageClass", "", "fast");
+        let mut class = object("storage.k8s.io/v1", "StorageClass", "", CLASS);
         class["provisioner"] = json!("csi.example.com");
         class["reclaimPolicy"] = json!("Delete");
         self.application.objects.push(class);
@@ -21,7 +24,7 @@ impl Generator<'_> {
         let name = self.name("data");
         let claim = if self.chance(50) {
             self.class();
-            claim(namespace, &name, "fast", "")
+            claim(namespace, &name, CLASS, "")
         } else {
             let volume = self.volume(&name, namespace);
             claim(namespace, &name, "", &volume)

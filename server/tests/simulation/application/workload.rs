@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Generator, RBAC, UNIT, object};
+use super::{Generator, RBAC, UNIT, object, storage::CLASS};
 
 /// The content of every secret and setting. It must not appear on a page, in the journal or in the log.
 pub(crate) const CANARY: &str = "canary-7e57ab1e";
@@ -190,7 +190,7 @@ impl Generator<'_> {
             "volumeClaimTemplates": [{
                 "metadata": {"name": "data"},
                 "spec": {
-                    "accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+                    "accessModes": ["ReadWriteOnce"], "storageClassName": CLASS,
                     "resources": {"requests": {"storage": "1Gi"}},
                 },
             }],

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Case;
 use crate::{
-    application::{FINALIZER, OPERATOR, driver::PLUGIN},
+    application::{CLASS, FINALIZER, OPERATOR, driver::PLUGIN},
     state::{kind, list, name, namespace, text, title, uid, unit},
 };
 
@@ -78,8 +78,8 @@ pub(super) fn finisher(case: &Case<'_>) -> Option<String> {
     Some(format!("it clears the finalizer of {}", title(widget)))
 }
 
-/// A driver removes its volumes and unmounts them, so that it has to outlive the volumes that it deletes, the claims of the others,
-/// and the Pods with inline volumes.
+/// A driver makes its volumes, removes them and unmounts them, so that it has to outlive the volumes that it deletes, the claims of
+/// the others, the Pods with inline volumes, and whatever may need another volume at any time.
 pub(super) fn driver(case: &Case<'_>) -> Option<String> {
     if case.object["metadata"]["labels"][PLUGIN].is_null() {
         return None;
@@ -101,8 +101,26 @@ pub(super) fn driver(case: &Case<'_>) -> Option<String> {
         of_kind("PersistentVolumeClaim").find(|claim| is_claim_of(volume, claim))
     });
     let has_inline = |pod: &&Value| list(pod, "/spec/volumes").iter().any(is_ours);
-    let user = claim.or_else(|| of_kind("Pod").find(has_inline))?;
-    Some(format!("it unmounts a volume of {}", title(user)))
+    if let Some(user) = claim.or_else(|| of_kind("Pod").find(has_inline)) {
+        return Some(format!("it unmounts a volume of {}", title(user)));
+    }
+    let kinds = ["PersistentVolumeClaim", "StatefulSet", "Deployment", "ReplicaSet"];
+    let user = kinds.into_iter().find_map(|kind| of_kind(kind).find(|it| needs_volume(it)))?;
+    Some(format!("it makes a volume for {}", title(user)))
+}
+
+/// Whether an object is a claim without a volume, or a workload whose Pods get claims from a template: of the class that the driver
+/// makes volumes for.
+fn needs_volume(object: &Value) -> bool {
+    let is_of_class = |claim: &Value| text(claim, "/spec/storageClassName") == CLASS;
+    let volumes = list(object, "/spec/template/spec/volumes").iter();
+    let mut templates = list(object, "/spec/volumeClaimTemplates")
+        .iter()
+        .chain(volumes.filter_map(|it| it.pointer("/ephemeral/volumeClaimTemplate")));
+    templates.any(is_of_class)
+        || kind(object) == "PersistentVolumeClaim"
+            && is_of_class(object)
+            && text(object, "/spec/volumeName").is_empty()
 }
 
 /// The deletion of a definition deletes all its objects. Nobody can win the race with an object that comes after the last list.

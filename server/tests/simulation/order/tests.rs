@@ -1,6 +1,7 @@
 //! Each order rule: one DELETE that violates it and one that does not.
 #![expect(clippy::needless_pass_by_value, reason = "objects are written where they are given")]
 
+mod driver;
 mod late_pods;
 
 use serde_json::json;
@@ -486,45 +487,6 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
         .len()
     };
     assert_eq!((found(UNIT), found("ns:a")), (1, 0));
-}
-
-#[test]
-fn driver_stays_while_it_has_volumes_to_remove() {
-    let mut plugin = made("DaemonSet", "a", "csi", json!({}));
-    plugin["metadata"]["labels"] = json!({crate::application::driver::PLUGIN: "yes"});
-    let volume = |policy: &str, source: &str| {
-        let spec = json!({"persistentVolumeReclaimPolicy": policy, source: {}});
-        made("PersistentVolume", "", "v", json!({"spec": spec}))
-    };
-    let violations_of =
-        |volume: Value| plainly(&State::of([plugin.clone(), volume]), &plugin).len();
-    assert_eq!(violations_of(volume("Delete", "csi")), 1);
-    assert_eq!(violations_of(volume("Retain", "csi")), 0);
-    assert_eq!(violations_of(volume("Delete", "nfs")), 0);
-}
-
-#[test]
-fn driver_stays_while_it_has_volumes_to_unmount() {
-    let mut plugin = made("DaemonSet", "a", "csi", json!({}));
-    plugin["metadata"]["labels"] = json!({crate::application::driver::PLUGIN: "yes"});
-    let claim = made("PersistentVolumeClaim", "b", "data", json!({}));
-    let volume = |source: &str, of: &str| {
-        let spec =
-            json!({"persistentVolumeReclaimPolicy": "Retain", source: {}, "claimRef": {"uid": of}});
-        made("PersistentVolume", "", "v", json!({"spec": spec}))
-    };
-    let violations_of = |objects: &[Value]| {
-        let objects = objects.iter().cloned().chain([plugin.clone()]);
-        plainly(&State::of(objects.collect::<Vec<_>>()), &plugin)
-    };
-    let of_claim = "it unmounts a volume of PersistentVolumeClaim b/data";
-    assert_eq!(violations_of(&[claim.clone(), volume("csi", uid(&claim))]), [of_claim]);
-    assert_eq!(violations_of(&[claim.clone(), volume("csi", "another")]), [""; 0]);
-    assert_eq!(violations_of(&[claim.clone(), volume("nfs", uid(&claim))]), [""; 0]);
-    let mounts = |volume: Value| pod(json!({"spec": {"volumes": [volume]}}));
-    let of_pod = "it unmounts a volume of Pod a/p";
-    assert_eq!(violations_of(&[mounts(json!({"csi": {"driver": "d"}}))]), [of_pod]);
-    assert_eq!(violations_of(&[mounts(json!({"emptyDir": {}}))]), [""; 0]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn rule_that_is_gone_denies_nothing_any_more() {
       - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: ValidatingAdmissionPolicy 'keep' with binding 'all' denied request: no
       - ValidatingAdmissionPolicy keep: absent
     "#);
-    // What cannot be listed may still be there.
+    // An object that cannot be listed may still be there.
     let hidden = |said: &str, resource: &str| {
         let mut index = fixture::index(&denied(said, "cm shop/b"));
         hide(&mut index, resource);

@@ -44,6 +44,43 @@ fn driver_outlives_the_claims_whose_volumes_stay() {
     check_order(&plan, &["pvc:shop/data", "csidriver:disk.example"]);
 }
 
+/// A unit with its own driver and class, and a set that has no claims yet.
+const EMPTY_SET: &str = "
+    ns shop of=shop
+    sts shop/db of=shop replicas=0 selector=app:db template=app:db templates=data uses=class:fast
+    class fast of=shop driver=disk.example
+    csidriver disk.example of=shop
+    ds shop/disk-csi-node of=shop selector=app:disk template=app:disk drivers=disk.example
+";
+
+#[test]
+fn driver_outlives_a_set_that_has_no_claims_yet() {
+    let plan = plan_of(EMPTY_SET, "shop").unwrap();
+    check_order(&plan, &["sts:shop/db", "ds:shop/disk-csi-node"]);
+    check_order(&plan, &["sts:shop/db", "class:fast", "csidriver:disk.example"]);
+    assert_eq!((kept(&plan), given_up(&plan)), (vec![], vec![]));
+    let other = EMPTY_SET.replace("uses=class:fast", "uses=class:other");
+    let plan = plan_of(&other, "shop").unwrap();
+    let wave = |uid: &str| plan.steps.iter().find(|it| it.uid == fixture::uid(uid)).unwrap().wave;
+    assert_eq!(wave("sts:shop/db"), wave("ds:shop/disk-csi-node"));
+}
+
+#[test]
+fn class_and_driver_of_a_set_of_others_without_claims_are_kept() {
+    let others = "sts other/db replicas=0 templates=data uses=class:fast";
+    assert_eq!(
+        kept(&plan_of(&format!("{EMPTY_SET}{others}"), "shop").unwrap()),
+        [
+            "ns:shop: needed by DaemonSet shop/disk-csi-node (Contains)",
+            "ds:shop/disk-csi-node: used by StatefulSet other/db (Provisions)",
+            "csidriver:disk.example: needed by StorageClass fast (Provisions)",
+            "class:fast: used by StatefulSet other/db (Mounts)",
+        ]
+    );
+    let namesake = others.replace("class:fast", "class:faster");
+    assert_eq!(kept(&plan_of(&format!("{EMPTY_SET}{namesake}"), "shop").unwrap()), [""; 0]);
+}
+
 #[test]
 fn workload_that_is_another_driver_does_not_wait_for_the_claims() {
     for reclaim in ["", " reclaim=Delete"] {

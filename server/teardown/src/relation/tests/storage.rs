@@ -117,6 +117,7 @@ fn classes_and_drivers_go_after_what_names_them() {
          pv:pv-1 Provisions csidriver:disk.example; pv:pv-1 first, Gone; spec.csi.driver = disk.example
          pv:pv-1 Provisions vac:gold; pv:pv-1 first, Gone; spec.volumeAttributesClassName = gold
          pvc:shop/data Provisions class:fast; pvc:shop/data first, Gone; spec.storageClassName = fast
+         pvc:shop/data Provisions csidriver:disk.example; pvc:shop/data first, Gone; spec.storageClassName = disk.example
          pvc:shop/data Provisions vac:gold; pvc:shop/data first, Gone; spec.volumeAttributesClassName = gold
          snapclass:snap Provisions csidriver:disk.example; snapclass:snap first, Gone; driver = disk.example
          snapshot:shop/s Provisions snapclass:snap; snapshot:shop/s first, Gone; spec.volumeSnapshotClassName = snap

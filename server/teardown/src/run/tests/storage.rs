@@ -219,3 +219,28 @@ fn volume_does_not_wait_for_a_claim_bound_to_another_volume() {
         pv pv of=shop claim=lab/data";
     insta::assert_snapshot!(transcript(cluster, ""), @"DELETE PersistentVolume pv");
 }
+
+/// An autoscaler starts the set while the run has begun, and its controller makes a claim from the template.
+#[test]
+fn driver_waits_for_a_set_without_claims_and_for_the_claim_that_it_gets() {
+    let cluster = "
+        sts shop/db of=shop replicas=0 templates=data uses=class:fast
+        class fast of=shop driver=disk.example
+        ds shop/disk-csi-node of=shop drivers=disk.example";
+    let script = "applied pvc shop/data-db-0 class=fast phase=Pending age=0
+        accepted sts:shop/db
+        gone sts shop/db
+        gone pvc shop/data-db-0";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE StatefulSet shop/db
+    > applied pvc shop/data-db-0 class=fast phase=Pending age=0
+    > accepted sts:shop/db
+    > gone sts shop/db
+    StatefulSet shop/db is gone
+    DaemonSet shop/disk-csi-node is used by PersistentVolumeClaim shop/data-db-0
+    StorageClass fast is used by PersistentVolumeClaim shop/data-db-0
+    > gone pvc shop/data-db-0
+    DELETE DaemonSet shop/disk-csi-node
+    DELETE StorageClass fast
+    ");
+}
