@@ -2,6 +2,7 @@
 
 mod visibility;
 mod late_objects;
+mod late_roles;
 mod namespace_content;
 mod storage;
 mod dependents;

@@ -126,9 +126,11 @@ pub(super) fn is_late(object: &Object, plan: &Plan) -> bool {
 }
 
 /// Whether the object at the first end of an edge has to go before the other, and is not deleted with it. The content of a
-/// namespace is checked elsewhere.
+/// namespace is checked elsewhere. A role that collects the rules of others loses only those of what goes, as in a plan.
 pub(super) fn holds(edge: Edge<'_>, index: &Index) -> bool {
     edge.ordered().is_some_and(|(first, then, _)| {
-        edge.kind != EdgeKind::Contains && edge.keeps() && !index.descends(first, then)
+        let is_checked_elsewhere = edge.kind == EdgeKind::Contains;
+        let holds = edge.keeps() && !edge.is_aggregation();
+        !is_checked_elsewhere && holds && !index.descends(first, then)
     })
 }
