@@ -90,7 +90,8 @@ pub enum EdgeKind {
     Scales,
     /// The object, a Pod, runs on the target, a Node.
     RunsOn,
-    /// The object runs under the target: Pod under ServiceAccount, which a binding gives a Role, which may have the rules of others.
+    /// The object runs under the target: Pod under ServiceAccount, which a binding gives a Role, which may have the rules of others; or
+    /// its finisher has the rules of the target, a role.
     RunsAs,
     /// The object, a webhook configuration, calls the target.
     Admits,

@@ -81,7 +81,8 @@ struct Verbs {
     reversed: &'static str,
 }
 
-/// The verbs of an edge by which a Pod gets its rights: its field tells an aggregated role and a binding from a Pod.
+/// The verbs of an edge by which a Pod gets its rights: its field tells an aggregated role and a binding from a Pod, and from an object
+/// whose finalizer is cleared by such rights.
 fn rights(reason: &Reason) -> Verbs {
     let field = &*reason.field;
     let (forward, reversed) = if field.starts_with("aggregationRule") {
@@ -90,6 +91,8 @@ fn rights(reason: &Reason) -> Verbs {
         ("grants", "is granted by")
     } else if field.starts_with("subjects") {
         ("gives rights to", "has rights from")
+    } else if field.starts_with("metadata") {
+        ("needs the rules of", "has rules needed for")
     } else {
         ("runs as", "used as identity by")
     };
@@ -256,6 +259,7 @@ mod tests {
             ("roleRef.name", ["grants", "is granted by"]),
             ("subjects[0].name", ["gives rights to", "has rights from"]),
             ("subjects", ["gives rights to", "has rights from"]),
+            ("metadata.finalizers[0]", ["needs the rules of", "has rules needed for"]),
             (
                 "aggregationRule.clusterRoleSelectors[0]",
                 ["includes the rules of", "has its rules included in"],

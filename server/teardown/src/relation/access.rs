@@ -4,6 +4,8 @@
 //! # Decisions
 //! - The roles that Kubernetes itself aggregates (`admin`, `edit`, `view`) are given to people, and collect a role of nearly every
 //!   operator. They are no reason to keep those.
+//! - An object goes before the roles from which its finisher has the right to change it through an aggregated role, also where that
+//!   one is another application's and stays (`finish.rs`). It keeps them.
 //! - A RoleBinding that names all accounts of another namespace, and one that names those of the whole cluster, go after the Pods of
 //!   their own unit only: nothing says which others use the right.
 
@@ -11,7 +13,7 @@ use std::sync::Arc;
 
 use super::{
     DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
-    final_phase, uses,
+    edge::AGGREGATION, final_phase, uses,
 };
 use crate::{
     index::Index,
@@ -87,20 +89,22 @@ fn after(found: &mut EdgeCollector<'_>, user: &Object, field: &Arc<str>, subject
 pub(super) fn aggregates(found: &mut EdgeCollector<'_>, index: &Index) {
     let object = found.from;
     let Facts::Role(role) = &object.facts else { return };
-    let (label, value) = MADE_BY_KUBERNETES;
-    if role.aggregates.is_empty()
-        || object.namespace.is_some()
-        || object.labels.get(label).is_some_and(|it| **it == *value)
-    {
+    if role.aggregates.is_empty() || object.namespace.is_some() || is_made_by_kubernetes(object) {
         return;
     }
     for source in index.of_resource("clusterroles.rbac.authorization.k8s.io") {
         let matching = role.aggregates.iter().position(|it| it.matches(&source.labels));
         if let Some(i) = matching {
             let (kind, order) = (EdgeKind::RunsAs, Precedence::FromFirst(DeletionPhase::Gone));
-            let field = format!("aggregationRule.clusterRoleSelectors[{i}]");
+            let field = format!("{AGGREGATION}[{i}]");
             let selector = role.aggregates[i].to_string();
             found.push_with(Strength::Yielding, source, kind, order, field, selector);
         }
     }
+}
+
+/// Whether Kubernetes itself made a role.
+pub(super) fn is_made_by_kubernetes(role: &Object) -> bool {
+    let (label, value) = MADE_BY_KUBERNETES;
+    role.labels.get(label).is_some_and(|it| **it == *value)
 }

@@ -3,6 +3,9 @@
 use super::{DeletionPhase, EdgeKind, Precedence, Reason, Strength};
 use crate::object::Uid;
 
+/// The field by which a role has the rules of others.
+pub(super) const AGGREGATION: &str = "aggregationRule.clusterRoleSelectors";
+
 /// An edge. A graph stores its parts apart, because a cluster has several for each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge<'a> {
@@ -37,10 +40,10 @@ impl<'a> Edge<'a> {
         matches!(self.kind, EdgeKind::Contains | EdgeKind::Defines)
     }
 
-    /// Whether an aggregated role goes before a role whose rules it has. No other order of rights yields. A role of others that
-    /// collects the rules of many loses only those of what goes.
+    /// Whether an aggregated role goes before a role whose rules it has. A role of others that collects the rules of many loses
+    /// only those of what goes.
     pub(crate) fn is_aggregation(self) -> bool {
-        self.kind == EdgeKind::RunsAs && self.strength == Strength::Yielding
+        self.kind == EdgeKind::RunsAs && self.reason.field.starts_with(AGGREGATION)
     }
 
     /// Whether the object that goes first, while it stays, keeps the other. A workload that is only a possible finisher,

@@ -379,7 +379,34 @@ pub(super) fn finishes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &Ed
         }
         let field: Arc<str> = format!("metadata.finalizers[{i}]").into();
         for finishers in of_finalizer(object, finalizer, lookup, index) {
+            allowed_by(found, &finishers, finalizer, &field, lookup.rights(), index);
             finished_by(found, finishers, finalizer, &field, index);
+        }
+    }
+}
+
+/// The edges to the roles from which the finishers of an object have the right to clear the finalizer, through an aggregated role: its
+/// controller takes their rules away with them (`pkg/controller/clusterroleaggregation`), and it may be another application's.
+fn allowed_by(
+    found: &mut EdgeCollector<'_>,
+    finishers: &Finishers<'_>,
+    finalizer: &str,
+    field: &Arc<str>,
+    rights: &Rights,
+    index: &Index,
+) {
+    if finishers.strength < Strength::Hard || *found.from.kind.group == *RBAC {
+        return;
+    }
+    let order = Precedence::FromFirst(DeletionPhase::Gone);
+    for program in &finishers.programs {
+        let Some(namespace) = program.namespace.clone() else { continue };
+        for source in rights.sources_of(found.from, (namespace, account_of(program))) {
+            if let Some(role) = index.get(&source.role) {
+                let (kind, value) =
+                    (EdgeKind::RunsAs, format!("{finalizer} → {}", source.aggregated));
+                found.push_with(Strength::Yielding, role, kind, order, field.clone(), value);
+            }
         }
     }
 }

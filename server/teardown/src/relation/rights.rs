@@ -3,9 +3,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use super::access::is_made_by_kubernetes;
 use crate::{
     index::Index,
-    object::{Binding, Facts, Kind, Object, RBAC, ResourceRule, Role},
+    object::{Binding, Facts, Kind, Object, RBAC, ResourceRule, Role, Uid},
 };
 
 /// A ServiceAccount: namespace and name.
@@ -26,6 +27,16 @@ pub(super) struct Holder {
     namespace: Option<Arc<str>>,
 }
 
+/// A ClusterRole from which an aggregated one has a rule.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) role: Uid,
+    /// The name of the aggregated role.
+    pub(super) aggregated: Arc<str>,
+    /// The account to which the aggregated role is bound.
+    holder: Holder,
+}
+
 impl Holder {
     fn may_change_in(&self, namespace: Option<&Arc<str>>) -> bool {
         self.namespace.is_none() || self.namespace.as_ref() == namespace
@@ -41,6 +52,8 @@ pub(super) struct Rights {
     wildcards: Vec<(Arc<str>, Arc<str>, Holder)>,
     /// Rules for the group of all accounts of the cluster, with the namespace in which a RoleBinding gives them.
     open: Vec<(ResourceRule, Option<Arc<str>>)>,
+    /// The roles from which aggregated ones have their rules, by group and resource.
+    sources: HashMap<(Arc<str>, Arc<str>), Vec<Source>>,
 }
 
 impl Rights {
@@ -70,7 +83,8 @@ impl Rights {
         if !only.map_or(has_accounts || binding.all_accounts, is_meant) {
             return;
         }
-        let Some(role) = role_of(index, object, binding) else { return };
+        let Some(of_role) = role_object(index, object, binding) else { return };
+        let Facts::Role(role) = &of_role.facts else { return };
         if binding.all_accounts {
             let namespace = object.namespace.clone();
             self.open.extend(role.updates.iter().map(|it| (it.clone(), namespace.clone())));
@@ -92,6 +106,45 @@ impl Rights {
         for holder in &holders {
             role.updates.iter().for_each(|rule| self.add(rule, holder));
         }
+        if only.is_none() && !role.aggregates.is_empty() && !is_made_by_kubernetes(of_role) {
+            self.collect(index, of_role, role, &holders);
+        }
+    }
+
+    /// Adds the roles from which an aggregated one has the rules that it gives.
+    fn collect(&mut self, index: &Index, aggregated: &Object, role: &Role, holders: &[Holder]) {
+        for object in index.of_resource("clusterroles.rbac.authorization.k8s.io") {
+            let Facts::Role(source) = &object.facts else { continue };
+            if !role.aggregates.iter().any(|it| it.matches(&object.labels)) {
+                continue;
+            }
+            for (group, resource) in source.updates.iter().flat_map(names_of) {
+                let sources = self.sources.entry((group.clone(), resource.into())).or_default();
+                sources.extend(holders.iter().map(|holder| Source {
+                    role: object.uid.clone(),
+                    aggregated: (*aggregated.name).into(),
+                    holder: holder.clone(),
+                }));
+            }
+        }
+    }
+
+    /// The roles from which an account has the right to change an object, through an aggregated role.
+    pub(super) fn sources_of<'a>(
+        &'a self,
+        object: &'a Object,
+        (of, name): Account,
+    ) -> impl Iterator<Item = &'a Source> + use<'a> {
+        let of_resource = |resource: &str| {
+            let key = (object.kind.group.clone(), resource.into());
+            self.sources.get(&key).into_iter().flatten()
+        };
+        of_resource(&object.kind.plural).chain(of_resource("*")).filter(move |source| {
+            let holder = &source.holder;
+            holder.of == of
+                && holder.account.as_ref().is_none_or(|account| *account == name)
+                && holder.may_change_in(object.namespace.as_ref())
+        })
     }
 
     fn add(&mut self, rule: &ResourceRule, holder: &Holder) {
@@ -213,11 +266,30 @@ pub(super) fn may_delete_volumes(index: &Index, account: &Account) -> bool {
 
 /// The role that a binding gives; none if it is hidden.
 fn role_of<'a>(index: &'a Index, object: &Object, binding: &Binding) -> Option<&'a Role> {
-    let namespace = object.namespace.as_deref().filter(|_| &*binding.role_kind == "Role");
-    match &index.find(RBAC, &binding.role_kind, namespace, &binding.role)?.facts {
+    match &role_object(index, object, binding)?.facts {
         Facts::Role(role) => Some(role),
         _ => None,
     }
+}
+
+fn role_object<'a>(
+    index: &'a Index,
+    object: &Object,
+    binding: &Binding,
+) -> Option<&'a Arc<Object>> {
+    let namespace = object.namespace.as_deref().filter(|_| &*binding.role_kind == "Role");
+    index.find(RBAC, &binding.role_kind, namespace, &binding.role)
+}
+
+/// The groups and resources that a rule names, with the resource `*` for all those of a group. Of the subresources only
+/// `/finalizers` counts, as the resource itself.
+fn names_of(rule: &ResourceRule) -> impl Iterator<Item = (&Arc<str>, &str)> {
+    let bases =
+        move || rule.resources.iter().map(|it| it.strip_suffix("/finalizers").unwrap_or(it));
+    let groups = rule.groups.iter().filter(|group| &***group != "*");
+    groups.flat_map(move |group| {
+        bases().filter(|base| !base.contains('/')).map(move |base| (group, base))
+    })
 }
 
 fn covers(group: &str, resource: &str, kind: &Kind) -> bool {

@@ -71,7 +71,11 @@ const OBJECTS: &[&[&str]] = &[
         "clusterrole all updates=*.example.com",
         "clusterrole all updates=persistentvolumes,ingresses/status.networking.k8s.io",
     ],
-    &["clusterrole part labels=part:yes of=shop", "clusterrole part labels=part:no"],
+    &[
+        "clusterrole part labels=part:yes of=shop",
+        "clusterrole part labels=part:no",
+        "clusterrole part labels=part:yes updates=topics.example.com",
+    ],
     &["rb a/web role=role/web accounts=web,operator", "rb a/web role=role/web people=yes"],
     &[
         "crb all role=clusterrole/all accounts=a/operator,b/db",

@@ -79,9 +79,59 @@ fn roles_of_an_aggregated_role_go_after_the_pods_of_the_operator() {
     let line = text.lines().find(|it| it.contains("clusterrole:topics-source"));
     assert_eq!(
         line.map(str::trim),
-        Some("5 clusterrole:topics-source < clusterrole:topics"),
+        Some("5 clusterrole:topics-source < Topic.queue.example:s4/orders clusterrole:topics"),
         "{text}"
     );
+}
+
+/// A unit with the definition, an object and a role of an operator, which has the rules of the role through its aggregated one.
+const ADDON: &str = "
+    crd topics.queue.example of=addon defines=Topic.queue.example
+    Topic.queue.example shop/orders of=addon finalizers=queue.example/topic
+    clusterrole topics of=addon labels=queue/part:true updates=topics.queue.example
+    sa queue/operator of=queue
+    deploy queue/operator of=queue uses=account:operator
+    clusterrole queue of=queue aggregates=queue/part:true updates=topics.queue.example
+    crb queue of=queue accounts=queue/operator role=clusterrole/queue
+";
+
+#[test]
+fn role_outlives_the_objects_that_an_operator_of_others_finishes_by_its_rules() {
+    let step = |fixture: &str| {
+        let text = text(&plan_of(fixture, "addon").unwrap());
+        text.lines().map(str::trim).find(|it| it.contains(" clusterrole:topics")).map(str::to_owned)
+    };
+    assert_eq!(
+        step(ADDON).as_deref(),
+        Some("2 clusterrole:topics < Topic.queue.example:shop/orders")
+    );
+    let free = Some("1 clusterrole:topics".to_owned());
+    // The role is not collected, or has the rules of other objects.
+    for (what, instead) in [
+        ("labels=queue/part:true", "labels=queue/part:false"),
+        (
+            "part:true updates=topics.queue.example\n    sa",
+            "part:true updates=topics.example.com\n    sa",
+        ),
+    ] {
+        let other = ADDON.replace(what, instead);
+        assert_ne!(other, ADDON);
+        assert_eq!(step(&other), free, "{instead}");
+    }
+}
+
+#[test]
+fn role_is_kept_for_an_outsiders_object_that_is_finished_by_its_rules() {
+    let outsiders = "Topic.queue.example other/mine of=other finalizers=queue.example/topic";
+    let kept = |object: &str| {
+        let plan = plan_of(&format!("{ADDON}{object}"), "addon").unwrap();
+        let kept = plan.kept.iter().find(|it| it.uid == fixture::uid("clusterrole:topics"));
+        kept.map(|it| it.reason.clone())
+    };
+    assert!(
+        matches!(kept(outsiders), Some(KeptReason::UsedBy { user, .. }) if *user.name == *"mine")
+    );
+    assert_eq!(kept(&outsiders.replace(" finalizers=queue.example/topic", "")), None);
 }
 
 #[test]

@@ -100,3 +100,45 @@ fn pod_needs_the_binding_of_all_accounts_of_its_namespace() {
         assert_eq!(is_needed(&binding, &fixture::object(pod)), needs, "{pod}");
     }
 }
+
+#[test]
+fn object_goes_before_the_roles_whose_rules_its_finisher_has_by_aggregation() {
+    let fixture = "
+        Topic.queue.example shop/t finalizers=queue.example/topic
+        clusterrole topics labels=queue/part:true updates=topics/finalizers.queue.example
+        clusterrole all labels=queue/part:true updates=*.queue.example
+        clusterrole maps labels=queue/part:true updates=configmaps
+        deploy queue/operator uses=account:operator
+        clusterrole queue aggregates=queue/part:true updates=topics.queue.example
+        crb queue accounts=queue/operator role=clusterrole/queue
+    ";
+    let roles = |fixture: &str| -> Vec<String> {
+        let graph = fixture::graph(fixture);
+        let of_object = graph.edges().filter(|edge| edge.kind == EdgeKind::RunsAs);
+        let of_object = of_object.filter(|edge| edge.from.to_string().starts_with("Topic"));
+        let mut found: Vec<String> =
+            of_object.map(|edge| format!("{} {}", edge.to, edge.reason.value)).collect();
+        found.sort();
+        found
+    };
+    let through = "queue.example/topic → queue";
+    assert_eq!(
+        roles(fixture),
+        [format!("clusterrole:all {through}"), format!("clusterrole:topics {through}")]
+    );
+    for (what, instead) in [
+        // The aggregated role gives rights to an account of the name elsewhere.
+        ("accounts=queue/operator", "accounts=other/operator,queue/another"),
+        // Kubernetes collects the rules, or no role does.
+        (
+            "queue aggregates=queue/part:true",
+            "queue aggregates=queue/part:true labels=kubernetes.io/bootstrapping:rbac-defaults",
+        ),
+        ("queue aggregates=queue/part:true", "queue aggregates=queue/other:true"),
+        ("finalizers=queue.example/topic", "finalizers=kubernetes.io/pvc-protection"),
+    ] {
+        let other = fixture.replace(what, instead);
+        assert_ne!(other, fixture);
+        assert_eq!(roles(&other), [""; 0], "{instead}");
+    }
+}
