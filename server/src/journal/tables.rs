@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     /// A database in which some tables are missing.
-    fn without(lost: &[TableDefinition<'static, &str, &[u8]>]) -> Database {
+    fn without(lost: &[TableDefinition<'static, &'static str, &'static [u8]>]) -> Database {
         let file = tempfile::tempfile().unwrap();
         let database = Builder::new().create_file(file).unwrap();
         assert!(!are_complete(&database).unwrap());

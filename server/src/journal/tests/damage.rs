@@ -88,10 +88,12 @@ fn damaged_page_costs_the_runs_on_it_or_the_whole_file_and_shortens_none() {
         let is_used = |page: &usize| whole[page * PAGE..][..PAGE].iter().any(|byte| *byte != 0);
         let mut found = BTreeSet::new();
         for page in (1..whole.len() / PAGE).filter(is_used) {
-            for fill in [0, 0xff] {
+            // The first bytes say what kind of page it is. redb looks at them when it opens a file, if it is built with assertions.
+            for (from, fill) in [(0, 0), (0, 0xff), (4, 0xff)] {
                 let mut bytes = whole.clone();
-                bytes[page * PAGE..][..PAGE].fill(fill);
-                found.insert(open(&bytes, &format!("{left:?}: page {page} of {fill}")));
+                bytes[page * PAGE + from..(page + 1) * PAGE].fill(fill);
+                let what = format!("{left:?}: page {page} of {fill} from byte {from}");
+                found.insert(open(&bytes, &what));
             }
             let mut bytes = whole.clone();
             bytes[page * PAGE..][..PAGE].iter_mut().step_by(5).for_each(|byte| *byte ^= 0x11);
