@@ -307,7 +307,7 @@ const MUTANTS: [(Mutant, u64, &[Expectation]); 36] = [
     (Mutant::OldRead, 0, &[("I1", "its last list came")]),
     (Mutant::PossibleAsFinisher, 1, &[("I2", "may not be a finisher")]),
     (Mutant::OtherContent, 67, &[("I1", "is in it")]),
-    (Mutant::IgnoredMarks, 16, &[("I2", "asks to keep it")]),
+    (Mutant::IgnoredMarks, 85, &[("I2", "asks to keep it")]),
     (Mutant::IgnoredHints, 18, &[("I1", "by a hint")]),
 ];
 
