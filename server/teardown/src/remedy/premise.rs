@@ -31,7 +31,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::act::{Remedy, RemedyAct};
 use crate::{
-    diagnosis::{Cause, Diagnosis},
+    diagnosis::{Cause, Diagnosis, Evidence, Source},
     index::Index,
     object::{
         Facts, Kind, Node, Object, ObjectRef, PodReference, PodReferenceKind, ServiceRef, Uid,
@@ -239,7 +239,7 @@ impl Remedy {
             | RemedyAct::DeleteWebhookConfiguration
             | RemedyAct::DeleteApiService { .. }
             | RemedyAct::StopConversion => {
-                found.extend(search.services(&diagnosis.cause, &target?.facts));
+                found.extend(search.services(diagnosis, &target?.facts));
             }
             RemedyAct::FinalizeNamespace | RemedyAct::RemoveSpecFinalizer { .. } => {
                 found.push(search.content(target?));
@@ -464,9 +464,9 @@ impl<'a> Search<'a> {
     }
 
     /// The Services behind a webhook or an API that does not answer, and that none of their endpoints is ready where that is
-    /// the reason.
-    fn services(self, cause: &Cause, facts: &'a Facts) -> Vec<Premise> {
-        let services: Vec<&ServiceRef> = match (facts, cause) {
+    /// the reason: by the endpoints themselves, or by the Pods where nobody has counted them yet.
+    fn services(self, diagnosis: &Diagnosis, facts: &'a Facts) -> Vec<Premise> {
+        let services: Vec<&ServiceRef> = match (facts, &diagnosis.cause) {
             (Facts::ApiService(api), _) => api.service.iter().collect(),
             (Facts::Definition(definition), _) => {
                 definition.converter.iter().map(|it| &**it).collect()
@@ -486,7 +486,9 @@ impl<'a> Search<'a> {
                 name: name.clone(),
             };
             let itself = self.as_it_is(&reference);
-            let is_down = self.index.ready_endpoints(namespace, name) == Some(0);
+            let is_unserved = |it: &Evidence| it.of == reference && it.source == Source::NoReadyPod;
+            let is_down = self.index.ready_endpoints(namespace, name) == Some(0)
+                || diagnosis.evidence.iter().any(is_unserved);
             let endpoints = itself
                 .clone()
                 .filter(|_| is_down)

@@ -249,6 +249,27 @@ fn webhook_that_is_switched_off_rests_on_its_service() {
     "#);
 }
 
+/// The card says that no Pod behind the Service is ready. Nobody has counted its endpoints yet.
+#[test]
+fn webhook_that_is_switched_off_rests_on_that_no_endpoint_has_come() {
+    let hook = r#"
+        ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_failed_to_call_webhook:_Post_"https://gate.ops.svc:443/":_no_endpoints_available_for_service_"gate"
+        webhook gate service=ops/gate guards=configmaps,deployments.apps
+        cm shop/c
+        svc ops/gate selector=app:gate
+        pod ops/other
+    "#;
+    insta::assert_debug_snapshot!(premises(&fixture::index(hook), "ignoreWebhook"), @r#"
+    Some(
+        [
+            "ValidatingWebhookConfiguration gate unchanged, once",
+            "Service ops/gate unchanged",
+            "Service ops/gate no ready endpoints",
+        ],
+    )
+    "#);
+}
+
 #[test]
 fn namespace_that_is_finished_rests_on_the_content_that_was_shown() {
     let up = API_DOWN.replace("Available:False:MissingEndpoints", "Available:True:Passed");
