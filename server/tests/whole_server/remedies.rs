@@ -1,17 +1,25 @@
 //! Remedies in a race: for each one the cluster changes so that its decision is false, once before its premises are read and
 //! once in the last moment before the request arrives. Nothing that a request can carry may be acted on when it is false; the rest
-//! is reported.
+//! is reported. `race` runs one remedy in all its races, and `table` says that every remedy has them.
 
+mod annotation;
+mod api;
 mod conversion;
 mod finalizer;
 mod halt;
 mod in_use;
 mod last_look;
 mod namespace;
+mod node;
+mod owner;
+mod pod;
 mod put_back;
+mod race;
 mod rights;
 mod scale_down;
 mod spec_finalizer;
+mod table;
+mod webhook;
 
 use std::time::Duration;
 
@@ -23,6 +31,7 @@ use sandbox::{
     store::Key,
 };
 use serde_json::{Value, json};
+use server::hub::Refusal;
 use teardown::{
     diagnosis::Diagnosis,
     message::{Message, Record, Topic},
@@ -30,25 +39,6 @@ use teardown::{
 };
 
 use super::setup::{Server, create};
-
-/// The answer to a change in the last moment, by the API server or by the look after the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InTheLastMoment {
-    /// The request carries the premise, so it is refused, and the change is shown.
-    Refused,
-    /// No request can carry it: the change is reported.
-    Reported,
-    /// No request can carry it, and the request is meant to change it too.
-    Unseen,
-}
-
-/// A change that makes the decision false.
-#[derive(Clone, Copy)]
-struct Case {
-    name: &'static str,
-    change: fn(&mut ControlPlane),
-    then: InTheLastMoment,
-}
 
 fn li() -> Actor {
     Actor { name: "li".into(), ..Actor::admin() }
@@ -68,8 +58,7 @@ fn delete(world: &mut ControlPlane, key: &Key) {
 
 /// Removes an object as if it had never been: a resource, and the name behind its namespace.
 fn erase(world: &mut ControlPlane, object: &str) {
-    let faults = world.parse_faults(&format!("at 0s erase {object}")).unwrap();
-    world.cluster.faults.extend(faults);
+    schedule(world, &format!("at 0s erase {object}"));
     world.run_until_idle();
 }
 
@@ -77,18 +66,27 @@ fn has(world: &ControlPlane, group: &str, plural: &str, namespace: &str, name: &
     world.cluster.get(&Key::new(group, plural, namespace, name)).is_some()
 }
 
+/// Has faults happen; their times count from now.
+fn schedule(world: &mut ControlPlane, script: &str) {
+    let faults = world.parse_faults(script).unwrap();
+    world.cluster.faults.extend(faults);
+}
+
 /// A world of the demo, with its incident under way.
-fn incident(name: &'static str) -> impl FnOnce(&mut ControlPlane) {
-    move |world| {
-        let mut demo = Demo::named(name).unwrap().unwrap();
-        demo.set_up(world).unwrap();
-        demo.start_incident(world, name).unwrap();
-    }
+fn incident(world: &mut ControlPlane, name: &'static str) {
+    let mut demo = Demo::named(name).unwrap().unwrap();
+    demo.set_up(world).unwrap();
+    demo.start_incident(world, name).unwrap();
 }
 
 impl Server {
     /// The diagnosis and the remedy, once it can be confirmed.
-    async fn offer(&self, is_it: fn(&RemedyAct) -> bool) -> (Diagnosis, Remedy) {
+    async fn offer(&self, is_it: impl Fn(&RemedyAct) -> bool) -> (Diagnosis, Remedy) {
+        self.offered(is_it).await.expect("the remedy is never offered")
+    }
+
+    /// The same; `None` if it is never offered.
+    async fn offered(&self, is_it: impl Fn(&RemedyAct) -> bool) -> Option<(Diagnosis, Remedy)> {
         for _ in 0..1_000 {
             let message = self.hub.query(Topic::Trouble).await.unwrap();
             let records = match message {
@@ -101,12 +99,12 @@ impl Server {
                 let Ok(found) = self.hub.remedies(id).await.unwrap() else { continue };
                 let offered = |it: &Remedy| is_it(&it.act) && it.check_offered().is_ok();
                 if let Some(remedy) = found.remedies.into_iter().find(offered) {
-                    return ((*found.card.diagnosis).clone(), remedy);
+                    return Some(((*found.card.diagnosis).clone(), remedy));
                 }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        panic!("the remedy is never offered");
+        None
     }
 
     /// The remedies of all diagnoses, as a reader of their cards sees them.
@@ -125,14 +123,22 @@ impl Server {
     }
 
     /// Confirms a remedy.
-    async fn confirm(&self, (diagnosis, remedy): &(Diagnosis, Remedy)) -> String {
+    async fn confirm(&self, offer: &(Diagnosis, Remedy)) -> String {
+        self.confirmed(offer).await.unwrap()
+    }
+
+    /// The same; an `Err` if the hub refuses.
+    async fn confirmed(
+        &self,
+        (diagnosis, remedy): &(Diagnosis, Remedy),
+    ) -> Result<String, Refusal> {
         let given = Confirmation {
             diagnosis: diagnosis.id.clone(),
             remedy: remedy.hash(diagnosis),
             confirm: remedy.request().unwrap().object.name.to_string(),
-            statement: "Li looked at the console of node-a".into(),
+            statement: "Li looked at the consoles of node-a and node-z".into(),
         };
-        self.hub.remedy(given, "Li".into()).await.unwrap().unwrap()
+        self.hub.remedy(given, "Li".into()).await.unwrap()
     }
 
     async fn outcome(&self, id: &str) -> AttemptOutcome {
@@ -158,341 +164,4 @@ impl Server {
         };
         self.sandbox.with(|world| world.cluster.log.entries().iter().filter_map(relevant).collect())
     }
-}
-
-/// Each change once before the premises are read, and once in the last moment.
-async fn race<F: FnOnce(&mut ControlPlane)>(
-    set_up: impl Fn() -> F,
-    is_it: fn(&RemedyAct) -> bool,
-    cases: &[Case],
-) {
-    for &Case { name, change, then } in cases {
-        let server = Server::start(li(), set_up());
-        let offer = server.offer(is_it).await;
-        // The confirmation is in the hub's mailbox before any watch shows the change.
-        server.sandbox.with(change);
-        let id = server.confirm(&offer).await;
-        let outcome = server.outcome(&id).await;
-        let is_held = match &outcome {
-            AttemptOutcome::Changed { .. } => true,
-            // Something cannot be read any more.
-            AttemptOutcome::NotSent { .. } => then != InTheLastMoment::Refused,
-            _ => false,
-        };
-        assert!(is_held, "{name}: {outcome:?}");
-        assert_eq!(server.effects(), [""; 0], "{name}");
-
-        let server = Server::start(li(), set_up());
-        let offer = server.offer(is_it).await;
-        server.interruption.arm(change);
-        let id = server.confirm(&offer).await;
-        let outcome = server.outcome(&id).await;
-        assert!(!server.interruption.is_armed(), "{name}: nothing was sent: {outcome:?}");
-        let is_as_expected = match &outcome {
-            AttemptOutcome::Changed { .. } => then == InTheLastMoment::Refused,
-            AttemptOutcome::Accepted { meanwhile: Some(_) } => then == InTheLastMoment::Reported,
-            AttemptOutcome::Accepted { meanwhile: None } => then == InTheLastMoment::Unseen,
-            _ => false,
-        };
-        assert!(is_as_expected, "{name}, expected {then:?}: {outcome:?}");
-        assert_eq!(server.effects().is_empty(), then == InTheLastMoment::Refused, "{name}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn finalizer_is_not_removed_on_a_false_premise() {
-    let is_removal = |act: &RemedyAct| matches!(act, RemedyAct::RemoveFinalizer { .. });
-    race(
-        || incident("s4"),
-        is_removal,
-        &[
-            Case {
-                name: "every object of the kind has changed",
-                change: |world| {
-                    for name in ["orders", "payments", "audit"] {
-                        label(world, &Key::new("queue.example", "topics", "s4", name));
-                    }
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "the program is installed again",
-                change: |world| {
-                    let labels = json!({"app": "queue-operator"});
-                    let deployment = json!({
-                        "metadata": {"name": "queue-operator", "namespace": "s4"},
-                        "spec": {
-                            "selector": {"matchLabels": labels},
-                            "template": {
-                                "metadata": {"labels": labels},
-                                "spec": {"containers": [{"name": "it", "image": "it"}]},
-                            },
-                        },
-                    });
-                    create(world, "apps", "deployments", "s4", deployment);
-                },
-                then: InTheLastMoment::Reported,
-            },
-        ],
-    )
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn owner_is_not_deleted_again_on_a_false_premise() {
-    race(
-        || incident("s4"),
-        |act| matches!(act, RemedyAct::DeleteAgain { .. }),
-        &[
-            Case {
-                name: "the owner has changed",
-                change: |world| label(world, &Key::new("", "configmaps", "s4", "tenant")),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its dependent has changed",
-                change: |world| label(world, &Key::new("queue.example", "topics", "s4", "audit")),
-                then: InTheLastMoment::Unseen,
-            },
-        ],
-    )
-    .await;
-}
-
-fn node() -> Key {
-    Key::new("", "nodes", "", "node-a")
-}
-
-fn reports_again(world: &mut ControlPlane) {
-    modify(world, &node(), "status", |node| {
-        for condition in node["status"]["conditions"].as_array_mut().unwrap() {
-            if condition["type"] == "Ready" {
-                condition["status"] = json!("True");
-            }
-        }
-    });
-}
-
-fn renews_its_lease(world: &mut ControlPlane) {
-    let lease = Key::new("coordination.k8s.io", "leases", "kube-node-lease", "node-a");
-    modify(world, &lease, "", |lease| {
-        lease["spec"]["renewTime"] = json!("2026-11-21T09:59:59.000000Z");
-    });
-}
-
-fn gets_a_pod(world: &mut ControlPlane) {
-    let pod = json!({
-        "metadata": {"name": "late", "namespace": "s5"},
-        "spec": {"nodeName": "node-a", "containers": [{"name": "it", "image": "it"}]},
-    });
-    create(world, "", "pods", "s5", pod);
-}
-
-#[tokio::test(start_paused = true)]
-async fn node_is_not_given_up_on_a_false_premise() {
-    // With the Node its lease goes, which then shows nothing any more.
-    type Act = (fn(&RemedyAct) -> bool, InTheLastMoment);
-    let acts: [Act; 2] = [
-        (|act| matches!(act, RemedyAct::OutOfServiceTaint { .. }), InTheLastMoment::Reported),
-        (|act| matches!(act, RemedyAct::DeleteNode { .. }), InTheLastMoment::Unseen),
-    ];
-    for (is_it, lease) in acts {
-        race(
-            || incident("s5"),
-            is_it,
-            &[
-                Case {
-                    name: "the node reports again",
-                    change: reports_again,
-                    then: InTheLastMoment::Refused,
-                },
-                Case { name: "its lease is renewed", change: renews_its_lease, then: lease },
-                Case {
-                    name: "a Pod has come to it",
-                    change: gets_a_pod,
-                    then: InTheLastMoment::Reported,
-                },
-            ],
-        )
-        .await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn pod_is_not_forced_on_a_false_premise() {
-    race(
-        || incident("s5"),
-        |act| matches!(act, RemedyAct::ForceDeletePod { .. }),
-        &[
-            Case {
-                name: "the Pods have changed",
-                change: |world| {
-                    let pods = world.cluster.list("", "pods", Some("s5"));
-                    let names: Vec<String> = pods.map(|pod| object::name(pod).to_owned()).collect();
-                    for name in names {
-                        label(world, &Key::new("", "pods", "s5", &name));
-                    }
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "the node reports again",
-                change: reports_again,
-                then: InTheLastMoment::Reported,
-            },
-            Case {
-                name: "its lease is renewed",
-                change: renews_its_lease,
-                then: InTheLastMoment::Reported,
-            },
-        ],
-    )
-    .await;
-}
-
-fn api() -> Key {
-    Key::new("apiregistration.k8s.io", "apiservices", "", "v1beta1.metrics.k8s.io")
-}
-
-#[tokio::test(start_paused = true)]
-async fn api_is_not_switched_off_on_a_false_premise() {
-    race(
-        || incident("s3"),
-        |act| matches!(act, RemedyAct::DeleteApiService { .. }),
-        &[
-            Case {
-                name: "the API is available again",
-                change: |world| {
-                    modify(world, &api(), "status", |api| {
-                        api["status"]["conditions"][0]["status"] = json!("True");
-                    });
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its Service has changed",
-                change: |world| {
-                    label(world, &Key::new("", "services", "kube-system", "metrics-server"))
-                },
-                then: InTheLastMoment::Reported,
-            },
-            Case {
-                name: "an endpoint is ready",
-                change: |world| {
-                    let slice = json!({
-                        "metadata": {
-                            "name": "metrics-server-x", "namespace": "kube-system",
-                            "labels": {"kubernetes.io/service-name": "metrics-server"},
-                        },
-                        "addressType": "IPv4",
-                        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
-                    });
-                    create(world, "discovery.k8s.io", "endpointslices", "kube-system", slice);
-                },
-                // The API is found available at once.
-                then: InTheLastMoment::Refused,
-            },
-        ],
-    )
-    .await;
-}
-
-fn gate() -> Key {
-    Key::new("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "gate")
-}
-
-/// A webhook that guards ConfigMaps and has no Service.
-fn configuration() -> Value {
-    json!({
-        "metadata": {"name": "gate"},
-        "webhooks": [{
-            "name": "gate.example.com",
-            "clientConfig": {"service": {"namespace": "ops", "name": "gate", "path": "/"}},
-            "rules": [{
-                "apiGroups": [""], "apiVersions": ["v1"],
-                "resources": ["configmaps"], "operations": ["DELETE"],
-            }],
-            "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-        }],
-    })
-}
-
-fn shop() -> Key {
-    Key::new("", "namespaces", "", "shop")
-}
-
-/// A namespace that waits for that webhook.
-fn dead_webhook(world: &mut ControlPlane) {
-    for name in ["shop", "ops"] {
-        create(world, "", "namespaces", "", json!({"metadata": {"name": name}}));
-    }
-    let map = json!({"metadata": {"name": "settings", "namespace": "shop"}});
-    create(world, "", "configmaps", "shop", map);
-    let gate = gate();
-    create(world, &gate.group, &gate.plural, "", configuration());
-    world.run_until_idle();
-    delete(world, &shop());
-}
-
-#[tokio::test(start_paused = true)]
-async fn webhook_is_not_switched_off_on_a_false_premise() {
-    let acts: [fn(&RemedyAct) -> bool; 2] = [
-        |act| matches!(act, RemedyAct::IgnoreWebhook { .. }),
-        |act| matches!(act, RemedyAct::DeleteWebhookConfiguration),
-    ];
-    for is_it in acts {
-        race(
-            || dead_webhook,
-            is_it,
-            &[
-                Case {
-                    name: "the configuration has changed",
-                    change: |world| label(world, &gate()),
-                    then: InTheLastMoment::Refused,
-                },
-                Case {
-                    name: "its Service is there",
-                    change: |world| {
-                        let service = json!({
-                            "metadata": {"name": "gate", "namespace": "ops"},
-                            "spec": {"selector": {"app": "gate"}, "ports": [{"port": 443}]},
-                        });
-                        create(world, "", "services", "ops", service);
-                    },
-                    then: InTheLastMoment::Reported,
-                },
-            ],
-        )
-        .await;
-    }
-}
-
-/// An annotation harms nobody, so that a change of the same namespace does not keep it from being written.
-#[tokio::test(start_paused = true)]
-async fn annotation_is_not_written_on_a_false_premise() {
-    race(
-        || dead_webhook,
-        |act| matches!(act, RemedyAct::Nudge),
-        &[
-            Case {
-                name: "the namespace has changed",
-                change: |world| label(world, &shop()),
-                then: InTheLastMoment::Unseen,
-            },
-            Case {
-                name: "the configuration of the webhook has changed",
-                change: |world| label(world, &gate()),
-                then: InTheLastMoment::Reported,
-            },
-            Case {
-                name: "another namespace has its name",
-                change: |world| {
-                    erase(world, "namespaces shop");
-                    create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
-                },
-                then: InTheLastMoment::Refused,
-            },
-        ],
-    )
-    .await;
 }

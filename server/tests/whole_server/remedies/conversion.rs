@@ -6,13 +6,20 @@ use sandbox::{control_plane::ControlPlane, store::Key};
 use serde_json::json;
 use teardown::remedy::{AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
 
-use super::{Case, InTheLastMoment, delete, has, li, modify, race};
+use super::{
+    api::gets_an_endpoint,
+    delete, erase, has, label, li, modify,
+    race::{ANY, Case, Race, refused, reported, run},
+    webhook::create_service,
+};
 use crate::setup::{Server, create, define};
 
 /// A definition with a conversion webhook that nobody serves, and a namespace that waits for an object of it.
 fn dead_converter(world: &mut ControlPlane) {
     define(world, "queue.example", "topics", "Topic");
-    create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
+    for name in ["shop", "ops"] {
+        create(world, "", "namespaces", "", json!({"metadata": {"name": name}}));
+    }
     let topic = json!({
         "metadata": {"name": "orders", "namespace": "shop"},
     });
@@ -47,22 +54,57 @@ pub(super) fn is_stop(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::StopConversion)
 }
 
+/// The same with a Service that nobody serves.
+fn unserved_conversion(world: &mut ControlPlane) {
+    dead_converter(world);
+    create_service(world, "converter");
+    world.run_until_idle();
+    delete(world, &Key::new("", "namespaces", "", "shop"));
+}
+
+const STORED_IN_TWO: Case = refused("objects are stored in two versions", |world| {
+    modify(world, &definition(), "status", |it| {
+        it["status"]["storedVersions"] = json!(["v1", "v2"]);
+    });
+})
+.falsifying(&["oneStoredVersion"]);
+
+pub(super) const RACES: &[Race] = &[
+    Race {
+        act: "stopConversion",
+        is_it: ANY,
+        set_up: dead_conversion,
+        cases: &[
+            STORED_IN_TWO,
+            refused("the definition has changed", |world| label(world, &definition())),
+            refused("another definition has its name", |world| {
+                let again = world.cluster.get(&definition()).unwrap().clone();
+                erase(world, "customresourcedefinitions.apiextensions.k8s.io topics.queue.example");
+                let spec = again["spec"].clone();
+                let again = json!({"metadata": {"name": "topics.queue.example"}, "spec": spec});
+                let key = definition();
+                create(world, &key.group, &key.plural, "", again);
+            }),
+            reported("its Service is there", |world| create_service(world, "converter")),
+        ],
+    },
+    Race {
+        act: "stopConversion",
+        is_it: ANY,
+        set_up: unserved_conversion,
+        cases: &[
+            STORED_IN_TWO,
+            reported("its Service has changed", |world| {
+                label(world, &Key::new("", "services", "ops", "converter"));
+            }),
+            reported("an endpoint is ready", |world| gets_an_endpoint(world, "ops", "converter")),
+        ],
+    },
+];
+
 #[tokio::test(start_paused = true)]
 async fn conversion_is_not_stopped_on_a_false_premise() {
-    race(
-        || dead_conversion,
-        is_stop,
-        &[Case {
-            name: "objects are stored in two versions",
-            change: |world| {
-                modify(world, &definition(), "status", |it| {
-                    it["status"]["storedVersions"] = json!(["v1", "v2"]);
-                });
-            },
-            then: InTheLastMoment::Refused,
-        }],
-    )
-    .await;
+    run(RACES).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,79 +1,101 @@
-//! Finalizers of a Node, of a volume and of a claim, which go by hand.
+//! Finalizers that go by hand: of custom resources, a Node, a volume, a claim, an attachment, and of an owner of claims.
 
-use sandbox::{control_plane::ControlPlane, object};
+use sandbox::{control_plane::ControlPlane, demo::Demo, object, store::Key};
 use serde_json::json;
 use teardown::remedy::RemedyAct;
 
 use super::{
-    Case, InTheLastMoment, delete, erase, gets_a_pod, in_use, incident, label, modify, node, race,
-    renews_its_lease, reports_again,
+    delete, erase, in_use, incident, label, modify, node,
+    race::{ANY, Case, InTheLastMoment::Unseen, Race, refused, reported, run},
+    schedule,
 };
 use crate::setup::create;
 
-fn is_removal(act: &RemedyAct) -> bool {
-    matches!(act, RemedyAct::RemoveFinalizer { .. })
+fn topic(name: &str) -> Key {
+    Key::new("queue.example", "topics", "s4", name)
+}
+
+fn operator() -> Key {
+    Key::new("apps", "deployments", "s4", "queue-operator")
+}
+
+const TOPICS: [&str; 3] = ["orders", "payments", "audit"];
+
+const TOPICS_HAVE_CHANGED: Case = refused("every object of the kind has changed", |world| {
+    for name in TOPICS {
+        label(world, &topic(name));
+    }
+});
+
+fn install(world: &mut ControlPlane) {
+    let labels = json!({"app": "queue-operator"});
+    let deployment = json!({
+        "metadata": {"name": "queue-operator", "namespace": "s4"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "it", "image": "it"}]},
+            },
+        },
+    });
+    create(world, "apps", "deployments", "s4", deployment);
+}
+
+/// The operator is installed and does not run.
+fn stopped_operator(world: &mut ControlPlane) {
+    Demo::named("s4").unwrap().unwrap().set_up(world).unwrap();
+    let script = "
+        at 5s change deployments.apps s4/queue-operator {\"spec\": {\"replicas\": 0}}
+        at 30s delete topics.queue.example s4/orders";
+    schedule(world, script);
 }
 
 /// A silent Node that somebody deletes, and that its provisioner keeps.
 fn kept_node(world: &mut ControlPlane) {
-    incident("s5")(world);
+    incident(world, "s5");
     let field = ["metadata", "finalizers"];
-    modify(world, &node(), "", |it| object::set(it, &field, json!(["karpenter.sh/termination"])));
-    delete(world, &node());
-}
-
-#[tokio::test(start_paused = true)]
-async fn finalizer_of_a_node_is_not_removed_on_a_false_premise() {
-    race(
-        || kept_node,
-        is_removal,
-        &[
-            Case {
-                name: "the node reports again",
-                change: reports_again,
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its program has removed it",
-                change: |world| {
-                    let field = ["metadata", "finalizers"];
-                    modify(world, &node(), "", |it| object::set(it, &field, json!([])));
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "another node has its name",
-                change: |world| {
-                    erase(world, "nodes node-a");
-                    create(world, "", "nodes", "", json!({"metadata": {"name": "node-a"}}));
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its lease is renewed",
-                change: renews_its_lease,
-                // With the Node its lease goes, which then shows nothing any more.
-                then: InTheLastMoment::Unseen,
-            },
-            Case {
-                name: "a Pod has come to it",
-                change: gets_a_pod,
-                then: InTheLastMoment::Reported,
-            },
-        ],
-    )
-    .await;
+    modify(world, &node::node(), "", |it| {
+        object::set(it, &field, json!(["karpenter.sh/termination"]));
+    });
+    delete(world, &node::node());
 }
 
 /// Asks for an attachment of the volume, which stays although no Pod wants it.
 fn attach(world: &mut ControlPlane) {
+    create_attachment(world, "late", "example.com/hold");
+}
+
+fn create_attachment(world: &mut ControlPlane, name: &str, finalizer: &str) {
     let spec = json!({
         "attacher": "disk.example", "nodeName": "node-b",
         "source": {"persistentVolumeName": "disk"},
     });
-    let metadata = json!({"name": "late", "finalizers": ["example.com/hold"]});
+    let metadata = json!({"name": name, "finalizers": [finalizer]});
     let attachment = json!({"metadata": metadata, "spec": spec});
     create(world, "storage.k8s.io", "volumeattachments", "", attachment);
+}
+
+fn attachment() -> Key {
+    Key::new("storage.k8s.io", "volumeattachments", "", "detached")
+}
+
+fn create_detached(world: &mut ControlPlane) {
+    create_attachment(world, "detached", "external-attacher/disk-example");
+}
+
+fn is_attached(world: &mut ControlPlane, attached: bool) {
+    modify(world, &attachment(), "status", |it| it["status"] = json!({"attached": attached}));
+}
+
+/// An attachment that is deleted and that its driver reports as detached. The driver is away.
+fn detached(world: &mut ControlPlane) {
+    schedule(world, "at 0s controller external-attacher off");
+    create(world, "", "persistentvolumes", "", volume(&[], "Retain"));
+    world.run_until_idle();
+    create_detached(world);
+    is_attached(world, false);
+    delete(world, &attachment());
 }
 
 fn volume(finalizers: &[&str], policy: &str) -> serde_json::Value {
@@ -86,53 +108,14 @@ fn volume(finalizers: &[&str], policy: &str) -> serde_json::Value {
     json!({"metadata": {"name": "disk", "finalizers": finalizers}, "spec": spec})
 }
 
+const PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+
 /// A volume that is deleted, and whose storage its provisioner does not delete.
 fn released_volume(world: &mut ControlPlane) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
-    let finalizer = "external-provisioner.volume.kubernetes.io/finalizer";
-    create(world, "", "persistentvolumes", "", volume(&[finalizer], "Delete"));
+    create(world, "", "persistentvolumes", "", volume(&[PROVISIONER], "Delete"));
     world.run_until_idle();
     delete(world, &in_use::volume());
-}
-
-#[tokio::test(start_paused = true)]
-async fn finalizer_of_a_volume_is_not_removed_on_a_false_premise() {
-    race(
-        || released_volume,
-        is_removal,
-        &[
-            Case {
-                name: "the volume has changed",
-                change: |world| label(world, &in_use::volume()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its policy is another one",
-                change: |world| in_use::set_policy(world, "Retain"),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "another volume has its name",
-                change: |world| {
-                    erase(world, "persistentvolumes disk");
-                    let finalizer = "external-provisioner.volume.kubernetes.io/finalizer";
-                    create(world, "", "persistentvolumes", "", volume(&[finalizer], "Delete"));
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "a node has attached it",
-                change: attach,
-                then: InTheLastMoment::Reported,
-            },
-            Case {
-                name: "its claim is there again",
-                change: |world| create(world, "", "persistentvolumeclaims", "shop", claim(&[])),
-                then: InTheLastMoment::Reported,
-            },
-        ],
-    )
-    .await;
 }
 
 fn claim(finalizers: &[&str]) -> serde_json::Value {
@@ -143,52 +126,190 @@ fn claim(finalizers: &[&str]) -> serde_json::Value {
     json!({"metadata": {"name": "data", "finalizers": finalizers}, "spec": spec})
 }
 
-/// A claim that is deleted, that no Pod uses, and that a program keeps which nobody knows.
-fn kept_claim(world: &mut ControlPlane) {
+/// A namespace with a volume.
+fn shop(world: &mut ControlPlane) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
     create(world, "", "persistentvolumes", "", in_use::disk());
+}
+
+/// A claim that is deleted, that no Pod uses, and that a program keeps which nobody knows.
+pub(super) fn kept_claim(world: &mut ControlPlane) {
+    shop(world);
     create(world, "", "persistentvolumeclaims", "shop", claim(&["example.com/backup"]));
     world.run_until_idle();
     delete(world, &in_use::claim());
 }
 
-#[tokio::test(start_paused = true)]
-async fn finalizer_of_a_claim_is_not_removed_on_a_false_premise() {
-    race(
-        || kept_claim,
-        is_removal,
-        &[
-            Case {
-                name: "the claim has changed",
-                change: |world| label(world, &in_use::claim()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "another claim has its name",
-                change: |world| {
-                    erase(world, "persistentvolumeclaims shop/data");
-                    let again = claim(&["example.com/backup"]);
-                    create(world, "", "persistentvolumeclaims", "shop", again);
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "the policy of its volume is another one",
-                change: |world| in_use::set_policy(world, "Retain"),
-                then: InTheLastMoment::Reported,
-            },
-            Case {
-                name: "its volume has changed otherwise",
-                change: |world| label(world, &in_use::volume()),
-                // The volume is released with the claim.
-                then: InTheLastMoment::Unseen,
-            },
-            Case {
-                name: "a node has attached its volume",
-                change: attach,
-                then: InTheLastMoment::Reported,
-            },
+fn settings() -> Key {
+    Key::new("", "configmaps", "shop", "settings")
+}
+
+fn set_finalizers(world: &mut ControlPlane, finalizers: &[&str]) {
+    modify(world, &settings(), "", |it| it["metadata"]["finalizers"] = json!(finalizers));
+}
+
+/// An object that is deleted, and that two programs keep which nobody knows.
+fn kept_by_two(world: &mut ControlPlane) {
+    create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
+    let metadata = json!({"name": "settings", "finalizers": ["example.com/a", "example.com/b"]});
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata}));
+    world.run_until_idle();
+    delete(world, &settings());
+}
+
+fn owner() -> Key {
+    Key::new("", "configmaps", "shop", "database")
+}
+
+/// An object that is deleted, that owns a claim, and that a program keeps which nobody knows.
+fn kept_owner(world: &mut ControlPlane) {
+    shop(world);
+    let metadata = json!({"name": "database", "finalizers": ["example.com/backup"]});
+    create(world, "", "configmaps", "shop", json!({"metadata": metadata}));
+    let uid = object::uid(world.cluster.get(&owner()).unwrap()).to_owned();
+    let mut owned = claim(&[]);
+    owned["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "database", "uid": uid}]);
+    create(world, "", "persistentvolumeclaims", "shop", owned);
+    world.run_until_idle();
+    delete(world, &owner());
+}
+
+/// Of the Topics, where their operator is deleted and where it does not run.
+const OF_TOPICS: [Race; 2] = [
+    Race {
+        act: "removeFinalizer",
+        is_it: ANY,
+        set_up: |world| incident(world, "s4"),
+        cases: &[TOPICS_HAVE_CHANGED, reported("the program is installed again", install)],
+    },
+    Race {
+        act: "removeFinalizer",
+        is_it: ANY,
+        set_up: stopped_operator,
+        cases: &[
+            TOPICS_HAVE_CHANGED,
+            reported("the program is started again", |world| {
+                modify(world, &operator(), "", |it| it["spec"]["replicas"] = json!(1));
+            }),
+            reported("the program is deleted", |world| delete(world, &operator())),
         ],
-    )
-    .await;
+    },
+];
+
+/// Of a Node, which takes the lease along, which then shows nothing any more.
+const OF_A_NODE: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: kept_node,
+    cases: &[
+        node::REPORTS,
+        node::RUNS_CONTROL_PLANE,
+        refused("its program has removed it", |world| {
+            let field = ["metadata", "finalizers"];
+            modify(world, &node::node(), "", |it| object::set(it, &field, json!([])));
+        }),
+        node::IS_ANOTHER,
+        node::RENEWS_ITS_LEASE.then(Unseen),
+        node::GETS_A_POD,
+        node::ANOTHER_IS_SILENT,
+    ],
+};
+
+const OF_A_VOLUME: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: released_volume,
+    cases: &[
+        refused("the volume has changed", |world| label(world, &in_use::volume())),
+        refused("its policy is another one", |world| in_use::set_policy(world, "Retain")),
+        refused("another volume has its name", |world| {
+            erase(world, "persistentvolumes disk");
+            create(world, "", "persistentvolumes", "", volume(&[PROVISIONER], "Delete"));
+        }),
+        reported("a node has attached it", attach).falsifying(&["notAttached"]),
+        reported("its claim is there again", |world| {
+            create(world, "", "persistentvolumeclaims", "shop", claim(&[]));
+        }),
+    ],
+};
+
+const OF_A_CLAIM: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: kept_claim,
+    cases: &[
+        refused("the claim has changed", |world| label(world, &in_use::claim())),
+        refused("another claim has its name", |world| {
+            erase(world, "persistentvolumeclaims shop/data");
+            let again = claim(&["example.com/backup"]);
+            create(world, "", "persistentvolumeclaims", "shop", again);
+        }),
+        reported("the policy of its volume is another one", |world| {
+            in_use::set_policy(world, "Retain");
+        }),
+        // The volume is released with the claim.
+        refused("its volume has changed otherwise", |world| label(world, &in_use::volume()))
+            .then(Unseen),
+        reported("a node has attached its volume", attach),
+    ],
+};
+
+const OF_AN_ATTACHMENT: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: detached,
+    cases: &[
+        refused("the volume is attached", |world| is_attached(world, true)),
+        refused("another attachment has its name", |world| {
+            erase(world, "volumeattachments.storage.k8s.io detached");
+            create_detached(world);
+        }),
+    ],
+};
+
+/// Of an object with two, of which the request names the place in the list. Nobody can add one to an object that is deleted.
+const OF_TWO: Race = Race {
+    act: "removeFinalizer",
+    is_it: |act| matches!(act, RemedyAct::RemoveFinalizer { finalizer } if &**finalizer == "example.com/b"),
+    set_up: kept_by_two,
+    cases: &[
+        refused("the other program has removed its own", |world| {
+            set_finalizers(world, &["example.com/b"]);
+        }),
+        refused("they are in another order", |world| {
+            set_finalizers(world, &["example.com/b", "example.com/a"]);
+        }),
+        refused("its program has removed it", |world| {
+            set_finalizers(world, &["example.com/a"]);
+        }),
+    ],
+};
+
+/// Of an object whose claim goes with it.
+const OF_AN_OWNER: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: kept_owner,
+    cases: &[
+        refused("the owner has changed", |world| label(world, &owner())),
+        in_use::POLICY_HAS_CHANGED,
+        in_use::VOLUME_IS_OF_ANOTHER_CLAIM,
+    ],
+};
+
+pub(super) const RACES: &[Race] = &[
+    OF_TOPICS[0],
+    OF_TOPICS[1],
+    OF_A_NODE,
+    OF_A_VOLUME,
+    OF_A_CLAIM,
+    OF_AN_ATTACHMENT,
+    OF_TWO,
+    OF_AN_OWNER,
+];
+
+#[tokio::test(start_paused = true)]
+async fn finalizer_is_not_removed_on_a_false_premise() {
+    run(RACES).await;
 }

@@ -1,10 +1,15 @@
-//! A claim, its volume, and the workload that uses them.
+//! A claim, its volume, and the workload or the Pod that uses them.
+
+use std::time::Duration;
 
 use sandbox::{control_plane::ControlPlane, object, store::Key};
 use serde_json::{Value, json};
-use teardown::remedy::RemedyAct;
 
-use super::{Case, InTheLastMoment, delete, label, modify, race};
+use super::{
+    delete, erase, label, modify,
+    race::{ANY, Case, InTheLastMoment::Unseen, Race, refused, reported, run},
+    schedule,
+};
 use crate::setup::create;
 
 pub(super) fn claim() -> Key {
@@ -17,6 +22,10 @@ pub(super) fn volume() -> Key {
 
 pub(super) fn workload() -> Key {
     Key::new("apps", "deployments", "shop", "web")
+}
+
+fn pod() -> Key {
+    Key::new("", "pods", "shop", "job")
 }
 
 pub(super) fn deployment() -> Value {
@@ -48,7 +57,7 @@ pub(super) fn disk() -> Value {
     json!({"metadata": {"name": "disk"}, "spec": spec})
 }
 
-/// A Deployment whose Pod runs on a claim. Once the Pod has started, this is deleted; nothing else happens in this world.
+/// A namespace with a claim and its volume. After a minute this is deleted; nothing else happens in this world.
 fn shop(world: &mut ControlPlane, deleted: &str) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
     create(world, "", "persistentvolumes", "", disk());
@@ -58,20 +67,60 @@ fn shop(world: &mut ControlPlane, deleted: &str) {
     });
     let data = json!({"metadata": {"name": "data"}, "spec": spec});
     create(world, "", "persistentvolumeclaims", "shop", data);
+    schedule(world, &format!("at 60s delete {deleted}"));
+}
+
+/// A Deployment whose Pod runs on a claim, which is deleted and waits for the Pod.
+pub(super) fn claim_deleted(world: &mut ControlPlane) {
+    shop(world, "persistentvolumeclaims shop/data");
     create(world, "apps", "deployments", "shop", deployment());
-    let faults = world.parse_faults(&format!("at 60s delete {deleted}")).unwrap();
-    world.cluster.faults.extend(faults);
     world.run_until_idle();
 }
 
-/// The claim is deleted, and waits for the Pod.
-pub(super) fn claim_deleted(world: &mut ControlPlane) {
-    shop(world, "persistentvolumeclaims shop/data");
-}
-
-/// The volume is deleted, and waits for the claim, which nobody deletes.
+/// The same, but the volume is deleted, and waits for the claim, which nobody deletes.
 pub(super) fn volume_deleted(world: &mut ControlPlane) {
     shop(world, "persistentvolumes disk");
+    create(world, "apps", "deployments", "shop", deployment());
+    world.run_until_idle();
+}
+
+/// A Pod that uses the claim.
+fn create_pod(world: &mut ControlPlane, name: &str) {
+    let pod = json!({
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {
+            "nodeName": "node-a", "containers": [{"name": "it", "image": "it"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    });
+    create(world, "", "pods", "shop", pod);
+}
+
+/// The claim is deleted, and waits for a Pod that no workload has made.
+fn claim_of_a_pod_deleted(world: &mut ControlPlane) {
+    shop(world, "persistentvolumeclaims shop/data");
+    world.run_until_idle();
+    create_pod(world, "job");
+    world.run_until_idle();
+}
+
+fn complete_pod(world: &mut ControlPlane) {
+    modify(world, &pod(), "status", |it| {
+        it["status"]["phase"] = json!("Succeeded");
+        for container in it["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+            container["state"] = json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
+        }
+    });
+}
+
+/// The same, and the Pod has run to completion.
+fn claim_of_a_completed_pod_deleted(world: &mut ControlPlane) {
+    claim_of_a_pod_deleted(world);
+    for _ in 0..20 {
+        world.cluster.clock.advance(Duration::from_secs(1));
+        world.run_until_idle();
+    }
+    complete_pod(world);
 }
 
 fn scale(world: &mut ControlPlane, replicas: i64) {
@@ -88,134 +137,119 @@ pub(super) fn set_policy(world: &mut ControlPlane, policy: &str) {
 }
 
 /// The claim waits for what the remedy ends, so that it changes with it.
-const CLAIM_HAS_CHANGED: Case = Case {
-    name: "the claim has changed",
-    change: |world| label(world, &claim()),
-    then: InTheLastMoment::Unseen,
-};
+const CLAIM_HAS_CHANGED: Case =
+    refused("the claim has changed", |world| label(world, &claim())).then(Unseen);
 
 /// The claim takes other data along than the person was shown.
-const POLICY_HAS_CHANGED: Case = Case {
-    name: "the policy of its volume is another one",
-    change: |world| set_policy(world, "Retain"),
-    then: InTheLastMoment::Reported,
-};
+pub(super) const POLICY_HAS_CHANGED: Case =
+    reported("the policy of its volume is another one", |world| set_policy(world, "Retain"));
 
-const VOLUME_IS_OF_ANOTHER_CLAIM: Case = Case {
-    name: "its volume is bound to another claim",
-    change: |world| {
+pub(super) const VOLUME_IS_OF_ANOTHER_CLAIM: Case =
+    reported("its volume is bound to another claim", |world| {
         let field = ["spec", "claimRef", "name"];
         modify(world, &volume(), "", |it| object::set(it, &field, json!("other")));
-    },
-    then: InTheLastMoment::Reported,
-};
+    });
 
-const OTHERS_USE_IT: Case = Case {
-    name: "another Pod uses the claim",
-    change: |world| {
-        let pod = json!({
-            "metadata": {"name": "late", "namespace": "shop"},
-            "spec": {
-                "nodeName": "node-a", "containers": [{"name": "it", "image": "it"}],
-                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
-            },
-        });
-        create(world, "", "pods", "shop", pod);
-    },
-    then: InTheLastMoment::Reported,
-};
+const OTHERS_USE_IT: Case =
+    reported("another Pod uses the claim", |world| create_pod(world, "late"));
 
-#[tokio::test(start_paused = true)]
-async fn workload_is_not_scaled_down_on_a_false_premise() {
-    race(
-        || claim_deleted,
-        |act| matches!(act, RemedyAct::ScaleDown { .. }),
-        &[
-            Case {
-                name: "the workload has changed",
-                change: |world| label(world, &workload()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "somebody has scaled it",
-                change: scale_up,
-                then: InTheLastMoment::Refused,
-            },
+const WORKLOAD_HAS_CHANGED: Case =
+    refused("the workload has changed", |world| label(world, &workload()));
+
+const POD_IS_ANOTHER: Case = refused("another Pod has its name", |world| {
+    erase(world, "pods shop/job");
+    create_pod(world, "job");
+});
+
+/// A workload, a claim of a volume, a Pod, and a Pod that has run to completion.
+const USERS: [Race; 4] = [
+    Race {
+        act: "deleteUser",
+        is_it: ANY,
+        set_up: claim_deleted,
+        cases: &[
+            WORKLOAD_HAS_CHANGED,
+            refused("another workload has its name", |world| {
+                delete(world, &workload());
+                create(world, "apps", "deployments", "shop", deployment());
+            }),
             CLAIM_HAS_CHANGED,
             POLICY_HAS_CHANGED,
             VOLUME_IS_OF_ANOTHER_CLAIM,
             OTHERS_USE_IT,
         ],
-    )
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn workload_that_uses_a_claim_is_not_deleted_on_a_false_premise() {
-    race(
-        || claim_deleted,
-        |act| matches!(act, RemedyAct::DeleteUser),
-        &[
-            Case {
-                name: "the workload has changed",
-                change: |world| label(world, &workload()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "another workload has its name",
-                change: |world| {
-                    delete(world, &workload());
-                    create(world, "apps", "deployments", "shop", deployment());
-                },
-                then: InTheLastMoment::Refused,
-            },
-            CLAIM_HAS_CHANGED,
-            POLICY_HAS_CHANGED,
-            VOLUME_IS_OF_ANOTHER_CLAIM,
-            OTHERS_USE_IT,
-        ],
-    )
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn claim_that_uses_a_volume_is_not_deleted_on_a_false_premise() {
-    race(
-        || volume_deleted,
-        |act| matches!(act, RemedyAct::DeleteUser),
-        &[
-            Case {
-                name: "the claim has changed",
-                change: |world| label(world, &claim()),
-                then: InTheLastMoment::Refused,
-            },
+    },
+    Race {
+        act: "deleteUser",
+        is_it: ANY,
+        set_up: volume_deleted,
+        cases: &[
+            refused("the claim has changed", |world| label(world, &claim())),
             POLICY_HAS_CHANGED,
             // A volume that is being deleted goes at once where no claim is bound to it, and one that is gone holds no data.
-            Case { then: InTheLastMoment::Unseen, ..VOLUME_IS_OF_ANOTHER_CLAIM },
+            Case { then: Unseen, ..VOLUME_IS_OF_ANOTHER_CLAIM },
             OTHERS_USE_IT,
         ],
-    )
-    .await;
-}
+    },
+    Race {
+        act: "deleteUser",
+        is_it: ANY,
+        set_up: claim_of_a_pod_deleted,
+        cases: &[
+            refused("the Pod has completed", complete_pod),
+            POD_IS_ANOTHER,
+            CLAIM_HAS_CHANGED,
+            POLICY_HAS_CHANGED,
+            VOLUME_IS_OF_ANOTHER_CLAIM,
+            OTHERS_USE_IT,
+        ],
+    },
+    Race {
+        act: "deleteUser",
+        is_it: ANY,
+        set_up: claim_of_a_completed_pod_deleted,
+        cases: &[
+            refused("the Pod has changed", |world| label(world, &pod())),
+            POD_IS_ANOTHER,
+            CLAIM_HAS_CHANGED,
+            POLICY_HAS_CHANGED,
+            VOLUME_IS_OF_ANOTHER_CLAIM,
+            OTHERS_USE_IT,
+        ],
+    },
+];
 
-#[tokio::test(start_paused = true)]
-async fn policy_of_a_volume_is_not_changed_on_a_false_premise() {
-    race(
-        || claim_deleted,
-        |act| matches!(act, RemedyAct::RetainVolume { .. }),
-        &[
-            Case {
-                name: "the volume has changed",
-                change: |world| label(world, &volume()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "its policy is another one",
-                change: |world| set_policy(world, "Retain"),
-                then: InTheLastMoment::Refused,
-            },
+pub(super) const RACES: &[Race] = &[
+    Race {
+        act: "scaleDown",
+        is_it: ANY,
+        set_up: claim_deleted,
+        cases: &[
+            WORKLOAD_HAS_CHANGED,
+            refused("somebody has scaled it", scale_up),
+            CLAIM_HAS_CHANGED,
+            POLICY_HAS_CHANGED,
+            VOLUME_IS_OF_ANOTHER_CLAIM,
+            OTHERS_USE_IT,
+        ],
+    },
+    Race {
+        act: "retainVolume",
+        is_it: ANY,
+        set_up: claim_deleted,
+        cases: &[
+            refused("the volume has changed", |world| label(world, &volume())),
+            refused("its policy is another one", |world| set_policy(world, "Retain")),
             CLAIM_HAS_CHANGED,
         ],
-    )
-    .await;
+    },
+    USERS[0],
+    USERS[1],
+    USERS[2],
+    USERS[3],
+];
+
+#[tokio::test(start_paused = true)]
+async fn user_of_a_claim_is_not_ended_on_a_false_premise() {
+    run(RACES).await;
 }

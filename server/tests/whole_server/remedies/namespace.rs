@@ -6,43 +6,79 @@ use sandbox::{control_plane::ControlPlane, store::Key};
 use serde_json::json;
 use teardown::remedy::{Attempt, AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
 
-use super::{Case, InTheLastMoment, api, delete, erase, has, incident, label, li, race};
+use super::{
+    api::api,
+    delete, erase, finalizer, has, in_use, incident, label, li, modify,
+    race::{
+        ANY, Case,
+        InTheLastMoment::{Impossible, Unseen},
+        Race, refused, reported, run,
+    },
+    schedule,
+};
 use crate::setup::{Server, create};
 
 /// A namespace whose API is back, while its controller does not look again.
-fn left_behind(world: &mut ControlPlane) {
-    incident("s3")(world);
+pub(super) fn left_behind(world: &mut ControlPlane) {
+    incident(world, "s3");
     let script = "
         at 100s controller namespace-controller off
         at 101s change deployments.apps kube-system/metrics-server {\"spec\": {\"replicas\": 1}}";
-    let faults = world.parse_faults(script).unwrap();
-    world.cluster.faults.extend(faults);
+    schedule(world, script);
 }
+
+pub(super) fn left() -> Key {
+    Key::new("", "namespaces", "", "s3")
+}
+
+/// Puts an object into a namespace that is being deleted, as if it had been there all along: the API server lets nobody create it.
+pub(super) fn leave(world: &mut ControlPlane, kind: &str, plural: &str, namespace: &str) {
+    let metadata = json!({
+        "name": "left", "namespace": namespace, "uid": format!("{plural}-left"),
+        "creationTimestamp": "2026-11-21T07:00:00Z",
+    });
+    let spec = json!({"containers": [{"name": "it", "image": "it"}]});
+    let object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec});
+    world.cluster.store.create(&Key::new("", plural, namespace, "left"), object);
+}
+
+/// A kind that the server may not list any more. The content was listed a moment before, and nothing is created in a namespace that
+/// goes.
+pub(super) const HIDDEN: Case = refused("a kind cannot be listed any more", |world| {
+    schedule(world, "on list secrets as=li -> 503");
+})
+.then(Unseen)
+.falsifying(&["namespaceListable"]);
 
 fn is_finalize(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::FinalizeNamespace)
 }
 
-#[tokio::test(start_paused = true)]
-async fn namespace_is_not_finished_on_a_false_premise() {
-    race(
-        || left_behind,
-        is_finalize,
-        &[
-            Case {
-                name: "the namespace has changed",
-                change: |world| label(world, &Key::new("", "namespaces", "", "s3")),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "the API has gone again",
-                change: |world| delete(world, &api()),
-                then: InTheLastMoment::Reported,
-            },
-        ],
-    )
-    .await;
-}
+const FINISHED: Race = Race {
+    act: "finalizeNamespace",
+    is_it: ANY,
+    set_up: left_behind,
+    cases: &[
+        refused("the namespace has changed", |world| label(world, &left())),
+        // The request empties the whole list, and would remove this one as well.
+        refused("a second program keeps it", |world| {
+            modify(world, &left(), "finalize", |it| {
+                it["spec"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/other"));
+            });
+        }),
+        refused("another namespace has its name", |world| {
+            erase(world, "namespaces s3");
+            create(world, "", "namespaces", "", json!({"metadata": {"name": "s3"}}));
+        }),
+        reported("the API has gone again", |world| delete(world, &api())),
+        HIDDEN,
+        refused("an object is left in it", |world| leave(world, "ConfigMap", "configmaps", "s3"))
+            .then(Impossible),
+        refused("a Pod is left in it", |world| leave(world, "Pod", "pods", "s3"))
+            .then(Impossible)
+            .falsifying(&["noPodsInside"]),
+    ],
+};
 
 #[tokio::test(start_paused = true)]
 async fn namespace_is_finished_as_a_person_asked() {
@@ -63,34 +99,53 @@ fn make_again(world: &mut ControlPlane) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "s4-forced"}}));
 }
 
-#[tokio::test(start_paused = true)]
-async fn namespace_is_not_created_again_on_a_false_premise() {
-    race(
-        || incident("s4-forced"),
-        is_recreation,
-        &[
-            Case {
-                name: "somebody else has created it",
-                change: make_again,
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "what was left in it has changed",
-                change: |world| {
-                    // An object of a namespace that does not exist cannot be changed, but it can be erased.
-                    erase(world, "mailboxes.mail.example s4-forced/sales");
-                },
-                then: InTheLastMoment::Unseen,
-            },
+/// A claim with data is left in a namespace that somebody finished by force.
+fn claim_in_gone_namespace(world: &mut ControlPlane) {
+    finalizer::kept_claim(world);
+    erase(world, "namespaces shop");
+}
+
+pub(super) const RACES: &[Race] = &[
+    FINISHED,
+    Race {
+        act: "recreateNamespace",
+        is_it: ANY,
+        set_up: |world| incident(world, "s4-forced"),
+        cases: &[
+            refused("somebody else has created it", make_again),
+            // An object of a namespace that does not exist cannot be changed, but it can be erased.
+            refused("what was left in it has changed", |world| {
+                erase(world, "mailboxes.mail.example s4-forced/sales");
+            })
+            .then(Unseen),
         ],
-    )
-    .await;
+    },
+    Race {
+        act: "recreateNamespace",
+        is_it: ANY,
+        set_up: claim_in_gone_namespace,
+        cases: &[
+            refused("somebody else has created it", |world| {
+                create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
+            }),
+            refused("the claim that was left in it is gone", |world| {
+                erase(world, "persistentvolumeclaims shop/data");
+            })
+            .then(Unseen),
+            in_use::POLICY_HAS_CHANGED,
+        ],
+    },
+];
+
+#[tokio::test(start_paused = true)]
+async fn namespace_is_not_finished_or_created_again_on_a_false_premise() {
+    run(RACES).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn namespace_is_created_again_with_its_labels_and_goes_with_its_content() {
     let server = Server::start(li(), |world| {
-        incident("s4-forced")(world);
+        incident(world, "s4-forced");
         label(world, &Key::new("", "namespaces", "", "s4-forced"));
     });
     let offer = server.offer(is_recreation).await;
@@ -113,13 +168,10 @@ async fn namespace_is_created_again_with_its_labels_and_goes_with_its_content() 
 
 /// A server whose second request, the DELETE of the namespace that it created, gets no answer; the attempt.
 async fn interrupted() -> (Server, Attempt) {
-    let server = Server::start(li(), incident("s4-forced"));
+    let server = Server::start(li(), |world| incident(world, "s4-forced"));
     let offer = server.offer(is_recreation).await;
     let faults = "on delete namespaces as=li 1x -> reset";
-    server.sandbox.with(|world| {
-        let faults = world.parse_faults(faults).unwrap();
-        world.cluster.faults.extend(faults);
-    });
+    server.sandbox.with(|world| schedule(world, faults));
     let id = server.confirm(&offer).await;
     let outcome = server.outcome(&id).await;
     assert!(matches!(outcome, AttemptOutcome::Unfinished { .. }), "{outcome:?}");

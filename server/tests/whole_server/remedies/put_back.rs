@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 use teardown::remedy::{Attempt, AttemptOutcome, PutBack, RemedyAct, SwitchedOff};
 
 use super::{
-    Case, InTheLastMoment, api, configuration,
+    api::api,
     conversion::{dead_conversion, definition, is_stop},
-    dead_webhook, delete, erase, gate, in_use, incident, label, li, modify, node,
+    delete, erase, in_use, incident, label, li, modify,
+    node::node,
+    race::{Case, InTheLastMoment, refused, reported},
+    webhook::{configuration, dead_webhook, gate},
 };
 use crate::setup::{Server, create};
 
@@ -42,14 +45,14 @@ impl Server {
 }
 
 /// Each change once before the target is read, and once in the last moment.
-async fn race<F: FnOnce(&mut ControlPlane)>(
-    set_up: impl Fn() -> F,
+async fn race(
+    set_up: fn(&mut ControlPlane),
     is_it: fn(&RemedyAct) -> bool,
     what: SwitchedOff,
     cases: &[Case],
 ) {
-    for &Case { name, change, then } in cases {
-        let server = Server::start(li(), set_up());
+    for &Case { name, change, then, .. } in cases {
+        let server = Server::start(li(), set_up);
         let attempt = server.switch_off(is_it, what).await;
         let before = server.effects();
         // The request is in the hub's mailbox before any watch shows the change.
@@ -59,7 +62,7 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
         assert!(is_held, "{what:?}, {name}: {outcome:?}");
         assert_eq!(server.effects(), before, "{what:?}, {name}");
 
-        let server = Server::start(li(), set_up());
+        let server = Server::start(li(), set_up);
         let attempt = server.switch_off(is_it, what).await;
         let before = server.effects();
         server.interruption.arm(change);
@@ -77,14 +80,10 @@ async fn race<F: FnOnce(&mut ControlPlane)>(
     }
 }
 
-const fn refused(name: &'static str, change: fn(&mut ControlPlane)) -> Case {
-    Case { name, change, then: InTheLastMoment::Refused }
-}
-
 #[tokio::test(start_paused = true)]
 async fn webhook_is_not_put_back_on_a_false_premise() {
     race(
-        || dead_webhook,
+        dead_webhook,
         |act| matches!(act, RemedyAct::IgnoreWebhook { .. }),
         SwitchedOff::Webhook,
         &[
@@ -111,7 +110,7 @@ async fn webhook_is_not_put_back_on_a_false_premise() {
 #[tokio::test(start_paused = true)]
 async fn configuration_and_api_that_somebody_created_again_stay_as_they_are() {
     race(
-        || dead_webhook,
+        dead_webhook,
         |act| matches!(act, RemedyAct::DeleteWebhookConfiguration),
         SwitchedOff::Configuration,
         &[refused("somebody has created it again", |world| {
@@ -121,7 +120,7 @@ async fn configuration_and_api_that_somebody_created_again_stay_as_they_are() {
     )
     .await;
     race(
-        || incident("s3"),
+        |world| incident(world, "s3"),
         |act| matches!(act, RemedyAct::DeleteApiService { .. }),
         SwitchedOff::Api,
         &[refused("somebody has registered it again", |world| {
@@ -141,7 +140,7 @@ async fn configuration_and_api_that_somebody_created_again_stay_as_they_are() {
 #[tokio::test(start_paused = true)]
 async fn taint_is_not_taken_off_on_a_false_premise() {
     race(
-        || incident("s5"),
+        |world| incident(world, "s5"),
         |act| matches!(act, RemedyAct::OutOfServiceTaint { .. }),
         SwitchedOff::Node,
         &[
@@ -171,7 +170,7 @@ async fn taint_is_not_taken_off_on_a_false_premise() {
 #[tokio::test(start_paused = true)]
 async fn conversion_is_not_put_back_on_a_false_premise() {
     race(
-        || dead_conversion,
+        dead_conversion,
         is_stop,
         SwitchedOff::Conversion,
         &[refused("the definition has changed", |world| label(world, &definition()))],
@@ -182,7 +181,7 @@ async fn conversion_is_not_put_back_on_a_false_premise() {
 #[tokio::test(start_paused = true)]
 async fn workload_is_not_scaled_up_again_on_a_false_premise() {
     race(
-        || in_use::claim_deleted,
+        in_use::claim_deleted,
         |act| matches!(act, RemedyAct::ScaleDown { .. }),
         SwitchedOff::Workload,
         &[
@@ -203,7 +202,7 @@ async fn workload_is_not_scaled_up_again_on_a_false_premise() {
 #[tokio::test(start_paused = true)]
 async fn policy_that_destroys_data_is_not_put_back_once_the_claim_goes() {
     race(
-        || in_use::volume_deleted,
+        in_use::volume_deleted,
         |act| matches!(act, RemedyAct::RetainVolume { .. }),
         SwitchedOff::Reclaim,
         &[
@@ -215,11 +214,7 @@ async fn policy_that_destroys_data_is_not_put_back_once_the_claim_goes() {
                 create(world, "", "persistentvolumes", "", again);
             }),
             refused("somebody has put it back", |world| in_use::set_policy(world, "Delete")),
-            Case {
-                name: "the claim is being deleted",
-                change: |world| delete(world, &in_use::claim()),
-                then: InTheLastMoment::Reported,
-            },
+            reported("the claim is being deleted", |world| delete(world, &in_use::claim())),
         ],
     )
     .await;

@@ -21,9 +21,8 @@ fn grant(world: &mut ControlPlane, name: &str, rules: &Value) {
 
 #[tokio::test(start_paused = true)]
 async fn right_that_is_taken_away_disables_the_remedy_until_it_is_granted() {
-    let set_up = incident("s4");
     let server = Server::start(reader(), |world| {
-        set_up(world);
+        incident(world, "s4");
         let look =
             json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]);
         grant(world, "look", &look);

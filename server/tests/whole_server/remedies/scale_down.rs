@@ -6,7 +6,11 @@ use sandbox::{control_plane::ControlPlane, object, store::Key};
 use serde_json::{Value, json};
 use teardown::remedy::{AttemptOutcome, Harm, RemedyAct};
 
-use super::{Case, InTheLastMoment, has, label, li, modify, race};
+use super::{
+    has, label, li, modify,
+    race::{ANY, Case, InTheLastMoment::Unseen, Race, refused, reported, run},
+    schedule,
+};
 use crate::setup::{Server, create};
 
 fn set() -> Key {
@@ -23,8 +27,18 @@ fn volume(replica: u32) -> Value {
     json!({"metadata": {"name": format!("disk-{replica}")}, "spec": spec})
 }
 
-/// Two replicas with a claim each. Somebody deletes the claim of the first one, which waits for its Pod.
+/// Two replicas with a claim each, which go when the set is scaled down. Somebody deletes the claim of the first one, which waits for
+/// its Pod.
 fn claim_deleted(world: &mut ControlPlane) {
+    claim_deleted_of(world, json!({"whenDeleted": "Retain", "whenScaled": "Delete"}));
+}
+
+/// The same where the claims go when the set is deleted.
+fn claim_of_a_loose_set_deleted(world: &mut ControlPlane) {
+    claim_deleted_of(world, json!({"whenDeleted": "Delete", "whenScaled": "Retain"}));
+}
+
+fn claim_deleted_of(world: &mut ControlPlane, policy: Value) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
     for replica in 0..2 {
         create(world, "", "persistentvolumes", "", volume(replica));
@@ -41,9 +55,7 @@ fn claim_deleted(world: &mut ControlPlane) {
         "metadata": {"name": "db", "namespace": "shop"},
         "spec": {
             "replicas": 2, "serviceName": "db", "selector": {"matchLabels": labels},
-            "persistentVolumeClaimRetentionPolicy": {
-                "whenDeleted": "Retain", "whenScaled": "Delete",
-            },
+            "persistentVolumeClaimRetentionPolicy": policy,
             "volumeClaimTemplates": [claim],
             "template": {
                 "metadata": {"labels": labels},
@@ -57,8 +69,7 @@ fn claim_deleted(world: &mut ControlPlane) {
         },
     });
     create(world, "apps", "statefulsets", "shop", db);
-    let faults = world.parse_faults("at 60s delete persistentvolumeclaims shop/data-db-0").unwrap();
-    world.cluster.faults.extend(faults);
+    schedule(world, "at 60s delete persistentvolumeclaims shop/data-db-0");
     world.run_until_idle();
 }
 
@@ -70,34 +81,90 @@ fn is_losing(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::ScaleDown { keeps_claims: false, .. })
 }
 
-const SET_HAS_CHANGED: Case = Case {
-    name: "the set has changed",
-    change: |world| label(world, &set()),
-    then: InTheLastMoment::Refused,
-};
+const SET_HAS_CHANGED: Case = refused("the set has changed", |world| label(world, &set()));
 
-const KEEPS_ITS_CLAIMS: Case = Case {
-    name: "it keeps the claims of the replicas that it removes",
-    change: |world| {
-        let field = ["spec", "persistentVolumeClaimRetentionPolicy", "whenScaled"];
-        modify(world, &set(), "", |it| object::set(it, &field, json!("Retain")));
+fn set_claim_policy(world: &mut ControlPlane, when: &str, policy: &str) {
+    let field = ["spec", "persistentVolumeClaimRetentionPolicy", when];
+    modify(world, &set(), "", |it| object::set(it, &field, json!(policy)));
+}
+
+const KEEPS_ITS_CLAIMS: Case =
+    refused("it keeps the claims of the replicas that it removes", |world| {
+        set_claim_policy(world, "whenScaled", "Retain");
+    });
+
+const CLAIM_HAS_CHANGED: Case = refused("the claim has changed", |world| {
+    label(world, &Key::new("", "persistentvolumeclaims", "shop", "data-db-0"));
+})
+.then(Unseen);
+
+const OTHERS_USE_IT: Case = reported("another Pod uses the claim", |world| {
+    let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}});
+    let pod = json!({
+        "metadata": {"name": "late", "namespace": "shop"},
+        "spec": {
+            "nodeName": "node-a", "containers": [{"name": "it", "image": "it"}],
+            "volumes": [volume],
+        },
+    });
+    create(world, "", "pods", "shop", pod);
+});
+
+fn set_policy(world: &mut ControlPlane, volume: &str) {
+    let volume = Key::new("", "persistentvolumes", "", volume);
+    let field = ["spec", "persistentVolumeReclaimPolicy"];
+    modify(world, &volume, "", |it| object::set(it, &field, json!("Retain")));
+}
+
+const VOLUME_STAYS: Case =
+    reported("the volume of the claim has another policy", |world| set_policy(world, "disk-0"));
+
+const OTHER_VOLUME_STAYS: Case =
+    reported("the volume of a claim that goes has another policy", |world| {
+        set_policy(world, "disk-1");
+    });
+
+/// A set is scaled down and loses claims, or keeps them, and one that takes its claims along is deleted.
+pub(super) const RACES: &[Race] = &[
+    Race {
+        act: "scaleDown",
+        is_it: is_losing,
+        set_up: claim_deleted,
+        cases: &[
+            SET_HAS_CHANGED,
+            KEEPS_ITS_CLAIMS,
+            CLAIM_HAS_CHANGED,
+            OTHERS_USE_IT,
+            VOLUME_STAYS,
+            OTHER_VOLUME_STAYS,
+        ],
     },
-    then: InTheLastMoment::Refused,
-};
+    Race {
+        act: "scaleDown",
+        is_it: is_keeping,
+        set_up: claim_deleted,
+        cases: &[SET_HAS_CHANGED, KEEPS_ITS_CLAIMS, CLAIM_HAS_CHANGED, OTHERS_USE_IT, VOLUME_STAYS],
+    },
+    Race {
+        act: "deleteUser",
+        is_it: ANY,
+        set_up: claim_of_a_loose_set_deleted,
+        cases: &[
+            SET_HAS_CHANGED,
+            refused("it keeps its claims", |world| {
+                set_claim_policy(world, "whenDeleted", "Retain");
+            }),
+            CLAIM_HAS_CHANGED,
+            OTHERS_USE_IT,
+            VOLUME_STAYS,
+            OTHER_VOLUME_STAYS,
+        ],
+    },
+];
 
 #[tokio::test(start_paused = true)]
-async fn set_is_not_scaled_down_on_a_false_premise_about_its_claims() {
-    let volume_stays = Case {
-        name: "the volume of a claim that goes has another policy",
-        change: |world| {
-            let volume = Key::new("", "persistentvolumes", "", "disk-1");
-            let field = ["spec", "persistentVolumeReclaimPolicy"];
-            modify(world, &volume, "", |it| object::set(it, &field, json!("Retain")));
-        },
-        then: InTheLastMoment::Reported,
-    };
-    race(|| claim_deleted, is_losing, &[SET_HAS_CHANGED, KEEPS_ITS_CLAIMS, volume_stays]).await;
-    race(|| claim_deleted, is_keeping, &[SET_HAS_CHANGED, KEEPS_ITS_CLAIMS]).await;
+async fn set_is_not_ended_on_a_false_premise_about_its_claims() {
+    run(RACES).await;
 }
 
 /// The claim of the other replica goes or stays as the remedy says, by the controller of the sandbox.

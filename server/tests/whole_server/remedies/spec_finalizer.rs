@@ -6,7 +6,11 @@ use sandbox::{control_plane::ControlPlane, store::Key};
 use serde_json::json;
 use teardown::remedy::{AttemptOutcome, RemedyAct};
 
-use super::{Case, InTheLastMoment, delete, has, label, li, modify, race};
+use super::{
+    delete, erase, has, label, li, modify,
+    namespace::{HIDDEN, leave},
+    race::{ANY, InTheLastMoment::Impossible, Race, refused, run},
+};
 use crate::setup::{Server, create};
 
 fn namespace() -> Key {
@@ -31,39 +35,36 @@ fn is_removal(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::RemoveSpecFinalizer { .. })
 }
 
+pub(super) const RACES: &[Race] = &[Race {
+    act: "removeSpecFinalizer",
+    is_it: ANY,
+    set_up: kept,
+    cases: &[
+        refused("the namespace has changed", |world| label(world, &namespace())),
+        // The request names all finalizers that stay, and would remove this one as well.
+        refused("a second program keeps it", |world| {
+            modify(world, &namespace(), "finalize", |it| {
+                it["spec"]["finalizers"] = json!(["example.com/hold", "example.com/other"]);
+            });
+        }),
+        refused("another namespace has its name", |world| {
+            erase(world, "namespaces shop");
+            let spec = json!({"finalizers": ["example.com/hold"]});
+            let again = json!({"metadata": {"name": "shop"}, "spec": spec});
+            create(world, "", "namespaces", "", again);
+        }),
+        HIDDEN,
+        refused("an object is left in it", |world| leave(world, "ConfigMap", "configmaps", "shop"))
+            .then(Impossible),
+        refused("a Pod is left in it", |world| leave(world, "Pod", "pods", "shop"))
+            .then(Impossible)
+            .falsifying(&["noPodsInside"]),
+    ],
+}];
+
 #[tokio::test(start_paused = true)]
 async fn finalizer_in_a_spec_is_not_removed_on_a_false_premise() {
-    race(
-        || kept,
-        is_removal,
-        &[
-            Case {
-                name: "the namespace has changed",
-                change: |world| label(world, &namespace()),
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "a second program keeps it",
-                // The request names all finalizers that stay, and would remove this one as well.
-                change: |world| {
-                    modify(world, &namespace(), "finalize", |it| {
-                        it["spec"]["finalizers"] = json!(["example.com/hold", "example.com/other"]);
-                    });
-                },
-                then: InTheLastMoment::Refused,
-            },
-            Case {
-                name: "a kind cannot be listed any more",
-                change: |world| {
-                    let faults = world.parse_faults("on list secrets as=li -> 503").unwrap();
-                    world.cluster.faults.extend(faults);
-                },
-                // The content was listed a moment before, and nothing is created in a namespace that goes.
-                then: InTheLastMoment::Unseen,
-            },
-        ],
-    )
-    .await;
+    run(RACES).await;
 }
 
 #[tokio::test(start_paused = true)]

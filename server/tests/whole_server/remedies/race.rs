@@ -1,0 +1,327 @@
+//! One remedy in one situation, and its races: against each change that makes its decision false, once before its premises are
+//! read and once in the last moment before the request arrives.
+//!
+//! The remedy is done undisturbed first. Each object and each list that the server reads for it is a premise, and each condition
+//! that the page shows as met is one: a premise that no change of the races falsifies fails the test.
+
+use std::collections::BTreeSet;
+
+use sandbox::{control_plane::ControlPlane, log::Entry, store::Key};
+use serde::Serialize;
+use serde_json::Value;
+use teardown::{
+    diagnosis::Diagnosis,
+    remedy::{AttemptOutcome, Holds, Remedy, RemedyAct},
+};
+
+use super::{Server, li};
+
+/// The acts that no request does: a person waits, looks, or repairs something.
+pub(super) const BY_HAND: [&str; 25] = [
+    "wait",
+    "look",
+    "startNode",
+    "freeMount",
+    "restoreExport",
+    "emptyDirectory",
+    "endProcess",
+    "findHang",
+    "repairNetwork",
+    "repairDevices",
+    "repairDriver",
+    "restartKubelet",
+    "restartNode",
+    "restoreFinisher",
+    "repairFinisher",
+    "repairApi",
+    "repairWebhook",
+    "repairConverter",
+    "removeManifest",
+    "repairStorage",
+    "exemptPods",
+    "repairController",
+    "repairLoadBalancer",
+    "satisfyPolicy",
+    "makeVisible",
+];
+
+/// The acts of runs, which no remedy has.
+pub(super) const BY_A_RUN: [&str; 1] = ["suspendParent"];
+
+/// The conditions that the API does not show. A person answers for them, and no change in the cluster can make them false.
+pub(super) const BY_A_PERSON: [&str; 6] = [
+    "poweredOff",
+    "mountsUnused",
+    "causeRemoved",
+    "finisherCannotFinish",
+    "cleanedUpByHand",
+    "detachChecked",
+];
+
+/// The conditions that follow from a name, so that nothing makes them false.
+pub(super) const BY_NAME: [&str; 1] = ["groupStoresNothing"];
+
+/// The answer to a change in the last moment, by the API server or by the look after the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InTheLastMoment {
+    /// The request carries the premise, so it is refused, and the change is shown.
+    Refused,
+    /// No request can carry it: the change is reported.
+    Reported,
+    /// No request can carry it, and the request is meant to change it too.
+    Unseen,
+    /// The API server lets nobody make this change, so that it can only have happened long before.
+    Impossible,
+}
+
+/// A change that makes the decision false.
+#[derive(Clone, Copy)]
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) change: fn(&mut ControlPlane),
+    pub(super) then: InTheLastMoment,
+    /// The conditions on the page that it makes false, by their codes.
+    pub(super) falsifies: &'static [&'static str],
+}
+
+/// A change that the API server refuses the request for.
+pub(super) const fn refused(name: &'static str, change: fn(&mut ControlPlane)) -> Case {
+    Case { name, change, then: InTheLastMoment::Refused, falsifies: &[] }
+}
+
+impl Case {
+    pub(super) const fn then(self, then: InTheLastMoment) -> Self {
+        Self { then, ..self }
+    }
+
+    pub(super) const fn falsifying(self, falsifies: &'static [&'static str]) -> Self {
+        Self { falsifies, ..self }
+    }
+}
+
+/// A change that is reported after the request.
+pub(super) const fn reported(name: &'static str, change: fn(&mut ControlPlane)) -> Case {
+    refused(name, change).then(InTheLastMoment::Reported)
+}
+
+/// A remedy in one situation, and the changes that make its decision false.
+#[derive(Clone, Copy)]
+pub(super) struct Race {
+    /// The code of the act.
+    pub(super) act: &'static str,
+    /// Whether it is the one, where several remedies have that act.
+    pub(super) is_it: fn(&RemedyAct) -> bool,
+    pub(super) set_up: fn(&mut ControlPlane),
+    pub(super) cases: &'static [Case],
+}
+
+/// Every remedy with the act of the race is the one.
+pub(super) const ANY: fn(&RemedyAct) -> bool = |_| true;
+
+/// Runs races one after the other, and fails with everything that went wrong in any of them.
+pub(super) async fn run(races: &[Race]) {
+    let mut wrong = Vec::new();
+    for race in races {
+        let found = race.run().await;
+        wrong.extend(found.into_iter().map(|it| format!("{}: {it}", race.act)));
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// The code under which a variant travels.
+pub(super) fn code(variant: &impl Serialize) -> String {
+    match serde_json::to_value(variant).unwrap() {
+        Value::Object(fields) => {
+            fields.into_iter().next().map(|(name, _)| name).unwrap_or_default()
+        }
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+type Offer = (Diagnosis, Remedy);
+
+impl Race {
+    /// Everything that is not as it should be.
+    async fn run(&self) -> Vec<String> {
+        let (mut wrong, mut read) = match self.undisturbed().await {
+            Ok(done) => done,
+            Err(wrong) => return vec![wrong],
+        };
+        for case in self.cases {
+            let (found, changed) = self.before_the_reads(case).await;
+            let last = match case.then {
+                InTheLastMoment::Impossible => None,
+                _ => self.in_the_last_moment(case).await,
+            };
+            let found = found.into_iter().chain(last);
+            wrong.extend(found.map(|it| format!("{}, expected {:?}: {it}", case.name, case.then)));
+            read.retain(|premise| !changed.iter().any(|it| concerns(it, premise)));
+        }
+        let read = read.into_iter().map(|it| format!("no change falsifies the read of {it:?}"));
+        wrong.into_iter().chain(read).collect()
+    }
+
+    async fn offer(&self, server: &Server) -> Result<Offer, String> {
+        let is_it = |act: &RemedyAct| code(act) == self.act && (self.is_it)(act);
+        match server.offered(is_it).await {
+            Some(offer) => Ok(offer),
+            None => {
+                let shown = server.shown().await;
+                let shown = shown.iter().map(|it| (code(&it.act), &it.needs, &it.withheld));
+                Err(format!("never offered, but {:?}", shown.collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    /// The remedy is done where nothing changes. Returns the faults, and what was read for it.
+    async fn undisturbed(&self) -> Result<(Vec<String>, BTreeSet<Key>), String> {
+        let server = Server::start(li(), self.set_up);
+        let offer = self.offer(&server).await?;
+        let mut wrong = self.conditions(&offer.1);
+        for remedy in server.shown().await {
+            let act = code(&remedy.act);
+            if remedy.request().is_some() && BY_HAND.contains(&&*act) {
+                wrong.push(format!("{act} is shown beside it, and a request does it"));
+            }
+        }
+        let before = server.sandbox.with(|world| world.cluster.log.entries().len());
+        let id = server.try_confirm(&offer).await?;
+        let outcome = server.outcome(&id).await;
+        if outcome != (AttemptOutcome::Accepted { meanwhile: None }) {
+            wrong.push(format!("undisturbed: {outcome:?}"));
+        }
+        let read =
+            server.sandbox.with(|world| premises(&world.cluster.log.entries()[before..], &offer.1));
+        if read.is_empty() {
+            wrong.push("it reads nothing".to_owned());
+        }
+        Ok((wrong, read))
+    }
+
+    /// The conditions of the remedy that nothing in its races falsifies, and those that the races name in vain.
+    fn conditions(&self, remedy: &Remedy) -> Vec<String> {
+        let is_falsified =
+            |need: &str| self.cases.iter().any(|case| case.falsifies.contains(&need));
+        let mut wrong = Vec::new();
+        for need in &remedy.needs {
+            let named = code(&need.code);
+            let is_known = match need.holds {
+                Holds::Yes => is_falsified(&named) || BY_NAME.contains(&&*named),
+                Holds::Unknown => BY_A_PERSON.contains(&&*named),
+                Holds::No => false,
+            };
+            if !is_known {
+                wrong.push(format!("no change falsifies the condition {need:?}"));
+            }
+        }
+        let all = self.cases.iter().flat_map(|case| case.falsifies);
+        let in_vain = all.filter(|it| remedy.needs.iter().all(|need| code(&need.code) != **it));
+        wrong.extend(in_vain.map(|it| format!("it has no condition {it}")));
+        wrong
+    }
+
+    /// The change happens before the premises are read. Returns the fault, if any, and the objects that the change was about.
+    async fn before_the_reads(&self, case: &Case) -> (Option<String>, Vec<Key>) {
+        let server = Server::start(li(), self.set_up);
+        let offer = match self.offer(&server).await {
+            Ok(offer) => offer,
+            Err(wrong) => return (Some(wrong), Vec::new()),
+        };
+        // The confirmation is in the hub's mailbox before any watch shows the change.
+        let changed = server.sandbox.with(|world| {
+            let before = world.cluster.store.revision();
+            (case.change)(world);
+            let changed = world.cluster.store.changes_since(Some(before));
+            changed.map(|event| event.key.clone()).collect()
+        });
+        let id = match server.try_confirm(&offer).await {
+            Ok(id) => id,
+            Err(wrong) => return (Some(wrong), changed),
+        };
+        let outcome = server.outcome(&id).await;
+        let is_held = match &outcome {
+            AttemptOutcome::Changed { .. } => true,
+            // Something cannot be read any more.
+            AttemptOutcome::NotSent { .. } => case.then != InTheLastMoment::Refused,
+            _ => false,
+        };
+        let is_as_expected = is_held && server.effects().is_empty();
+        let wrong = format!("before the reads: {outcome:?}, {:?}", server.effects());
+        ((!is_as_expected).then_some(wrong), changed)
+    }
+
+    /// The change happens in the last moment before the request. Returns the fault, if any.
+    async fn in_the_last_moment(&self, case: &Case) -> Option<String> {
+        let server = Server::start(li(), self.set_up);
+        let offer = match self.offer(&server).await {
+            Ok(offer) => offer,
+            Err(wrong) => return Some(wrong),
+        };
+        server.interruption.arm(case.change);
+        let id = match server.try_confirm(&offer).await {
+            Ok(id) => id,
+            Err(wrong) => return Some(wrong),
+        };
+        let outcome = server.outcome(&id).await;
+        let is_as_expected = match &outcome {
+            _ if server.interruption.is_armed() => false,
+            AttemptOutcome::Changed { .. } => case.then == InTheLastMoment::Refused,
+            AttemptOutcome::Accepted { meanwhile: Some(_) } => {
+                case.then == InTheLastMoment::Reported
+            }
+            AttemptOutcome::Accepted { meanwhile: None } => case.then == InTheLastMoment::Unseen,
+            _ => false,
+        };
+        let is_without_effect = server.effects().is_empty();
+        let wrong = format!("in the last moment: {outcome:?}, {:?}", server.effects());
+        let is_well =
+            is_as_expected && is_without_effect == (case.then == InTheLastMoment::Refused);
+        (!is_well).then_some(wrong)
+    }
+}
+
+impl Server {
+    async fn try_confirm(&self, offer: &Offer) -> Result<String, String> {
+        self.confirmed(offer)
+            .await
+            .map_err(|refusal| format!("it cannot be confirmed: {refusal:?}"))
+    }
+}
+
+/// The objects and lists that the server read for a remedy. What it asks for the diagnoses meanwhile is not among them. The content
+/// of a namespace that is finished counts as one list.
+fn premises(entries: &[Entry], remedy: &Remedy) -> BTreeSet<Key> {
+    let reads = |verb: &'static str| {
+        let is_it = move |entry: &&Entry| entry.actor == "li" && entry.verb == verb;
+        entries.iter().filter(is_it).filter_map(|entry| Some((entry.key.clone()?, entry.code)))
+    };
+    let is_service = |key: &Key| key.is_of("", "services");
+    let served: Vec<Key> =
+        reads("get").filter(|(key, code)| is_service(key) && *code == 200).map(|it| it.0).collect();
+    let is_premise = |key: &Key| match &*key.plural {
+        "events" => false,
+        "leases" => !key.name.is_empty() && &*key.namespace == "kube-node-lease",
+        // Of a Service that exists.
+        "endpointslices" => served.iter().any(|service| service.namespace == key.namespace),
+        _ => true,
+    };
+    let finished = ["finalizeNamespace", "removeSpecFinalizer"].contains(&&*code(&remedy.act));
+    let target = remedy.request().map(|request| request.object.name.clone());
+    let in_content = |key: Key| match &target {
+        Some(namespace) if finished && key.name.is_empty() && *key.namespace == **namespace => {
+            Key::new("", "", namespace, "")
+        }
+        _ => key,
+    };
+    let lists = reads("list").map(|(key, _)| in_content(key));
+    reads("get").map(|(key, _)| key).chain(lists).filter(is_premise).collect()
+}
+
+/// Whether a change of one object may be a change of what was read.
+fn concerns(changed: &Key, read: &Key) -> bool {
+    if !read.name.is_empty() {
+        return changed == read;
+    }
+    let is_of_kind = read.plural.is_empty() || changed.is_of(&read.group, &read.plural);
+    is_of_kind && (read.namespace.is_empty() || read.namespace == changed.namespace)
+}

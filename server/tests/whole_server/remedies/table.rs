@@ -1,0 +1,72 @@
+//! All races, and the proof that every remedy that Unwind sends has some, and every condition that the page shows of one.
+
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use teardown::remedy::{NeedCode, RemedyAct};
+
+use super::{
+    annotation, api, conversion, finalizer, in_use, namespace, node, owner, pod,
+    race::{BY_A_PERSON, BY_A_RUN, BY_HAND, BY_NAME, Case, Race},
+    scale_down, spec_finalizer, webhook,
+};
+
+/// The races of every file. The test of each file runs its own.
+const RACES: [&[Race]; 12] = [
+    annotation::RACES,
+    api::RACES,
+    conversion::RACES,
+    finalizer::RACES,
+    in_use::RACES,
+    namespace::RACES,
+    node::RACES,
+    owner::RACES,
+    pod::RACES,
+    scale_down::RACES,
+    spec_finalizer::RACES,
+    webhook::RACES,
+];
+
+fn all() -> impl Iterator<Item = &'static Race> {
+    RACES.into_iter().flatten()
+}
+
+/// The codes of all variants of a type, as serde names them to whoever sends another one.
+fn codes<T: DeserializeOwned>() -> Vec<String> {
+    let Err(error) = serde_json::from_value::<T>(json!("?")) else { return Vec::new() };
+    let error = error.to_string();
+    let (_, expected) = error.split_once("expected").unwrap();
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_remedy_is_done_by_hand_or_has_its_races() {
+    let acts = codes::<RemedyAct>();
+    assert!(acts.len() > 40, "{acts:?}");
+    let is_raced = |act: &str| all().any(|race| race.act == act);
+    let is_sent = |act: &str| !BY_HAND.contains(&act) && !BY_A_RUN.contains(&act);
+    for act in &acts {
+        assert_eq!(is_raced(act), is_sent(act), "{act}");
+    }
+    let listed = BY_HAND.into_iter().chain(BY_A_RUN).chain(all().map(|race| race.act));
+    for act in listed {
+        assert!(acts.iter().any(|it| it == act), "there is no remedy {act}");
+    }
+}
+
+#[test]
+fn every_condition_is_a_persons_word_or_falsified_in_a_race() {
+    let needs = codes::<NeedCode>();
+    assert!(needs.len() > 10, "{needs:?}");
+    let is_falsified =
+        |need: &str| all().flat_map(|race| race.cases).any(|case| case.falsifies.contains(&need));
+    for need in &needs {
+        let is_known =
+            BY_A_PERSON.contains(&&**need) || BY_NAME.contains(&&**need) || is_falsified(need);
+        assert!(is_known, "nothing falsifies {need}");
+    }
+    let named = |case: &'static Case| case.falsifies.iter().copied();
+    let listed = all().flat_map(|race| race.cases).flat_map(named);
+    for need in listed.chain(BY_A_PERSON).chain(BY_NAME) {
+        assert!(needs.iter().any(|it| it == need), "there is no condition {need}");
+    }
+}
