@@ -3,6 +3,7 @@
 
 use std::str::Chars;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::LONGEST_ENTRY;
@@ -147,9 +148,45 @@ fn message_of(text: &str) -> Option<(Option<String>, String)> {
     Some((program, message))
 }
 
-/// The line after the prefix of journald or syslog: `Nov 25 02:40:36 node-1 kubelet[30004]: …`.
+/// The line after the prefix of journald or syslog, `Nov 25 02:40:36 node-1 kubelet[30004]: …`, or after another one.
 fn body(line: &str) -> &str {
-    prefix_of(line).map_or(line, |(_, rest)| rest)
+    let rest = prefix_of(line).map_or_else(|| after_time(line), |(_, rest)| rest);
+    after_any_prefix(rest).unwrap_or(rest)
+}
+
+/// The severities in front of a time.
+const SEVERITIES: [&str; 6] = ["DEFAULT", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL"];
+/// The words behind the time of a line of a container's log.
+const STREAMS: [&str; 4] = ["stdout", "stderr", "F", "P"];
+
+/// The line after a time that no program's name follows: `DEFAULT 2027-01-15T07:58:20.566467Z …` as a cloud's log has it,
+/// `2027-01-15T07:58:20.566467Z stderr F …` as that of a container.
+fn after_time(line: &str) -> &str {
+    let (mut rest, mut is_timed) = (line, false);
+    while let Some((word, after)) = rest.split_once(' ') {
+        let is_time = word.starts_with(|c: char| c.is_ascii_digit())
+            && word.contains('T')
+            && word.parse::<Timestamp>().is_ok();
+        let parts: &[&str] = if is_timed { &STREAMS } else { &SEVERITIES };
+        if !is_time && !parts.contains(&word) {
+            break;
+        }
+        is_timed |= is_time;
+        rest = after;
+    }
+    if is_timed { rest } else { line }
+}
+
+/// The entry behind another prefix, such as the address of a node that `talosctl logs` puts in front, or a severity. Lines of an
+/// entry that are set in are no prefix, and neither are quotations.
+fn after_any_prefix(line: &str) -> Option<&str> {
+    let is_start = |it: &str| it.starts_with("{\"ts\":") || after_header(it).is_some();
+    if line.starts_with(' ') || is_start(line) {
+        return None;
+    }
+    let head = line.get(..line.floor_char_boundary(PREFIX))?;
+    let head = head.split('"').next().unwrap_or_default();
+    head.match_indices(' ').filter_map(|(at, _)| line.get(at + 1..)).find(|it| is_start(it))
 }
 
 /// Whether the line has no prefix, or that of a program that contains a kubelet.

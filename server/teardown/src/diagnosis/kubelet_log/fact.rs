@@ -15,7 +15,7 @@ pub(super) enum Said {
 }
 
 /// The steps by the words of the kubelet, the most specific first.
-const STEPS: [(&str, KubeletStep); 18] = [
+const STEPS: [(&str, KubeletStep); 20] = [
     // It quotes the status, which may have the words of any other step.
     ("failed to patch status \"", KubeletStep::WriteStatus),
     ("orphaned pod \"", KubeletStep::RemoveDirectory),
@@ -23,15 +23,19 @@ const STEPS: [(&str, KubeletStep); 18] = [
     ("UnmountVolume.TearDown failed", KubeletStep::Unmount),
     ("UnmountVolume.NewUnmounter failed", KubeletStep::Unmount),
     ("UnmountDevice failed", KubeletStep::UnmountDevice),
+    ("GetDeviceMountRefs check failed", KubeletStep::UnmountDevice),
     ("UnmountVolume.UnmountDevice failed", KubeletStep::UnmountDevice),
     ("DetachVolume.Detach failed", KubeletStep::Detach),
+    // The sandbox cannot be stopped either while a container runs, and one error then names both.
+    ("KillContainerError", KubeletStep::StopContainer),
     ("KillPodSandboxError", KubeletStep::StopSandbox),
     ("StopPodSandbox from runtime service failed", KubeletStep::StopSandbox),
-    ("KillContainerError", KubeletStep::StopContainer),
     ("Kill container failed", KubeletStep::StopContainer),
     ("Container termination failed", KubeletStep::StopContainer),
     ("NodeUnprepareResources", KubeletStep::ReleaseDevices),
     ("UnprepareDynamicResources", KubeletStep::ReleaseDevices),
+    // `pkg/kubelet/cm/dra/manager.go`, in front of any failure to release them.
+    ("unprepare dynamic resources", KubeletStep::ReleaseDevices),
     ("failed to delete cgroup paths", KubeletStep::RemoveCgroup),
     ("unable to destroy cgroup paths", KubeletStep::RemoveCgroup),
     ("mounted volumes=[", KubeletStep::Unmount),
@@ -39,14 +43,17 @@ const STEPS: [(&str, KubeletStep); 18] = [
 
 /// The errors by their words in small letters, the most specific first. Those of `umount` and the C library are in the
 /// language of the node; the ones here are those of util-linux and glibc.
-const ERRORS: [(&str, KubeletError); 21] = [
+const ERRORS: [(&str, KubeletError); 23] = [
     ("not found in the list of registered csi drivers", KubeletError::DriverNotRegistered),
     ("vol_data.json", KubeletError::VolumeDataMissing),
     ("failed to destroy network for sandbox", KubeletError::Network),
+    // CRI-O.
+    ("failed to destroy network for pod sandbox", KubeletError::Network),
     ("cni failed to teardown", KubeletError::Network),
     ("target is busy", KubeletError::Busy),
     ("device is busy", KubeletError::Busy),
     ("device or resource busy", KubeletError::Busy),
+    ("still mounted by other references", KubeletError::Busy),
     ("目标忙", KubeletError::Busy),
     ("設備或資源忙碌", KubeletError::Busy),
     ("设备或资源忙", KubeletError::Busy),

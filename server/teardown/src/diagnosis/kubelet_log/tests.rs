@@ -143,6 +143,8 @@ fn prefixes_line_ends_and_colours_change_nothing() {
             ("Nov 25 02:40:36 node-text k3s[1]: ", "\n"),
             ("2026-11-25T02:40:36+0000 node-text kubelet[30004]: ", "\n"),
             ("<30>Nov 25 02:40:36 node-text kubelet: ", "\n"),
+            ("DEFAULT 2026-11-25T02:40:36.780404Z ", "\n"),
+            ("2026-11-25T02:40:36.780404112Z stderr F ", "\n"),
             ("\u{1b}[0;1;31m", "\u{1b}[0m\n"),
             ("\u{feff}", "\n"),
         ] {
@@ -163,6 +165,39 @@ fn prefixes_line_ends_and_colours_change_nothing() {
             assert_eq!(read(&journal.join("\n")).facts, expected, "{name}, newest first");
         }
     }
+}
+
+#[test]
+fn entry_behind_an_address_or_a_severity_is_read() {
+    for (name, text, json) in RECORDED {
+        let with = |prefix: &str, text: &str| {
+            text.lines().map(|line| format!("{prefix}{line}\n")).collect::<String>()
+        };
+        assert_eq!(read(&with("172.20.0.2: ", json)).facts, read(json).facts, "{name}");
+        // A severity is written in front of the first line of an entry.
+        let is_first = |line: &str| line.starts_with(['I', 'W', 'E']);
+        let severe = text.lines().map(|line| {
+            let prefix = if is_first(line) { "n1 kubelet[24343]: info " } else { "" };
+            format!("{prefix}{line}\n")
+        });
+        assert_eq!(read(&severe.collect::<String>()).facts, read(text).facts, "{name}");
+    }
+}
+
+#[test]
+fn device_that_is_mounted_elsewhere_is_a_fact_about_the_volume() {
+    let text = r#"E0207 10:17:21.799920    2166 nestedpendingoperations.go:348] Operation for "{volumeName:kubernetes.io/csi/disk.example.com^d-1 podName: nodeName:}" failed. No retries permitted until 2025-02-07 10:17:53.799902973 +0800 CST m=+8812235.211760637 (durationBeforeRetry 32s). Error: GetDeviceMountRefs check failed for volume "d-1" (UniqueName: "kubernetes.io/csi/disk.example.com^d-1") on node "n1" : the device mount path "/var/lib/kubelet/plugins/kubernetes.io/csi/disk.example.com/07/globalmount" is still mounted by other references [/tmp/test]"#;
+    assert_snapshot!(lines(text), @r#"
+    UnmountDevice Busy of d-1, again after 32s, at /var/lib/kubelet/plugins/kubernetes.io/csi/disk.example.com/07/globalmount: the device mount path "/var/lib/kubelet/plugins/kubernetes.io/csi/disk.example.com/07/globalmount" is still mounted by other references [/tmp/test]
+    "#);
+}
+
+#[test]
+fn error_that_names_container_and_sandbox_is_about_the_container() {
+    let text = r#"E1125 02:40:18.752838   30004 pod_workers.go:1338] "Error syncing pod, skipping" err="error killing pod: [failed to \"KillContainer\" for \"peer\" with KillContainerError: \"rpc error: code = DeadlineExceeded desc = context deadline exceeded\", failed to \"KillPodSandbox\" for \"17e34b86-6782-4fc9-bc68-f3a11ab42c84\" with KillPodSandboxError: \"rpc error: code = DeadlineExceeded desc = context deadline exceeded\"]" pod="shop/peer-0" podUID="17e34b86-6782-4fc9-bc68-f3a11ab42c84""#;
+    let facts = read(text).facts;
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0].step, KubeletStep::StopContainer);
 }
 
 #[test]
