@@ -5,9 +5,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::Timestamp;
+
 use super::{
     Diagnosis,
     cause::{Cause, Confidence, Evidence, Source},
+    unaware::SKEW,
 };
 use crate::{
     fetched::Event,
@@ -69,20 +72,30 @@ pub(super) fn add(diagnosis: &mut Diagnosis, index: &Index, graph: &Graph) {
             Some(Ok(events)) => {
                 let is_relevant =
                     |event: &&Event| event.warns || RELEVANT.contains(&&*event.reason);
-                let latest: Vec<&Event> =
-                    events.iter().filter(is_relevant).rev().take(EACH).collect();
+                let relevant: Vec<&Event> = events.iter().filter(is_relevant).collect();
                 let is_root = object.reference() == diagnosis.root;
-                if is_root && latest.iter().any(|event| confirms(&diagnosis.cause, event)) {
+                let is_telling =
+                    |event: &&Event| is_root && confirms(&diagnosis.cause, object, event);
+                let telling = relevant.iter().rposition(is_telling);
+                if telling.is_some() {
                     diagnosis.confidence = Confidence::Confirmed;
                 }
-                unseen.extend(latest.is_empty().then(|| refused(index, object)).flatten());
-                evidence.extend(latest.into_iter().rev().map(|event| said(object, event)));
+                unseen.extend(relevant.is_empty().then(|| refused(index, object)).flatten());
+                evidence.extend(shown(&relevant, telling).map(|event| said(object, event)));
             }
         }
     }
     evidence.truncate(ALL);
     diagnosis.evidence.extend(evidence);
     diagnosis.evidence.extend(unseen);
+}
+
+/// The latest of these Events, in their order. The one that tells the cause is among them, whatever came after it.
+fn shown<'a>(events: &[&'a Event], telling: Option<usize>) -> impl Iterator<Item = &'a Event> {
+    let latest = events.len().saturating_sub(EACH);
+    let before = telling.filter(|at| *at < latest);
+    let latest = latest + usize::from(before.is_some());
+    before.into_iter().chain(latest..events.len()).filter_map(|at| events.get(at).copied())
 }
 
 fn said(object: &Object, event: &Event) -> Evidence {
@@ -107,21 +120,26 @@ fn events_of(object: &Object) -> ObjectRef {
 /// Whether an Event says of this cause what the state of the objects only suggests. The reasons and words are those of
 /// `pkg/kubelet/kubelet.go`, `pkg/kubelet/kuberuntime/kuberuntime_manager.go`,
 /// `pkg/controller/volume/persistentvolume/pv_controller.go` and
-/// `staging/src/k8s.io/cloud-provider/controllers/service/controller.go`.
-fn confirms(cause: &Cause, event: &Event) -> bool {
+/// `staging/src/k8s.io/cloud-provider/controllers/service/controller.go`. A container that was restarted, and a load balancer that
+/// could not be made, have the same Events as an end that fails: those count since the deletion.
+fn confirms(cause: &Cause, object: &Object, event: &Event) -> bool {
+    let accepted = object.deletion.as_ref().map(|it| it.accepted());
+    let is_before = |(accepted, at): (Timestamp, Timestamp)| accepted.duration_since(at) > SKEW;
+    let is_since = !accepted.zip(event.at).is_some_and(is_before);
     match (cause, &*event.reason) {
+        (Cause::WithinGrace { .. }, "Killing") => is_since,
         (Cause::ContainersRunning { .. }, "FailedKillPod") => {
-            event.message.contains("KillContainerError")
+            is_since && event.message.contains("KillContainerError")
         }
         (Cause::SandboxLeft { .. }, "FailedKillPod") => {
-            event.message.contains("KillPodSandboxError")
+            is_since && event.message.contains("KillPodSandboxError")
         }
+        (Cause::LoadBalancerLeft, "SyncLoadBalancerFailed") => is_since,
         (
             Cause::NeverStarted { .. },
             "FailedMount" | "FailedAttachVolume" | "FailedCreatePodSandBox",
         )
-        | (Cause::BackendLeft { .. }, "VolumeFailedDelete")
-        | (Cause::LoadBalancerLeft, "SyncLoadBalancerFailed") => true,
+        | (Cause::BackendLeft { .. }, "VolumeFailedDelete") => true,
         _ => false,
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 /// The life of an Event, `--event-ttl` of the API server.
 const EVENT_LIFE: SignedDuration = SignedDuration::from_hours(1);
 /// The most by which the clock of a node is thought to be behind that of the API server.
-const SKEW: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const SKEW: SignedDuration = SignedDuration::from_mins(1);
 /// The reasons of the Events by which a kubelet says that it stops a Pod (`pkg/kubelet/events/event.go`).
 const STOPS: [&str; 3] = ["Killing", "FailedKillPod", "FailedPreStopHook"];
 /// The most Events that are read of one object: with as many, one may be missing.
