@@ -10,6 +10,9 @@ pub(crate) const WEBHOOK_CONFIGURATIONS: [&str; 2] = [
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
 ];
 
+/// The words behind the name of a webhook that said no.
+const DENIED: &str = " denied the request";
+
 /// The party that refused a request, as far as the answer names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalCause<'a> {
@@ -57,15 +60,23 @@ impl<'a> RefusalCause<'a> {
             let found = message.match_indices(words);
             found.filter_map(|(at, words)| Some((at, message.get(at + words.len()..)?)))
         };
+        // A webhook may quote in its denial what another server has told it. An answer of the API server's own is joined by a comma.
+        let denied = behind(DENIED).next().map(|(at, _)| at);
+        let is_quoted = |at: usize| {
+            let before = message.get(..at).unwrap_or_default();
+            let own = before.strip_suffix("Internal error occurred: ").unwrap_or(before);
+            denied.is_some_and(|denied| at > denied) && !own.ends_with(", ")
+        };
         let name = |rest: &'a str, end: char| {
             rest.split_once(end).map(|(name, _)| name).filter(|name| !name.is_empty())
         };
-        let down = behind("failed calling webhook \"").filter_map(|(at, rest)| {
+        let down = behind("failed calling webhook \"").filter(|(at, _)| !is_quoted(*at));
+        let down = down.filter_map(|(at, rest)| {
             name(rest, '"').map(|webhook| (at, Self::WebhookDown { webhook }))
         });
         let denies = behind("admission webhook \"").filter_map(|(at, rest)| {
             let (webhook, rest) = rest.split_once('"')?;
-            let is_denial = rest.starts_with(" denied the request") && !webhook.is_empty();
+            let is_denial = rest.starts_with(DENIED) && !webhook.is_empty() && !is_quoted(at);
             is_denial.then_some((at, Self::WebhookDenies { webhook }))
         });
         let policies = behind("ValidatingAdmissionPolicy '").filter_map(|(at, rest)| {
@@ -121,6 +132,22 @@ mod tests {
         ] {
             assert_eq!(RefusalCause::in_text(other), RefusalCause::Other, "{other}");
         }
+    }
+
+    #[test]
+    fn denial_that_quotes_other_servers_is_one_denial() {
+        let denial = |quoted: &str| {
+            format!(r#"admission webhook "a.example.com" denied the request: cannot ask: {quoted}"#)
+        };
+        let down = r#"failed calling webhook "b.example.com": failed to call webhook: context deadline exceeded"#;
+        let nested = r#"admission webhook "b.example.com" denied the request: no"#;
+        let denies = RefusalCause::WebhookDenies { webhook: "a.example.com" };
+        for quoted in [down, nested, &format!("Internal error occurred: {down}")] {
+            assert_eq!(RefusalCause::all_in_text(&denial(quoted)), [denies], "{quoted}");
+        }
+        let both = format!("{}, {nested}", denial(down));
+        let other = RefusalCause::WebhookDenies { webhook: "b.example.com" };
+        assert_eq!(RefusalCause::all_in_text(&both), [denies, other]);
     }
 
     #[test]
