@@ -8,10 +8,13 @@
 //!   to change attachments (`deploy/kubernetes/rbac.yaml` of `kubernetes-csi/external-provisioner` and `external-attacher`). Both
 //!   have to change volumes, and so does the external-resizer.
 //! - The plugins on the nodes unmount volumes, and most often may not change them.
+//! - The content of a snapshot waits for the csi-snapshotter beside the driver, which deletes the snapshot in the storage and takes the
+//!   finalizer off (`removeContentFinalizer` in `pkg/sidecar-controller/snapshot_controller.go` of
+//!   `kubernetes-csi/external-snapshotter`). The snapshot-controller, which sets it, may change the content too and never does that.
 
 use std::sync::Arc;
 
-use super::{case::Case, cause::Verdict, finalizer::known};
+use super::{case::Case, cause::Verdict, finalizer::known, protection::BOUND_CONTENT};
 use crate::{
     object::{Facts, Object},
     relation::{
@@ -35,14 +38,35 @@ pub(crate) fn driver_finisher(
     if !is_a_drivers(finalizer) {
         return None;
     }
+    known(&with_sidecar(case, object, finalizer, programs(case, object, driver)), finalizer)
+}
+
+/// The verdict on the program of a CSI driver that clears the finalizer of the content of a snapshot. `None` for another
+/// finalizer, and where no program of the driver may change the content.
+pub(super) fn snapshotter(
+    case: &Case<'_>,
+    object: &Object,
+    finalizer: &Arc<str>,
+) -> Option<Verdict> {
+    let Facts::SnapshotContent(content) = &object.facts else { return None };
+    if &**finalizer != BOUND_CONTENT {
+        return None;
+    }
+    let mut found = programs(case, object, &content.driver);
+    found.retain(|it| is_entitled(case.index, it, object));
+    known(&found, finalizer)
+}
+
+/// The programs that are the CSI driver of an object.
+fn programs<'a>(case: &Case<'a>, object: &Object, driver: &Arc<str>) -> Vec<&'a Arc<Object>> {
     let edges = case.graph.from(&object.uid).filter(|edge| {
         let is_its_own = edge.strength == Strength::Hard && edge.reason.value == *driver;
         edge.kind == EdgeKind::Provisions && is_its_own
     });
-    let programs = edges
+    edges
         .filter_map(|edge| case.index.get(edge.to))
-        .filter(|it| matches!(it.facts, Facts::Workload(_) | Facts::Pod(_)));
-    known(&with_sidecar(case, object, finalizer, programs.collect()), finalizer)
+        .filter(|it| matches!(it.facts, Facts::Workload(_) | Facts::Pod(_)))
+        .collect()
 }
 
 /// Those of a driver's programs that run the sidecar which clears the finalizer. Where nothing tells the sidecars apart, each

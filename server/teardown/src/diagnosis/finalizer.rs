@@ -6,7 +6,7 @@ use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
-    field_manager, job, protection,
+    driver, field_manager, job, protection,
 };
 use crate::{
     index::Departure,
@@ -80,12 +80,16 @@ pub(crate) fn finisher(
         // The detectors of volumes and attachments explain these.
         || is_a_drivers(finalizer)
         || protection::is_source_of_copies(case, object, finalizer)
+        || protection::is_for_other_half(case, object, finalizer)
     {
         return None;
     }
     // A program that waits for a copy that is not complete would be blamed for it.
     if let Some(why) = protection::unseen_copies(case, object, finalizer) {
         return Some(cannot_see_verdict(object, &why));
+    }
+    if let Some(verdict) = driver::snapshotter(case, object, finalizer) {
+        return Some(verdict);
     }
     let (mut attributed, possible) = programs(case, object, finalizer);
     // The rights of a program may be given to a group, and then nobody can tell whose they are.

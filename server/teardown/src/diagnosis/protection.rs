@@ -36,6 +36,37 @@ const SOURCES: [&str; 4] = [
     "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection",
 ];
 
+/// Set by the snapshot-controller on a snapshot, and kept until the content goes that it deletes with the snapshot
+/// (`checkandRemoveSnapshotFinalizersAndCheckandDeleteContent` in `pkg/common-controller/snapshot_controller.go` of
+/// `kubernetes-csi/external-snapshotter`).
+const BOUND_SNAPSHOT: &str = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection";
+/// Set on the content of a snapshot. The csi-snapshotter of the driver deletes nothing before the snapshot is deleted that the
+/// content is bound to (`shouldDelete` in `pkg/sidecar-controller/snapshot_controller.go` there).
+pub(super) const BOUND_CONTENT: &str =
+    "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection";
+
+/// The other half of a snapshot and its content, for which one that is being deleted keeps this finalizer: the content that is
+/// going, or the snapshot that nobody deletes.
+fn other_half<'a>(case: &Case<'a>, object: &Object, finalizer: &str) -> Option<&'a Arc<Object>> {
+    object.deletion.as_ref()?;
+    match (finalizer, &object.facts) {
+        (BOUND_SNAPSHOT, Facts::Snapshot(_)) => {
+            let bound = case.graph.from(&object.uid).filter(|edge| edge.kind == EdgeKind::Binds);
+            let mut contents = bound.filter_map(|edge| case.index.get(edge.to));
+            contents.find(|content| content.deletion.is_some())
+        }
+        (BOUND_CONTENT, Facts::SnapshotContent(_)) => {
+            case.sources(object, EdgeKind::Binds).find(|snapshot| snapshot.deletion.is_none())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a finalizer stays on a snapshot for its content, or on a content for its snapshot: its program has a reason to keep it.
+pub(super) fn is_for_other_half(case: &Case<'_>, object: &Object, finalizer: &str) -> bool {
+    other_half(case, object, finalizer).is_some()
+}
+
 /// Whether a finalizer protects a source whose copies are not complete: its program has a reason to keep it.
 pub(super) fn is_source_of_copies(case: &Case<'_>, object: &Object, finalizer: &str) -> bool {
     SOURCES.contains(&finalizer) && copies(case, object, finalizer).next().is_some()
@@ -114,6 +145,20 @@ pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Ve
                 let verdict = Verdict::new(cause, object, Confidence::Unknown).part(&resource);
                 found.push(verdict.into());
             }
+            BOUND_SNAPSHOT | BOUND_CONTENT => match other_half(case, object, finalizer) {
+                Some(content) if content.deletion.is_some() => {
+                    found.push(Finding::WaitsFor(Link::Claim, vec![content]));
+                }
+                Some(snapshot) => {
+                    let verdict =
+                        held(object, finalizer, Cause::InUse { users: names(&[snapshot]) });
+                    let field = "status.boundVolumeSnapshotContentName";
+                    found.push(
+                        verdict.with([Evidence::field(snapshot, field, &*object.name)]).into(),
+                    );
+                }
+                None => {}
+            },
             name if is_source_of_copies(case, object, name) => {
                 let (going, staying) = part(copies(case, object, name));
                 let copied = Cause::Copied { copies: names(&staying) };

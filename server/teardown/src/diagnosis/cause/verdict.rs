@@ -60,7 +60,7 @@ pub enum Link {
     Mount,
     /// An object waits for another that uses it, or is copied from it.
     Use,
-    /// A volume waits for its claim.
+    /// A volume waits for its claim, or a snapshot for its content.
     Claim,
     /// A volume waits for its detachment from a node.
     Attachment,
