@@ -8,9 +8,11 @@ use jiff::SignedDuration;
 use super::{
     admission,
     case::{Case, NAMED, cannot_see, condition, part},
-    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Source, Verdict},
+    course::repaired,
 };
 use crate::{
+    api_problem::ApiProblem,
     deadlines::Overdue,
     object::{Condition, ConditionStatus, Facts, Namespace, Object, ObjectRef},
     relation::EdgeKind,
@@ -160,6 +162,12 @@ pub(super) fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
     {
         let status = api.available.as_ref().map(|available| available.status);
         answers = status == Some(ConditionStatus::True);
+        // The check of availability asks for one version, and discovery for all: the one may pass for days while the other fails.
+        if let Some(problem) = still_stale(case, &object.reference(), group_version) {
+            answers = false;
+            let (of, source) = (object.reference(), Source::Hidden(problem));
+            evidence.push(Evidence { of, source, said: String::new(), at: None });
+        }
         service = api.service.as_ref().map(|service| ObjectRef {
             group: "".into(),
             kind: "Service".into(),
@@ -188,6 +196,13 @@ pub(super) fn api_down(case: &Case<'_>, group_version: &str) -> Verdict {
     }
     let cause = Cause::ApiDown { group_version: group_version.into(), service };
     Verdict::at(cause, root, Confidence::Confirmed).with(evidence)
+}
+
+/// The problem with the discovery of a group version for longer than it takes to notice a repair.
+fn still_stale(case: &Case<'_>, service: &ObjectRef, group_version: &str) -> Option<ApiProblem> {
+    let (at, within) = repaired(case.index, service)?;
+    let is_over = case.now.duration_since(at) > within;
+    case.index.discovery_problem(group_version).filter(|_| is_over).cloned()
 }
 
 /// The condition of this type, if it reports a problem.

@@ -87,6 +87,12 @@ impl Index {
         hidden
     }
 
+    /// The problem with the discovery of a group version, if it failed at the last try.
+    pub(crate) fn discovery_problem(&self, group_version: &str) -> Option<&ApiProblem> {
+        let hidden = self.hidden.get(group_version);
+        hidden.filter(|it| it.cause == HiddenCause::Discovery).map(|it| &it.message)
+    }
+
     /// The number of namespaces in which a kind is hidden, if it is watched namespace by namespace. `None` if all are
     /// visible.
     fn hidden_in(&self, per_namespace: &PerNamespace) -> Option<ApiProblem> {
