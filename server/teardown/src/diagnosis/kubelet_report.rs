@@ -4,6 +4,7 @@
 //! - A log confirms a cause only where it says that the very step fails for which the cause stands. Anything else it says of
 //!   the Pod is shown, and the cause stays inferred: nothing in a log turns a diagnosis to another root.
 //! - A log that cannot be read is reported with the reason: a person learns what to switch on, or that the node is out of reach.
+//! - A driver that is not registered is missing for all Pods of the node, so a line about another Pod that waits for it says as much.
 //! - Lines that say nothing of the Pod are evidence too: a person who pasted them learns for which words they were searched.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -31,6 +32,8 @@ pub struct KubeletReport {
     pub at: Timestamp,
     /// The facts about the Pod, oldest first.
     facts: Vec<KubeletFact>,
+    /// Those about other Pods whose driver is not registered on the node, oldest first.
+    unregistered: Vec<KubeletFact>,
     /// Its entries, and the other Pods that it is about.
     rest: RestOfLog,
 }
@@ -40,6 +43,9 @@ impl KubeletReport {
     pub fn of(log: &KubeletLog, pod: &Uid, origin: AnswerOrigin, at: Timestamp) -> Self {
         let pod = pod.to_string();
         let facts: Vec<KubeletFact> = log.about(&pod).cloned().collect();
+        let is_unregistered = |fact: &&KubeletFact| fact.error == KubeletError::DriverNotRegistered;
+        let unregistered = log.facts.iter().filter(|fact| fact.pod != pod).filter(is_unregistered);
+        let unregistered = unregistered.cloned().collect();
         let mut others: Vec<String> = log
             .facts
             .iter()
@@ -50,14 +56,15 @@ impl KubeletReport {
         others.dedup();
         others.truncate(OTHERS);
         let rest = RestOfLog { entries: log.entries, others, is_cut: log.is_cut };
-        Self { origin, at, facts, rest }
+        Self { origin, at, facts, unregistered, rest }
     }
 
     /// Whether it says more than this one about the Pod, or is as much worth and newer. A query asks for a limited time and number
     /// of lines, so an answer without a fact does not outweigh lines with one that a person found.
     pub fn replaces(&self, older: &Self) -> bool {
         let is_pasted = |report: &Self| matches!(report.origin, AnswerOrigin::Pasted { .. });
-        !self.facts.is_empty() || older.facts.is_empty() || is_pasted(self) || !is_pasted(older)
+        let says = |report: &Self| !report.facts.is_empty() || !report.unregistered.is_empty();
+        says(self) || !says(older) || is_pasted(self) || !is_pasted(older)
     }
 }
 
@@ -155,10 +162,12 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
         let Some((pod, _)) = diagnosis.held_by_kubelet() else { continue };
         let (Some(report), of) = (reports.get(&pod.uid), pod.object.clone()) else { continue };
         let newest = report.facts.iter().rev().take(FACTS);
-        if newest.clone().any(|fact| confirms(fact, &diagnosis.cause)) {
+        let others = of_others(diagnosis, report);
+        if !others.is_empty() || newest.clone().any(|fact| confirms(fact, &diagnosis.cause)) {
             diagnosis.confidence = Confidence::Confirmed;
         }
         let mut evidence: Vec<Evidence> = newest.map(|fact| said(&of, report, fact)).collect();
+        evidence.extend(others);
         if evidence.is_empty() {
             let source = Source::NotInLog(report.origin.clone(), Box::new(report.rest.clone()));
             evidence.push(Evidence { of, source, said: String::new(), at: Some(report.at) });
@@ -167,6 +176,17 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
         evidence.truncate(EVIDENCE + OF_KUBELETS);
         diagnosis.evidence = evidence;
     }
+}
+
+/// The same driver is missing for other Pods that wait for it.
+fn of_others(diagnosis: &Diagnosis, report: &KubeletReport) -> Vec<Evidence> {
+    if !matches!(diagnosis.cause, Cause::DriverMissing { .. }) {
+        return Vec::new();
+    }
+    let alike = report.unregistered.iter().rev().filter(|fact| confirms(fact, &diagnosis.cause));
+    let held = |pod: &str| diagnosis.waiting.iter().find(|held| held.uid.to_string() == pod);
+    let evidence = alike.filter_map(|fact| Some(said(&held(&fact.pod)?.object, report, fact)));
+    evidence.take(FACTS).collect()
 }
 
 fn said(of: &ObjectRef, report: &KubeletReport, fact: &KubeletFact) -> Evidence {
