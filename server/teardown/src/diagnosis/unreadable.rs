@@ -15,14 +15,17 @@ use crate::{
 
 /// Words of the API server about an object that it cannot read: those of KEP-3926
 /// (`staging/src/k8s.io/apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go`, `…/storage/errors.go`), and those of
-/// versions without it (`…/storage/etcd3/store.go`, `…/storage/value/transformer.go`).
-const WORDS: [&str; 6] = [
+/// versions without it (`…/storage/etcd3/store.go`, `…/storage/value/transformer.go`, `…/encrypt/identity/identity.go` and
+/// `…/encrypt/aes/aes.go` beside it).
+const WORDS: [&str; 8] = [
     "StorageReadError",
     "corrupt object has been detected",
     "failed to read one or more",
     "unable to transform key",
     "no matching prefix found",
     "no matching key was found for the provided",
+    "identity transformer tried to read encrypted data",
+    "invalid padding on input",
 ];
 
 /// The verdict on a refusal that says so; `seen` is the resource that was read, where that is known.

@@ -54,7 +54,7 @@ const PROJECTS: &[Project] = &[
     project("addons.cluster.x-k8s.io", &["capi-controller-manager", "caaph-controller-manager"]),
     project("argocd.argoproj.io", &["argocd-application-controller"]),
     project("autoscaling.internal.knative.dev", &["knative-serving"]),
-    project("cattle.io", &["rancher"]),
+    project("cattle.io", &["rancher", "cattle-cluster-agent"]),
     external("ceph.rook.io", &["rook-ceph-operator"]),
     project("chaos-mesh", &["chaos-controller-manager"]),
     project("cluster.open-cluster-management.io", &["cluster-manager-registration-controller"]),
@@ -217,6 +217,7 @@ mod tests {
                 false,
             ),
             ("cluster.x-k8s.io/machineset", "capi-controller-manager", true),
+            ("controller.cattle.io/namespace-auth", "cattle-cluster-agent", false),
             (
                 "gateway-operator.konghq.com/wait-for-owner",
                 "kong-operator-controller-manager",
