@@ -31,6 +31,8 @@
 //!
 //! The stored versions of a definition are `stored=v1,v2`; one with a `service=` converts by webhook.
 //!
+//! The webhooks of a configuration have the name `named=NAME`. A namespace whose controller is done has `spec=`.
+//!
 //! An object's UID is `kind:namespace/name` in these short words unless `uid=` sets another. A kind that is not in the
 //! table is a custom one, written `Widget.example.com`.
 
@@ -494,7 +496,7 @@ impl<'a> Fields<'a> {
                     let (resource, group) = word.split_once('.').unwrap_or((word, ""));
                     Guard {
                         field: "webhooks[0].rules[0]".into(),
-                        webhook: "gate.example.com".into(),
+                        webhook: self.text("named").unwrap_or_else(|| "gate.example.com".into()),
                         service: self.services().into_iter().next(),
                         fails_closed: self.get("policy") != Some("Ignore"),
                         covers: ResourceRule {
@@ -545,6 +547,7 @@ impl<'a> Fields<'a> {
                     .get("spec")
                     .unwrap_or("kubernetes")
                     .split(',')
+                    .filter(|it| !it.is_empty())
                     .map(Arc::from)
                     .collect(),
                 conditions: self.conditions("conditions").collect(),
@@ -569,7 +572,7 @@ impl<'a> Fields<'a> {
                 node: self.text("node").unwrap_or_default(),
                 attacher: self.text("attacher").unwrap_or_default(),
                 attached: self.get("attached") != Some("no"),
-                detach_error: self.text("error"),
+                detach_error: self.get("error").map(|it| it.replace('_', " ").into()),
                 detach_failed: self.get("failed").map(|seconds| ago(seconds).into()),
             })),
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
