@@ -572,7 +572,7 @@ impl<'a> Fields<'a> {
                 node: self.text("node").unwrap_or_default(),
                 attacher: self.text("attacher").unwrap_or_default(),
                 attached: self.get("attached") != Some("no"),
-                detach_error: self.get("error").map(|it| it.replace('_', " ").into()),
+                detach_error: self.text("error"),
                 detach_failed: self.get("failed").map(|seconds| ago(seconds).into()),
             })),
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
