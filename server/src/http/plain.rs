@@ -1,5 +1,6 @@
-//! The pages that do not need the app: the sign-in page, the page of a failed request, and the frame of the page about what is
-//! switched off, which is that of the app's pages. They have no inline script and no inline style, and show no text from outside unescaped.
+//! The pages that need no module in the browser: the sign-in page, the page of a failed request, and the frame of those about the
+//! journal and about what is switched off, which has the links and the words of the app's frame. They have no inline script and no
+//! inline style, and show no text from outside unescaped.
 //!
 //! # Decisions
 //! - The standard library escapes the five characters. `html-escape` does the same, has four thousand lines of which most

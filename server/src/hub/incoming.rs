@@ -196,7 +196,7 @@ pub enum Incoming {
     },
     /// The request of a remedy is about to leave, or was accepted.
     RemedyLooked {
-        /// What the remedy rests on.
+        /// The facts on which the remedy rests.
         basis: Arc<Basis>,
         /// Whether the request was accepted.
         is_sent: bool,

@@ -44,7 +44,7 @@ pub struct RemedyCall {
     pub request: Request,
     /// Everything that must still be so.
     pub premises: Vec<Premise>,
-    /// What the hub looks at once more. None where the premises are everything, as where something is taken back.
+    /// The facts at which the hub looks once more. None where the premises are everything, as where something is taken back.
     pub basis: Option<Arc<Basis>>,
     /// Whether the request may be dry-run first.
     pub is_dry_run_safe: bool,

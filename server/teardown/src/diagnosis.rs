@@ -34,6 +34,7 @@ mod left_behind;
 mod namespace;
 mod owner;
 mod pod;
+mod program;
 pub mod running_pods;
 mod protection;
 mod refused_update;

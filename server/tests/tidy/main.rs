@@ -45,6 +45,8 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/http/journal_page.rs",
             "server/src/http/incident.rs",
             "server/src/http/switched_off.rs",
+            // The frame of the pages that need no script.
+            "server/src/http/plain.rs",
             "server/src/demo.rs",
         ],
     ),

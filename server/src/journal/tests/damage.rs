@@ -43,7 +43,7 @@ fn file(left: Left) -> Vec<u8> {
     }
 }
 
-/// What a server finds in a file.
+/// The content that a server finds in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     /// The file is set aside as a whole.

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use super::{case::Case, cause::Verdict, finalizer::known, protection::BOUND_CONTENT};
+use super::{case::Case, cause::Verdict, program::known, protection::BOUND_CONTENT};
 use crate::{
     object::{Facts, Object},
     relation::{

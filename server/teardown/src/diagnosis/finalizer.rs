@@ -6,7 +6,9 @@ use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
-    driver, field_manager, job, protection,
+    driver, field_manager, job,
+    program::{known, readiness},
+    protection,
 };
 use crate::{
     index::Departure,
@@ -159,23 +161,6 @@ fn is_cloud_controller(program: &Object) -> bool {
     is_called(program, CLOUD_CONTROLLER)
 }
 
-/// The verdict on programs each of which clears the finalizer; `None` if there are none.
-pub(super) fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<Verdict> {
-    let finalizer = finalizer.clone();
-    let ready = programs.iter().find(|program| ready(program) == Some(true));
-    let evidence = programs.iter().map(|program| readiness(program));
-    let (cause, root) = match ready {
-        Some(finisher) => {
-            (Cause::FinisherBusy { finalizer, finisher: finisher.reference() }, finisher)
-        }
-        None => {
-            let finisher = programs.first()?;
-            (Cause::FinisherNotReady { finalizer, finisher: finisher.reference() }, finisher)
-        }
-    };
-    Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence))
-}
-
 /// The programs that clear a finalizer, and those that possibly do, by the edges that a plan orders them by.
 fn programs<'a>(
     case: &Case<'a>,
@@ -197,30 +182,6 @@ fn programs<'a>(
         }
     }
     (attributed, possible)
-}
-
-/// Whether a program has a ready Pod; `None` where its kind does not say.
-fn ready(program: &Object) -> Option<bool> {
-    match &program.facts {
-        Facts::Workload(workload) => workload.ready.map(|ready| ready > 0),
-        Facts::Pod(pod) => Some(pod.ready && program.deletion.is_none()),
-        _ => None,
-    }
-}
-
-fn readiness(program: &Object) -> Evidence {
-    match &program.facts {
-        Facts::Workload(workload) => {
-            let ready = workload.ready.unwrap_or_default();
-            let wanted = workload.replicas.unwrap_or(ready);
-            Evidence::field(program, "status.readyReplicas", format!("{ready} / {wanted}"))
-        }
-        _ => Evidence::field(
-            program,
-            "status.conditions",
-            ready(program).unwrap_or_default().to_string(),
-        ),
-    }
 }
 
 fn gone(departure: &Departure) -> Evidence {

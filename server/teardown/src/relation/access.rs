@@ -13,17 +13,13 @@ use std::sync::Arc;
 
 use super::{
     DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence, Strength,
-    edge::AGGREGATION, final_phase, uses,
+    edge::AGGREGATION, final_phase, rights::is_made_by_kubernetes, uses,
 };
 use crate::{
     index::Index,
     labels::PART_OF,
     object::{Binding, Facts, Object, RBAC},
 };
-
-/// The label of the roles that the API server makes and restores
-/// (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>).
-const MADE_BY_KUBERNETES: (&str, &str) = ("kubernetes.io/bootstrapping", "rbac-defaults");
 
 /// A binding goes before its role, and after the Pods that have rights through it.
 pub(super) fn gives(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
@@ -101,10 +97,4 @@ pub(super) fn aggregates(found: &mut EdgeCollector<'_>, index: &Index) {
             found.push_with(Strength::Yielding, source, kind, order, field, selector);
         }
     }
-}
-
-/// Whether Kubernetes itself made a role.
-pub(super) fn is_made_by_kubernetes(role: &Object) -> bool {
-    let (label, value) = MADE_BY_KUBERNETES;
-    role.labels.get(label).is_some_and(|it| **it == *value)
 }

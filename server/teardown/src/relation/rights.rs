@@ -3,7 +3,6 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::access::is_made_by_kubernetes;
 use crate::{
     index::Index,
     object::{Binding, Facts, Kind, Object, RBAC, ResourceRule, Role, Uid},
@@ -15,6 +14,10 @@ pub(super) type Account = (Arc<str>, Arc<str>);
 /// The resources of the bindings.
 const BINDINGS: [&str; 2] =
     ["rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io"];
+
+/// The label of the roles that the API server makes and restores
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>).
+const MADE_BY_KUBERNETES: (&str, &str) = ("kubernetes.io/bootstrapping", "rbac-defaults");
 
 /// A ServiceAccount with a right, or all those of a namespace.
 #[derive(Clone, Debug)]
@@ -295,4 +298,10 @@ fn names_of(rule: &ResourceRule) -> impl Iterator<Item = (&Arc<str>, &str)> {
 fn covers(group: &str, resource: &str, kind: &Kind) -> bool {
     (group == "*" || *group == *kind.group)
         && (matches!(resource, "*" | "*/*") || *resource == *kind.plural)
+}
+
+/// Whether Kubernetes itself made a role.
+pub(super) fn is_made_by_kubernetes(role: &Object) -> bool {
+    let (label, value) = MADE_BY_KUBERNETES;
+    role.labels.get(label).is_some_and(|it| **it == *value)
 }

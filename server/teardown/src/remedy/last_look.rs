@@ -19,7 +19,7 @@ use crate::{
     object::{ObjectRef, Uid},
 };
 
-/// What a remedy rests on, as the index showed it when a person confirmed it.
+/// The facts on which a remedy rests, as the index showed it when a person confirmed it.
 #[derive(Clone, Debug)]
 pub struct Basis {
     diagnosis: String,

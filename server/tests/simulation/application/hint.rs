@@ -13,7 +13,7 @@ pub(crate) const HINTED: &str = "hinted-";
 const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
 /// The group of kapp that the other objects of an application have rules about.
 const BASE: &str = "example.com/base";
-/// What a rule says about that group.
+/// The beginnings of the rules about that group.
 const RULES: [&str; 4] = [
     "delete before deleting",
     "delete after deleting",

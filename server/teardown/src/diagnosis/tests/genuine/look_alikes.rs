@@ -162,19 +162,19 @@ pub(super) const ALL: [Genuine; 18] = [
     Genuine {
         is: "An Event about the sandbox is older than the deletion",
         objects: "node n1
-            pod games/lobby-4 ready=no node=n1 deleted=400 grace=30 containers=lobby:running",
+            pod arena/lobby-4 ready=no node=n1 deleted=400 grace=30 containers=lobby:running",
         told: &[
             Told::Renews("n1"),
             Told::Event(
-                "pod games/lobby-4",
+                "pod arena/lobby-4",
                 5000,
                 "kubelet",
                 "FailedKillPod",
                 r#"error killing pod: failed to "KillPodSandbox" for "d1" with KillPodSandboxError: "rpc error: code = Unknown desc = failed to destroy network for sandbox \"ab\": plugin type=\"cilium-cni\" name=\"cilium\" failed (delete): unable to connect to Cilium agent""#,
             ),
-            Told::Event("pod games/lobby-4", 395, "kubelet", "Killing", "Stopping container lobby"),
+            Told::Event("pod arena/lobby-4", 395, "kubelet", "Killing", "Stopping container lobby"),
         ],
-        expected: &["containersRunning Pod games/lobby-4 inferred EndProcess"],
+        expected: &["containersRunning Pod arena/lobby-4 inferred EndProcess"],
         ..NOTHING_ELSE
     },
     Genuine {
@@ -194,19 +194,19 @@ Output: umount.nfs4: /var/lib/kubelet/pods/93db04c8-1a67-4aa2-bd22-487c135e7a27/
     Genuine {
         is: "A container could not be restarted an hour before the deletion",
         objects: "node n1
-            pod games/match-1 ready=no node=n1 deleted=400 grace=30 containers=match:running",
+            pod arena/match-1 ready=no node=n1 deleted=400 grace=30 containers=match:running",
         told: &[
             Told::Renews("n1"),
-            Told::Event("pod games/match-1", 395, "kubelet", "Killing", "Stopping container match"),
+            Told::Event("pod arena/match-1", 395, "kubelet", "Killing", "Stopping container match"),
             Told::Event(
-                "pod games/match-1",
+                "pod arena/match-1",
                 4000,
                 "kubelet",
                 "FailedKillPod",
                 r#"error killing pod: failed to "KillContainer" for "match" with KillContainerError: "rpc error: code = DeadlineExceeded desc = context deadline exceeded""#,
             ),
         ],
-        expected: &["containersRunning Pod games/match-1 inferred EndProcess"],
+        expected: &["containersRunning Pod arena/match-1 inferred EndProcess"],
         ..NOTHING_ELSE
     },
     Genuine {
