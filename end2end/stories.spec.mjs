@@ -145,7 +145,7 @@ test('S5: Pods of a machine that is off go by the taint, and the taint is taken 
 		await expect(card.locator('.diagnosis-chain')).not.toContainText('s5/agent-');
 
 		// Whoever is woken at night reads the first lines of it without scrolling: on a desk, on a phone, and without JavaScript.
-		const lines = ['Cluster', 'Harm now', 'Data', 'If nobody acts', 'Do not', 'Just before', 'Whose it is'];
+		const lines = ['Cluster', 'Harm now', 'Data', 'If nobody acts', 'Do not', 'Since then', 'Whose it is'];
 		const names = (/** @type {import('@playwright/test').Locator} */ of) => of.locator('.diagnosis-first dt');
 		const checkLines = async (/** @type {import('@playwright/test').Locator} */ of) => {
 			await expect(names(of)).toHaveText(lines);

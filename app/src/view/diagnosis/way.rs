@@ -22,7 +22,7 @@ pub fn ways_out(advice: &Advice, opened: StoredValue<Vec<String>>, question: Que
     let done = done.map(|line| view! { <li>{line.clone()}</li> }.into_any()).collect_view();
     let heading = view! {
         <h3>{text::WAYS_OUT}</h3>
-        <ul class="way-attempts" role="status" tabindex="-1">{done}</ul>
+        <ul class="way-attempts" role="status">{done}</ul>
     };
     list(heading.into_any(), &advice.ways, opened, Some(question))
 }

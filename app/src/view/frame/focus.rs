@@ -82,7 +82,11 @@ fn place_in(part: Option<&Element>) -> Option<Element> {
 pub fn leave_dialog() {
     // Released before the focus moves, as below.
     let place = LAST.with_borrow(|last| {
-        let is_lost = last.in_dialog && !has_focus();
+        // The browser may not have noticed yet that a field of the closed dialog is not shown any more.
+        let in_it = document()
+            .active_element()
+            .filter(|it| it.closest("dialog").is_ok_and(|it| it.is_some()));
+        let is_lost = last.in_dialog && (in_it.is_some() || !has_focus());
         is_lost.then(|| place_in(last.behind_dialog.as_ref())).flatten()
     });
     if let Some(place) = place {
@@ -147,8 +151,10 @@ fn focus(element: &Element) {
     let still = FocusOptions::new();
     still.set_prevent_scroll(true);
     if let Some(element) = element.dyn_ref::<HtmlElement>() {
-        if !element.has_attribute("tabindex") && element.tag_name().starts_with('H') {
-            // A heading takes the focus from scripts alone.
+        let is_list = element.tag_name() == "UL";
+        if !element.has_attribute("tabindex") && (is_list || element.tag_name().starts_with('H')) {
+            // Headings and lists take the focus from scripts alone. An attribute of the view is removed and set again whenever the
+            // view is drawn, and the element would lose the focus.
             let _ = element.set_attribute("tabindex", "-1");
         }
         // An element that is not shown does not take the focus.

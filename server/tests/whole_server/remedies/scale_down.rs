@@ -30,15 +30,15 @@ fn volume(replica: u32) -> Value {
 /// Two replicas with a claim each, which go when the set is scaled down. Somebody deletes the claim of the first one, which waits for
 /// its Pod.
 fn claim_deleted(world: &mut ControlPlane) {
-    claim_deleted_of(world, json!({"whenDeleted": "Retain", "whenScaled": "Delete"}));
+    claim_deleted_of(world, &json!({"whenDeleted": "Retain", "whenScaled": "Delete"}));
 }
 
 /// The same where the claims go when the set is deleted.
 fn claim_of_a_loose_set_deleted(world: &mut ControlPlane) {
-    claim_deleted_of(world, json!({"whenDeleted": "Delete", "whenScaled": "Retain"}));
+    claim_deleted_of(world, &json!({"whenDeleted": "Delete", "whenScaled": "Retain"}));
 }
 
-fn claim_deleted_of(world: &mut ControlPlane, policy: Value) {
+fn claim_deleted_of(world: &mut ControlPlane, policy: &Value) {
     create(world, "", "namespaces", "", json!({"metadata": {"name": "shop"}}));
     for replica in 0..2 {
         create(world, "", "persistentvolumes", "", volume(replica));

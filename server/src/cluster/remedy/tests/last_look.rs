@@ -115,7 +115,7 @@ async fn silent_node_that_was_not_among_the_known_ones_sends_nothing() {
     let only = |known: &[&str]| Premise {
         expected: Expected::Only {
             list: List::SilentNodes,
-            known: known.iter().map(|uid| Uid::new(uid)).collect(),
+            known: known.iter().copied().map(Uid::new).collect(),
         },
         ..Premise::unchanged(&of)
     };
