@@ -211,7 +211,7 @@ impl Index {
     }
 
     /// The number of Nodes whose kubelets do not report and that say something of the network now, this one included: those that fell
-    /// silent less than [`RECENT`] ago, and those that did so together with this one. A remedy that treats this one as dead is
+    /// silent less than 24 h ago, and those that did so together with this one. A remedy that treats this one as dead is
     /// withheld where there are others, although they need not have one cause with it.
     pub fn silent_with(&self, name: &str) -> usize {
         let is_together = self.is_silent_together(name);
