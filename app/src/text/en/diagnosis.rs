@@ -15,14 +15,11 @@ use teardown::{
     object::ObjectRef,
 };
 
+use self::kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered};
 pub use self::{
     advice::{advice, resolved_in, stuck_in},
     incident::IF_NOBODY_ACTS,
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
-};
-use self::{
-    confidence::node_of,
-    kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered},
 };
 use super::{
     super::{absolute, isolated, named, names, visible, words},
@@ -72,7 +69,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     let starting = diagnosis.waiting.iter().filter(|held| held.starts);
     let starting: Vec<ObjectRef> = starting.map(|held| held.object.clone()).collect();
     let pods = |one, more| if count > 1 { more } else { one };
-    if let Some(node) = node_of(&diagnosis.cause).filter(|_| diagnosis.may_be_silent()) {
+    if let Some(node) = diagnosis.cause.node_of_kubelet().filter(|_| diagnosis.may_be_silent()) {
         return format!(
             "Node {} cannot be reached and may have gone silent, so nobody confirms that {} ended.",
             isolated(node),

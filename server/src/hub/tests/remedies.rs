@@ -103,6 +103,21 @@ impl Cluster {
         self.hub.remedy(given.clone(), "Li".into()).await.unwrap()
     }
 
+    /// The attempt at the removal of the APIService of [`API`], and its call.
+    async fn removal_of_api(&mut self) -> (String, RemedyCall) {
+        let Remedies { card, remedies, .. } = self.remedies().await;
+        let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::DeleteApiService { .. });
+        let remedy = remedies.iter().find(is_removal).expect("a removal");
+        let given = Confirmation {
+            diagnosis: card.diagnosis.id.clone(),
+            remedy: remedy.hash(&card.diagnosis),
+            confirm: "v1beta1.metrics.k8s.io".into(),
+            statement: WORD.into(),
+        };
+        let attempt = self.order(&given).await.unwrap();
+        (attempt, self.remedies.recv().await.unwrap())
+    }
+
     async fn outcomes(&self) -> Vec<(AttemptOutcome, String)> {
         let attempts = self.hub.attempts().await.unwrap();
         attempts.into_iter().map(|it| (it.outcome, it.statement)).collect()
@@ -201,17 +216,7 @@ async fn server_without_the_flag_does_no_remedy() {
 async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let disk = Disk::default();
     let mut cluster = Cluster::before(&disk, API).await;
-    let Remedies { card, remedies, .. } = cluster.remedies().await;
-    let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::DeleteApiService { .. });
-    let remedy = remedies.iter().find(is_removal).expect("a removal");
-    let given = Confirmation {
-        diagnosis: card.diagnosis.id.clone(),
-        remedy: remedy.hash(&card.diagnosis),
-        confirm: "v1beta1.metrics.k8s.io".into(),
-        statement: WORD.into(),
-    };
-    let attempt = cluster.order(&given).await.unwrap();
-    let call = cluster.remedies.recv().await.unwrap();
+    let (attempt, call) = cluster.removal_of_api().await;
     assert!(call.keeps_copy);
     // Before the copy is kept, no request has left.
     let early = Cluster::before(&disk.copy(), API).await;

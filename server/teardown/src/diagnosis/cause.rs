@@ -378,18 +378,25 @@ impl Cause {
         match self {
             Self::NodeSilent { node, .. }
             | Self::NodeMissing { node }
-            | Self::ContainersRunning { node, .. }
-            | Self::KubeletUnaware { node, .. }
             | Self::StaticPod { node }
+            | Self::DetachFailed { node, .. }
+            | Self::VolumeAttached { node, .. } => Some(node),
+            _ => self.node_of_kubelet(),
+        }
+    }
+
+    /// The node whose kubelet works on the Pod.
+    pub fn node_of_kubelet(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::ContainersRunning { node, .. }
+            | Self::KubeletUnaware { node, .. }
             | Self::NeverStarted { node }
             | Self::SandboxLeft { node }
             | Self::DevicesLeft { node }
             | Self::VolumesMounted { node, .. }
             | Self::ClaimGone { node, .. }
             | Self::DriverMissing { node, .. }
-            | Self::PodDirectoryLeft { node }
-            | Self::DetachFailed { node, .. }
-            | Self::VolumeAttached { node, .. } => Some(node),
+            | Self::PodDirectoryLeft { node } => Some(node),
             _ => None,
         }
     }

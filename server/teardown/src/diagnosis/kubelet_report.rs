@@ -86,18 +86,7 @@ impl Diagnosis {
 
     /// The same, with its name.
     pub(super) fn held_by_kubelet(&self) -> Option<(&Waiting, &Arc<str>)> {
-        let (Cause::ContainersRunning { node, .. }
-        | Cause::KubeletUnaware { node, .. }
-        | Cause::NeverStarted { node }
-        | Cause::SandboxLeft { node }
-        | Cause::DevicesLeft { node }
-        | Cause::VolumesMounted { node, .. }
-        | Cause::ClaimGone { node, .. }
-        | Cause::DriverMissing { node, .. }
-        | Cause::PodDirectoryLeft { node }) = &self.cause
-        else {
-            return None;
-        };
+        let node = self.cause.node_of_kubelet()?;
         let is_it = |held: &&Waiting| match &self.cause {
             Cause::DriverMissing { .. } => held.on.is_none(),
             _ => held.object == self.root,

@@ -6,7 +6,7 @@ use crate::text::{NAMED, isolated, named, some_of, visible};
 
 /// How sure the cause is, and what would make it surer.
 pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
-    match (diagnosis.confidence, node_of(&diagnosis.cause)) {
+    match (diagnosis.confidence, diagnosis.cause.node_of_kubelet()) {
         (Confidence::Confirmed, _) if diagnosis.runtime_fit() == Some(RuntimeFit::Confirms) => {
             "Confirmed: the container runtime of the node says so.".to_owned()
         }
@@ -115,20 +115,4 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
         Cause::LoadBalancerLeft => "An Event SyncLoadBalancerFailed about the Service",
         _ => return None,
     })
-}
-
-/// The node whose kubelet works on the Pod.
-pub(super) fn node_of(cause: &Cause) -> Option<&str> {
-    match cause {
-        Cause::ContainersRunning { node, .. }
-        | Cause::KubeletUnaware { node, .. }
-        | Cause::NeverStarted { node }
-        | Cause::SandboxLeft { node }
-        | Cause::DevicesLeft { node }
-        | Cause::VolumesMounted { node, .. }
-        | Cause::ClaimGone { node, .. }
-        | Cause::DriverMissing { node, .. }
-        | Cause::PodDirectoryLeft { node } => Some(node),
-        _ => None,
-    }
 }

@@ -75,17 +75,7 @@ async fn program_that_comes_after_the_click_is_named_as_long_as_something_waits_
 async fn what_is_taken_back_rests_on_its_premises_alone() {
     let disk = Disk::default();
     let mut cluster = Cluster::before(&disk, API).await;
-    let Remedies { card, remedies, .. } = cluster.remedies().await;
-    let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::DeleteApiService { .. });
-    let remedy = remedies.iter().find(is_removal).expect("a removal");
-    let given = Confirmation {
-        diagnosis: card.diagnosis.id.clone(),
-        remedy: remedy.hash(&card.diagnosis),
-        confirm: "v1beta1.metrics.k8s.io".into(),
-        statement: WORD.into(),
-    };
-    let attempt = cluster.order(&given).await.unwrap();
-    let call = cluster.remedies.recv().await.unwrap();
+    let (attempt, call) = cluster.removal_of_api().await;
     assert!(!call.basis.as_ref().expect("a basis").is_looked_at_after());
     let uid = &call.request.uid;
     let metadata = serde_json::json!({ "name": "v1beta1.metrics.k8s.io", "uid": uid });
