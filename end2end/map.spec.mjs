@@ -118,6 +118,61 @@ test('map follows a drag, zooms around the pointer and fits its window', async (
 	await expect(cards).toHaveCount(Number(members) + Number(others) - 1);
 });
 
+test('map draws what its frame has room for once it grows', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	const low = '.page.full > .workspace { flex: none !important; min-block-size: 0 !important; block-size: 4rem }';
+	await page.addInitScript((low) => {
+		const sheet = new CSSStyleSheet();
+		sheet.replaceSync(low);
+		document.adoptedStyleSheets = [sheet];
+	}, low);
+	await page.goto(`${unwind.origin}/u/consortium?view=map&z=150`);
+	await expect(page.getByText('Live', { exact: true })).toBeVisible();
+	const frame = page.getByRole('group', { name: 'Dependency graph' });
+	const height = async () => (await frame.boundingBox())?.height ?? 0;
+	expect(await height()).toBeLessThan(100);
+	const drawn = () => frame.locator('[data-uid].node').count();
+	await expect.poll(drawn).toBeGreaterThan(0);
+	// The first sight scrolls in two frames and draws in a third.
+	await page.evaluate(async () => {
+		for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+	});
+	const few = await drawn();
+	await page.evaluate(() => (document.adoptedStyleSheets = []));
+	await expect.poll(height).toBeGreaterThan(400);
+	await expect.poll(drawn).toBeGreaterThan(few);
+});
+
+test('unit page keeps its map below many diagnoses and scrolls to it', async ({ visit }) => {
+	const unwind = await Unwind.before(['--sandbox', 's1']);
+	try {
+		const page = await visit();
+		await signIn(page, unwind.link);
+		await page.goto(`${unwind.origin}/u/ns:s1?view=map`);
+		await expect(page.getByText('Live', { exact: true })).toBeVisible();
+		const frame = page.getByRole('group', { name: 'Dependency graph' });
+		const height = async () => (await frame.boundingBox())?.height ?? 0;
+		// Without a diagnosis it fills the window.
+		await expect(frame).toBeInViewport({ ratio: 1 });
+		const whole = await height();
+		const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });
+		await bar.getByText('Sandbox.').click();
+		await bar.getByRole('button', { name: 'Time ×10' }).click();
+		await start(bar, /^S1:/);
+		const diagnoses = page.locator('details.diagnosis');
+		await expect(diagnoses).toHaveCount(4, { timeout: 90_000 });
+		await diagnoses.first().locator('summary').first().click();
+		await expect.poll(height).toBeLessThan(whole);
+		expect(await height()).toBeGreaterThan(400);
+		await page.mouse.move(720, 450);
+		await page.mouse.wheel(0, 10_000);
+		await expect(frame).toBeInViewport({ ratio: 0.9 });
+	} finally {
+		await unwind.stop();
+	}
+});
+
 /** The cards of a map, by name. @param {import('@playwright/test').Page} page */
 const cards = (page) =>
 	page.locator('.graph [data-uid].node, .graph .graph-block').evaluateAll((cards) => cards.map((card) => card.getAttribute('aria-label') ?? '').sort());
@@ -152,7 +207,8 @@ for (const { incident, unit, machine, sign = /./ } of incidents) {
 		try {
 			const page = await visit();
 			await signIn(page, unwind.link);
-			await page.goto(`${unwind.origin}/u/${unit}?view=map`);
+			// The document has the cards near the frame alone. At this scale that is all of them, wherever the two pages place them.
+			await page.goto(`${unwind.origin}/u/${unit}?view=map&z=50`);
 			await expect(page.getByText('Live', { exact: true })).toBeVisible();
 			let before = await uids(page);
 			const bar = page.getByRole('group').filter({ hasText: 'nothing real is touched' });

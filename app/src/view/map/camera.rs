@@ -4,8 +4,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use leptos::{html, prelude::*};
 use teardown::object::Uid;
-use wasm_bindgen::JsCast;
-use web_sys::{Element, PointerEvent, TouchEvent, WheelEvent};
+use wasm_bindgen::{JsCast, closure::Closure};
+use web_sys::{Element, PointerEvent, ResizeObserver, TouchEvent, WheelEvent};
 
 use crate::{
     layout::Area,
@@ -70,9 +70,20 @@ impl Camera {
                 });
             }
         });
+        // Not the window's: the frame also grows when a diagnosis above it closes or goes.
         Effect::new(move |_| {
-            let resized = window_event_listener(leptos::ev::resize, move |_| self.moved());
-            on_cleanup(move || resized.remove());
+            let Some(frame) = self.scroller.get() else { return };
+            let resized = Closure::<dyn FnMut()>::new(move || self.moved());
+            let observer = ResizeObserver::new(resized.as_ref().unchecked_ref()).ok();
+            if let Some(observer) = &observer {
+                observer.observe(&frame);
+            }
+            let held = StoredValue::new_local(Some((observer, resized)));
+            on_cleanup(move || {
+                if let Some((Some(observer), _)) = held.try_update_value(Option::take).flatten() {
+                    observer.disconnect();
+                }
+            });
         });
         Effect::new(move |before: Option<Option<Uid>>| {
             let selected = address.selected.get();
