@@ -13,6 +13,8 @@
 //!   it is, and not as an error in the request. The same holds for a dry run.
 //! - The hub looks at the index once more: right before the request, and after it once the watches have had a second to show what
 //!   happened before it. Only the index shows some of what a decision rests on (`teardown::remedy::Basis`).
+//! - A request of which nobody knows whether it was done is treated as one that was: the premises are read again and the hub looks again,
+//!   at once. Nobody asks whether it was done: the next diagnosis is made of the cluster as it is then.
 //! - A copy that is needed to put the target back is in the journal before the request leaves: the server may end before the
 //!   answer comes.
 //! - A dry run that cannot be made, because a webhook has side effects, predicts nothing and ends nothing.
@@ -159,9 +161,9 @@ fn before_the_request(why: NotKept) -> AttemptOutcome {
 /// The outcome of an attempt whose first request made an object that could not be kept, so that the second was not sent.
 fn between_the_requests(why: NotKept) -> AttemptOutcome {
     match why {
-        NotKept::Ended => AttemptOutcome::Unknown { message: None },
+        NotKept::Ended => AttemptOutcome::Unknown { message: None, meanwhile: None },
         NotKept::OtherObject(object) => AttemptOutcome::MadeOther { object },
-        NotKept::Journal(message) => AttemptOutcome::Unfinished { message },
+        NotKept::Journal(message) => AttemptOutcome::Unfinished { message, meanwhile: None },
     }
 }
 
@@ -180,7 +182,7 @@ fn name(outcome: &AttemptOutcome) -> &'static str {
     }
 }
 
-/// The sequence. An `Err` ends it before its last part.
+/// The sequence. An `Err` ends it where nothing was done.
 async fn guarded(
     client: &ApiClient,
     names: &Interner,
@@ -225,7 +227,7 @@ async fn guarded(
         let message = ProblemCode::Timeout { seconds: FRESH.as_secs() }.into();
         return Err(AttemptOutcome::NotSent { message });
     }
-    let answer = match perform(client, &request, "").await {
+    let outcome = match perform(client, &request, "").await {
         Err(Problem::Guarded(message)) => {
             let refused = AttemptOutcome::Refused { message };
             let lost = lost_race(client, names, call, version.as_deref()).await;
@@ -233,20 +235,21 @@ async fn guarded(
         }
         Err(Problem::Refused(message)) => return Err(AttemptOutcome::Refused { message }),
         Err(Problem::Unknown(message)) => {
-            return Err(AttemptOutcome::Unknown { message: Some(message) });
+            AttemptOutcome::Unknown { message: Some(message), meanwhile: None }
         }
-        Ok(answer) => answer,
+        Ok(answer) => {
+            let deleted = match keep.take().filter(|_| call.deletes_at_once) {
+                Some(keep) => delete_made(client, &request, &answer, keep).await,
+                None => Ok(()),
+            };
+            deleted.err().unwrap_or(AttemptOutcome::Accepted { meanwhile: None })
+        }
     };
-    if call.deletes_at_once
-        && let Some(keep) = keep.take()
-    {
-        delete_made(client, &request, &answer, keep).await?;
-    }
     let meanwhile = match changed_meanwhile(client, names, premises).await {
         None => changed_in_index(call, look).await,
         changed => changed,
     };
-    Ok(AttemptOutcome::Accepted { meanwhile })
+    Ok(outcome.with_change(meanwhile))
 }
 
 /// The dry run of the request. An `Err` says why nothing is sent after it.
@@ -294,7 +297,7 @@ async fn delete_made(
     answer: &[u8],
     keep: impl AsyncFnOnce(Value) -> Result<(), NotKept>,
 ) -> Result<(), AttemptOutcome> {
-    let unfinished = |message| AttemptOutcome::Unfinished { message };
+    let unfinished = |message| AttemptOutcome::Unfinished { message, meanwhile: None };
     let made: Value = serde_json::from_slice(answer)
         .map_err(|error| unfinished(ProblemCode::Unreadable { why: chain(&error) }.into()))?;
     if made["metadata"]["uid"].as_str().is_none_or(str::is_empty) {

@@ -29,8 +29,8 @@ const UPCASTS: [Upcast; 5] = [
     // and the objects that an attempt sent away without confirmation. Without them there are none.
     |_, value| value,
     // Version 9 also has the outcome `interrupted` of an attempt, whether one keeps claims, the objects that waited when it was
-    // made, the change that paused a run, the reason `askedToKeep` for which a step waits, and the object that names the unit for
-    // a step. Without them there are none.
+    // made, the object that changed around one whose outcome is unknown or that is unfinished, the change that paused a run, the
+    // reason `askedToKeep` for which a step waits, and the object that names the unit for a step. Without them there are none.
     |_, value| value,
 ];
 

@@ -2,6 +2,7 @@ mod claim_data;
 mod last_look;
 mod lost_race;
 mod recreation;
+mod unknown;
 
 use teardown::{
     object::{Kind, Object, Uid},

@@ -73,6 +73,9 @@ const KEPT: u32 = 8;
 /// The first version with objects that are asked to be kept after the start of their run.
 const ASKED_TO_KEEP: u32 = 9;
 
+/// The first version with objects that changed around a request whose outcome is unknown.
+const MEANWHILE: u32 = 9;
+
 /// The names of the runs.
 fn runs(version: u32) -> Vec<&'static str> {
     let kept = (version >= KEPT).then_some("kept");
@@ -203,11 +206,17 @@ fn attempts(version: u32, index: &Index) -> Vec<Attempt> {
         AttemptOutcome::NotSent { message: quoted("denied") },
         AttemptOutcome::Refused { message: quoted("conflict") },
         AttemptOutcome::Accepted { meanwhile: Some(pod()) },
-        AttemptOutcome::Unknown { message: None },
+        AttemptOutcome::Unknown { message: None, meanwhile: None },
     ];
     if version >= KEPT {
-        outcomes.push(AttemptOutcome::Unfinished { message: quoted("conflict") });
+        outcomes.push(AttemptOutcome::Unfinished { message: quoted("conflict"), meanwhile: None });
         outcomes.push(AttemptOutcome::MadeOther { object: pod() });
+    }
+    if version >= MEANWHILE {
+        let meanwhile = || Some(pod());
+        outcomes.push(AttemptOutcome::Unknown { message: None, meanwhile: meanwhile() });
+        let message = quoted("conflict");
+        outcomes.push(AttemptOutcome::Unfinished { message, meanwhile: meanwhile() });
     }
     let gone = index.named(&pod()).filter(|_| version >= KEPT).map(|pod| index.end_of(pod));
     let request = |verb| Request {

@@ -151,7 +151,7 @@ async fn remedy_without_an_answer_is_not_sent_again_after_a_restart() {
     cluster.order(&cluster.confirmation().await).await.unwrap();
     drop(cluster);
     let mut again = Cluster::start(&disk).await;
-    let unknown = AttemptOutcome::Unknown { message: None };
+    let unknown = AttemptOutcome::Unknown { message: None, meanwhile: None };
     assert_eq!(again.outcomes().await, [(unknown, WORD.to_owned())]);
     assert!(again.remedies.try_recv().is_err());
 }
@@ -242,7 +242,7 @@ async fn deleted_apiservice_can_be_put_back_although_the_answer_never_came() {
     let again = Cluster::before(&disk, &gone.join("\n")).await;
     let off = again.hub.switched_off().await.unwrap();
     let [PutBack { attempt, by_unwind, .. }] = &off[..] else { panic!("{off:?}") };
-    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None, meanwhile: None });
     assert!(by_unwind);
     drop(again);
 
@@ -307,7 +307,7 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
     else {
         panic!("{off:?}")
     };
-    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None, meanwhile: None });
     assert!(line.contains(r#""uid":"made""#), "{line}");
     let undone = again.hub.undo_remedy(attempt.id.clone(), "gone".into(), "Li".into()).await;
     undone.unwrap().unwrap();
@@ -324,8 +324,8 @@ async fn namespace_that_was_created_again_is_shown_after_a_restart_until_it_is_d
 /// The conditions of a namespace that its controller has found empty.
 const EMPTY: &str = "NamespaceDeletionDiscoveryFailure:False:a:1:;NamespaceDeletionGroupVersionParsingFailure:False:a:1:;NamespaceDeletionContentFailure:False:a:1:;NamespaceContentRemaining:False:a:1:;NamespaceFinalizersRemaining:False:a:1:";
 
-/// A server that has finished a namespace by force on a person's order.
-async fn after_force(disk: &Disk) -> Cluster {
+/// A server that has finished a namespace by force on a person's order, with this outcome.
+async fn after_force(disk: &Disk, outcome: AttemptOutcome) -> Cluster {
     let up = API
         .replace("conditions=Available:False:MissingEndpoints", "available=Available:True:Passed");
     let mut cluster = Cluster::before(disk, &up).await;
@@ -339,7 +339,6 @@ async fn after_force(disk: &Disk) -> Cluster {
     };
     let attempt = cluster.order(&given).await.unwrap();
     cluster.remedies.recv().await.unwrap();
-    let outcome = AttemptOutcome::Accepted { meanwhile: None };
     cluster.mailbox.send(Incoming::RemedyCompleted { attempt, outcome }).await.unwrap();
     let Object { kind, uid, .. } = fixture::object("ns shop");
     cluster.see(vec![Observation::Deleted { kind, uid }]).await;
@@ -369,17 +368,23 @@ fn presence_after_a_restart(disk: Disk) -> [String; 2] {
 
 #[tokio::test(start_paused = true)]
 async fn namespace_that_was_finished_by_force_proves_nothing_after_a_restart() {
-    let disk = Disk::default();
-    drop(after_force(&disk).await);
-    let [shop, never] = presence_after_a_restart(disk);
-    assert!(shop.starts_with("Unknown"), "{shop}");
-    assert_eq!(never, "Gone");
+    for outcome in [
+        AttemptOutcome::Accepted { meanwhile: None },
+        AttemptOutcome::Unknown { message: None, meanwhile: None },
+    ] {
+        let disk = Disk::default();
+        drop(after_force(&disk, outcome.clone()).await);
+        let [shop, never] = presence_after_a_restart(disk);
+        assert!(shop.starts_with("Unknown"), "{shop} after {outcome:?}");
+        assert_eq!(never, "Gone");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn namespace_that_was_forced_and_later_ended_in_order_is_gone_after_a_restart() {
     let disk = Disk::default();
-    let cluster = after_force(&disk).await;
+    let outcome = AttemptOutcome::Accepted { meanwhile: None };
+    let cluster = after_force(&disk, outcome).await;
     let again = format!("ns shop uid=again deleted=10 conditions={EMPTY}");
     let again = fixture::object(&again);
     let (kind, uid) = (again.kind.clone(), again.uid.clone());
@@ -407,7 +412,7 @@ async fn object_that_lost_its_finalizer_by_a_remedy_is_unconfirmed_unless_the_re
 {
     for (outcome, expected) in [
         (AttemptOutcome::Accepted { meanwhile: None }, true),
-        (AttemptOutcome::Unknown { message: None }, true),
+        (AttemptOutcome::Unknown { message: None, meanwhile: None }, true),
         (AttemptOutcome::Refused { message: "no".into() }, false),
     ] {
         let disk = Disk::default();

@@ -6,8 +6,8 @@
 //!   the conditions, and who uses the object that waits. If any of it has changed, the confirmation is for another remedy.
 //! - A condition that does not hold refuses. One that the API does not show is answered by a person, in words that are kept
 //!   (`statement`).
-//! - An attempt is never repeated by itself. A request without an answer may have had its effect: the next look at the cluster
-//!   says so, and a new diagnosis offers what is right then.
+//! - An attempt is never repeated by itself. A request without an answer may have had its effect: it is treated as one that was done,
+//!   and a new diagnosis offers what is right then.
 
 use std::sync::Arc;
 
@@ -156,6 +156,9 @@ pub enum AttemptOutcome {
     Unfinished {
         /// The problem with the second.
         message: ApiProblem,
+        /// An object that the remedy depends on and that changed while the requests were on their way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meanwhile: Option<ObjectRef>,
     },
     /// The first of two requests was accepted and made another object than the one that was asked for, so the second was not sent.
     MadeOther {
@@ -166,6 +169,9 @@ pub enum AttemptOutcome {
     Unknown {
         /// The problem, if one is known.
         message: Option<ApiProblem>,
+        /// An object that the remedy depends on and that changed while the request was, or may have been, on its way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meanwhile: Option<ObjectRef>,
     },
 }
 
@@ -476,7 +482,7 @@ impl Attempt {
     pub fn interrupt(&mut self, now: Timestamp) {
         if self.is_open() {
             let lacks_copy = self.keeps_copy() && self.undoes.is_none() && self.undo.is_none();
-            let unknown = AttemptOutcome::Unknown { message: None };
+            let unknown = AttemptOutcome::Unknown { message: None, meanwhile: None };
             self.end(if lacks_copy { AttemptOutcome::Interrupted } else { unknown }, now);
         }
     }

@@ -10,14 +10,30 @@ impl AttemptOutcome {
         match self {
             Self::Changed { object }
             | Self::Accepted { meanwhile: Some(object) }
+            | Self::Unfinished { meanwhile: Some(object), .. }
+            | Self::Unknown { meanwhile: Some(object), .. }
             | Self::MadeOther { object } => Some(object),
             Self::Sending
             | Self::NotSent { .. }
             | Self::Interrupted
             | Self::Refused { .. }
             | Self::Accepted { meanwhile: None }
-            | Self::Unfinished { .. }
-            | Self::Unknown { .. } => None,
+            | Self::Unfinished { meanwhile: None, .. }
+            | Self::Unknown { meanwhile: None, .. } => None,
+        }
+    }
+
+    /// The same outcome with the object that changed, as the look after the request shows it. An outcome without an effect has no such
+    /// look, and one that names an object already keeps that.
+    #[must_use]
+    pub fn with_change(self, meanwhile: Option<ObjectRef>) -> Self {
+        match self {
+            Self::Accepted { meanwhile: None } => Self::Accepted { meanwhile },
+            Self::Unfinished { message, meanwhile: None } => {
+                Self::Unfinished { message, meanwhile }
+            }
+            Self::Unknown { message, meanwhile: None } => Self::Unknown { message, meanwhile },
+            other => other,
         }
     }
 }
@@ -89,15 +105,26 @@ mod tests {
             (AttemptOutcome::Changed { object: object() }, true),
             (AttemptOutcome::Accepted { meanwhile: Some(object()) }, true),
             (AttemptOutcome::MadeOther { object: object() }, true),
+            (AttemptOutcome::Unfinished { message: no(), meanwhile: Some(object()) }, true),
+            (AttemptOutcome::Unknown { message: None, meanwhile: Some(object()) }, true),
             (AttemptOutcome::Accepted { meanwhile: None }, false),
             (AttemptOutcome::Sending, false),
             (AttemptOutcome::Interrupted, false),
             (AttemptOutcome::NotSent { message: no() }, false),
             (AttemptOutcome::Refused { message: no() }, false),
-            (AttemptOutcome::Unfinished { message: no() }, false),
-            (AttemptOutcome::Unknown { message: None }, false),
+            (AttemptOutcome::Unfinished { message: no(), meanwhile: None }, false),
+            (AttemptOutcome::Unknown { message: None, meanwhile: None }, false),
         ] {
             assert_eq!(outcome.changed().is_some(), halts, "{outcome:?}");
+            let is_done = matches!(
+                outcome,
+                AttemptOutcome::Accepted { .. }
+                    | AttemptOutcome::Unfinished { .. }
+                    | AttemptOutcome::Unknown { .. }
+            );
+            let looked = outcome.clone().with_change(Some(object()));
+            assert_eq!(looked.changed().is_some(), halts || is_done, "{outcome:?}");
+            assert_eq!(outcome.clone().with_change(None), outcome);
         }
     }
 }

@@ -15,7 +15,7 @@ impl Run {
             let Suspension { was, asked, since } = progress.suspension.as_ref()?;
             let outcome = match since {
                 Some(_) => AttemptOutcome::Accepted { meanwhile: None },
-                None => AttemptOutcome::Unknown { message: None },
+                None => AttemptOutcome::Unknown { message: None, meanwhile: None },
             };
             let id = self.suspension_id(step.id);
             let attempt = Attempt::suspending(id, step, was, self.by.clone(), *asked)?;

@@ -159,6 +159,34 @@ async fn change_between_the_reads_and_the_look_after_the_request_is_named_and_no
     }
 }
 
+/// The answer is lost, so nobody knows whether the request was done.
+#[tokio::test(start_paused = true)]
+async fn change_around_a_request_whose_outcome_is_unknown_is_named_too() {
+    for situation in SITUATIONS {
+        let lose_the_answer =
+            |world: &mut ControlPlane| schedule(world, "on patch,delete * as=li 1x -> reset after");
+        let nothing = |it: &Server| it.interruption.arm(lose_the_answer);
+        let change = |it: &Server| {
+            it.interruption.arm(move |world| {
+                (situation.change)(world);
+                lose_the_answer(world);
+            });
+        };
+        for (prepare, named) in
+            [(&nothing as &dyn Fn(&Server), None), (&change, Some(situation.named))]
+        {
+            let (server, outcome) = situation.play(prepare).await;
+            assert!(matches!(outcome, AttemptOutcome::Unknown { .. }), "{outcome:?}");
+            let changed = outcome.changed().map(ToString::to_string);
+            assert_eq!(changed.as_deref(), named, "{outcome:?}");
+            let sent = server.effects();
+            assert_eq!(sent.len(), 1, "{sent:?}");
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(server.effects(), sent, "{}: it is not tried again", situation.named);
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn remedy_that_nothing_disturbs_is_accepted_without_a_change() {
     for situation in SITUATIONS {

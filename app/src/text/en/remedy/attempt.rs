@@ -2,7 +2,7 @@
 
 use teardown::{
     advice::{Advice, Fact, SWITCHED_OFF, Way, WayCommand, WayOffer},
-    object::ServiceRef,
+    object::{ObjectRef, ServiceRef},
     remedy::{Attempt, AttemptOutcome, Harm, PutBack, SwitchedOff},
 };
 
@@ -52,25 +52,33 @@ fn outcome(attempt: &Attempt) -> String {
                 named(object)
             )
         }
-        AttemptOutcome::Unfinished { message } => format!(
-            "The API server accepted the first part, and the second is not done: {}. It is among the things that are switched off until somebody finishes it.",
-            api_problem(message)
+        AttemptOutcome::Unfinished { message, meanwhile } => format!(
+            "The API server accepted the first part, and the second is not done: {}. It is among the things that are switched off until somebody finishes it.{}",
+            api_problem(message),
+            changed_too(meanwhile.as_ref())
         ),
         AttemptOutcome::MadeOther { object } => format!(
             "The API server accepted the first part, but its answer is not {} as Unwind asked for it: something changed the object on the way. The second part was not sent. Look at the object, and delete it if it is not to stay.",
             named(object)
         ),
-        AttemptOutcome::Unknown { message: Some(message) } => {
-            format!(
-                "Its effect is unknown: {}. Look at the object before you try again.",
-                api_problem(message)
-            )
-        }
-        AttemptOutcome::Unknown { message: None } => {
-            "Its effect is unknown: the server ended before the answer. Look at the object before you try again."
-                .to_owned()
-        }
+        AttemptOutcome::Unknown { message, meanwhile } => format!(
+            "Its effect is unknown: {}. Look at the object before you try again.{}",
+            message
+                .as_ref()
+                .map_or_else(|| "the server ended before the answer".to_owned(), api_problem),
+            changed_too(meanwhile.as_ref())
+        ),
     }
+}
+
+/// The object that changed around a request of which nobody knows whether it was done. One that cannot be read again counts as changed.
+fn changed_too(meanwhile: Option<&ObjectRef>) -> String {
+    meanwhile.map_or_else(String::new, |object| {
+        format!(
+            " While this was sent, {} changed, or could not be read again: look at it too.",
+            named(object)
+        )
+    })
 }
 
 /// The things that are switched off, each as a fact with the time since when, and as a way to put it back.
@@ -236,5 +244,25 @@ mod tests {
         let accepted = AttemptOutcome::Accepted { meanwhile: Some(object.clone()) };
         let accepted = said(accepted, &object);
         assert!(accepted.contains(&format!("While this was sent, {node} changed")), "{accepted}");
+    }
+
+    #[test]
+    fn object_that_changed_is_named_where_the_effect_is_unknown() {
+        let object =
+            ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: "n2".into() };
+        let node = named(&object);
+        for message in [None, Some("later".into())] {
+            let unknown =
+                |meanwhile| AttemptOutcome::Unknown { message: message.clone(), meanwhile };
+            let changed = said(unknown(Some(object.clone())), &object);
+            let unchanged = said(unknown(None), &object);
+            let rest = changed.strip_prefix(&unchanged).unwrap_or_else(|| panic!("{changed}"));
+            assert!(rest.starts_with(&format!(" While this was sent, {node} changed")), "{rest}");
+        }
+        let unfinished = |meanwhile| AttemptOutcome::Unfinished { message: "no".into(), meanwhile };
+        let (with, without) =
+            (said(unfinished(Some(object.clone())), &object), said(unfinished(None), &object));
+        assert!(with.starts_with(&without) && with.contains(&node), "{with}");
+        assert!(with.len() > without.len(), "{with}");
     }
 }

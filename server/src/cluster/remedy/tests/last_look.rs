@@ -28,13 +28,22 @@ fn removal() -> Arc<Basis> {
     Arc::new(Basis::of(remedy, diagnosis, &premises, &diagnoses, &index).unwrap())
 }
 
-/// The outcome, the methods of the requests, and for each look whether the request was said to be accepted, where the hub finds an
-/// object changed at one of them.
+/// The outcome, the methods of the requests, and for each look whether the request was said to be sent, where the hub finds an object
+/// changed at one of them.
 async fn looked(
     call: &RemedyCall,
     changed: Option<bool>,
 ) -> (AttemptOutcome, Vec<String>, Vec<bool>) {
-    let (client, log) = fake::client(|seen| answered(&seen));
+    looked_by(call, changed, |seen| answered(&seen)).await
+}
+
+/// The same with these answers of the API server.
+async fn looked_by(
+    call: &RemedyCall,
+    changed: Option<bool>,
+    answer: impl Fn(Seen) -> BoxFuture<'static, Reply> + Send + Sync + 'static,
+) -> (AttemptOutcome, Vec<String>, Vec<bool>) {
+    let (client, log) = fake::client(answer);
     let looks = Mutex::new(Vec::new());
     let look = |is_sent| {
         let was_sent = log.lock().unwrap().iter().any(|seen| seen.method == "PATCH");
@@ -77,6 +86,22 @@ async fn change_that_only_the_index_shows_sends_nothing_before_and_is_reported_a
     assert!(methods.iter().all(|method| method == "GET"), "{methods:?}");
     let (outcome, ..) = looked(&looked_at(), Some(true)).await;
     assert_eq!(outcome, AttemptOutcome::Accepted { meanwhile: Some(object) });
+}
+
+#[tokio::test(start_paused = true)]
+async fn hub_looks_again_after_a_request_whose_outcome_is_unknown() {
+    for (changed, expected) in [(None, None), (Some(true), Some("Node n1"))] {
+        let (outcome, methods, looks) = looked_by(&looked_at(), changed, |seen| {
+            if seen.method == "PATCH" { now(504, status(504, "later")) } else { answered(&seen) }
+        })
+        .await;
+        assert!(matches!(outcome, AttemptOutcome::Unknown { .. }), "{outcome:?}");
+        assert_eq!(outcome.changed().map(ToString::to_string).as_deref(), expected);
+        assert_eq!(
+            (methods, looks),
+            (["GET", "GET", "PATCH", "GET"].map(str::to_owned).to_vec(), vec![false, true])
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

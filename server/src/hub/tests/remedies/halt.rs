@@ -30,9 +30,12 @@ async fn change_that_a_remedy_met_pauses_the_open_run_of_its_objects() {
     for (outcome, expected) in [
         (AttemptOutcome::Changed { object: claim() }, claimed),
         (AttemptOutcome::Accepted { meanwhile: Some(claim()) }, claimed),
+        (AttemptOutcome::Unknown { message: None, meanwhile: Some(claim()) }, claimed),
+        (AttemptOutcome::Unfinished { message: "no".into(), meanwhile: Some(claim()) }, claimed),
         // Neither it nor the attachment is in the plan.
         (AttemptOutcome::Changed { object: node() }, &[][..]),
         (accepted(), &[][..]),
+        (AttemptOutcome::Unknown { message: None, meanwhile: None }, &[][..]),
         (AttemptOutcome::Refused { message: "no".into() }, &[][..]),
     ] {
         let disk = Disk::default();

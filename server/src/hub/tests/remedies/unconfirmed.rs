@@ -95,7 +95,7 @@ pub(super) fn with(objects: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn run_that_is_planned_after_a_restart_waits_for_the_attachment_that_a_remedy_freed() {
     for is_watched in [true, false] {
-        for outcome in [accepted(), AttemptOutcome::Unknown { message: None }] {
+        for outcome in [accepted(), AttemptOutcome::Unknown { message: None, meanwhile: None }] {
             let disk = Disk::default();
             let mut cluster = Cluster::before(&disk, &with(ATTACHMENT)).await;
             cluster.send_away("a-1", is_removal, outcome.clone()).await;
@@ -178,7 +178,10 @@ async fn end_is_remembered_as_long_as_the_attempt_and_until_the_volume_and_its_c
 #[tokio::test(start_paused = true)]
 async fn forced_pod_is_remembered_until_its_silent_node_is_ready() {
     let world = STORAGE.replace("node n1", SILENT);
-    for is_back in [false, true] {
+    let unknown = AttemptOutcome::Unknown { message: None, meanwhile: None };
+    for (is_back, outcome) in
+        [(false, accepted()), (true, accepted()), (false, unknown.clone()), (true, unknown)]
+    {
         let disk = Disk::default();
         let mut cluster = Cluster::before(&disk, &format!("{world}{POD}")).await;
         for _ in 0..2 {
@@ -188,7 +191,7 @@ async fn forced_pod_is_remembered_until_its_silent_node_is_ready() {
         }
         cluster.see(vec![fixture::leases(&["n1"])]).await;
         let is_force = |act: &RemedyAct| matches!(act, RemedyAct::ForceDeletePod { .. });
-        cluster.send_away("web", is_force, accepted()).await;
+        cluster.send_away("web", is_force, outcome).await;
         cluster.lose(POD).await;
         assert_eq!(cluster.remembered().await, ["Pod shop/web"]);
         drop(cluster);

@@ -308,7 +308,7 @@ fn attempt_without_an_answer_is_unknown_after_a_restart() {
     let json = serde_json::to_string(&attempt).unwrap();
     assert_eq!(serde_json::from_str::<Attempt>(&json).unwrap(), attempt);
     attempt.interrupt(fixture::now());
-    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None });
+    assert_eq!(attempt.outcome, AttemptOutcome::Unknown { message: None, meanwhile: None });
 }
 
 /// An attempt at the first remedy of this kind, with the ends that it notes.
@@ -358,6 +358,81 @@ fn remedy_notes_the_objects_that_it_sends_away_without_confirmation() {
     let undo = noted(&index, |act| matches!(act, RemedyAct::OutOfServiceTaint { .. }));
     let again = undo.undoing(id, undo.request.clone(), by, fixture::now());
     assert_eq!(names(&again), [""; 0], "to take the taint off sends nothing away");
+}
+
+/// The effects that are held against an attempt: the objects without a confirmed end, whether it took a finalizer off, and whether it
+/// finished a namespace.
+fn held_against(attempt: &Attempt) -> (Vec<String>, bool, bool) {
+    let mut names = names(attempt);
+    names.sort();
+    (names, attempt.removed_finalizer_of().is_some(), attempt.forced_namespace().is_some())
+}
+
+/// Whether an act is the one.
+type IsIt = fn(&RemedyAct) -> bool;
+
+#[test]
+fn request_whose_outcome_is_unknown_is_held_against_all_that_it_may_have_done() {
+    let silent = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running uses=claim:data
+        pod shop/b node=n1 uses=claim:data
+        pvc shop/data
+    ";
+    let topic = "ns shop\n Topic.example.com shop/a deleted=400 finalizers=example.com/x";
+    let kept = "
+        node n1
+        pod shop/a node=n1 deleted=400 phase=Failed containers=web:terminated finalizers=example.com/x uses=claim:data
+        pvc shop/data
+    ";
+    let up = API.replace("conditions=Available:False", "available=Available:True");
+    let spec = "ns shop deleted=400 spec=example.com/keep";
+    let is_taint: IsIt = |act| matches!(act, RemedyAct::OutOfServiceTaint { .. });
+    let is_deletion: IsIt = |act| matches!(act, RemedyAct::DeleteNode { .. });
+    let is_force: IsIt = |act| matches!(act, RemedyAct::ForceDeletePod { .. });
+    let is_removal: IsIt = |act| matches!(act, RemedyAct::RemoveFinalizer { .. });
+    let is_finalize: IsIt = |act| matches!(act, RemedyAct::FinalizeNamespace);
+    let is_of_spec: IsIt = |act| matches!(act, RemedyAct::RemoveSpecFinalizer { .. });
+    let both = &["Pod shop/a", "Pod shop/b"][..];
+    for (world, is_it, ends, removes, finishes) in [
+        (silent, is_taint, both, false, false),
+        (silent, is_deletion, both, false, false),
+        (silent, is_force, &["Pod shop/a"][..], false, false),
+        (topic, is_removal, &["Topic shop/a"][..], true, false),
+        (kept, is_removal, &["Pod shop/a"][..], false, false),
+        (&*up, is_finalize, &[][..], false, true),
+        (spec, is_of_spec, &[][..], false, true),
+    ] {
+        let sent = noted(&watched(world), is_it);
+        let ended = |outcome: AttemptOutcome| {
+            let mut attempt = sent.clone();
+            attempt.end(outcome, fixture::now());
+            held_against(&attempt)
+        };
+        let object = || fixture::object("node n1").reference();
+        let ends: Vec<String> = ends.iter().map(|it| (*it).to_owned()).collect();
+        let expected = (ends, removes, finishes);
+        for meanwhile in [None, Some(object())] {
+            let unknown = AttemptOutcome::Unknown {
+                message: Some("no answer".into()),
+                meanwhile: meanwhile.clone(),
+            };
+            assert_eq!(ended(unknown), expected, "{:?}", sent.act);
+            let accepted = AttemptOutcome::Accepted { meanwhile };
+            assert_eq!(ended(accepted), expected, "{:?}", sent.act);
+        }
+        let mut interrupted = sent.clone();
+        interrupted.interrupt(fixture::now());
+        assert_eq!(held_against(&interrupted), expected, "{:?} after a restart", sent.act);
+        for outcome in [
+            AttemptOutcome::Refused { message: "no".into() },
+            AttemptOutcome::NotSent { message: "no".into() },
+            AttemptOutcome::Changed { object: object() },
+            AttemptOutcome::Interrupted,
+        ] {
+            assert_eq!(ended(outcome), (vec![], false, false), "{:?}", sent.act);
+        }
+    }
 }
 
 #[test]
