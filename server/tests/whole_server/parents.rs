@@ -39,15 +39,7 @@ fn shop(world: &mut ControlPlane, parent: &str, spec: &Value) {
             "kustomize.toolkit.fluxcd.io/namespace": parent,
         })
     };
-    let mut kustomization = json!({
-        "metadata": metadata("web", &json!({})),
-        "spec": spec,
-    });
-    kustomization["metadata"]["finalizers"] = json!(["finalizers.fluxcd.io"]);
-    if parent == "flux" {
-        kustomization["metadata"]["labels"] = json!({});
-    }
-    create(world, FLUX, "kustomizations", parent, kustomization);
+    create_parent(world, parent, spec);
     create(world, "", "configmaps", "shop", json!({"metadata": metadata("settings", &marks())}));
     create(world, "", "configmaps", "shop", json!({"metadata": metadata("free", &json!({}))}));
     create(
@@ -61,6 +53,34 @@ fn shop(world: &mut ControlPlane, parent: &str, spec: &Value) {
         }),
     );
     world.run_until_idle();
+}
+
+/// Creates the Kustomization `web` in this namespace.
+pub(crate) fn create_parent(world: &mut ControlPlane, namespace: &str, spec: &Value) {
+    let mut kustomization = json!({
+        "metadata": metadata("web", &json!({})),
+        "spec": spec,
+    });
+    kustomization["metadata"]["finalizers"] = json!(["finalizers.fluxcd.io"]);
+    if namespace == "flux" {
+        kustomization["metadata"]["labels"] = json!({});
+    }
+    create(world, FLUX, "kustomizations", namespace, kustomization);
+}
+
+/// The Kustomization of the unit `shop`.
+pub(crate) fn parent() -> Key {
+    Key::new(FLUX, "kustomizations", "shop", "web")
+}
+
+/// The unit `shop` with its parent. Its claim stays when it is deleted, and so does the parent.
+pub(crate) fn shop_that_stays(world: &mut ControlPlane) {
+    shop(world, "shop", &json!({"prune": true}));
+    let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
+    let hold = |claim: &mut Value| {
+        claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
+    };
+    world.cluster.modify(&Actor::admin(), &claim, "", hold).map(drop).unwrap();
 }
 
 fn has(world: &ControlPlane, group: &str, plural: &str, namespace: &str, name: &str) -> bool {
@@ -136,15 +156,7 @@ async fn application_goes_in_order_and_nothing_of_it_comes_back() {
 
 #[tokio::test(start_paused = true)]
 async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_back() {
-    // The claim stays, so its parent does.
-    let server = Server::start(li(), |world| {
-        shop(world, "shop", &json!({"prune": true}));
-        let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
-        let hold = |claim: &mut Value| {
-            claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
-        };
-        world.cluster.modify(&Actor::admin(), &claim, "", hold).map(drop).unwrap();
-    });
+    let server = Server::start(li(), shop_that_stays);
     let plan = server.plan("shop", Choices::default()).await;
     let run = server.run(&plan).await;
     server.until("the map is gone", |world| !has_map(world, "settings")).await;
@@ -170,21 +182,20 @@ async fn run_that_is_stopped_leaves_its_parent_suspended_until_a_person_puts_it_
 
 /// A stopped run whose parent `web` is suspended.
 async fn stopped() -> (Server, RunId) {
-    let server = Server::start(li(), |world| {
-        shop(world, "shop", &json!({"prune": true}));
-        let claim = Key::new("", "persistentvolumeclaims", "shop", "data");
-        let hold = |claim: &mut Value| {
-            claim["metadata"]["finalizers"].as_array_mut().unwrap().push(json!("example.com/hold"));
-        };
-        world.cluster.modify(&Actor::admin(), &claim, "", hold).map(drop).unwrap();
-    });
+    let server = Server::start(li(), shop_that_stays);
+    let run = run_and_stop(&server).await;
+    (server, run)
+}
+
+/// Has a run of the unit `shop` suspend the parent, and stops it.
+pub(crate) async fn run_and_stop(server: &Server) -> RunId {
     let plan = server.plan("shop", Choices::default()).await;
     let run = server.run(&plan).await;
     server.until("the map is gone", |world| !has_map(world, "settings")).await;
     let early = server.hub.put_back(run.clone(), "Li".into()).await.unwrap();
     assert_eq!(early, Err(Refusal::NotStopped));
     server.hub.command(run.clone(), RunCommand::Stop, "Li".into()).await.unwrap().unwrap();
-    (server, run)
+    run
 }
 
 async fn left_suspended(server: &Server, run: &RunId) -> Vec<LeftSuspended> {

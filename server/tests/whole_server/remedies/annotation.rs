@@ -8,6 +8,7 @@ use super::{
     delete, erase, label,
     namespace::{left, left_behind},
     race::{ANY, InTheLastMoment::Unseen, Race, refused, reported, run},
+    schedule,
     webhook::{dead_webhook, gate, shop},
 };
 use crate::setup::create;
@@ -38,8 +39,13 @@ pub(super) const RACES: &[Race] = &[
                 label(world, &left());
             })
             .then(Unseen),
-            reported("the API has gone again", |world| delete(world, &api()))
-                .falsifying(&["causeRemoved"]),
+            // It blocks nothing then.
+            reported("the API is not registered any more", |world| delete(world, &api())),
+            reported("the server of the API has died", |world| {
+                schedule(world, "at 0s api v1beta1.metrics.k8s.io dead");
+                world.run_until_idle();
+            })
+            .falsifying(&["causeRemoved"]),
         ],
     },
 ];

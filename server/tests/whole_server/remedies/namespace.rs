@@ -43,9 +43,10 @@ pub(super) fn leave(world: &mut ControlPlane, kind: &str, plural: &str, namespac
 }
 
 /// A kind that the server may not list any more. The content was listed a moment before, and nothing is created in a namespace that
-/// goes.
+/// goes. The watch of the kind expires with the next change, and the list that it then begins with fails.
 pub(super) const HIDDEN: Case = refused("a kind cannot be listed any more", |world| {
-    schedule(world, "on list secrets as=li -> 503");
+    schedule(world, "on list secrets as=li -> 503\non watch secrets as=li -> 410");
+    create(world, "", "secrets", "kube-system", json!({"metadata": {"name": "late"}}));
 })
 .then(Unseen)
 .falsifying(&["namespaceListable"]);
@@ -91,7 +92,7 @@ async fn namespace_is_finished_as_a_person_asked() {
     assert!(server.sandbox.with(|world| !has(world, "", "namespaces", "", "s3")));
 }
 
-fn is_recreation(act: &RemedyAct) -> bool {
+pub(super) fn is_recreation(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::RecreateNamespace { .. })
 }
 
@@ -196,7 +197,7 @@ async fn put_back(server: &Server, attempt: &Attempt) -> AttemptOutcome {
     server.outcome(&undone.unwrap().unwrap()).await
 }
 
-fn another_has_its_name(world: &mut ControlPlane) {
+pub(super) fn another_has_its_name(world: &mut ControlPlane) {
     erase(world, "namespaces s4-forced");
     make_again(world);
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{
     erase, incident, modify,
     race::{ANY, Case, InTheLastMoment, Race, refused, reported, run},
+    schedule,
 };
 use crate::setup::create;
 
@@ -43,10 +44,13 @@ fn is_another(world: &mut ControlPlane) {
     create(world, "", "nodes", "", json!({"metadata": {"name": "node-a"}}));
 }
 
-/// The node is the object that the request changes.
-pub(super) const REPORTS: Case =
-    refused("the node reports again", |world| is_ready(world, &node(), "True"))
-        .falsifying(&["nodeSilent"]);
+/// The node is the object that the request changes. Its kubelet is off, so the controller of nodes would take the report back at once.
+pub(super) const REPORTS: Case = refused("the node reports again", |world| {
+    schedule(world, "at 0s controller node-lifecycle-controller off");
+    world.run_until_idle();
+    is_ready(world, &node(), "True");
+})
+.falsifying(&["nodeSilent"]);
 
 pub(super) const RUNS_CONTROL_PLANE: Case = refused("it runs the control plane", |world| {
     modify(world, &node(), "", |it| {

@@ -3,15 +3,26 @@
 //!
 //! The remedy is done undisturbed first. Each object and each list that the server reads for it is a premise, and each condition
 //! that the page shows as met is one: a premise that no change of the races falsifies fails the test.
+//!
+//! A change says which condition it makes false, and the page is asked whether that is so: each named condition is met before the
+//! change, and after it is the only one that is not. The refusal names an object that the change was about.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use sandbox::{control_plane::ControlPlane, log::Entry, store::Key};
 use serde::Serialize;
 use serde_json::Value;
 use teardown::{
     diagnosis::Diagnosis,
-    remedy::{AttemptOutcome, Holds, Remedy, RemedyAct},
+    object::ObjectRef,
+    remedy::{AttemptOutcome, Holds, Remedy, RemedyAct, SwitchedOff},
 };
 
 use super::{Server, li};
@@ -61,6 +72,29 @@ pub(super) const BY_A_PERSON: [&str; 6] = [
 /// The conditions that follow from a name, so that nothing makes them false.
 pub(super) const BY_NAME: [&str; 1] = ["groupStoresNothing"];
 
+/// The things that an act leaves off until somebody puts them back.
+pub(super) const LEFT_OFF: [(&str, SwitchedOff); 7] = [
+    ("outOfServiceTaint", SwitchedOff::Node),
+    ("ignoreWebhook", SwitchedOff::Webhook),
+    ("deleteWebhookConfiguration", SwitchedOff::Configuration),
+    ("deleteApiService", SwitchedOff::Api),
+    ("scaleDown", SwitchedOff::Workload),
+    ("retainVolume", SwitchedOff::Reclaim),
+    ("stopConversion", SwitchedOff::Conversion),
+];
+
+/// The conditions that say the same as a cause. Once one of them is false, another cause is found, whose ways out have conditions of
+/// their own.
+const OF_A_CAUSE: [&str; 1] = ["nodeSilent"];
+
+/// The time within which the page shows that a condition is false. The leases of nodes are listed every 20 s, and a kind is hidden
+/// once its lists have failed for a while.
+const SHOWN: Duration = Duration::from_secs(120);
+/// The time within which a change that makes no condition false must not make one false. The controllers that follow it up take longer.
+const CALM: Duration = Duration::from_secs(2);
+/// The time between two looks at the page.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The answer to a change in the last moment, by the API server or by the look after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InTheLastMoment {
@@ -72,6 +106,18 @@ pub(super) enum InTheLastMoment {
     Unseen,
     /// The API server lets nobody make this change, so that it can only have happened long before.
     Impossible,
+}
+
+impl InTheLastMoment {
+    /// Whether a request has this outcome where a change comes in the last moment before it.
+    pub(super) fn is_answered_by(self, outcome: &AttemptOutcome) -> bool {
+        match outcome {
+            AttemptOutcome::Changed { .. } => self == Self::Refused,
+            AttemptOutcome::Accepted { meanwhile: Some(_) } => self == Self::Reported,
+            AttemptOutcome::Accepted { meanwhile: None } => self == Self::Unseen,
+            _ => false,
+        }
+    }
 }
 
 /// A change that makes the decision false.
@@ -140,6 +186,44 @@ pub(super) fn code(variant: &impl Serialize) -> String {
 
 type Offer = (Diagnosis, Remedy);
 
+/// The objects that have changed since this revision of the cluster.
+pub(super) fn changed_since(world: &ControlPlane, revision: u64) -> Vec<Key> {
+    world.cluster.store.changes_since(Some(revision)).map(|event| event.key.clone()).collect()
+}
+
+/// The fault, if an outcome names an object that has not changed since this revision, with the change or because of it.
+pub(super) fn misnamed(
+    server: &Server,
+    case: &Case,
+    (outcome, target): (&AttemptOutcome, &ObjectRef),
+    since: u64,
+) -> Option<String> {
+    let object = outcome.changed()?;
+    // A change that no read shows is known by another hash of the remedy, and the target stands for all that is hashed.
+    if case.then == InTheLastMoment::Unseen && object == target {
+        return None;
+    }
+    let changed = server.sandbox.with(|world| changed_since(world, since));
+    // A Service is named for its endpoints, and a Node for its lease.
+    let is_of = |key: &Key| match &*key.plural {
+        "endpointslices" => key.name.starts_with(&format!("{}-", object.name)),
+        _ => *key.name == *object.name,
+    };
+    (!changed.iter().any(is_of))
+        .then(|| format!("{object} is named, and this changed: {changed:?}"))
+}
+
+/// Has a change come in the last moment before the next request. Returns the place for the revision of the cluster before it.
+pub(super) fn arm(server: &Server, change: fn(&mut ControlPlane)) -> Arc<AtomicU64> {
+    let revision = Arc::new(AtomicU64::new(0));
+    let before = revision.clone();
+    server.interruption.arm(move |world| {
+        before.store(world.cluster.store.revision(), Ordering::SeqCst);
+        change(world);
+    });
+    revision
+}
+
 impl Race {
     /// Everything that is not as it should be.
     async fn run(&self) -> Vec<String> {
@@ -148,12 +232,11 @@ impl Race {
             Err(wrong) => return vec![wrong],
         };
         for case in self.cases {
-            let (found, changed) = self.before_the_reads(case).await;
-            let last = match case.then {
-                InTheLastMoment::Impossible => None,
-                _ => self.in_the_last_moment(case).await,
-            };
-            let found = found.into_iter().chain(last);
+            let (mut found, changed) = self.before_the_reads(case).await;
+            if case.then != InTheLastMoment::Impossible {
+                found.extend(self.in_the_last_moment(case).await);
+            }
+            let found = found.into_iter();
             wrong.extend(found.map(|it| format!("{}, expected {:?}: {it}", case.name, case.then)));
             read.retain(|premise| !changed.iter().any(|it| concerns(it, premise)));
         }
@@ -173,6 +256,64 @@ impl Race {
         }
     }
 
+    /// The conditions of a remedy that was offered and that do not hold now, and whether its diagnosis is still there; `None` once no
+    /// diagnosis shows it.
+    async fn failing(
+        &self,
+        server: &Server,
+        (diagnosis, offered): &Offer,
+    ) -> (bool, Option<Vec<String>>) {
+        let found = server.hub.remedies(diagnosis.id.clone()).await.unwrap();
+        let is_there = found.is_ok();
+        let shown = match found {
+            Ok(found) => found.remedies,
+            Err(_) => server.shown().await,
+        };
+        let remedy = shown.iter().find(|it| self.is_same(it, offered));
+        let failing = remedy.map(|remedy| {
+            let failing = remedy.needs.iter().filter(|need| need.holds == Holds::No);
+            failing.map(|need| code(&need.code)).collect()
+        });
+        (is_there, failing)
+    }
+
+    fn is_same(&self, remedy: &Remedy, offered: &Remedy) -> bool {
+        code(&remedy.act) == self.act
+            && (self.is_it)(&remedy.act)
+            && remedy.target == offered.target
+    }
+
+    /// The fault, if a change that was just made does not make the conditions of the case false, or another one as well.
+    async fn misdeclared(&self, server: &Server, case: &Case, offer: &Offer) -> Option<String> {
+        let is_met = |named: &str| {
+            offer.1.needs.iter().any(|it| code(&it.code) == named && it.holds == Holds::Yes)
+        };
+        if let Some(unmet) = case.falsifies.iter().find(|need| !is_met(need)) {
+            return Some(format!("{unmet} is not met before the change"));
+        }
+        let is_none = case.falsifies.is_empty();
+        let limit = if is_none { CALM } else { SHOWN };
+        let mut waited = Duration::ZERO;
+        while waited < limit {
+            tokio::time::sleep(LOOK).await;
+            waited += LOOK;
+            match self.failing(server, offer).await {
+                (true, Some(failing)) if failing.is_empty() => continue,
+                (_, None) if is_none => {}
+                (false, _) if case.falsifies.iter().all(|it| OF_A_CAUSE.contains(it)) => {}
+                (_, Some(failing)) if failing == case.falsifies => {}
+                (_, failing) => {
+                    return Some(format!("it makes {failing:?} false, not {:?}", case.falsifies));
+                }
+            }
+            let mut shown = server.shown().await.into_iter();
+            let is_offered = |it: Remedy| self.is_same(&it, &offer.1) && it.check_offered().is_ok();
+            let is_offered = !is_none && shown.any(is_offered);
+            return is_offered.then(|| "it is offered all the same".to_owned());
+        }
+        (!is_none).then(|| format!("it does not make {:?} false", case.falsifies))
+    }
+
     /// The remedy is done where nothing changes. Returns the faults, and what was read for it.
     async fn undisturbed(&self) -> Result<(Vec<String>, BTreeSet<Key>), String> {
         let server = Server::start(li(), self.set_up);
@@ -190,10 +331,18 @@ impl Race {
         if outcome != (AttemptOutcome::Accepted { meanwhile: None }) {
             wrong.push(format!("undisturbed: {outcome:?}"));
         }
-        let read =
-            server.sandbox.with(|world| premises(&world.cluster.log.entries()[before..], &offer.1));
+        let target = &offer.1.request().unwrap().object;
+        let read = server
+            .sandbox
+            .with(|world| premises(&world.cluster.log.entries()[before..], self.act, target));
         if read.is_empty() {
             wrong.push("it reads nothing".to_owned());
+        }
+        tokio::time::sleep(CALM).await;
+        for off in server.hub.switched_off().await.unwrap() {
+            if !LEFT_OFF.contains(&(self.act, off.what)) {
+                wrong.push(format!("{:?} is left off", off.what));
+            }
         }
         Ok((wrong, read))
     }
@@ -220,23 +369,22 @@ impl Race {
         wrong
     }
 
-    /// The change happens before the premises are read. Returns the fault, if any, and the objects that the change was about.
-    async fn before_the_reads(&self, case: &Case) -> (Option<String>, Vec<Key>) {
+    /// The change happens before the premises are read. Returns the faults, and the objects that the change was about.
+    async fn before_the_reads(&self, case: &Case) -> (Vec<String>, Vec<Key>) {
         let server = Server::start(li(), self.set_up);
         let offer = match self.offer(&server).await {
             Ok(offer) => offer,
-            Err(wrong) => return (Some(wrong), Vec::new()),
+            Err(wrong) => return (vec![wrong], Vec::new()),
         };
         // The confirmation is in the hub's mailbox before any watch shows the change.
-        let changed = server.sandbox.with(|world| {
+        let (before, changed) = server.sandbox.with(|world| {
             let before = world.cluster.store.revision();
             (case.change)(world);
-            let changed = world.cluster.store.changes_since(Some(before));
-            changed.map(|event| event.key.clone()).collect()
+            (before, changed_since(world, before))
         });
         let id = match server.try_confirm(&offer).await {
             Ok(id) => id,
-            Err(wrong) => return (Some(wrong), changed),
+            Err(wrong) => return (vec![wrong], changed),
         };
         let outcome = server.outcome(&id).await;
         let is_held = match &outcome {
@@ -247,7 +395,11 @@ impl Race {
         };
         let is_as_expected = is_held && server.effects().is_empty();
         let wrong = format!("before the reads: {outcome:?}, {:?}", server.effects());
-        ((!is_as_expected).then_some(wrong), changed)
+        let mut wrong: Vec<String> = (!is_as_expected).then_some(wrong).into_iter().collect();
+        let target = &offer.1.request().unwrap().object;
+        wrong.extend(misnamed(&server, case, (&outcome, target), before));
+        wrong.extend(self.misdeclared(&server, case, &offer).await);
+        (wrong, changed)
     }
 
     /// The change happens in the last moment before the request. Returns the fault, if any.
@@ -257,26 +409,22 @@ impl Race {
             Ok(offer) => offer,
             Err(wrong) => return Some(wrong),
         };
-        server.interruption.arm(case.change);
+        let before = arm(&server, case.change);
         let id = match server.try_confirm(&offer).await {
             Ok(id) => id,
             Err(wrong) => return Some(wrong),
         };
         let outcome = server.outcome(&id).await;
-        let is_as_expected = match &outcome {
-            _ if server.interruption.is_armed() => false,
-            AttemptOutcome::Changed { .. } => case.then == InTheLastMoment::Refused,
-            AttemptOutcome::Accepted { meanwhile: Some(_) } => {
-                case.then == InTheLastMoment::Reported
-            }
-            AttemptOutcome::Accepted { meanwhile: None } => case.then == InTheLastMoment::Unseen,
-            _ => false,
-        };
         let is_without_effect = server.effects().is_empty();
         let wrong = format!("in the last moment: {outcome:?}, {:?}", server.effects());
-        let is_well =
-            is_as_expected && is_without_effect == (case.then == InTheLastMoment::Refused);
-        (!is_well).then_some(wrong)
+        let is_well = !server.interruption.is_armed()
+            && case.then.is_answered_by(&outcome)
+            && is_without_effect == (case.then == InTheLastMoment::Refused);
+        if !is_well {
+            return Some(wrong);
+        }
+        let target = &offer.1.request().unwrap().object;
+        misnamed(&server, case, (&outcome, target), before.load(Ordering::SeqCst))
     }
 }
 
@@ -288,9 +436,9 @@ impl Server {
     }
 }
 
-/// The objects and lists that the server read for a remedy. What it asks for the diagnoses meanwhile is not among them. The content
-/// of a namespace that is finished counts as one list.
-fn premises(entries: &[Entry], remedy: &Remedy) -> BTreeSet<Key> {
+/// The objects and lists that the server read for a remedy, or to put something back. What it asks for the diagnoses meanwhile is not
+/// among them. The content of a namespace that is finished counts as one list.
+pub(super) fn premises(entries: &[Entry], act: &str, target: &ObjectRef) -> BTreeSet<Key> {
     let reads = |verb: &'static str| {
         let is_it = move |entry: &&Entry| entry.actor == "li" && entry.verb == verb;
         entries.iter().filter(is_it).filter_map(|entry| Some((entry.key.clone()?, entry.code)))
@@ -305,20 +453,17 @@ fn premises(entries: &[Entry], remedy: &Remedy) -> BTreeSet<Key> {
         "endpointslices" => served.iter().any(|service| service.namespace == key.namespace),
         _ => true,
     };
-    let finished = ["finalizeNamespace", "removeSpecFinalizer"].contains(&&*code(&remedy.act));
-    let target = remedy.request().map(|request| request.object.name.clone());
-    let in_content = |key: Key| match &target {
-        Some(namespace) if finished && key.name.is_empty() && *key.namespace == **namespace => {
-            Key::new("", "", namespace, "")
-        }
-        _ => key,
+    let finished = ["finalizeNamespace", "removeSpecFinalizer"].contains(&act);
+    let in_content = |key: Key| {
+        let is_content = finished && key.name.is_empty() && *key.namespace == *target.name;
+        if is_content { Key::new("", "", &target.name, "") } else { key }
     };
     let lists = reads("list").map(|(key, _)| in_content(key));
     reads("get").map(|(key, _)| key).chain(lists).filter(is_premise).collect()
 }
 
 /// Whether a change of one object may be a change of what was read.
-fn concerns(changed: &Key, read: &Key) -> bool {
+pub(super) fn concerns(changed: &Key, read: &Key) -> bool {
     if !read.name.is_empty() {
         return changed == read;
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::setup::{Server, create};
 
-fn set() -> Key {
+pub(super) fn set() -> Key {
     Key::new("apps", "statefulsets", "shop", "db")
 }
 
@@ -29,7 +29,7 @@ fn volume(replica: u32) -> Value {
 
 /// Two replicas with a claim each, which go when the set is scaled down. Somebody deletes the claim of the first one, which waits for
 /// its Pod.
-fn claim_deleted(world: &mut ControlPlane) {
+pub(super) fn claim_deleted(world: &mut ControlPlane) {
     claim_deleted_of(world, &json!({"whenDeleted": "Retain", "whenScaled": "Delete"}));
 }
 
@@ -73,7 +73,7 @@ fn claim_deleted_of(world: &mut ControlPlane, policy: &Value) {
     world.run_until_idle();
 }
 
-fn is_keeping(act: &RemedyAct) -> bool {
+pub(super) fn is_keeping(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::ScaleDown { keeps_claims: true, .. })
 }
 
@@ -83,7 +83,7 @@ fn is_losing(act: &RemedyAct) -> bool {
 
 const SET_HAS_CHANGED: Case = refused("the set has changed", |world| label(world, &set()));
 
-fn set_claim_policy(world: &mut ControlPlane, when: &str, policy: &str) {
+pub(super) fn set_claim_policy(world: &mut ControlPlane, when: &str, policy: &str) {
     let field = ["spec", "persistentVolumeClaimRetentionPolicy", when];
     modify(world, &set(), "", |it| object::set(it, &field, json!(policy)));
 }

@@ -1,12 +1,13 @@
-//! All races, and the proof that every remedy that Unwind sends has some, and every condition that the page shows of one.
+//! All races, and the proof that every remedy that Unwind sends has some, every way to put something back, and every condition that
+//! the page shows of a remedy.
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use teardown::remedy::{NeedCode, RemedyAct};
+use teardown::remedy::{NeedCode, RemedyAct, SwitchedOff};
 
 use super::{
-    annotation, api, conversion, finalizer, in_use, namespace, node, owner, pod,
-    race::{BY_A_PERSON, BY_A_RUN, BY_HAND, BY_NAME, Case, Race},
+    annotation, api, conversion, finalizer, in_use, namespace, node, owner, pod, put_back,
+    race::{BY_A_PERSON, BY_A_RUN, BY_HAND, BY_NAME, Case, LEFT_OFF, Race},
     scale_down, spec_finalizer, webhook,
 };
 
@@ -50,6 +51,56 @@ fn every_remedy_is_done_by_hand_or_has_its_races() {
     let listed = BY_HAND.into_iter().chain(BY_A_RUN).chain(all().map(|race| race.act));
     for act in listed {
         assert!(acts.iter().any(|it| it == act), "there is no remedy {act}");
+    }
+}
+
+/// All things that can be switched off. One that comes to the type does not compile here until it has its place.
+fn switched_off() -> [SwitchedOff; 10] {
+    use SwitchedOff::{
+        Api, ClaimPolicy, Configuration, Conversion, Namespace, Node, Parent, Reclaim, Webhook,
+        Workload,
+    };
+    let place = |what: SwitchedOff| match what {
+        Node => 0,
+        Webhook => 1,
+        Configuration => 2,
+        Api => 3,
+        Workload => 4,
+        ClaimPolicy => 5,
+        Reclaim => 6,
+        Parent => 7,
+        Conversion => 8,
+        Namespace => 9,
+    };
+    let all = [
+        Node,
+        Webhook,
+        Configuration,
+        Api,
+        Workload,
+        ClaimPolicy,
+        Reclaim,
+        Parent,
+        Conversion,
+        Namespace,
+    ];
+    assert!(all.into_iter().map(place).eq(0..all.len()));
+    all
+}
+
+/// The race of a remedy fails where the remedy leaves something off that [`LEFT_OFF`] does not name.
+#[test]
+fn everything_that_is_switched_off_is_put_back_in_a_race() {
+    for what in switched_off() {
+        assert!(put_back::RACES.iter().any(|race| race.what == what), "{what:?}");
+    }
+    for (act, what) in LEFT_OFF {
+        let is_put_back = put_back::RACES.iter().any(|it| it.act == act && it.what == what);
+        assert!(is_put_back && all().any(|race| race.act == act), "{act}: {what:?}");
+    }
+    for race in put_back::RACES {
+        let is_done = all().any(|it| it.act == race.act) || BY_A_RUN.contains(&race.act);
+        assert!(is_done, "{}", race.act);
     }
 }
 
