@@ -2,6 +2,7 @@
 //! removal of the blocker, force.
 //!
 //! # Decisions
+//! - To wait stands first only where the cause may end while nobody does anything (`waiting`); elsewhere it stands behind the repairs.
 //! - A family of causes is one plain function. The match in `of_cause` has them all.
 //! - A remedy is one change of one object. Nothing is done in bulk: for many objects the first few get a remedy each.
 //! - What must not be done now, but could be once its needs hold, is shown and withheld with the reason. What nobody does by
@@ -40,6 +41,7 @@ mod statement;
 mod storage;
 mod switched;
 mod unconfirmed;
+mod waiting;
 
 use jiff::Timestamp;
 
@@ -87,7 +89,8 @@ pub fn remedies(
     let mut found = of_cause(&case);
     found.extend(finalizer::owners_again(&case));
     let mut found: Vec<Remedy> = found.into_iter().map(|remedy| guarded(&case, remedy)).collect();
-    found.sort_by_key(|remedy| remedy.harm);
+    let waits_in_vain = !waiting::may_end_alone(&case);
+    found.sort_by_key(|remedy| (remedy.harm, waits_in_vain && remedy.act.is_wait()));
     found
 }
 

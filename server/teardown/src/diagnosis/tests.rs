@@ -10,6 +10,7 @@ mod evidence;
 mod explains;
 mod fetched;
 mod field_manager;
+mod first_way;
 mod genuine;
 mod impact;
 mod incident;

@@ -356,7 +356,6 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         pod shop/b uid=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:lost subPath=yes
     ")), @r#"
     claimGone at Pod shop/b
-      None: wait:reason:kubeletRetry,until:null → Pod shop/b
       None: restoreExport:node:n1,claims:[lost] → Pod shop/b
         ? [n1] grep -F /pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/ /proc/self/mountinfo
         ? [n1] timeout --signal=KILL 20 find /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volumes /var/lib/kubelet/pods/3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10/volume-subpaths -xdev -mindepth 2 -maxdepth 3 -exec fuser --verbose --ismountpoint --mount '{}' ';'
@@ -369,6 +368,7 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
         ? kubectl --context=prod get --raw=/api/v1/nodes/n1/proxy/metrics
       None: restartKubelet:node:n1 → Node n1
         ! [n1] systemctl restart kubelet
+      None: wait:reason:kubeletRetry,until:null → Pod shop/b
       Interruption: restartNode:node:n1 → Node n1
         reaches Pod shop/a with PersistentVolumeClaim shop/data
         reaches Pod shop/b with PersistentVolumeClaim shop/lost

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     diagnosis::{
         KubeletProblem, KubeletReport, KubeletSubject, Unanswered, add_reports, add_unanswered,
-        kubelet_log,
+        kubelet_log::{self, KubeletError},
     },
     object::Uid,
 };
@@ -49,15 +49,56 @@ fn files_in_a_directory_that_is_no_mount_are_moved_and_nothing_is_unmounted() {
     let found = with(&left);
     assert_eq!(
         names(&found),
-        ["wait", "emptyDirectory", "restartKubelet", "restartNode", "forceDeletePod"]
+        ["emptyDirectory", "restartKubelet", "wait", "restartNode", "forceDeletePod"]
     );
-    let lines: Vec<String> = found[1].lines("prod").into_iter().map(|(_, line)| line).collect();
+    let lines: Vec<String> = found[0].lines("prod").into_iter().map(|(_, line)| line).collect();
     let path = format!("/var/lib/kubelet/pods/{POD}/volume-subpaths/data/c/0");
     assert_eq!(lines[0], format!("grep -F {path} /proc/self/mountinfo"));
     assert_eq!(lines[1], format!("find {path} -xdev -ls"));
     let both = left + &error("other", "exit status 32 Output: umount: /x: target is busy.");
     assert!(names(&with(&both)).contains(&"freeMount".to_owned()), "one is a mount");
     assert!(names(&with("")).contains(&"restoreExport".to_owned()), "nothing is known");
+}
+
+/// The Pod has its claim, so that nothing but the kubelet's words says what holds the mount.
+#[test]
+fn waiting_stands_behind_the_repair_once_the_kubelet_names_what_no_time_ends() {
+    let index = fixture::index(&format!(
+        "node n1
+        pvc shop/data volume=pv
+        pod shop/a uid={POD} node=n1 deleted=400 grace=30 phase=Failed containers=c:terminated uses=claim:data"
+    ));
+    let first = |said: &[&str]| {
+        let log: String = said.iter().map(|it| error("data", it)).collect();
+        let log = kubelet_log::read(&log);
+        let known: Vec<KubeletError> = log.facts.iter().map(|it| it.error).collect();
+        let pod = Uid::new(POD);
+        let report = KubeletReport::of(&log, &pod, AnswerOrigin::Queried, fixture::now());
+        let found = ways(&index, |found| add_reports(found, &BTreeMap::from([(pod, report)])));
+        assert!(names(&found).contains(&"wait".to_owned()), "the kubelet tries again");
+        (known, names(&found).remove(0))
+    };
+    let busy = "exit status 32 Output: umount: /x: target is busy.";
+    let stale = "exit status 16 Output: umount.nfs4: /x: Stale file handle";
+    for (said, error, expected) in [
+        (busy, KubeletError::Busy, "wait"),
+        (
+            "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+            KubeletError::TimedOut,
+            "wait",
+        ),
+        ("something that nobody knows", KubeletError::Other, "wait"),
+        (stale, KubeletError::Stale, "freeMount"),
+        ("remove /x: directory not empty", KubeletError::NotEmpty, "emptyDirectory"),
+        (
+            "driver name a not found in the list of registered CSI drivers",
+            KubeletError::DriverNotRegistered,
+            "freeMount",
+        ),
+    ] {
+        assert_eq!(first(&[said]), (vec![error], expected.to_owned()), "{said}");
+    }
+    assert_eq!(first(&[]), (vec![], "wait".to_owned()), "nothing is known");
 }
 
 #[test]

@@ -140,8 +140,8 @@ Jan 15 07:58:40 ip-10-0-60-95.us-west-2.compute.internal kubelet[2783]: I0115 07
             pvc org2/orderer1-data",
         told: &[Told::Renews("k8s-dqnew-d04")],
         expected: &[
-            "claimGone Pod org1/peer0-org1-6d9c8-p2k inferred Wait",
-            "claimGone Pod org2/orderer0-7c4d-q9x inferred Wait",
+            "claimGone Pod org1/peer0-org1-6d9c8-p2k inferred RestoreExport",
+            "claimGone Pod org2/orderer0-7c4d-q9x inferred RestoreExport",
         ],
         ..NOTHING_ELSE
     },
@@ -159,7 +159,7 @@ Jan 15 07:58:40 ip-10-0-60-95.us-west-2.compute.internal kubelet[2783]: I0115 07
             pod chat/mongo-0 ready=no node=worker-7 deleted=480 grace=30 phase=Succeeded containers=mongo:terminated uses=claim:mongo",
         log: r#"E0115 07:58:20.566432    1907 nestedpendingoperations.go:348] Operation for "{volumeName:kubernetes.io/csi/driver.longhorn.io^pvc-9941 podName:80621856-bf9a-4406-be77-06cc31242e87 nodeName:}" failed. No retries permitted until 2027-01-15 08:00:22.566409131 +0000 UTC m=+65.995713484 (durationBeforeRetry 2m2s). Error: UnmountVolume.TearDown failed for volume "pgdata" (UniqueName: "kubernetes.io/csi/driver.longhorn.io^pvc-9941") pod "80621856-bf9a-4406-be77-06cc31242e87" (UID: "80621856-bf9a-4406-be77-06cc31242e87") : kubernetes.io/csi: Unmounter.TearDownAt failed to get CSI client: driver name driver.longhorn.io not found in the list of registered CSI drivers
 "#,
-        expected: &["driverMissing CSINode worker-7 confirmed Wait"],
+        expected: &["driverMissing CSINode worker-7 confirmed RepairDriver"],
         ..NOTHING_ELSE
     },
     Genuine {
