@@ -157,10 +157,11 @@ const address = ({ group, kind, namespace, name }) =>
 	`${group ? `${kind}.${group}` : kind}/${namespace ?? ''}/${name}`;
 
 /**
- * The parts of a plan that are confirmed one by one: what is destroyed, namespaces that nobody can prove empty, silent nodes.
- * @param {Json} plan @returns {{destroys: string[], unproven: string[], unreported: string[]}}
+ * The parts of a plan that are confirmed one by one: what is destroyed, namespaces that nobody can prove empty, silent nodes,
+ * objects that go although others use them.
+ * @param {Json} plan @returns {{destroys: string[], unproven: string[], unreported: string[], waived: string[]}}
  */
-export const destroyed = ({ data, by_name, steps, choices }) => ({
+export const destroyed = ({ data, by_name, steps, choices, waived = [] }) => ({
 	destroys: [
 		...data
 			.filter((/** @type {Json} */ { fate }) => fate !== 'leftBehind' && fate !== 'kept')
@@ -171,6 +172,7 @@ export const destroyed = ({ data, by_name, steps, choices }) => ({
 		unproven.map((/** @type {string} */ resource) => `${object.name}/${resource}`),
 	),
 	unreported: choices.flatMap((/** @type {Json} */ { unreported }) => unreported ?? []),
+	waived: waived.map((/** @type {Json} */ { object }) => address(object)),
 });
 
 /** The steps that are not gone, and the causes, for an error. @param {Json[]} records */

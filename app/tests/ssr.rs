@@ -25,7 +25,7 @@ use leptos_router::location::RequestUrl;
 use teardown::{
     message::{EdgeCard, Membership, Message, ObjectCard, Record, State},
     object::{Deletion, Uid},
-    plan::{Choice, Choices, KeptReason},
+    plan::{Choice, Choices, KeptReason, Waived},
     relation::{EdgeKind, Reason, Strength},
     right::Right,
     run::RunId,
@@ -203,6 +203,12 @@ fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
     kept.reason = KeptReason::Unclaimed;
     let (_, value) = Choice::Include(kept.object.clone()).pair();
     plan.kept.push(kept);
+    let (waived, waive) =
+        (plan.steps[1].object.clone(), Choice::Waive(plan.kept[0].object.clone()));
+    plan.waivable = vec![plan.kept[0].object.clone()];
+    let (edge, users) = (EdgeKind::Finishes, vec![plan.kept[0].object.clone()]);
+    let (covers, known) = (vec![], vec![]);
+    plan.waived = vec![Waived { object: waived, edge, users, count: 3, covers, known }];
     plan.choices = Choices::from_iter([Choice::KeepData]);
     plan.by_name = vec![plan.steps[0].object.clone()];
     let html = render("choices", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);
@@ -215,6 +221,9 @@ fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
     };
     assert!(ticked("keep", "data"));
     assert!(!ticked("include", &value) && !ticked("include", "*"));
+    assert!(!ticked("waive", &waive.pair().1));
+    let said = " and 2 more. Then nothing clears their finalizers any more";
+    assert_eq!(html.matches(said).count(), 2, "in the plan, and in its confirmation");
     assert!(html.contains("Confirm each"), "claims without a label are confirmed by name");
 }
 

@@ -74,8 +74,8 @@
 //! ```
 //! `hash` is the plan's as it was shown, `confirm` the unit's name as it was typed. A plan that destroys data, or takes claims or
 //! custom resources which belong to the unit only because their namespace does, is confirmed with the name of each in
-//! `destroys`, a namespace that goes without proof that it is empty with each kind in `unproven`, and a node whose Pods count as ended although
-//! it never reports that in `unreported`. An answer 422
+//! `destroys`, a namespace that goes without proof that it is empty with each kind in `unproven`, a node whose Pods count as ended although
+//! it never reports that in `unreported`, and an object that goes although others use it in `waived`. An answer 422
 //! `unconfirmed` has the names that are missing, in the same form:
 //! ```sh
 //! curl -b jar -H "$J" -d '{"plan":"0123…","hash":"0123…","confirm":"shop","destroys":["PersistentVolumeClaim/shop/data"]}' $U/api/runs # 201
@@ -108,6 +108,9 @@
 //! `unlistable`, and the choice `{"unproven":"shop/widgets.example.com"}` deletes the namespace all the same.
 //! A node that never reports how its Pods end, such as that of a virtual kubelet, would hold their claims for ever; the choice
 //! `{"unreported":"virtual-1"}` counts its Pods as ended once they are gone from the API.
+//! An object that others use stays. Where the plan names it in `waivable`, the choice `{"waive":"Deployment.apps/ops/operator"}` deletes it
+//! all the same, and the new plan says in `waived` what the others lose. Data of others cannot be waived, nor can a definition of
+//! whose kind others have objects.
 //! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
 //! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
 //! plan of them and of what they own has the choice `unplanned` with the run. It is confirmed as every plan is, with the name of

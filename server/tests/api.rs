@@ -107,36 +107,43 @@ async fn stale_plan_lists_its_differences() {
 }
 
 #[tokio::test]
-async fn start_without_the_names_of_what_is_destroyed_says_which_are_missing_in_the_form_it_takes()
-{
+async fn start_without_the_names_of_what_is_lost_says_which_are_missing_in_the_form_it_takes() {
     let server = TestServer::new().await;
-    let start = |names: &str| {
-        format!(r#"{{"plan":"p1","hash":"lossy","confirm":"shop","destroys":{names}}}"#)
-    };
-    let answer = server.post("/api/runs", &start("[]")).await;
-    assert_eq!(answer.refusal(), "422 unconfirmed");
-    let error = &answer.json()["error"];
-    assert_eq!(error["destroys"], serde_json::json!(["Pod/shop/web-2"]));
-    assert!(error["what"].as_str().unwrap().contains("web-2"), "{error}");
-    assert_eq!(server.post("/api/runs", &start(r#"["Pod/web-2"]"#)).await.refusal(), "422 shape");
-    let missing = error["destroys"].to_string();
-    assert_eq!(server.post("/api/runs", &start(&missing)).await.status, StatusCode::CREATED);
+    for (hash, part) in [("lossy", "destroys"), ("shared", "waived")] {
+        let start = |names: &str| {
+            format!(r#"{{"plan":"p1","hash":"{hash}","confirm":"shop","{part}":{names}}}"#)
+        };
+        let answer = server.post("/api/runs", &start("[]")).await;
+        assert_eq!(answer.refusal(), "422 unconfirmed");
+        let error = &answer.json()["error"];
+        assert_eq!(error[part], serde_json::json!(["Pod/shop/web-2"]));
+        assert!(error["what"].as_str().unwrap().contains("web-2"), "{error}");
+        let short = start(r#"["Pod/web-2"]"#);
+        assert_eq!(server.post("/api/runs", &short).await.refusal(), "422 shape");
+        let missing = start(&error[part].to_string());
+        assert_eq!(server.post("/api/runs", &missing).await.status, StatusCode::CREATED);
+    }
 }
 
 #[tokio::test]
 async fn choices_of_a_plan_are_in_its_body_or_in_the_address_of_its_page() {
     let server = TestServer::new().await;
-    let body = r#"{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"}]}"#;
+    let body = r#"{"unit":"shop","choices":[{"keep":"data"},{"without":"Secret/shop/tls"},{"waive":"Service/shop/web"}]}"#;
     assert_eq!(server.post("/api/plans", body).await.status, StatusCode::CREATED);
     let page =
-        server.get("/u/shop/plan?keep=data&without=&without=Secret%2Fshop%2Ftls&sel=x").await;
+        server.get("/u/shop/plan?keep=data&without=&without=Secret%2Fshop%2Ftls&sel=x&waive=Service/shop/web").await;
     assert_eq!(page.status, StatusCode::OK);
     assert!(page.text.contains("<form method=\"get\" action=\"/u/shop/plan\""), "{}", page.text);
-    let made = "plan shop without=Secret/shop/tls keep=data";
+    let made = "plan shop without=Secret/shop/tls keep=data waive=Service/shop/web";
     // The page of a new plan starts its preflight.
     assert_eq!(*server.hub.received.lock().unwrap(), [made, made, "preflight p1"]);
-    for choices in [r#"[{"keep":"all"}]"#, r#"[{"drop":"x"}]"#, r#"["keep"]"#, r#"{"keep":"data"}"#]
-    {
+    for choices in [
+        r#"[{"keep":"all"}]"#,
+        r#"[{"drop":"x"}]"#,
+        r#"[{"waive":"*"}]"#,
+        r#"["keep"]"#,
+        r#"{"keep":"data"}"#,
+    ] {
         let body = format!(r#"{{"unit":"shop","choices":{choices}}}"#);
         assert_eq!(server.post("/api/plans", &body).await.refusal(), "422 shape", "{choices}");
     }

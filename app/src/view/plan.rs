@@ -53,7 +53,9 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
         }.into_any()
     });
     let unproven = plan.unproven().map(|it| text::goes_unproven(&it));
-    let unproven = unproven.chain(plan.unreported().map(|node| text::goes_unreported(node)));
+    let unproven = unproven
+        .chain(plan.unreported().map(|node| text::goes_unreported(node)))
+        .chain(plan.waived.iter().map(text::goes_waived));
     let unproven = unproven.map(|said| {
         view! { <div class="banner warn">{icon("icon-warning")}<strong>{said}</strong></div> }
             .into_any()

@@ -125,6 +125,8 @@ pub(super) fn plan() -> Plan {
         given_up: vec![],
         data,
         unlistable: vec![],
+        waived: vec![],
+        waivable: vec![],
         hidden: vec!["pods.metrics.k8s.io".to_owned()],
     }
 }

@@ -16,7 +16,7 @@ use teardown::{
     object::{Kind, ObjectRef, Reclaim, Uid},
     plan::{
         Blocker, BlockingEdge, Choice, Choices, ClaimDeleter, DataFate, Fate, GivenUp, Kept,
-        KeptReason, Plan, PlanId, Propagation, Step, StepAction, StepId, Unlistable,
+        KeptReason, Plan, PlanId, Propagation, Step, StepAction, StepId, Unlistable, Waived,
     },
     relation::{DeletionPhase, EdgeKind, Reason, Strength},
     remedy::{Harm, Holds},
@@ -254,6 +254,7 @@ fn plan() -> Plan {
         Choice::Namespace(_) => Choice::Namespace("shop".into()),
         Choice::KeepData => Choice::KeepData,
         Choice::Delete(_) => Choice::Delete(node()),
+        Choice::Waive(_) => Choice::Waive(node()),
         Choice::Unproven(_) => Choice::Unproven(unlistable()),
         Choice::Unreported(_) => Choice::Unreported("virtual".into()),
         Choice::Unplanned(_) => Choice::Unplanned(RunId::new("1f")),
@@ -287,8 +288,16 @@ fn plan() -> Plan {
             reason: reason(),
         }],
         unlistable: vec![unlistable()],
+        waived: edge_kinds().into_iter().map(waived).collect(),
+        waivable: vec![object("waivable")],
         hidden: vec![text("pods")],
     }
+}
+
+fn waived(edge: EdgeKind) -> Waived {
+    let covers = vec![Uid::new("waived")];
+    let known = vec![Uid::new("user")];
+    Waived { object: node(), edge, users: vec![object("user")], count: 3, covers, known }
 }
 
 fn unlistable() -> Unlistable {

@@ -29,6 +29,8 @@ pub(super) struct Confirmed {
     unproven: Vec<Unlistable>,
     #[serde(default)]
     unreported: Vec<Arc<str>>,
+    #[serde(default)]
+    waived: Vec<ObjectAddress>,
 }
 
 #[derive(Serialize)]
@@ -40,9 +42,10 @@ pub(super) struct Started {
 pub(super) async fn start(
     State(state): State<AppState>,
     Extension(person): Extension<Person>,
-    Body(Confirmed { plan, hash, confirm, destroys, unproven, unreported }): Body<Confirmed>,
+    Body(confirmed): Body<Confirmed>,
 ) -> Result<(StatusCode, Json<Started>), Failure> {
-    let parts = Parts { destroys, unproven, unreported };
+    let Confirmed { plan, hash, confirm, destroys, unproven, unreported, waived } = confirmed;
+    let parts = Parts { destroys, unproven, unreported, waived };
     let by = person.guest.recorded();
     let run = state.hub.start(Start { plan, hash, confirm, parts, by }).await??;
     Ok((StatusCode::CREATED, Json(Started { run })))

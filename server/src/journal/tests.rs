@@ -71,6 +71,8 @@ fn plan() -> Plan {
         left_to_cluster: vec![],
         given_up: vec![],
         unlistable: vec![],
+        waived: vec![],
+        waivable: vec![],
         hidden: vec![],
     }
 }

@@ -30,7 +30,8 @@ const UPCASTS: [Upcast; 5] = [
     |_, value| value,
     // Version 9 also has the outcome `interrupted` of an attempt, whether one keeps claims, the objects that waited when it was
     // made, the object that changed around one whose outcome is unknown or that is unfinished, the change that paused a run, the
-    // reason `askedToKeep` for which a step waits, and the object that names the unit for a step. Without them there are none.
+    // reason `askedToKeep` for which a step waits, the object that names the unit for a step, the choice `waive` and what a plan
+    // waives. Without them there are none.
     |_, value| value,
 ];
 

@@ -27,11 +27,14 @@ mod difference;
 mod disposition;
 mod guards;
 mod kept;
+mod kept_reason;
 mod order;
 mod step_action;
 mod steps_behind;
 mod unlistable;
 mod unproven;
+mod waived;
+mod waiver;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -50,13 +53,15 @@ pub use self::{
     data::{ClaimDeleter, DataFate, Fate},
     difference::{Difference, differences},
     disposition::Disposition,
-    kept::{Kept, KeptReason, mark_to_keep, shared},
+    kept::{Kept, mark_to_keep, shared},
+    kept_reason::KeptReason,
     order::GivenUp,
     step_action::{Propagation, StepAction},
     unlistable::Unlistable,
+    waived::Waived,
 };
 pub(crate) use self::{data::destroyed_with, difference::is_created_by_controllers};
-use self::{order::Ordered, step_action::action};
+use self::{order::Ordered, step_action::action, waiver::Waivers};
 use crate::{
     declaration::is_parent,
     graph::Graph,
@@ -101,8 +106,8 @@ impl fmt::Display for PlanId {
 pub struct Plan {
     /// The id.
     pub id: PlanId,
-    /// SHA-256 of the unit, the choices, the steps, the kept objects, the fate of the data, what was given up and what is
-    /// hidden, in hexadecimal. A person confirms this hash.
+    /// SHA-256 of the unit, the choices, the steps, the kept objects, the fate of the data, what others lose, what was given up
+    /// and what is hidden, in hexadecimal. A person confirms this hash.
     pub hash: String,
     /// The unit that it tears down.
     pub unit: UnitId,
@@ -135,6 +140,13 @@ pub struct Plan {
     /// all the same. The hash does not cover them, because it covers the choices and what is hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlistable: Vec<Unlistable>,
+    /// The objects that go although objects that stay use them, because a person waived that by name, each with its users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<Waived>,
+    /// The kept objects of which a person may waive that others use them. The hash does not cover them, because it covers the
+    /// choices and what is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waivable: Vec<ObjectRef>,
     /// Hidden kinds. No step deletes an object of them, and an object that they may need waits until they are visible.
     pub hidden: Vec<String>,
 }
@@ -301,7 +313,7 @@ pub enum PlanError {
 
 /// Makes the plan of a unit.
 ///
-/// An object that something outside the unit needs is kept, and so is every object that a kept object needs: an object
+/// An object that something outside the unit needs is kept, unless a person waived that, and so is every object that a kept object needs: an object
 /// may only be deleted if everything that has to go before it is deleted too.
 ///
 /// # Errors
@@ -313,7 +325,8 @@ pub fn plan(
     choices: &Choices,
     now: Timestamp,
 ) -> Result<Plan, PlanError> {
-    let kept = kept::reasons(index, graph, unit, choices, now);
+    let waivers = Waivers::of(choices, unit, index);
+    let kept = kept::reasons(index, graph, unit, choices, &waivers, now);
     let going: BTreeSet<&Uid> =
         unit.members.iter().filter(|uid| !kept.contains_key(*uid)).collect();
     if going.is_empty() {
@@ -345,6 +358,8 @@ pub fn plan(
     }
     let unlistable = unproven::unlistable(&steps, choices, index);
     let data = data::fates(index, graph, unit, &kept);
+    let waived = waived::waived(index, graph, unit, &waivers, &kept);
+    let waivable = waived::waivable(index, graph, unit, &kept);
     let named = |is_one: &dyn Fn(&Object) -> bool| {
         let objects = going.iter().filter_map(|uid| index.get(uid));
         let mut named: Vec<ObjectRef> =
@@ -379,6 +394,8 @@ pub fn plan(
         ephemeral,
         given_up: order.given_up(index),
         unlistable,
+        waived,
+        waivable,
         hidden: index.hidden_kinds().into_keys().collect(),
     };
     let hash = hash(&plan);
@@ -401,9 +418,11 @@ fn hash(plan: &Plan) -> String {
         ephemeral,
         given_up,
         unlistable: _,
+        waived,
+        waivable: _,
         hidden,
     } = plan;
-    let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
+    let shown = (unit, choices, steps, kept, data, (by_name, ephemeral, waived), given_up, hidden);
     #[expect(clippy::expect_used, reason = "a plan is made of plain structs with text keys")]
     let json = serde_json::to_vec(&shown).expect("a plan can be serialised");
     digest(&json)

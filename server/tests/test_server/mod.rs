@@ -154,6 +154,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                             let destroys = vec![ObjectAddress(pod())];
                             Err(Refusal::Unconfirmed(Parts { destroys, ..Parts::default() }))
                         }
+                        "shared" if start.parts.waived.is_empty() => {
+                            let waived = vec![ObjectAddress(pod())];
+                            Err(Refusal::Unconfirmed(Parts { waived, ..Parts::default() }))
+                        }
                         _ => Ok(RunId::new("r1")),
                     };
                     let _ = reply.send(answer);
@@ -305,6 +309,8 @@ pub(crate) fn plan() -> Plan {
         ephemeral: vec![],
         left_to_cluster: vec![],
         unlistable: vec![],
+        waived: vec![],
+        waivable: vec![],
         hidden: vec![],
     }
 }

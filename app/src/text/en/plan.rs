@@ -6,14 +6,15 @@ use teardown::{
     object::ObjectRef,
     plan::{
         Blocker, ClaimDeleter, DataFate, Difference, Fate, GivenUp, Propagation, Step, StepAction,
-        Unlistable,
+        Unlistable, Waived,
     },
-    relation::DeletionPhase,
+    relation::{DeletionPhase, EdgeKind},
 };
 
 pub use self::preflight::preflight;
 use super::{
     super::{isolated, named, some_of, words},
+    drawer::more,
     many, objects,
 };
 
@@ -56,6 +57,7 @@ pub const LEAVE_OUT_KINDS: &str = "Leave out kinds";
 pub const LEAVE_OUT_OBJECT: &str = "Leave out an object";
 pub const OBJECT_FORM: &str = "KIND.GROUP/NAMESPACE/NAME";
 pub const OVERRIDE: &str = "Delete although an annotation says to keep it";
+pub const WAIVE: &str = "Delete although others use it";
 pub const WITHOUT_PROOF: &str = "Delete a namespace in which a kind may not be listed";
 pub const UNREPORTED_NODE: &str = "A node that never reports how its Pods end";
 pub const NODE_FORM: &str = "NODE";
@@ -137,6 +139,25 @@ pub fn goes_unreported(node: &str) -> String {
         "Pods of node {} count as ended once they are gone from the API: their claims are deleted although nothing reports that the containers ended.",
         isolated(node)
     )
+}
+
+/// The object that goes although others use it, with what they lose, which a person confirms.
+pub fn goes_waived(waived: &Waived) -> String {
+    let loss = match waived.edge {
+        EdgeKind::Finishes => "nothing clears their finalizers any more, so their deletion hangs",
+        EdgeKind::Provisions => "nothing makes, unmounts or removes their volumes any more",
+        EdgeKind::Controls => "nothing looks after them any more, nor after their load balancers",
+        EdgeKind::Guards => "nothing checks their changes and deletions any more",
+        EdgeKind::Routes | EdgeKind::Selects => "their requests fail",
+        EdgeKind::RunsAs => "they lose its rights, and their new Pods may fail",
+        _ => "they fail when they next need it",
+    };
+    let mut users: String = waived.users.iter().map(named).collect::<Vec<_>>().join(", ");
+    let rest = waived.count.saturating_sub(waived.users.len());
+    if rest > 0 {
+        users = format!("{users} {}", more(rest));
+    }
+    format!("{} goes although others use it: {users}. Then {loss}.", named(&waived.object))
 }
 
 /// The exception to a plain DELETE.

@@ -35,6 +35,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
                 {unclaimed}
                 {tick(choices, &Choice::KeepData)}
                 {group(text::OVERRIDE, boxes(|it| matches!(it, Choice::Delete(_))))}
+                {group(text::WAIVE, boxes(|it| matches!(it, Choice::Waive(_))))}
                 {group(text::WITHOUT_PROOF, boxes(|it| matches!(it, Choice::Unproven(_))))}
                 {group(text::ONLY_NAMESPACES, namespaces)}
                 {group(text::LEAVE_OUT_KINDS, kinds)}
@@ -72,6 +73,7 @@ fn offered(plan: &Plan) -> BTreeSet<Choice> {
         offered.extend([Choice::WithoutKind { group, kind }]);
         offered.extend(object.namespace.clone().map(Choice::Namespace));
     }
+    offered.extend(plan.waivable.iter().cloned().map(Choice::Waive));
     offered.extend(plan.unlistable.iter().cloned().map(Choice::Unproven));
     offered.extend(plan.choices.iter().cloned());
     offered
@@ -114,9 +116,10 @@ fn tick(choices: &Choices, choice: &Choice) -> AnyView {
         Choice::IncludeAll => text::INCLUDE_ALL.to_owned(),
         Choice::KeepData => text::KEEP_DATA.to_owned(),
         Choice::Unplanned(_) => text::UNPLANNED.to_owned(),
-        Choice::Include(object) | Choice::Delete(object) | Choice::Without(object) => {
-            text::named(object)
-        }
+        Choice::Include(object)
+        | Choice::Delete(object)
+        | Choice::Waive(object)
+        | Choice::Without(object) => text::named(object),
         Choice::WithoutKind { kind, .. } => kind.to_string(),
         Choice::Namespace(name) | Choice::Unreported(name) => text::isolated(name),
         Choice::Unproven(it) => text::without_proof(it),

@@ -221,7 +221,7 @@ struct Boxes {
     lost: [Option<AnyView>; 2],
     /// The objects that a person confirms by name.
     by_name: Option<AnyView>,
-    /// The deletions without proof.
+    /// The deletions without proof, and those by which others lose something.
     unproven: Option<AnyView>,
     /// The number of boxes.
     count: usize,
@@ -313,11 +313,12 @@ fn by_name(plan: &Plan, answers: Answers) -> Vec<AnyView> {
         .collect()
 }
 
-/// The boxes of the deletions without proof.
+/// The boxes of the deletions without proof, and of those by which others lose something.
 fn unproven(plan: &Plan, answers: Answers) -> Vec<AnyView> {
     plan.unproven()
         .map(|it| text::goes_unproven(&it))
         .chain(plan.unreported().map(|node| text::goes_unreported(node)))
+        .chain(plan.waived.iter().map(text::goes_waived))
         .map(|said| view! { <li>{tick_box(answers, said)}</li> }.into_any())
         .collect()
 }

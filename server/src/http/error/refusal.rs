@@ -138,14 +138,18 @@ pub(super) fn unconfirmed(missing: &Parts) -> Words {
     let objects: Vec<String> = missing.destroys.iter().map(|it| named(&it.0)).collect();
     let kinds = missing.unproven.iter().map(goes_unproven);
     let nodes = missing.unreported.iter().map(|node| goes_unreported(node));
-    let sentences = kinds.chain(nodes).take(UNCONFIRMED);
+    let waived = missing
+        .waived
+        .iter()
+        .map(|it| format!("Nobody confirmed that {} goes although others use it", named(&it.0)));
+    let sentences = kinds.chain(nodes).chain(waived).take(UNCONFIRMED);
     let objects = (!objects.is_empty())
         .then(|| format!("Nobody confirmed by name: {}", some_of(&objects, UNCONFIRMED)));
     let said: Vec<String> = objects.into_iter().chain(sentences).collect();
     filled(
         said.join(". "),
-        "The plan destroys what is in them, and its hash alone does not say that you know. Nothing was deleted.",
-        "Name each object in “destroys”, each kind in “unproven” and each node in “unreported”; this answer has the lists.",
+        "Their loss cannot be undone, and the plan’s hash alone does not say that you know. Nothing was deleted.",
+        "Name each object in “destroys” or “waived”, each kind in “unproven” and each node in “unreported”; this answer has the lists.",
     )
 }
 

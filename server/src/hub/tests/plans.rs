@@ -3,7 +3,7 @@
 use teardown::{
     api_problem::ApiProblem,
     observation::HiddenCause,
-    plan::{ObjectAddress, Parts},
+    plan::{Difference, ObjectAddress, Parts},
     unknown_reason::UnknownReason,
 };
 
@@ -61,6 +61,28 @@ async fn plan_starts_once_everything_that_it_destroys_is_confirmed_by_name() {
     let parts = Parts { destroys: vec![named("data")], ..Parts::default() };
     let start = Start { parts, ..confirmation(&plan) };
     process.hub.start(start).await.unwrap().unwrap();
+}
+
+/// A Pod of others mounts the ConfigMap, and then a second one does.
+#[tokio::test(start_paused = true)]
+async fn plan_starts_once_each_waived_object_is_confirmed_and_no_other_user_came() {
+    let process = Process::start(&Disk::default());
+    process.list("cm shop/settings of=shop\n pod shop/theirs uses=config:settings").await;
+    let waive = Choices::of_query([("waive", "ConfigMap/shop/settings")]).unwrap();
+    let made = process.hub.make_plan(UnitId::new("shop"), waive).await.unwrap();
+    let plan = made.unwrap();
+    let settings = fixture::object("cm shop/settings").reference();
+    let unconfirmed = Start { parts: Parts::default(), ..confirmation(&plan) };
+    let missing = Parts { waived: vec![ObjectAddress(settings.clone())], ..Parts::default() };
+    let refused = process.hub.start(unconfirmed).await.unwrap();
+    assert_eq!(refused, Err(Refusal::Unconfirmed(missing)));
+    let second = fixture::object("pod shop/second uses=config:settings");
+    process.see(vec![Observation::Applied(Box::new(second))]).await;
+    let stale = process.hub.start(confirmation(&plan)).await.unwrap();
+    let changed = vec![Difference::Changed { object: settings }];
+    assert_eq!(stale, Err(Refusal::Stale(changed)));
+    process.gone("pod shop/second").await;
+    process.hub.start(confirmation(&plan)).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@
 //! namespace=shop                         only what is in this namespace goes
 //! keep=data                              claims and volumes stay
 //! delete=PersistentVolumeClaim/shop/a    this object goes although an annotation says that it stays
+//! waive=Deployment.apps/ops/operator     this object goes although objects outside the unit use it
 //! unproven=shop/widgets.example.com      the namespace goes although this kind may not be listed in it
 //! unreported=virtual-1                   Pods of this node count as ended once they are gone from the API
 //! unplanned=k3f9                         only objects go that this open run waits for and that its plan does not know
@@ -61,6 +62,8 @@ pub enum Choice {
     KeepData,
     /// This object goes although an annotation says that it stays.
     Delete(ObjectRef),
+    /// This object goes although objects outside the unit use it.
+    Waive(ObjectRef),
     /// The namespace goes although this kind may not be listed in it: whatever it has of the kind goes along, unseen.
     Unproven(Unlistable),
     /// Pods of this node count as ended once they are gone from the API: nothing reports the end of their containers.
@@ -87,12 +90,13 @@ pub enum ChoiceError {
 
 impl Choice {
     /// The names of all choices.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "include",
         "without",
         "namespace",
         "keep",
         "delete",
+        "waive",
         "unproven",
         "unreported",
         "unplanned",
@@ -113,6 +117,7 @@ impl Choice {
             "without" => kind(value).map(|(group, kind)| Self::WithoutKind { group, kind }),
             "namespace" => is_name(value).then(|| Self::Namespace(value.into())),
             "keep" => (value == "data").then_some(Self::KeepData),
+            "waive" => object(value).map(Self::Waive),
             "unproven" => Unlistable::read(value).map(Self::Unproven),
             "unreported" => is_name(value).then(|| Self::Unreported(value.into())),
             "unplanned" => is_name(value).then(|| Self::Unplanned(RunId::new(value))),
@@ -131,6 +136,7 @@ impl Choice {
             Self::Namespace(name) => ("namespace", name.to_string()),
             Self::KeepData => ("keep", "data".to_owned()),
             Self::Delete(object) => ("delete", address(object)),
+            Self::Waive(object) => ("waive", address(object)),
             Self::Unproven(unlistable) => ("unproven", unlistable.to_string()),
             Self::Unreported(node) => ("unreported", node.to_string()),
             Self::Unplanned(run) => ("unplanned", run.to_string()),
@@ -269,9 +275,10 @@ impl Choices {
         let runs_on = |pod: &Object, name: &Arc<str>| matches!(&pod.facts, Facts::Pod(pod) if pod.node.as_ref() == Some(name));
         let is_met = |choice: &Choice| match choice {
             Choice::IncludeAll | Choice::KeepData => true,
-            Choice::Include(object) | Choice::Without(object) | Choice::Delete(object) => {
-                is_member(object)
-            }
+            Choice::Include(object)
+            | Choice::Without(object)
+            | Choice::Delete(object)
+            | Choice::Waive(object) => is_member(object),
             Choice::WithoutKind { group, kind } => members().any(|it| it.kind.is(group, kind)),
             Choice::Namespace(name) => members().any(|it| it.namespace.as_ref() == Some(name)),
             Choice::Unproven(it) => has_namespace(&it.namespace) && it.is_met(index),
@@ -296,6 +303,7 @@ mod tests {
             ("namespace", "shop"),
             ("keep", "data"),
             ("delete", "PersistentVolumeClaim/shop/data-0"),
+            ("waive", "Deployment.apps/ops/operator"),
             ("unproven", "shop/widgets.example.com"),
             ("unreported", "virtual-1"),
             ("unplanned", "k3f9"),

@@ -20,11 +20,14 @@ pub struct Parts {
     pub unproven: Vec<Unlistable>,
     /// The nodes whose Pods count as ended although nobody reports it.
     pub unreported: Vec<Arc<str>>,
+    /// The objects that go although others use them.
+    pub waived: Vec<ObjectAddress>,
 }
 
 impl Parts {
     fn is_empty(&self) -> bool {
-        self.destroys.is_empty() && self.unproven.is_empty() && self.unreported.is_empty()
+        let Self { destroys, unproven, unreported, waived } = self;
+        destroys.is_empty() && unproven.is_empty() && unreported.is_empty() && waived.is_empty()
     }
 }
 
@@ -45,12 +48,18 @@ impl Plan {
         })
     }
 
+    /// The objects that go although others use them, each once.
+    fn waived(&self) -> BTreeSet<&ObjectRef> {
+        self.waived.iter().map(|it| &it.object).collect()
+    }
+
     /// Everything that a person confirms one by one.
     pub fn parts(&self) -> Parts {
         Parts {
             destroys: self.destroys().into_iter().cloned().map(ObjectAddress).collect(),
             unproven: self.unproven().collect(),
             unreported: self.unreported().cloned().collect(),
+            waived: self.waived().into_iter().cloned().map(ObjectAddress).collect(),
         }
     }
 
@@ -60,7 +69,7 @@ impl Plan {
     /// The parts that are missing. A name that is not in the plan says nothing.
     pub fn check_confirmed(&self, confirmed: &Parts) -> Result<(), Parts> {
         let named: BTreeSet<&ObjectRef> = confirmed.destroys.iter().map(|it| &it.0).collect();
-        let Parts { destroys, unproven, unreported } = self.parts();
+        let Parts { destroys, unproven, unreported, waived } = self.parts();
         let missing = Parts {
             destroys: destroys.into_iter().filter(|it| !named.contains(&it.0)).collect(),
             unproven: unproven.into_iter().filter(|it| !confirmed.unproven.contains(it)).collect(),
@@ -68,6 +77,7 @@ impl Plan {
                 .into_iter()
                 .filter(|it| !confirmed.unreported.contains(it))
                 .collect(),
+            waived: waived.into_iter().filter(|it| !confirmed.waived.contains(it)).collect(),
         };
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }

@@ -48,7 +48,8 @@ pub enum Difference {
 /// CronJob, the Pods of a rollout, a network plugin's objects for a Pod. The garbage collector deletes them with their
 /// owner. If such an object has to go before another step, it is only ignored if that step of the old plan already
 /// waits until the owner has no Pods. Any other dependent is a difference, because nobody has confirmed its deletion: a
-/// claim, a snapshot, any other object of an operator. Data that would now be lost is a difference too.
+/// claim, a snapshot, any other object of an operator. Data that would now be lost is a difference too, and so is another user of
+/// an object that goes although others use it.
 pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
     let olds: BTreeMap<&ObjectRef, &Step> =
         old.steps.iter().map(|step| (&step.object, step)).collect();
@@ -80,9 +81,18 @@ pub fn differences(old: &Plan, new: &Plan) -> Vec<Difference> {
             && before.is_none_or(|before| before.fate != data.fate)
             && !news.contains_key(&data.volume)
     });
+    // A user that came after the old plan may be one that nobody would take something from.
+    let joined = new.waived.iter().filter(|row| {
+        let known = |user: &Uid| {
+            let mut before = old.waived.iter().filter(|it| it.object == row.object);
+            before.any(|it| it.edge == row.edge && it.knows(user))
+        };
+        !row.known.iter().all(known)
+    });
     let hidden = new.hidden.iter().filter(|resource| !old.hidden.contains(resource));
     gone.chain(added.map(|(object, _)| Difference::Added { object: (*object).clone() }))
         .chain(lost.map(|data| Difference::Changed { object: data.volume.clone() }))
+        .chain(joined.map(|row| Difference::Changed { object: row.object.clone() }))
         .chain(hidden.map(|resource| Difference::Hidden { resource: resource.clone() }))
         .collect()
 }

@@ -1,18 +1,25 @@
 //! The edges from guarded objects to the webhook configurations that guard them: an object goes before the configuration, or
-//! its deletion would be decided by nobody.
+//! its deletion would be decided by nobody. A configuration that guards what stays is kept.
 //!
 //! # Decisions
 //! - These edges are made for a plan alone, between its own objects: a rule for all ConfigMaps would otherwise make an edge
 //!   for each of the cluster.
 //! - The Pods behind a configuration, and all that goes after them, are not guarded by it: they go after it in any case.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use super::{kept_reason::KeptReason, waiver::Waivers};
 use crate::{
     graph::Graph,
     index::Index,
-    object::{Facts, Object, Uid},
-    relation::{DeletionPhase, Edge, EdgeKind, FoundEdge, Precedence, Strength, guarding_rule},
+    object::{Facts, Object, ObjectRef, Uid},
+    relation::{
+        DeletionPhase, Edge, EdgeKind, FoundEdge, Precedence, Reason, Strength, guarding_rule,
+    },
+    unit::Unit,
 };
 
 /// The edges from guarded objects to the webhook configurations among these objects.
@@ -57,4 +64,60 @@ fn goes_after<'a>(
         }
     }
     after
+}
+
+/// The object outside the unit whose deletion a webhook configuration of the unit decides.
+pub(super) fn guards_outsiders(
+    configuration: &Object,
+    index: &Index,
+    unit: &Unit,
+    waivers: &Waivers,
+) -> Option<KeptReason> {
+    if !matches!(configuration.facts, Facts::Webhooks(_)) || waivers.covers(&configuration.uid) {
+        return None;
+    }
+    let outsiders = index.objects().filter(|object| !unit.members.contains(&object.uid));
+    let (user, reason) = first(guarded(configuration, outsiders, index))?;
+    Some(KeptReason::UsedBy { user, edge: EdgeKind::Guards, reason })
+}
+
+/// The objects among these that a webhook configuration guards, each with the rule.
+pub(super) fn guarded<'a>(
+    configuration: &'a Object,
+    among: impl Iterator<Item = &'a Arc<Object>>,
+    index: &'a Index,
+) -> impl Iterator<Item = (&'a Arc<Object>, Reason)> {
+    among.filter_map(move |object| Some((object, guarding_rule(configuration, object, index)?)))
+}
+
+fn first<'a>(
+    guarded: impl Iterator<Item = (&'a Arc<Object>, Reason)>,
+) -> Option<(ObjectRef, Reason)> {
+    guarded.map(|(object, reason)| (object.reference(), reason)).min()
+}
+
+/// Keeps the webhook configurations that guard what stays. Returns whether there are any.
+pub(super) fn keep_guards_of_kept_objects(
+    index: &Index,
+    unit: &Unit,
+    waivers: &Waivers,
+    kept: &mut BTreeMap<Uid, KeptReason>,
+) -> bool {
+    let configurations =
+        unit.members.iter().filter(|uid| !kept.contains_key(*uid) && !waivers.covers(uid));
+    let configurations = configurations
+        .filter_map(|uid| index.get(uid))
+        .filter(|it| matches!(it.facts, Facts::Webhooks(_)));
+    let found: Vec<(Uid, KeptReason)> = configurations
+        .filter_map(|configuration| {
+            let staying = kept.iter().filter(|(_, reason)| reason.needs_guards());
+            let staying = staying.filter_map(|(uid, _)| index.get(uid));
+            let (user, reason) = first(guarded(configuration, staying, index))?;
+            let reason = KeptReason::NeededBy { user, edge: EdgeKind::Guards, reason };
+            Some((configuration.uid.clone(), reason))
+        })
+        .collect();
+    let is_any = !found.is_empty();
+    kept.extend(found);
+    is_any
 }

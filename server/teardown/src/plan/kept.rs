@@ -8,14 +8,19 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{choices::Choices, disposition::Disposition};
+use super::{
+    choices::Choices,
+    guards::{guards_outsiders, keep_guards_of_kept_objects},
+    kept_reason::KeptReason,
+    waiver::Waivers,
+};
 use crate::{
     declaration::is_parent,
     graph::Graph,
     index::Index,
     labels::PART_OF,
     object::{Facts, Object, ObjectRef, Reclaim, Uid},
-    relation::{Edge, EdgeKind, Reason, guarding_rule, served_namespaces},
+    relation::{Edge, EdgeKind, Reason, served_namespaces},
     unit::{Unit, is_protected},
 };
 
@@ -30,88 +35,21 @@ pub struct Kept {
     pub reason: KeptReason,
 }
 
-/// The reasons why an object of the unit stays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum KeptReason {
-    /// An object outside the unit uses it.
-    UsedBy {
-        /// The object that uses it.
-        user: ObjectRef,
-        /// The kind of the edge between them.
-        edge: EdgeKind,
-        /// The field and value the edge comes from.
-        reason: Reason,
-    },
-    /// A kept object needs it.
-    NeededBy {
-        /// The object that needs it.
-        user: ObjectRef,
-        /// The kind of the edge between them.
-        edge: EdgeKind,
-        /// The field and value the edge comes from.
-        reason: Reason,
-    },
-    /// A Retain volume that is not declared part of the unit: it becomes Released, and its data is kept. Or the content of a
-    /// snapshot with the deletion policy Retain.
-    RetainedVolume,
-    /// A Recycle volume that is not declared part of the unit: it stays and is offered again, but its data is scrubbed.
-    RecycledVolume,
-    /// The cluster needs it, or the server: a node, a namespace that is `default` or begins with `kube-`, a workload of a
-    /// priority class `system-*-critical`, and everything in the server's own namespace.
-    Protected,
-    /// Nobody declared it part of the unit, and no person included it.
-    Unclaimed,
-    /// A person left it out, or its kind.
-    LeftOut,
-    /// It is not in the namespaces that a person chose.
-    OtherNamespace,
-    /// A person chose to keep the data.
-    KeptData,
-    /// An annotation says so, and no person overrode it.
-    KeepAnnotation {
-        /// The annotation, as `key: value`.
-        annotation: Arc<str>,
-    },
-    /// It gives people, or all accounts of another namespace, rights in a namespace and is not declared part of the unit. It
-    /// goes with the namespace, because the person who runs the teardown may have their rights through it.
-    Access,
-    /// The cluster creates and removes it by itself.
-    MadeByCluster,
-    /// Discovery lists no verb `delete` for its kind, so that no call can delete it. It holds neither its namespace, which the
-    /// namespace controller lets go all the same, nor the API that serves it.
-    NoDeleteVerb,
-    /// Its controller is hidden and may exist. The controller would re-create it after its deletion.
-    HiddenController {
-        /// The owner's kind, as the object names it.
-        kind: Arc<str>,
-        /// The owner's name.
-        name: Arc<str>,
-    },
-    /// It may have users of a kind that is hidden: Pods that mount a claim, Pods of a ServiceAccount that a binding
-    /// gives rights, the claim that a volume names, or objects of a definition's kind.
-    HiddenUsers {
-        /// The hidden kind, as a path names it.
-        resource: String,
-        /// The namespace in which it is hidden; none if it is hidden everywhere.
-        namespace: Option<Arc<str>>,
-    },
-}
-
 /// The reason for each member of the unit that stays.
 pub(super) fn reasons(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
     choices: &Choices,
+    waivers: &Waivers,
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
-    let mut kept = kept_from_the_start(index, graph, unit, choices, now);
-    keep_needed_objects(index, graph, unit, &mut kept);
-    while keep_guards_of_kept_objects(index, unit, &mut kept) {
-        keep_needed_objects(index, graph, unit, &mut kept);
+    let mut kept = kept_from_the_start(index, graph, unit, choices, waivers, now);
+    keep_needed_objects(index, graph, unit, waivers, &mut kept);
+    while keep_guards_of_kept_objects(index, unit, waivers, &mut kept) {
+        keep_needed_objects(index, graph, unit, waivers, &mut kept);
     }
-    bind_volumes_whose_claims_stay(index, graph, unit, &mut kept);
+    bind_volumes_whose_claims_stay(index, graph, unit, waivers, &mut kept);
     let volumes = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
     let volumes = volumes.filter_map(|uid| index.get(uid));
     let reserved: Vec<(Uid, KeptReason)> = volumes
@@ -126,14 +64,15 @@ pub(super) fn reasons(
 
 /// The number of objects of the unit that a plan would keep because an object outside the unit uses them.
 pub fn shared(index: &Index, graph: &Graph, unit: &Unit, now: Timestamp) -> usize {
-    let kept = kept_from_the_start(index, graph, unit, &Choices::default(), now);
+    let (choices, waivers) = (Choices::default(), Waivers::default());
+    let kept = kept_from_the_start(index, graph, unit, &choices, &waivers, now);
     // Users outside the unit come first among the reasons, so the objects that are kept on the way do not change the
     // result.
-    let used = |uid: &&Uid| {
-        let reason = users(uid, index, graph, unit, &kept);
+    let is_used = |uid: &&Uid| {
+        let reason = used_by(uid, index, graph, unit, &waivers, &kept);
         !kept.contains_key(*uid) && matches!(reason, Some(KeptReason::UsedBy { .. }))
     };
-    unit.members.iter().filter(used).count()
+    unit.members.iter().filter(is_used).count()
 }
 
 fn kept_from_the_start(
@@ -141,6 +80,7 @@ fn kept_from_the_start(
     graph: &Graph,
     unit: &Unit,
     choices: &Choices,
+    waivers: &Waivers,
     now: Timestamp,
 ) -> BTreeMap<Uid, KeptReason> {
     let members = unit.members.iter().filter_map(|uid| index.get(uid));
@@ -158,7 +98,7 @@ fn kept_from_the_start(
                 .or_else(|| goes_with_its_snapshot(object, graph, unit))
             {
                 reason
-            } else if let Some(reason) = guards_outsiders(object, index, unit) {
+            } else if let Some(reason) = guards_outsiders(object, index, unit, waivers) {
                 reason
             } else if is_access(object, index, graph, unit) {
                 KeptReason::Access
@@ -167,8 +107,8 @@ fn kept_from_the_start(
             } else {
                 let is_included = choices.includes(&object.reference());
                 let is_unclaimed = unit.unclaimed.contains(&object.uid) && !is_included;
-                // A person cannot include what others use.
-                let used = || users(&object.uid, index, graph, unit, &BTreeMap::new());
+                // A person cannot include what others use, unless that is waived too.
+                let used = || used_by(&object.uid, index, graph, unit, waivers, &BTreeMap::new());
                 return hidden_users(object, index, unit)
                     .or_else(|| reserved(object, index, |claim| !unit.members.contains(claim)))
                     .or_else(|| is_unclaimed.then(|| used().unwrap_or(KeptReason::Unclaimed)))
@@ -177,47 +117,6 @@ fn kept_from_the_start(
             Some((object.uid.clone(), reason))
         })
         .collect()
-}
-
-impl KeptReason {
-    /// The end that a plan has for an object that has no step for this reason.
-    pub fn disposition(&self) -> Disposition {
-        match self {
-            Self::Access | Self::MadeByCluster => Disposition::GoesAlong,
-            Self::RetainedVolume | Self::NoDeleteVerb => Disposition::LeftBehind,
-            Self::UsedBy { .. }
-            | Self::NeededBy { .. }
-            | Self::RecycledVolume
-            | Self::Protected
-            | Self::Unclaimed
-            | Self::LeftOut
-            | Self::OtherNamespace
-            | Self::KeptData
-            | Self::KeepAnnotation { .. }
-            | Self::HiddenController { .. }
-            | Self::HiddenUsers { .. } => Disposition::Kept,
-        }
-    }
-
-    /// Whether an object that stays for this reason needs the object behind it on this edge.
-    pub(crate) fn needs(&self, edge: Edge<'_>) -> bool {
-        match self {
-            // Its namespace and its API would stay for ever, because it can never go before them.
-            Self::NoDeleteVerb => !edge.is_about_deletion(),
-            // Once a volume is Released, it needs neither its class nor its driver: its data stays in its place.
-            Self::RetainedVolume => edge.kind != EdgeKind::Provisions,
-            // Access to a namespace must not keep the namespace.
-            _ => !self.disposition().is_going(),
-        }
-    }
-
-    /// Whether a person or an annotation chose to keep the object.
-    pub fn is_chosen(&self) -> bool {
-        matches!(
-            self,
-            Self::KeptData | Self::LeftOut | Self::Unclaimed | Self::KeepAnnotation { .. }
-        )
-    }
 }
 
 /// The namespaces of the claims that somebody chose to keep.
@@ -360,19 +259,6 @@ fn reserved(object: &Object, index: &Index, stays: impl Fn(&Uid) -> bool) -> Opt
     Some(KeptReason::UsedBy { user: claim.reference(), edge: EdgeKind::Binds, reason })
 }
 
-/// The object outside the unit whose deletion a webhook configuration of the unit decides.
-fn guards_outsiders(configuration: &Object, index: &Index, unit: &Unit) -> Option<KeptReason> {
-    if !matches!(configuration.facts, Facts::Webhooks(_)) {
-        return None;
-    }
-    let outsiders = index.objects().filter(|object| !unit.members.contains(&object.uid));
-    let guarded = outsiders.filter_map(|object| {
-        Some((object.reference(), guarding_rule(configuration, object, index)?))
-    });
-    let (user, reason) = guarded.min()?;
-    Some(KeptReason::UsedBy { user, edge: EdgeKind::Guards, reason })
-}
-
 /// Whether a volume is in the unit only because its claim is, and is not deleted with the claim; or a content with its
 /// snapshot.
 fn outlives_its_claim(object: &Object, graph: &Graph, unit: &Unit) -> Option<KeptReason> {
@@ -429,6 +315,7 @@ fn keep_needed_objects(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
+    waivers: &Waivers,
     kept: &mut BTreeMap<Uid, KeptReason>,
 ) {
     let mut open: Vec<Uid> = unit.members.iter().cloned().collect();
@@ -436,7 +323,7 @@ fn keep_needed_objects(
         if kept.contains_key(&uid) {
             continue;
         }
-        let Some(reason) = users(&uid, index, graph, unit, kept) else { continue };
+        let Some(reason) = used_by(&uid, index, graph, unit, waivers, kept) else { continue };
         kept.insert(uid.clone(), reason);
         let followers =
             graph.around(&uid).filter_map(Edge::ordered).filter(|(first, ..)| **first == uid);
@@ -483,42 +370,13 @@ pub(super) fn suspended<'a>(
     suspended
 }
 
-/// Keeps the webhook configurations that guard what stays. Returns whether there are any.
-fn keep_guards_of_kept_objects(
-    index: &Index,
-    unit: &Unit,
-    kept: &mut BTreeMap<Uid, KeptReason>,
-) -> bool {
-    let configurations = unit.members.iter().filter(|uid| !kept.contains_key(*uid));
-    let configurations = configurations
-        .filter_map(|uid| index.get(uid))
-        .filter(|it| matches!(it.facts, Facts::Webhooks(_)));
-    let found: Vec<(Uid, KeptReason)> = configurations
-        .filter_map(|configuration| {
-            // An object that is kept as access goes with its namespace, and no call deletes one without the verb.
-            let staying = kept.iter().filter(|(_, reason)| {
-                !matches!(reason, KeptReason::Access | KeptReason::NoDeleteVerb)
-            });
-            let guarded = staying.filter_map(|(uid, _)| {
-                let object = index.get(uid)?;
-                Some((object.reference(), guarding_rule(configuration, object, index)?))
-            });
-            let (user, reason) = guarded.min()?;
-            let reason = KeptReason::NeededBy { user, edge: EdgeKind::Guards, reason };
-            Some((configuration.uid.clone(), reason))
-        })
-        .collect();
-    let is_any = !found.is_empty();
-    kept.extend(found);
-    is_any
-}
-
 /// A volume that would outlive its claim is neither released nor scrubbed if the claim stays, and a content does not go
 /// if its snapshot stays.
 fn bind_volumes_whose_claims_stay(
     index: &Index,
     graph: &Graph,
     unit: &Unit,
+    waivers: &Waivers,
     kept: &mut BTreeMap<Uid, KeptReason>,
 ) {
     let follows = |uid: &Uid, reason: &KeptReason| match reason {
@@ -537,23 +395,48 @@ fn bind_volumes_whose_claims_stay(
         let stays = |claim: &Uid| kept.contains_key(claim) || !unit.members.contains(claim);
         let is_bound =
             graph.to(&volume).any(|edge| edge.kind == EdgeKind::Binds && stays(edge.from));
-        let needed = is_bound.then(|| users(&volume, index, graph, unit, kept)).flatten();
+        let needed =
+            is_bound.then(|| used_by(&volume, index, graph, unit, waivers, kept)).flatten();
         if let Some(needed) = needed {
             kept.insert(volume, needed);
         }
     }
 }
 
-/// The object that stays and has to go before this one, so that this one stays too. Of several, the one that a person
-/// knows best: first those without an owner, then by name.
-fn users(
+/// The reason to keep an object that one needs which stays and has to go before it. Of several, the one that a person knows best:
+/// first those without an owner, then by name.
+fn used_by(
     uid: &Uid,
     index: &Index,
     graph: &Graph,
     unit: &Unit,
+    waivers: &Waivers,
     kept: &BTreeMap<Uid, KeptReason>,
 ) -> Option<KeptReason> {
-    let staying = |first: &Uid, edge: Edge<'_>| match kept.get(first) {
+    let object = index.get(uid)?;
+    let is_outside = |user: &Object| !unit.members.contains(&user.uid);
+    let needs = users(object, index, graph, unit, kept);
+    let needs = needs.filter(|(user, edge)| !is_outside(user) || !waivers.lifts(object, edge.kind));
+    let (user, edge) = needs.min_by_key(|(user, edge)| {
+        (!is_outside(user), !user.owners.is_empty(), user.reference(), edge.reason.clone())
+    })?;
+    let (user_ref, edge_kind, reason) = (user.reference(), edge.kind, edge.reason.clone());
+    Some(if is_outside(user) {
+        KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
+    } else {
+        KeptReason::NeededBy { user: user_ref, edge: edge_kind, reason }
+    })
+}
+
+/// The objects that stay and have to go before this one, each with the edge that says so.
+pub(super) fn users<'a>(
+    object: &'a Object,
+    index: &'a Index,
+    graph: &'a Graph,
+    unit: &'a Unit,
+    kept: &'a BTreeMap<Uid, KeptReason>,
+) -> impl Iterator<Item = (&'a Arc<Object>, Edge<'a>)> {
+    let staying = move |first: &Uid, edge: Edge<'_>| match kept.get(first) {
         Some(reason) => reason.needs(edge),
         // The namespace controller leaves an object alone that cannot be deleted.
         None => {
@@ -563,23 +446,9 @@ fn users(
                 || edge.kind == EdgeKind::Contains && is_left())
         }
     };
-    let needs = graph.around(uid).filter_map(|edge| {
+    graph.around(&object.uid).filter_map(move |edge| {
         let (first, then, _) = edge.ordered()?;
         let user = index.get(first).filter(|user| !user.is_made_by_cluster())?;
-        (then == uid && edge.keeps() && staying(first, edge)).then_some((user, edge))
-    });
-    let (user, edge) = needs.min_by_key(|(user, edge)| {
-        (
-            unit.members.contains(&user.uid),
-            !user.owners.is_empty(),
-            user.reference(),
-            edge.reason.clone(),
-        )
-    })?;
-    let (user_ref, edge_kind, reason) = (user.reference(), edge.kind, edge.reason.clone());
-    Some(if unit.members.contains(&user.uid) {
-        KeptReason::NeededBy { user: user_ref, edge: edge_kind, reason }
-    } else {
-        KeptReason::UsedBy { user: user_ref, edge: edge_kind, reason }
+        (*then == object.uid && edge.keeps() && staying(first, edge)).then_some((user, edge))
     })
 }

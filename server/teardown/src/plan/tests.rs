@@ -12,6 +12,7 @@ mod storage;
 mod summary;
 mod unclaimed;
 mod undeletable;
+mod waived;
 
 use super::*;
 use crate::{

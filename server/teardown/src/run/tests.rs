@@ -1,6 +1,7 @@
 //! Tests of a run without hub or cluster: the index is a fixture, and the test supplies the outcomes of calls.
 
 mod visibility;
+mod waived;
 mod late_objects;
 mod late_roles;
 mod namespace_content;

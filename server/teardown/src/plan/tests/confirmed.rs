@@ -15,12 +15,12 @@ fn each_part_that_nobody_confirmed_is_named() {
     let (all, none) = (plan.parts(), Parts::default());
     insta::assert_snapshot!(
         serde_json::to_string(&all).unwrap(),
-        @r#"{"destroys":["PersistentVolumeClaim/shop/data"],"unproven":["shop/widgets.example.com"],"unreported":["n1"]}"#
+        @r#"{"destroys":["PersistentVolumeClaim/shop/data"],"unproven":["shop/widgets.example.com"],"unreported":["n1"],"waived":[]}"#
     );
     assert_eq!(all.destroys[0].to_string(), "PersistentVolumeClaim/shop/data");
     assert_eq!(plan.check_confirmed(&all), Ok(()));
     assert_eq!(plan.check_confirmed(&none), Err(all.clone()));
-    let Parts { destroys, unproven, unreported } = all.clone();
+    let Parts { destroys, unproven, unreported, waived: _ } = all.clone();
     for missing in [
         Parts { destroys, ..none.clone() },
         Parts { unproven, ..none.clone() },

@@ -100,9 +100,9 @@ impl<'a> LateObjects<'a> {
         Self { index, objects, edges, lookup }
     }
 
-    /// A late object that would have to go before this object and is not deleted with it. The content of a namespace is
-    /// checked elsewhere.
-    pub(super) fn before(&self, object: &Object) -> Option<&'a Object> {
+    /// A late object that would have to go before this object and is not deleted with it, and of which nobody confirmed that it
+    /// loses this one. The content of a namespace is checked elsewhere.
+    pub(super) fn before(&self, object: &Object, plan: &Plan) -> Option<&'a Object> {
         if self.objects.is_empty() {
             return None;
         }
@@ -111,7 +111,8 @@ impl<'a> LateObjects<'a> {
         let firsts = theirs.chain(&own).map(FoundEdge::edge).filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
             let it = self.objects.get(first).filter(|_| *then == object.uid)?;
-            holds(edge, self.index).then_some(&***it)
+            let is_waived = plan.is_waived(then, first, Some(edge.kind), self.index);
+            (holds(edge, self.index) && !is_waived).then_some(&***it)
         });
         firsts.min_by_key(|first| first.reference())
     }

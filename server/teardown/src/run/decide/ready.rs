@@ -342,7 +342,7 @@ impl Run {
         let index = context.index;
         let Some(object) = index.get(&step.uid) else { return Ok(true) };
         let late_objects = context.late_objects.get_or_insert_with(|| LateObjects::of(self, index));
-        match late_objects.before(object) {
+        match late_objects.before(object, &self.plan) {
             Some(user) => Err(UnknownReason::InUse { by: user.reference() }),
             None => Ok(true),
         }
@@ -420,7 +420,8 @@ impl Run {
     /// Checks that no Pod outside the plan needs the step's object, or one that the garbage collector deletes with it. For a
     /// claim, a consistent read of Pods follows instead (`sequence.rs`).
     ///
-    /// A Pod of another application mounts the ConfigMap since a minute ago.
+    /// A Pod of another application mounts the ConfigMap since a minute ago. One that did so when the plan was made does not count
+    /// where a person waived the ConfigMap.
     fn check_needed_by_no_pod(
         &self,
         step: &Step,
@@ -446,6 +447,7 @@ impl Run {
                     is_needed(object, pod)
                         && !self.is_planned(&pod.uid)
                         && !goes_with(pod, step, object, index)
+                        && !self.plan.is_waived(&object.uid, &pod.uid, None, index)
                 });
                 users.extend(unplanned.map(|pod| pod.reference()));
             }

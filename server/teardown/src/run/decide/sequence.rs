@@ -244,8 +244,8 @@ impl Run {
     }
 
     /// An object outside the plan's steps that has to go before a step's object, as it is now: an Ingress that routes to a
-    /// Service, or an HTTPRoute of another namespace whose spec names a Gateway. A plan that is made now would keep the object. The
-    /// content of a namespace and the Pods are checked elsewhere.
+    /// Service, or an HTTPRoute of another namespace whose spec names a Gateway. A plan that is made now would keep the object. One that
+    /// used a waived object when the plan was made does not count. The content of a namespace and the Pods are checked elsewhere.
     pub(super) fn user_outside(
         &self,
         step: &Step,
@@ -262,7 +262,9 @@ impl Run {
                 EdgeKind::Declares if user.namespace != step.object.namespace => true,
                 _ => self.goes_along(user, index),
             };
-            (!is_checked_elsewhere && self.needs(user, edge)).then(|| user.reference())
+            let holds = !is_checked_elsewhere && self.needs(user, edge);
+            let is_waived = || self.plan.is_waived(then, first, Some(edge.kind), index);
+            (holds && !is_waived()).then(|| user.reference())
         });
         users.min()
     }

@@ -141,14 +141,18 @@ impl Run {
         let edges = graph.around(&step.uid).filter(|edge| holds(*edge, index));
         let firsts = edges.filter_map(|edge| {
             let (first, then, _) = edge.ordered()?;
-            index.get(first).filter(|it| *then == step.uid && is_late(it, &self.plan))
+            let is_waived = self.plan.is_waived(then, first, Some(edge.kind), index);
+            index.get(first).filter(|it| *then == step.uid && is_late(it, &self.plan) && !is_waived)
         });
         let mut users: Vec<_> = firsts.collect();
         let Some(object) = index.get(&step.uid) else { return users };
         for namespace in served_namespaces(object) {
             let pods = index.running_pods(namespace);
-            let pods =
-                pods.filter(|pod| is_needed(object, pod) && !goes_with(pod, step, object, index));
+            let pods = pods.filter(|pod| {
+                is_needed(object, pod)
+                    && !goes_with(pod, step, object, index)
+                    && !self.plan.is_waived(&object.uid, &pod.uid, None, index)
+            });
             users.extend(pods.filter_map(|pod| index.get(&pod.uid)));
         }
         users
