@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Effects that must occur in at least one of a thousand runs: faults of the cluster, and every event of a run.
-pub(crate) const EFFECTS: [&str; 50] = [
+pub(crate) const EFFECTS: [&str; 51] = [
     "a node that is silent",
     "a Pod that is evicted from a silent node",
     "a volume that is busy",
@@ -47,6 +47,7 @@ pub(crate) const EFFECTS: [&str; 50] = [
     "a watch of one namespace",
     "a driver that goes after its volumes",
     "an operator that is kept for others",
+    "an object that goes although others use it",
     "a server that crashes before its recovery is recorded",
     "a step whose object somebody asks to keep",
     "a step that waits because of a hint",
@@ -154,6 +155,13 @@ impl Artifacts<'_> {
             "an operator that is kept for others" => {
                 let mut kept = self.journal.plans.values().flat_map(|plan| list(plan, "/kept"));
                 kept.any(|it| it["reason"]["usedBy"]["edge"] == "Finishes")
+            }
+            "an object that goes although others use it" => {
+                let waived = self.journal.plans.values().flat_map(|plan| list(plan, "/waived"));
+                let covers = waived.flat_map(|row| list(row, "/covers"));
+                let uids: BTreeSet<&str> = covers.filter_map(Value::as_str).collect();
+                let asked = |it: &Arrival| uids.contains(text(&it.body, "/preconditions/uid"));
+                self.arrivals.iter().any(asked)
             }
             "a server that crashes before its recovery is recorded" => self.has_silent_instance(),
             "a step whose object somebody asks to keep" => {

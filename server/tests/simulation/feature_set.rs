@@ -44,6 +44,8 @@ pub(crate) struct FeatureSet {
     pub(crate) has_keep_marks: bool,
     /// Annotations of tools ask for an order.
     pub(crate) has_hints: bool,
+    /// The operator waives that others use objects of the unit, wherever the plan offers it.
+    pub(crate) waives: bool,
 }
 
 impl FeatureSet {
@@ -79,6 +81,7 @@ impl FeatureSet {
             has_lagging_controller: matches!(seed % 32, 0 | 7 | 16 | 18),
             has_keep_marks: matches!(seed % 32, 16 | 21 | 27 | 29),
             has_hints: matches!(seed % 32, 18 | 21 | 22 | 28),
+            waives: matches!(seed % 32, 7 | 25),
         }
     }
 }
@@ -124,6 +127,7 @@ mod tests {
             has_lagging_controller: false,
             has_keep_marks: false,
             has_hints: false,
+            waives: false,
         };
         for seed in [20, 115, 293, 504, 1796] {
             assert_eq!(FeatureSet::of(seed), plain, "{seed}");
@@ -138,6 +142,7 @@ mod tests {
             assert!(!features.has_lagging_controller, "{seed}");
             assert!(!features.has_keep_marks && !features.has_hints, "{seed}");
             assert!(!features.has_late_answers && !features.has_long_grace, "{seed}");
+            assert!(!features.waives, "{seed}");
         }
     }
 

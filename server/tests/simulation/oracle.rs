@@ -13,6 +13,7 @@ mod kept_data;
 mod liveness;
 mod membership;
 mod run_end;
+mod waived;
 
 #[cfg(test)]
 mod tests;
@@ -251,6 +252,10 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                 };
                 let unit = unit_of_teardown(&evidence.journal, object);
                 let is_taken_on = may_miss_pods || evidence.journal.has_for("takenOn", uid(object));
+                let plan = plan_of_delete(evidence, object, arrival);
+                let is_waived = |user: &Value| {
+                    plan.is_some_and(|plan| waived::is_waived(plan, &state, object, user))
+                };
                 let case = Case {
                     unit: &unit,
                     state: &state,
@@ -258,6 +263,7 @@ fn requests(evidence: &Evidence, violations: &mut Vec<Violation>) {
                     read,
                     seen: &seen,
                     came_after_list: &came_after_list,
+                    is_waived: &is_waived,
                     is_taken_on,
                 };
                 for reason in order::violations(&case) {

@@ -28,6 +28,8 @@ pub(crate) struct Case<'a> {
     pub(crate) read: Option<&'a BTreeSet<String>>,
     /// Whether an object was created after the server had last listed its kind, in its namespace or everywhere, just before.
     pub(crate) came_after_list: &'a dyn Fn(&Value) -> bool,
+    /// Whether a person confirmed that the object goes although this one uses it.
+    pub(crate) is_waived: &'a dyn Fn(&Value) -> bool,
     /// Whether a person took it on that no Pod writes to the claim any more, or the server may have missed how a Pod went.
     pub(crate) is_taken_on: bool,
 }
@@ -116,11 +118,12 @@ fn selected<'a>(
 
 /// Whether an object counts as a user: one that existed at the time of the plan, or a later one that the server must
 /// have observed, because only storage is worth a fresh read. Of later objects that no planned object created, only
-/// Pods that still run count.
+/// Pods that still run count. One that a person confirmed as a user of the object does not.
 fn is_relevant(case: &Case<'_>, user: &Value) -> bool {
     let is_running_pod =
         || kind(user) == "Pod" && !matches!(text(user, "/status/phase"), "Succeeded" | "Failed");
-    (!case.state.is_newer_than_plan(user) || (case.seen)(user))
+    !(case.is_waived)(user)
+        && (!case.state.is_newer_than_plan(user) || (case.seen)(user))
         && (case.state.is_known_to_plan(user) || is_running_pod())
 }
 
@@ -329,13 +332,14 @@ fn secret_in_use(case: &Case<'_>) -> Option<String> {
     }
     let within = namespace(case.object);
     let is_it = |it: &Value, field: &str| it[field] == name(case.object);
-    let mut accounts = case.state.within("ServiceAccount", within);
+    let is_left = |it: &&Value| !(case.is_waived)(it);
+    let mut accounts = case.state.within("ServiceAccount", within).filter(is_left);
     let user = accounts.find(|account| {
         let mut secrets =
             list(account, "/secrets").iter().chain(list(account, "/imagePullSecrets"));
         secrets.any(|it| is_it(it, "name"))
     });
-    let mut ingresses = case.state.within("Ingress", within);
+    let mut ingresses = case.state.within("Ingress", within).filter(is_left);
     let user = user.or_else(|| {
         ingresses.find(|it| list(it, "/spec/tls").iter().any(|tls| is_it(tls, "secretName")))
     });
@@ -382,6 +386,7 @@ fn role(case: &Case<'_>) -> Option<String> {
         text(binding, "/roleRef/kind") == is
             && text(binding, "/roleRef/name") == name(case.object)
             && (is == "ClusterRole" || namespace(binding) == namespace(case.object))
+            && !(case.is_waived)(binding)
     });
     Some(format!("{} gives it", title(giving.next()?)))
 }
@@ -422,7 +427,9 @@ fn service_behind_ingress(case: &Case<'_>) -> Option<String> {
 fn ingress_of<'a>(case: &'a Case<'_>, service: &'a Value) -> Option<&'a Value> {
     let to_it = |path: &Value| text(path, "/backend/service/name") == name(service);
     // No watch may have shown one that is new.
-    let is_known = |it: &&Value| case.state.creation(it).is_none() || (case.seen)(it);
+    let is_known = |it: &&Value| {
+        (case.state.creation(it).is_none() || (case.seen)(it)) && !(case.is_waived)(it)
+    };
     let mut ingresses = case.state.within("Ingress", namespace(service)).filter(is_known);
     ingresses.find(|ingress| {
         let rules = list(ingress, "/spec/rules").iter();
@@ -436,7 +443,7 @@ fn ingress_class(case: &Case<'_>) -> Option<String> {
     if kind(case.object) != "IngressClass" {
         return None;
     }
-    let mut ingresses = case.state.of_kind("Ingress");
+    let mut ingresses = case.state.of_kind("Ingress").filter(|it| !(case.is_waived)(it));
     let served = ingresses.find(|it| text(it, "/spec/ingressClassName") == name(case.object))?;
     Some(format!("{} is served by it", title(served)))
 }
@@ -457,7 +464,8 @@ fn pods_behind_service(case: &Case<'_>) -> Option<String> {
         // The callers of a load balancer are outside of the cluster.
         let balanced = text(service, "/spec/type") == "LoadBalancer";
         let caller = ingress_of(case, service).or_else(|| caller_of(case, service));
-        let caller = caller.or(balanced.then_some(service))?;
+        let balancer = (balanced && !(case.is_waived)(service)).then_some(service);
+        let caller = caller.or(balancer)?;
         Some(format!("{} is answered by it through {}", title(caller), title(service)))
     })
 }

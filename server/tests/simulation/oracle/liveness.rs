@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sandbox::store::{Change, Event};
 use serde_json::Value;
 
-use super::{Evidence, Violation, data_loss, hint, planned_uids};
+use super::{Evidence, Violation, data_loss, hint, planned_uids, waived};
 use crate::{
     disk::event_name,
     order::{self, Case},
@@ -176,6 +176,7 @@ fn free(
             let is_waiting = !step["action"]["delete"].is_null()
                 && step["id"].as_u64().is_none_or(|id| !skipped.contains(&id))
                 && object["metadata"]["deletionTimestamp"].is_null();
+            let is_waived = |user: &Value| waived::is_waived(plan, state, object, user);
             let case = Case {
                 unit: text(plan, "/unit"),
                 state,
@@ -183,6 +184,7 @@ fn free(
                 read: None,
                 seen: &|_| true,
                 came_after_list: &|_| true,
+                is_waived: &is_waived,
                 is_taken_on: false,
             };
             if is_waiting

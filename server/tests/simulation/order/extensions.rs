@@ -12,7 +12,8 @@ use crate::{
 /// A webhook decides whether objects may be deleted, so that it has to outlive them, except for those that its own Pods
 /// may use.
 pub(super) fn guarded(case: &Case<'_>) -> Option<String> {
-    let guarded = guarded_objects(case).into_iter().find(|it| !is_used(case, it))?;
+    let mut guarded = guarded_objects(case).into_iter().filter(|it| !(case.is_waived)(it));
+    let guarded = guarded.find(|it| !is_used(case, it))?;
     Some(format!("it guards {}", title(guarded)))
 }
 
@@ -84,7 +85,9 @@ pub(super) fn driver(case: &Case<'_>) -> Option<String> {
     if case.object["metadata"]["labels"][PLUGIN].is_null() {
         return None;
     }
-    let is_known = |it: &&Value| !case.state.is_newer_than_plan(it) || (case.seen)(it);
+    let is_known = |it: &&Value| {
+        (!case.state.is_newer_than_plan(it) || (case.seen)(it)) && !(case.is_waived)(it)
+    };
     let of_kind = |kind: &'static str| case.state.of_kind(kind).filter(is_known);
     let is_ours = |volume: &Value| !volume["csi"].is_null();
     let volumes: Vec<&Value> =

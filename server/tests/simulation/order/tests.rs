@@ -43,6 +43,7 @@ fn plainly(state: &State, object: &Value) -> Vec<String> {
         read: None,
         seen: &|_| false,
         came_after_list: &|_| true,
+        is_waived: &|_| false,
         is_taken_on: false,
     })
 }
@@ -134,6 +135,7 @@ fn violated_by_late(late_object: &Value, object: &Value, facts: (bool, bool)) ->
         read: None,
         seen: &|_: &Value| seen,
         came_after_list: &|_: &Value| came_after_list,
+        is_waived: &|_| false,
         is_taken_on: false,
     };
     violations(&case).len()
@@ -176,6 +178,7 @@ fn late_pod_holds_what_it_needs_once_observed() {
                     read: None,
                     seen: &seen,
                     came_after_list: &|_| true,
+                    is_waived: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -203,6 +206,7 @@ fn late_pod_of_a_planned_workload_counts_once_observed_and_always_for_storage() 
                 read: None,
                 seen: &seen,
                 came_after_list: &|_| true,
+                is_waived: &|_| false,
                 is_taken_on: false,
             })
         };
@@ -259,6 +263,7 @@ fn retained_volume_stays_unless_declared() {
             read: None,
             seen: &|_| false,
             came_after_list: &|_| true,
+            is_waived: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -390,6 +395,7 @@ fn pods_stay_while_their_service_has_callers() {
                     read: None,
                     seen: &|_| false,
                     came_after_list: &|_| true,
+                    is_waived: &|_| false,
                     is_taken_on: false,
                 })
             };
@@ -482,6 +488,7 @@ fn labelled_rights_of_people_go_with_a_namespace_that_is_torn_down_as_a_whole() 
             read: None,
             seen: &|_| true,
             came_after_list: &|_| true,
+            is_waived: &|_| false,
             is_taken_on: false,
         })
         .len()

@@ -1,22 +1,25 @@
 //! How an operator starts a run: make a plan, read it, confirm it; and retry where a kind is hidden,
 //! crashes or refuses.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use sandbox::store::Change;
-use server::hub::{Refusal, Start};
+use server::hub::{HubClosed, HubHandle, Refusal, Start};
 use teardown::{
     message::Topic,
-    plan::{Plan, PlanError},
+    plan::{Choice, Choices, Plan, PlanError},
     run::RunId,
     unit::UnitId,
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 
 use super::{ANSWER_TIMEOUT, Simulation};
 use crate::{
     application::UNIT,
-    feature_set::has_http_client,
+    feature_set::{FeatureSet, has_http_client},
     oracle::MAX_STALL,
     reader::{FoldedPage, browse},
     state::owners,
@@ -26,6 +29,9 @@ use crate::{
 const MAX_TRIES: u32 = 120;
 /// The time for which the operator goes on trying once all faults are repaired and the server sees all kinds again.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The answer to a request for a plan, if it came in time.
+type MadePlan = Result<Result<Result<Arc<Plan>, Refusal>, HubClosed>, Elapsed>;
 
 impl Simulation {
     /// Makes a plan and starts a run of it, with retries.
@@ -42,9 +48,7 @@ impl Simulation {
             if tries == 1 {
                 self.create_late_ingress().await;
             }
-            let made =
-                timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT), self.choices())).await;
-            self.check_plan_for_leak(&made);
+            let made = self.make_plan(&hub).await;
             let Ok(Ok(Ok(plan))) = made else {
                 if let Ok(Ok(Err(Refusal::Unplannable(PlanError::Empty)))) = made {
                     self.log("nothing of the unit can be deleted: others need all of it");
@@ -109,6 +113,24 @@ impl Simulation {
         }
         self.report("I3", format!("no run could be started within two minutes: {refused}"));
         false
+    }
+
+    /// Makes a plan of the unit with the choices of the operator, who waives what others use in some runs.
+    async fn make_plan(&mut self, hub: &HubHandle) -> MadePlan {
+        let made = self.make_plan_with(hub, self.choices()).await;
+        let Ok(Ok(Ok(plan))) = &made else { return made };
+        if !FeatureSet::of(self.environment.seed).waives || plan.waivable.is_empty() {
+            return made;
+        }
+        let waivers = plan.waivable.iter().cloned().map(Choice::Waive);
+        let choices = self.choices().iter().cloned().chain(waivers).collect();
+        self.make_plan_with(hub, choices).await
+    }
+
+    async fn make_plan_with(&mut self, hub: &HubHandle, choices: Choices) -> MadePlan {
+        let made = timeout(ANSWER_TIMEOUT, hub.make_plan(UnitId::new(UNIT), choices)).await;
+        self.check_plan_for_leak(&made);
+        made
     }
 
     /// The time at which all faults are repaired, once the first was injected.

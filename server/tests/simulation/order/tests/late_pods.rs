@@ -17,6 +17,7 @@ fn late_pod_is_excused_only_if_created_after_the_last_list() {
             read,
             seen: &|_| false,
             came_after_list: &|_| true,
+            is_waived: &|_| false,
             is_taken_on: false,
         })
         .len()
@@ -44,6 +45,7 @@ fn pod_of_a_workload_that_is_gone_is_excused_after_the_last_list_and_another_orp
             read: Some(&BTreeSet::new()),
             seen: &|_| false,
             came_after_list: &|_| true,
+            is_waived: &|_| false,
             is_taken_on: false,
         })
         .len()
