@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { collection, Kinds } from './cluster/kinds.mjs';
-import { kept, unitLabel, bystanderLabel, canaries } from './cluster/sample/names.mjs';
+import { bystanderLabel, canaries, kept, namespaceOf, sharedConfigMap, sharedOrg, unitLabel } from './cluster/sample/names.mjs';
 import { Judge } from './judge/judge.mjs';
 import { destroyedBy } from './session.mjs';
 import { anotherLink, confirm, expect, hold, signIn, tearDown, test, tickAll } from './fixtures.mjs';
@@ -143,6 +143,25 @@ test('shared objects are kept and the plan says why', async ({ unwind, visit }) 
 	const data = page.getByRole('row').or(page.getByRole('listitem')).filter({ hasText: 'Left in place' });
 	await expect(data.filter({ hasText: 'org1-couchdb' })).not.toHaveCount(0);
 	await expect(page.getByText('Destroyed', { exact: true })).toBeVisible();
+});
+
+test('shared object goes once a person waives it by name and confirms what the others lose', async ({ unwind, visit }) => {
+	const page = await visit();
+	await signIn(page, unwind.link);
+	await page.goto(`${unwind.origin}/u/consortium/plan`);
+	const shared = `ConfigMap ${namespaceOf(sharedOrg)}/${sharedConfigMap}`;
+	await page.getByText('Choices', { exact: true }).click();
+	const offered = page.getByRole('group', { name: 'Delete although others use it' });
+	await expect(offered.getByRole('checkbox', { name: /PersistentVolumeClaim|Namespace/ })).toHaveCount(0);
+	await offered.getByRole('checkbox', { name: shared }).check();
+	await page.getByRole('button', { name: 'Make the plan' }).click();
+	await expect(page).toHaveURL(/[?&]waive=ConfigMap/);
+	const loss = new RegExp(`${shared} goes although others use it: .*auditor.*they fail when they next need it`);
+	await expect(page.getByText(loss).first()).toBeVisible();
+	const keptList = page.getByRole('region', { name: 'Kept, and why' });
+	await expect(keptList.getByRole('listitem').filter({ hasText: new RegExp(`^${shared}`) })).toHaveCount(0);
+	await page.getByRole('button', { name: 'Start teardown…' }).click();
+	await expect(page.getByRole('dialog').getByRole('checkbox', { name: loss })).not.toBeChecked();
 });
 
 test('plan that the cluster has changed since is refused with the differences', async ({ cluster, unwind, visit }) => {
