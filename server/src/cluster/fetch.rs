@@ -222,6 +222,8 @@ struct LeaseSpec {
     holder_identity: Option<String>,
     #[serde(default)]
     renew_time: Option<String>,
+    #[serde(default)]
+    lease_duration_seconds: Option<i64>,
 }
 
 impl From<LeaseObject> for Lease {
@@ -229,7 +231,8 @@ impl From<LeaseObject> for Lease {
     fn from(LeaseObject { metadata, spec }: LeaseObject) -> Self {
         let part = |text: Option<String>| bounded(&text.unwrap_or_default());
         let renewed = format!("{} {}", part(spec.renew_time), part(spec.holder_identity));
-        Self { name: metadata.name.into(), renewed: renewed.into() }
+        let duration = spec.lease_duration_seconds;
+        Self { name: metadata.name.into(), renewed: renewed.into(), duration }
     }
 }
 

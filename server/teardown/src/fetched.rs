@@ -122,6 +122,9 @@ pub struct Lease {
     pub name: Arc<str>,
     /// `spec.renewTime` as it is written. It is the holder's clock, so it is compared with itself alone.
     pub renewed: Arc<str>,
+    /// `spec.leaseDurationSeconds` as it is written: the seconds for which its holder is to be believed alive after it renewed
+    /// the lease; none if it is not written.
+    pub duration: Option<i64>,
 }
 
 /// An Event about an object. Its texts are bounded.

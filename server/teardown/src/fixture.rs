@@ -47,7 +47,7 @@ use jiff::Timestamp;
 use self::kind::KINDS;
 pub use self::{
     kind::kind,
-    lease::{leases, watch_leases},
+    lease::{leases, leases_valid_for, watch_leases},
 };
 use crate::{
     graph::Graph,

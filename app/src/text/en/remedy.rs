@@ -474,7 +474,7 @@ fn withheld(why: &Withheld) -> String {
         Withheld::SeveralNodesSilent { silent } => format!(
             "Not now: {silent} nodes are silent at once. A broken network is more likely than all of them being off."
         ),
-        Withheld::LeaseNotWatched => "Not now: Unwind has not yet seen the node’s lease stand still for 40 s, so the kubelet may be alive. It reads the leases every 20 s while this card is open.".to_owned(),
+        Withheld::LeaseNotWatched => "Not now: Unwind has not yet seen the node’s lease stand still for as long as it is valid, which is at least 40 s, so the kubelet may be alive. It reads the leases every 20 s.".to_owned(),
         Withheld::LeaseHidden => "Not now: Unwind cannot list the leases in namespace kube-node-lease, so the kubelet may be alive. Grant it that right first.".to_owned(),
         Withheld::KubeletUnreachable => "Not now: the API server does not reach the kubelet, so nobody knows what runs there. If the node is silent, this card says so within a minute.".to_owned(),
         Withheld::ContainersRun => "Not now: containers of the Pod run.".to_owned(),

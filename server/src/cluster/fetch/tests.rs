@@ -56,14 +56,14 @@ fn pod() -> Question {
 
 #[tokio::test(start_paused = true)]
 async fn leases_are_read_again_after_twenty_seconds() {
-    let lease = r#"{"metadata":{"name":"n1"},"spec":{"holderIdentity":"n1","renewTime":"2026-01-01T00:00:00.000000Z"}}"#;
+    let lease = r#"{"metadata":{"name":"n1"},"spec":{"holderIdentity":"n1","leaseDurationSeconds":300,"renewTime":"2026-01-01T00:00:00.000000Z"}}"#;
     let mut fetcher = Fetcher::start([Question::NodeLeases], move |_| {
         now(200, format!(r#"{{"items":[{lease},{{"metadata":{{"name":"n2"}}}}]}}"#))
     });
     let first = fetcher.next().await;
     assert_eq!(
         first,
-        r#"Leases([Lease { name: "n1", renewed: "2026-01-01T00:00:00.000000Z n1" }, Lease { name: "n2", renewed: " " }])"#
+        r#"Leases([Lease { name: "n1", renewed: "2026-01-01T00:00:00.000000Z n1", duration: Some(300) }, Lease { name: "n2", renewed: " ", duration: None }])"#
     );
     let begin = Instant::now();
     assert_eq!(fetcher.next().await, first);

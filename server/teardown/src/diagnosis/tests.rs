@@ -119,8 +119,11 @@ fn hide(index: &mut Index, resource: &str) {
 /// Looks twice at a lease that is not renewed.
 fn stand_still(index: &mut Index) {
     for ago in [60, 20] {
-        let lease =
-            crate::fetched::Lease { name: crate::fetched::MANAGER.into(), renewed: "then".into() };
+        let lease = crate::fetched::Lease {
+            name: crate::fetched::MANAGER.into(),
+            renewed: "then".into(),
+            duration: None,
+        };
         let answer = Ok(crate::fetched::Answer::Leases(vec![lease]));
         let question = crate::fetched::Question::ManagerLease;
         let at = fixture::now() - jiff::SignedDuration::from_secs(ago);

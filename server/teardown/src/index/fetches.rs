@@ -11,9 +11,11 @@ use crate::{
     object::{ConditionStatus, Object},
 };
 
-/// The validity of a kubelet's lease, `nodeLeaseDurationSeconds`; a kubelet renews it four times in this time. That of a
-/// kube-controller-manager is shorter.
-const VALID: SignedDuration = SignedDuration::from_secs(40);
+/// The shortest validity of a lease that counts: that of a kubelet's by default (`nodeLeaseDurationSeconds`), which renews it four
+/// times in its validity. That of a kube-controller-manager is shorter, and two looks are 20 s apart.
+const SHORTEST: SignedDuration = SignedDuration::from_secs(40);
+/// The longest one. The API server takes any positive number of seconds, and with years a lease says nothing about its holder.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// The answers that are known, by their questions.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,8 @@ struct Watched {
     moved_after: Option<Timestamp>,
     /// The last look.
     looked: Timestamp,
+    /// Its validity; none if it is too long to say anything.
+    valid: Option<SignedDuration>,
 }
 
 /// The sign of life that a lease gives.
@@ -84,7 +88,8 @@ impl Fetches {
         let Some(lease) = self.leases.get(&(question, name.into())) else {
             return Renewal::Unknown;
         };
-        if lease.looked.duration_since(lease.since) >= VALID {
+        let unchanged = lease.looked.duration_since(lease.since);
+        if lease.valid.is_some_and(|valid| unchanged >= valid) {
             Renewal::Still(lease.since)
         } else if lease.moved_after.is_some_and(|after| silent.is_none_or(|at| after >= at)) {
             Renewal::Renewed
@@ -172,9 +177,16 @@ impl Index {
 impl Watched {
     fn after(before: Option<Self>, lease: &Lease, now: Timestamp) -> Self {
         let moved_after = before.as_ref().map(|before| before.looked);
+        let (looked, valid) = (now, validity(lease));
         match before.filter(|before| before.renewed == lease.renewed) {
-            Some(before) => Self { looked: now, ..before },
-            None => Self { renewed: lease.renewed.clone(), since: now, moved_after, looked: now },
+            Some(before) => Self { looked, valid, ..before },
+            None => Self { renewed: lease.renewed.clone(), since: now, moved_after, looked, valid },
         }
     }
+}
+
+/// The time for which a lease stands for a holder that lives; none if it is too long to say anything.
+fn validity(lease: &Lease) -> Option<SignedDuration> {
+    let written = SignedDuration::from_secs(lease.duration.unwrap_or_default());
+    (written <= LONGEST).then(|| written.max(SHORTEST))
 }

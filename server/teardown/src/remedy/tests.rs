@@ -314,6 +314,14 @@ fn silent_node_is_not_given_up_before_its_lease_was_watched_long_enough() {
     let hidden = Observation::Fetched { question: Question::NodeLeases, answer };
     index.apply([hidden], fixture::now());
     assert_eq!(withheld(&index), ["outOfServiceTaint withheld leaseHidden"]);
+    // A kubelet with leases of 5 min renews every 75 s.
+    let mut index = fixture::index(SILENT);
+    let long = || fixture::leases_valid_for(&["n1"], Some(300));
+    index.apply([long()], ago(299));
+    index.apply([long()], ago(1));
+    assert_eq!(withheld(&index), ["outOfServiceTaint withheld leaseNotWatched"]);
+    index.apply([long()], ago(-1));
+    assert_eq!(acts(&index), ["startNode", "outOfServiceTaint", "deleteNode", "forceDeletePod"]);
 }
 
 #[test]

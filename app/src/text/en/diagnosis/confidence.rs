@@ -15,7 +15,7 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
         }
         (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
         (Confidence::Inferred, None) if matches!(diagnosis.cause, Cause::NodeSilent { .. }) => {
-            "Inferred from condition Ready. A lease that is not renewed for 40 s while Unwind watches would confirm it."
+            "Inferred from condition Ready. A lease that is not renewed for as long as it is valid, at least 40 s, while Unwind watches would confirm it."
                 .to_owned()
         }
         (Confidence::Inferred, Some(node))

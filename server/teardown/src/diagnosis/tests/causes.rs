@@ -20,7 +20,7 @@ fn fetched(index: &mut Index, question: Question, answer: Answer, ago: i64) {
 /// The lease of node `n1` is renewed between two looks.
 fn renew(index: &mut Index) {
     for (ago, renewed) in [(60, "then"), (20, "now")] {
-        let lease = Lease { name: "n1".into(), renewed: renewed.into() };
+        let lease = Lease { name: "n1".into(), renewed: renewed.into(), duration: None };
         fetched(index, Question::NodeLeases, Answer::Leases(vec![lease]), ago);
     }
 }

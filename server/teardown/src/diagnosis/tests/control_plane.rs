@@ -62,7 +62,7 @@ fn controllers_of_a_silent_manager_are_part_of_its_card() {
     };
     assert!(cards(&index).0.contains("controllerSilent at ConfigMap shop/parent"), "none leads");
     for ago in [60, 20] {
-        let lease = Lease { name: MANAGER.into(), renewed: "a".into() };
+        let lease = Lease { name: MANAGER.into(), renewed: "a".into(), duration: None };
         let answer = Ok(Answer::Leases(vec![lease]));
         let answered = Observation::Fetched { question: Question::ManagerLease, answer };
         index.apply([answered], fixture::now() - SignedDuration::from_secs(ago));

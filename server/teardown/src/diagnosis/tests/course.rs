@@ -71,7 +71,7 @@ fn ago(seconds: i64) -> Timestamp {
 
 /// Has two looks find a lease as it is, a minute apart.
 fn still(index: &mut Index, question: &Question, name: &str) {
-    let lease = Lease { name: name.into(), renewed: "then".into() };
+    let lease = Lease { name: name.into(), renewed: "then".into(), duration: None };
     for at in [60, 0] {
         let answer = Ok(Answer::Leases(vec![lease.clone()]));
         let fetched = Observation::Fetched { question: question.clone(), answer };

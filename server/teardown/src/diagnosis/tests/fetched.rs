@@ -17,8 +17,15 @@ fn answer(index: &mut Index, question: Question, answer: Result<Answer, ApiProbl
 
 /// Looks at one lease, which has this `renewTime`.
 fn look(index: &mut Index, question: Question, name: &str, renewed: &str, ago: i64) {
-    let lease = Lease { name: name.into(), renewed: renewed.into() };
+    let lease = Lease { name: name.into(), renewed: renewed.into(), duration: None };
     answer(index, question, Ok(Answer::Leases(vec![lease])), ago);
+}
+
+/// Looks at a lease of this validity in seconds, which has the same `renewTime` each time.
+fn look_again(index: &mut Index, question: &Question, duration: Option<i64>, ago: i64) {
+    let name = if *question == Question::ManagerLease { MANAGER } else { "n1" };
+    let lease = Lease { name: name.into(), renewed: "a".into(), duration };
+    answer(index, question.clone(), Ok(Answer::Leases(vec![lease])), ago);
 }
 
 /// The first diagnosis: its cause, root and confidence; then its facts about leases.
@@ -99,6 +106,47 @@ fn lease_that_was_renewed_before_the_node_fell_silent_is_no_sign_of_life() {
             .all(|it| matches!(it.cause, Cause::NodeSilent { renews: false, .. }))
     );
     look(&mut index, Question::NodeLeases, "n1", "b", 550);
+    insta::assert_snapshot!(first(&index), @r"
+    nodeSilent at Node n1 (Confirmed, stuck)
+      - Lease kube-node-lease/n1: not renewed
+    ");
+}
+
+/// A kubelet renews its lease four times in its validity, `nodeLeaseDurationSeconds`: with 300 s, every 75 s.
+#[test]
+fn lease_stands_still_once_it_is_older_than_its_own_validity() {
+    use crate::index::Renewal;
+    const DAY: i64 = 86_400;
+    for question in [Question::NodeLeases, Question::ManagerLease] {
+        let is_still = |duration, watched| {
+            let mut index = fixture::index(SILENT);
+            look_again(&mut index, &question, duration, watched);
+            look_again(&mut index, &question, duration, 0);
+            let renewal = match question {
+                Question::ManagerLease => index.manager_renewal(),
+                _ => index.node_renewal("n1"),
+            };
+            matches!(renewal, Renewal::Still(_))
+        };
+        assert!(!is_still(Some(300), 299) && is_still(Some(300), 300), "{question:?}");
+        // Two looks are 20 s apart, so a shorter validity is not believed, and one that is none at all neither.
+        for duration in [None, Some(40), Some(15), Some(0), Some(-1), Some(i64::MIN)] {
+            assert!(!is_still(duration, 39) && is_still(duration, 40), "{question:?} {duration:?}");
+        }
+        // A lease that is valid for days proves nothing, however long it is watched.
+        assert!(is_still(Some(DAY), DAY), "{question:?}");
+        for duration in [DAY + 1, i64::from(i32::MAX), i64::MAX] {
+            assert!(!is_still(Some(duration), 30 * DAY), "{question:?} {duration}");
+        }
+    }
+}
+
+/// Its kubelet was started again with another validity.
+#[test]
+fn validity_of_a_lease_is_that_of_the_last_look() {
+    let mut index = fixture::index(SILENT);
+    look_again(&mut index, &Question::NodeLeases, Some(300), 100);
+    look_again(&mut index, &Question::NodeLeases, Some(40), 0);
     insta::assert_snapshot!(first(&index), @r"
     nodeSilent at Node n1 (Confirmed, stuck)
       - Lease kube-node-lease/n1: not renewed
@@ -441,7 +489,8 @@ fn answer_that_is_missing_weakens_a_verdict_and_never_turns_it_to_another_root()
         message: message.into(),
     };
     let leases = |names: &[&str]| {
-        let lease = |name: &&str| Lease { name: (*name).into(), renewed: "a".into() };
+        let lease =
+            |name: &&str| Lease { name: (*name).into(), renewed: "a".into(), duration: None };
         Answer::Leases(names.iter().map(lease).collect())
     };
     let killed = event("kubelet", "FailedKillPod", "failed with KillContainerError");

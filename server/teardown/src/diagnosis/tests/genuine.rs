@@ -123,8 +123,11 @@ impl Genuine {
 
     /// A look at the leases.
     fn leases(&self, at: Timestamp) -> Vec<Observation> {
-        let lease =
-            |name: &str, renewed: String| Lease { name: name.into(), renewed: renewed.into() };
+        let lease = |name: &str, renewed: String| Lease {
+            name: name.into(),
+            renewed: renewed.into(),
+            duration: None,
+        };
         let of_nodes: Vec<Lease> = self
             .told
             .iter()

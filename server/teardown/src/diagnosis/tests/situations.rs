@@ -43,7 +43,7 @@ impl Situation {
             vec![Observation::Hidden { resource, cause, message: message.into() }]
         });
         let lease = || {
-            let lease = Lease { name: MANAGER.into(), renewed: "then".into() };
+            let lease = Lease { name: MANAGER.into(), renewed: "then".into(), duration: None };
             let answer = Ok(Answer::Leases(vec![lease]));
             Observation::Fetched { question: Question::ManagerLease, answer }
         };
@@ -55,7 +55,7 @@ impl Situation {
                 _ => "".into(),
             };
             let lease = move |renewed: &str| {
-                let lease = Lease { name: node.clone(), renewed: renewed.into() };
+                let lease = Lease { name: node.clone(), renewed: renewed.into(), duration: None };
                 let answer = Ok(Answer::Leases(vec![lease]));
                 Observation::Fetched { question: Question::NodeLeases, answer }
             };
