@@ -145,7 +145,7 @@ fn trouble(registry: &mut Registry, complete: &CompleteTally, now: Timestamp) {
     registry.register("terminating_objects", help, objects);
     let help = "Roots for which deletions wait: places where the cause sits";
     registry.register("terminating_roots", help, roots);
-    let help = "Roots with an object past its deadline";
+    let help = "Roots with an object past its deadline; where waiting may end the cause, only objects at the root count";
     registry.register("stuck_roots", help, stuck);
     let help =
         "Objects that are being deleted and wait for no cause: they are within their expected time";

@@ -13,12 +13,16 @@ use teardown::{
     api_problem::ProblemCode,
     diagnosis::{
         AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, Impact, KubeletProblem,
-        KubeletSubject, NodeFailure, RestOfLog, RuntimeState, Source,
+        KubeletSubject, NodeFailure, RestOfLog, RuntimeState, Source, diagnose,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
+    fixture,
+    graph::Graph,
     message::{ClusterCard, DiagnosisCard, Revision},
     object::{ObjectRef, Uid},
     observation::{AwayCause, Unreachable},
+    remedy::Stamps,
+    world::diagnosis_card,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -363,6 +367,37 @@ async fn change_of_the_cause_at_a_root_wakes_nobody_again() {
         Cause::LooksAgain { controller: "namespace-controller".into(), group_version: api() };
     show(vec![card_of(again, "APIService", "v1beta1.metrics.k8s.io")]).await;
     assert_eq!(receiver.events().len(), 4);
+}
+
+/// The cards of this cluster as of a time after that of the fixture.
+fn cards_after(text: &str, seconds: i64) -> Vec<DiagnosisCard> {
+    let now = fixture::now() + SignedDuration::from_secs(seconds);
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    let stamps = &mut Stamps::new(&index, &graph);
+    let found = diagnose(&index, &graph, now);
+    found.iter().map(|it| diagnosis_card(stamps, it, now, &[])).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_that_uses_its_grace_period_wakes_nobody_before_it_outlives_it() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    let cluster = "
+        node n1
+        ns shop deleted=0
+        pvc shop/data deleted=0 finalizers=kubernetes.io/pvc-protection
+        pod shop/db node=n1 deleted=0 grace=3600 containers=db:running uses=claim:data
+    ";
+    for seconds in [400, 1_800, 3_590] {
+        let others = cards_after(cluster, seconds);
+        assert_eq!(others.len(), 1, "it is shown after {seconds} s");
+        process.show(Trouble { others, ..Trouble::default() }, 300).await;
+        assert!(receiver.events().is_empty(), "{seconds} s: {:?}", receiver.events());
+    }
+    let others = cards_after(cluster, 3_760);
+    process.show(Trouble { others, ..Trouble::default() }, 300).await;
+    assert_eq!(receiver.events(), ["stuck db"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,9 @@
 //!   order in which a person would look.
 //! - A detector says that an object waits for others, or names a root. Two roots are two diagnoses, and both hold the object.
 //! - A cause that waiting may end is shown once the object is later than expected; any other cause is shown at once.
+//! - While waiting may end the cause, what waits behind it is stuck only once the objects at the root are: a namespace that waits for
+//!   a Pod with an hour of grace is late after a minute, and nothing is wrong for that hour. Behind any other cause, an object is
+//!   stuck by its own wait.
 //! - Where the kind that would show it is hidden, the diagnosis says so, and never that there is no cause.
 //! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until that
 //!   log is read or pasted (`kubelet_log`, `kubelet_report`), or its runtime was asked (`running_pods`, `kubelet_state`).
@@ -128,7 +131,7 @@ pub struct Diagnosis {
     /// The time at which the first of them was deleted, or was made if it is to start.
     #[serde(with = "crate::millis::required")]
     pub since: Timestamp,
-    /// An object is past its deadline, and not only later than expected.
+    /// An object is past its deadline, and not only later than expected. While waiting may end the cause, an object at the root is.
     pub stuck: bool,
     /// The harm that is done while it waits. A page gets it as sentences, with the advice.
     #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
@@ -362,9 +365,12 @@ impl<'a> Root<'a> {
             next += 1;
         }
         let overdue = order.iter().map(|(object, _)| case.overdue(object)).max()?.max(self.overdue);
-        if overdue == Overdue::No && self.cause.may_pass() {
+        let may_pass = self.cause.may_pass();
+        if overdue == Overdue::No && may_pass {
             return None;
         }
+        let direct = self.direct.iter().map(|object| case.overdue(object));
+        let of_root = if may_pass { direct.max()?.max(self.overdue) } else { overdue };
         let root = self.object;
         let since = |object: &Object| match &object.deletion {
             Some(deletion) => Some(deletion.accepted()),
@@ -390,7 +396,7 @@ impl<'a> Root<'a> {
             total: order.len(),
             held: order.iter().map(|(object, _)| object.uid.clone()).collect(),
             since: order.iter().filter_map(|(object, _)| since(object)).min()?,
-            stuck: overdue == Overdue::Stuck,
+            stuck: of_root == Overdue::Stuck,
             impact,
         })
     }

@@ -52,7 +52,7 @@ pub struct WaitingTally {
     pub objects: usize,
     /// The roots: places where the cause sits.
     pub roots: usize,
-    /// The roots with an object past its deadline.
+    /// The roots with an object past its deadline; where waiting may end the cause, only objects at the root count.
     pub stuck: usize,
     /// The time at which the first of the objects was deleted.
     pub oldest: Timestamp,
@@ -169,6 +169,23 @@ mod tests {
         assert_eq!(complete.waiting, expected);
         assert_eq!(complete.objects, index.len());
         assert_eq!(complete.in_time, 1, "the ConfigMap waits for nothing");
+    }
+
+    #[test]
+    fn root_within_the_grace_period_of_its_pod_is_counted_and_not_as_stuck() {
+        let index = fixture::index(
+            "
+            node n1
+            ns shop deleted=900
+            pvc shop/data deleted=900 finalizers=kubernetes.io/pvc-protection
+            pod shop/db node=n1 deleted=900 grace=3600 containers=db:running uses=claim:data
+            ",
+        );
+        let complete = tally_of(&index, &[], fixture::now()).complete.unwrap();
+        let oldest = fixture::now() - SignedDuration::from_secs(900);
+        let tally = WaitingTally { objects: 3, roots: 1, stuck: 0, oldest };
+        let expected = BTreeMap::from([(("withinGrace", Confidence::Inferred), tally)]);
+        assert_eq!(complete.waiting, expected);
     }
 
     #[test]

@@ -26,6 +26,57 @@ fn namespace_is_diagnosed_once_it_takes_longer_than_namespaces_here() {
     }
 }
 
+/// The broker may take an hour to stop, and the kubelet then has 150 s for the rest.
+#[test]
+fn objects_behind_a_pod_within_its_grace_period_are_late_and_not_stuck() {
+    let found = |waited: i64| {
+        let text = format!(
+            "
+            node n1
+            ns shop deleted={waited}
+            pvc shop/data deleted={waited} finalizers=kubernetes.io/pvc-protection
+            pod shop/db node=n1 deleted={waited} grace=3600 containers=db:running uses=claim:data
+            "
+        );
+        heads(&fixture::index(&text))
+    };
+    assert_eq!(found(40), "");
+    for waited in [400, 1_800, 3_590] {
+        assert_eq!(found(waited), "withinGrace at Pod shop/db (Inferred, waits)", "{waited} s");
+    }
+    assert_eq!(found(3_700), "containersRunning at Pod shop/db (Inferred, waits)");
+    assert_eq!(found(3_760), "containersRunning at Pod shop/db (Inferred, stuck)");
+}
+
+/// The Pod was deleted long after its claim, and its kubelet is not through with it.
+#[test]
+fn objects_behind_a_pod_that_its_kubelet_ends_are_late_as_the_pod_is() {
+    let found = |waited: i64| {
+        let text = format!(
+            "
+            node n1
+            pvc shop/data deleted=900 finalizers=kubernetes.io/pvc-protection
+            pod shop/db node=n1 deleted={waited} grace=30 phase=Failed containers=db:terminated uses=claim:data
+            "
+        );
+        heads(&fixture::index(&text))
+    };
+    assert_eq!(found(40), "volumesMounted at Pod shop/db (Inferred, waits)");
+    assert_eq!(found(170), "volumesMounted at Pod shop/db (Inferred, waits)");
+    assert_eq!(found(190), "volumesMounted at Pod shop/db (Inferred, stuck)");
+}
+
+/// Nothing ends it by itself, so the claim waits in vain for as long as it waits.
+#[test]
+fn objects_behind_a_cause_that_does_not_pass_are_stuck_by_their_own_wait() {
+    let text = "
+        node n1 ready=Ready:Unknown:NodeStatusUnknown:600:Kubelet_stopped.
+        pvc shop/data deleted=900 finalizers=kubernetes.io/pvc-protection
+        pod shop/db node=n1 deleted=40 grace=30 containers=db:running uses=claim:data
+    ";
+    assert_eq!(heads(&fixture::index(text)), "nodeSilent at Node n1 (Inferred, stuck)");
+}
+
 #[test]
 fn detach_is_diagnosed_once_it_takes_longer_than_detaches_here() {
     // The Pod that wrote to the disk went by force 40 s ago.
