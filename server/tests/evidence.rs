@@ -244,17 +244,48 @@ async fn silent_node_is_confirmed_by_its_lease_and_described_with_its_standpoint
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_asks_while_nobody_looks() {
+async fn leases_alone_are_read_while_a_deletion_is_late_and_nobody_looks() {
     let server = Server::start();
     tokio::time::sleep(Duration::from_secs(30)).await;
     server.set_node(Some(NodeFault::Silent));
     server.delete_pod();
     server.cards(|cards| !cards.is_empty()).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
-    let leases = server.asked("leases");
-    assert!(leases > 0);
+    let asked = || (server.asked("leases"), server.asked("events"));
+    let (leases, events) = asked();
+    assert!(leases > 0 && events > 0, "{leases} {events}");
     tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!(server.asked("leases"), leases);
+    assert_eq!(server.asked("events"), events);
+    // One list of the nodes’ and one GET of the manager’s, every 20 s.
+    let more = server.asked("leases") - leases;
+    assert!((58..=62).contains(&more), "{more}");
+
+    // The node is back, and nothing is late.
+    server.set_node(None);
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(!server.has("pods", "shop", "a"));
+    let at_the_end = asked();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(asked(), at_the_end);
+}
+
+/// A lease has to be watched for 40 s before a silent node may be given up. At night somebody is woken, and must not wait for that.
+#[tokio::test(start_paused = true)]
+async fn first_reader_of_a_late_deletion_finds_the_lease_watched() {
+    let server = Server::start();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = || (server.asked("leases"), server.asked("events"));
+    assert_eq!(asked(), (0, 0), "nothing is late");
+    server.set_node(Some(NodeFault::Silent));
+    server.delete_pod();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let cards = server.cards(|_| true).await;
+    let card = cards.iter().find(|card| card.diagnosis.cause.name() == "nodeSilent").unwrap();
+    assert_eq!(card.diagnosis.confidence, Confidence::Confirmed);
+    let remedies = server.remedies(&card.diagnosis.id).await.remedies;
+    let mut needs = remedies.iter().flat_map(|remedy| &remedy.needs);
+    let still = needs.find(|need| need.code == NeedCode::LeaseStill).unwrap();
+    assert_eq!(still.holds, Holds::Yes);
 }
 
 fn is_mounted(card: &&DiagnosisCard) -> bool {

@@ -1,9 +1,9 @@
 //! Asks the cluster what diagnoses want to know beyond the watches: leases, Events, endpoints, our own name and rights.
 //!
 //! # Decisions
-//! - Nothing is asked while no deletion is in trouble, or while nobody looks: the hub says what is wanted. The leases of nodes are
-//!   also asked for while a page draws nodes. A scrape of the metrics and the notifier look too, or they would name other causes
-//!   than an open page.
+//! - Nothing is asked while no deletion is in trouble: the hub says what is wanted. While nobody looks, leases alone are, because one
+//!   has to be watched for as long as it is valid before it says that its holder is gone. A scrape of the metrics and the notifier
+//!   look too, or they would name other causes than an open page. The leases of nodes are also asked for while a page draws nodes.
 //! - One question at a time, at most ten a second, each with a deadline and a limit on what the answer may list. Each is asked
 //!   again after 20 s, so that two looks at a lease are far enough apart to see it move.
 //! - A question that fails is asked again later each time. One that is throttled stops all others for as long.

@@ -22,7 +22,7 @@ use teardown::{
     remedy::{Attempt, Basis, PutBack, Remedy, Stamps, put_backs, remedies},
     run::Run,
     unit::{Unit, UnitId},
-    wanted::{Wanted, wanted},
+    wanted::{Wanted, wanted, wanted_unread},
     world::{OverviewCards, RunPages, World, diagnosis_card},
 };
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ use super::{
 };
 use crate::journal::ClusterId;
 
-/// The time for which the cluster is asked about diagnoses that nobody reads.
+/// The time for which the cluster is asked about diagnoses that nobody reads, for more than leases.
 const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
 /// The most diagnoses that are asked about before all others, with the rights that their ways out need: those that persons opened
 /// last.
@@ -277,11 +277,11 @@ impl ClusterState {
         }
     }
 
-    /// The questions of the diagnoses to the cluster. There are none while nobody reads the diagnoses.
+    /// The questions of the diagnoses to the cluster. They are about leases alone while nobody reads the diagnoses.
     pub(super) fn wanted(&mut self) -> &Wanted {
         let now = self.clock.now();
         if self.read.is_none_or(|at| now.duration_since(at) > ASKED_FOR) {
-            self.wanted = Wanted::default();
+            self.wanted = wanted_unread(self.derived.diagnoses());
         }
         &self.wanted
     }

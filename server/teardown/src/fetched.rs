@@ -1,6 +1,6 @@
 //! Facts that no watch brings, because their objects change too often or are too many: leases, Events, EndpointSlices. The
-//! cluster is asked for them while a deletion is late, and only for what a diagnosis can use, or the ways out of it; for the
-//! leases of nodes also while a page draws nodes.
+//! cluster is asked for them while a deletion is late and somebody looks, and only for what a diagnosis can use, or the ways out of
+//! it; for leases whether somebody looks or not, and for those of nodes also while a page draws nodes.
 
 use std::{fmt, sync::Arc};
 

@@ -24,6 +24,9 @@ const PODS: usize = 8;
 /// The least time of a log that is asked for. A kubelet reports a step that fails at least every 2m3s.
 const REACH: SignedDuration = SignedDuration::from_hours(1);
 
+/// The questions about leases.
+const LEASES: [Question; 2] = [Question::NodeLeases, Question::ManagerLease];
+
 /// The questions that diagnoses have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
@@ -54,6 +57,15 @@ pub fn wanted(
     Wanted { questions, kubelets: kubelets(index, first.into_iter().chain(then), now) }
 }
 
+/// The questions while nobody reads the diagnoses: the leases alone. A lease has to be watched for a while before it says anything,
+/// and whoever opens the page must not wait for that. There are none while no deletion is in trouble.
+pub fn wanted_unread(diagnoses: &[Diagnosis]) -> Wanted {
+    if diagnoses.is_empty() {
+        return Wanted::default();
+    }
+    Wanted { questions: LEASES.into(), kubelets: BTreeSet::new() }
+}
+
 fn questions(
     index: &Index,
     graph: &Graph,
@@ -65,7 +77,8 @@ fn questions(
     if all().next().is_none() {
         return wanted;
     }
-    wanted.extend([Question::Identity, Question::NodeLeases, Question::ManagerLease]);
+    wanted.insert(Question::Identity);
+    wanted.extend(LEASES);
     wanted.extend(all().flat_map(|it| endpoints(index, it)).take(ENDPOINTS));
     let events_of = |diagnosis: &&Diagnosis| {
         let of = |object: &Arc<Object>| Question::Events {

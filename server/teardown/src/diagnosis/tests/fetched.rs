@@ -543,6 +543,18 @@ fn leases_of_nodes_are_looked_at_while_a_page_draws_nodes_though_nothing_is_late
 }
 
 #[test]
+fn leases_alone_are_wanted_while_nobody_reads_of_a_late_deletion() {
+    use crate::wanted::{Wanted, wanted_unread};
+    let index = fixture::index(SILENT);
+    let diagnoses = diagnose(&index, &Graph::of(&index), fixture::now());
+    assert!(asked(&index, &Graph::of(&index)).len() > 2, "somebody who reads asks for more");
+    let Wanted { questions, kubelets } = wanted_unread(&diagnoses);
+    assert_eq!(questions, [Question::NodeLeases, Question::ManagerLease].into());
+    assert!(kubelets.is_empty());
+    assert_eq!(wanted_unread(&[]), Wanted::default());
+}
+
+#[test]
 fn node_was_seen_when_we_saw_its_lease_change() {
     let seen = |index: &Index| {
         let seen = index.node_last_seen("n1");
