@@ -1,8 +1,11 @@
-//! Time limits after which a deletion counts as slow, and then as stuck. They depend on the kind and on the deletion
-//! phase: a namespace takes longer than a ConfigMap.
+//! Time limits after which a deletion counts as slow, and then as stuck. They depend on the work that the end of the object waits
+//! for: a cloud needs minutes for a load balancer, and a controller seconds for a ConfigMap.
+
+mod work;
 
 use jiff::SignedDuration;
 
+pub use self::work::Work;
 use crate::object::Kind;
 
 /// The longest grace period, in seconds, that moves a limit.
@@ -30,27 +33,20 @@ pub enum Overdue {
 }
 
 impl Deadlines {
-    /// The limits for an object of this kind that is deleted with this grace period in seconds.
+    /// The limits for an object of this kind that waits for this work and is deleted with this grace period in seconds, which
+    /// counts for Pods alone.
     ///
-    /// A Pod may use its whole grace period; then its volumes are unmounted and the kubelet sends a last DELETE, which takes
-    /// seconds. One that fails is tried again at most 2m2s later (`pkg/util/goroutinemap/exponentialbackoff`), and the kubelet
-    /// waits for unmounts for 2m3s at a time (`pkg/kubelet/volumemanager`): a Pod that is left 150 s after its deadline has
-    /// outlived the longest of these. A namespace's controller waits 5 s before its first pass and up to 16 s between two.
-    /// Claims and volumes wait for detach and for a storage driver.
-    ///
-    /// `usual` is the time after their grace periods within which 95 of 100 deletions of the kind were complete in this cluster.
+    /// `usual` is the time after their grace periods within which 95 of 100 such deletions were complete in this cluster.
     /// Slow is what takes longer than those, but at least half and at most twice as long as in every cluster; stuck moves along,
     /// but for a Pod never below the kubelet's own retry. Without `usual` the limits are those for every cluster.
-    pub fn fitted(kind: &Kind, grace: i64, usual: Option<SignedDuration>) -> Self {
-        let (grace, slow, stuck) = match (&*kind.group, &*kind.kind) {
-            ("", "Pod") => (grace.clamp(0, LONGEST_GRACE), 15, 150),
-            ("", "Namespace") => (0, 60, 300),
-            ("", "PersistentVolumeClaim" | "PersistentVolume") => (0, 60, 180),
-            _ => (0, 30, 120),
-        };
+    pub fn fitted(kind: &Kind, work: Work, grace: i64, usual: Option<SignedDuration>) -> Self {
+        let (slow, stuck) = work.limits();
+        // A driver answers a detach sooner than the rest of a volume's end is done.
+        let slow = slow.max(Work::of(kind, []).limits().0);
+        let (grace, least) =
+            if kind.is("", "Pod") { (grace.clamp(0, LONGEST_GRACE), stuck) } else { (0, 0) };
         // Half of an odd number of seconds is rounded up: never less than half.
         let usual = usual.map_or(slow, |usual| usual.as_secs().clamp((slow + 1) / 2, slow * 2));
-        let least = if kind.is("", "Pod") { stuck } else { 0 };
         let limit = |seconds| SignedDuration::from_secs(grace + seconds);
         Self { slow: limit(usual), stuck: limit((stuck * usual / slow).max(least)) }
     }
@@ -70,18 +66,14 @@ impl Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pod() -> Kind {
-        let text = std::sync::Arc::<str>::from;
-        let (group, kind, version, plural) = (text(""), text("Pod"), text("v1"), text("pods"));
-        Kind { group, kind, version, plural, namespaced: true }
-    }
+    use crate::fixture;
 
     #[test]
     fn usual_durations_move_the_limits_at_most_twofold() {
+        let pod = fixture::kind("pod");
         let limits = |usual: Option<i64>| {
             let usual = usual.map(SignedDuration::from_secs);
-            let Deadlines { slow, stuck } = Deadlines::fitted(&pod(), 10, usual);
+            let Deadlines { slow, stuck } = Deadlines::fitted(&pod, Work::Pod, 10, usual);
             (slow.as_secs(), stuck.as_secs())
         };
         assert_eq!(limits(None), (25, 160));

@@ -260,6 +260,7 @@ impl Index {
         let before = self.objects.get(&object.uid);
         if let Some(before) = before {
             self.departures.compare(&before.object, &object, self.now);
+            self.durations.compare(&before.object, &object);
         }
         let changed = match before.filter(|before| !is_event && *before.object == *object) {
             Some(before) => before.changed,
@@ -318,6 +319,7 @@ impl Index {
         if !is_former && proof == Proof::DeletedEvent {
             self.durations.note(&object, self.now);
         }
+        self.durations.forget_work(uid);
         let owners = object.owners.iter().map(|owner| owner.uid.clone()).collect();
         if self.tombstones.insert(uid.clone(), Tombstone { owners, proof }).is_none() {
             self.tombstones_by_age.push_back(uid.clone());

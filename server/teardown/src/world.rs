@@ -21,7 +21,7 @@ pub use self::{
     run_page::{RunPage, RunPages},
 };
 use crate::{
-    deadlines::{Deadlines, Overdue},
+    deadlines::Overdue,
     demo::Demo,
     diagnosis::Diagnosis,
     graph::Graph,
@@ -30,7 +30,7 @@ use crate::{
         ClusterCard, Counts, Detail, DetailName, EdgeCard, HiddenKindCard, Membership, NodeHealth,
         ObjectCard, Record, State, UnitCard,
     },
-    object::{Deletion, Facts, Object, Reclaim, Uid},
+    object::{Facts, Object, Reclaim, Uid},
     plan::{Kept, KeptReason, Plan, Step},
     relation::{self, DeletionPhase, Edge, EdgeKind, Strength},
     remedy::{Attempt, Stamps, switched_off},
@@ -283,7 +283,7 @@ impl World<'_> {
         };
         let since = deletion.accepted();
         let waited = self.now.duration_since(since);
-        let state = match self.deadlines(object, deletion).overdue(waited) {
+        let state = match self.index.deadlines_of(object).overdue(waited) {
             Overdue::Stuck => State::Stuck,
             Overdue::Slow => State::Slow,
             Overdue::No if object.finalizers.is_empty() => State::Terminating,
@@ -292,14 +292,10 @@ impl World<'_> {
         (state, Some(since))
     }
 
-    fn deadlines(&self, object: &Object, deletion: &Deletion) -> Deadlines {
-        self.index.deadlines(&object.kind, deletion.grace)
-    }
-
     /// The time by which the deletion of an object is expected to end; none while nobody deletes it.
     fn due(&self, object: &Object) -> Option<Timestamp> {
         let deletion = object.deletion.as_deref()?;
-        deletion.accepted().checked_add(self.deadlines(object, deletion).slow).ok()
+        deletion.accepted().checked_add(self.index.deadlines_of(object).slow).ok()
     }
 }
 

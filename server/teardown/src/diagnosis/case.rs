@@ -52,7 +52,6 @@ impl<'a> Case<'a> {
 
     /// Whether the deletion takes longer than expected.
     pub(super) fn overdue(&self, object: &Object) -> Overdue {
-        let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
         // A definition waits for its objects first, and is looked at again within seconds after the last one.
         let emptied = match &object.facts {
             Facts::Definition(it) => self.index.last_went_at(&it.group, &it.kind),
@@ -60,7 +59,7 @@ impl<'a> Case<'a> {
         };
         let since = emptied.map(|at| self.now.duration_since(at));
         let waited = since.map_or(self.waited(object), |since| since.min(self.waited(object)));
-        self.index.deadlines(&object.kind, grace).overdue(waited)
+        self.index.deadlines_of(object).overdue(waited)
     }
 
     /// The sources of the edges of this kind that point at the object.

@@ -126,7 +126,7 @@ fn overdue(
     let Some(created) = created else { return Overdue::No };
     let unwanted = case.unwanted_since(volume, name);
     let Some(since) = unwanted.or(is_by_force.then_some(created)) else { return Overdue::No };
-    let usual = case.index.deadlines(&attachment.kind, 0);
+    let usual = case.index.deadlines_of(attachment);
     let stuck = FORCED_DETACH + NEXT_LOOK;
     let limits = match node {
         _ if is_by_force => Deadlines { slow: SignedDuration::ZERO, stuck },

@@ -371,7 +371,7 @@ fn volume_waits_for_a_detach_that_fails() {
         attachment a1 volume=pv node=n1 attacher=disk.example deleted=200 error=disk_is_busy
         attachment a2 volume=other node=n1 attacher=disk.example
     "), @r#"
-    detachFailed at VolumeAttachment a1 (Confirmed, stuck)
+    detachFailed at VolumeAttachment a1 (Confirmed, waits)
       VolumeAttachment a1
       PersistentVolume pv for Attachment of VolumeAttachment a1
       - VolumeAttachment a1: status.detachError.message disk_is_busy
@@ -476,7 +476,7 @@ fn hidden_nodes_attachments_and_roles_are_never_no_cause() {
             "volumeattachments.storage.k8s.io",
         ),
         @r#"
-    cannotSee at PersistentVolume pv (Unknown, stuck)
+    cannotSee at PersistentVolume pv (Unknown, waits)
       PersistentVolume pv
     "#
     );

@@ -9,22 +9,24 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Index;
 use crate::{
-    deadlines::Deadlines,
-    object::{Kind, Object},
+    deadlines::{Deadlines, Work},
+    object::{Kind, Object, Uid},
 };
 
-/// The fewest completed deletions of a kind that are a basis for an estimate.
+/// The fewest completed deletions of a kind, with the same work, that are a basis for an estimate.
 const FEWEST: usize = 20;
-/// The latest ones that are remembered of each kind.
+/// The latest ones that are remembered of each.
 const KEPT: usize = 100;
-/// The most kinds.
+/// The most kinds, one for each of its works.
 const KINDS: usize = 500;
 
 /// The durations of completed deletions, beyond their grace periods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
-    kinds: HashMap<(Arc<str>, Arc<str>), OfKind>,
+    kinds: HashMap<(Arc<str>, Arc<str>, Work), OfKind>,
     changes: u64,
+    /// The longest work of the objects whose finalizers do not tell of it any more.
+    done: HashMap<Uid, Work>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,10 +36,32 @@ struct OfKind {
 }
 
 impl Durations {
+    /// Notes that an object which is being deleted changed.
+    pub(super) fn compare(&mut self, before: &Object, after: &Object) {
+        if before.deletion.is_none() || before.finalizers == after.finalizers {
+            return;
+        }
+        let longest = self.work_of(before);
+        if longest > work_left(after) {
+            self.done.insert(after.uid.clone(), longest);
+        }
+    }
+
+    /// The longest work of an object, of that which is done and that which is left.
+    fn work_of(&self, object: &Object) -> Work {
+        let done = self.done.get(&object.uid).copied();
+        work_left(object).max(done.unwrap_or(Work::Program))
+    }
+
+    /// Forgets the work of an object that is gone.
+    pub(super) fn forget_work(&mut self, uid: &Uid) {
+        self.done.remove(uid);
+    }
+
     /// Notes that a watch saw this object go.
     pub(super) fn note(&mut self, object: &Object, now: Timestamp) {
         let Some(deletion) = &object.deletion else { return };
-        let kind = (object.kind.group.clone(), object.kind.kind.clone());
+        let kind = (object.kind.group.clone(), object.kind.kind.clone(), self.work_of(object));
         if self.kinds.len() == KINDS && !self.kinds.contains_key(&kind) {
             return;
         }
@@ -55,8 +79,13 @@ impl Durations {
     /// Forgets all of them.
     pub(super) fn forget(&mut self) {
         self.kinds.clear();
+        self.done.clear();
         self.changes += 1;
     }
+}
+
+fn work_left(object: &Object) -> Work {
+    Work::of(&object.kind, object.finalizers.iter().map(|it| &**it))
 }
 
 fn percentile_95(latest: &VecDeque<SignedDuration>) -> Option<SignedDuration> {
@@ -69,16 +98,23 @@ fn percentile_95(latest: &VecDeque<SignedDuration>) -> Option<SignedDuration> {
 }
 
 impl Index {
-    /// The time, beyond its grace period, within which 95 of 100 deletions of this kind were complete; `None` while fewer
-    /// than 20 were seen.
-    pub fn usual_duration(&self, kind: &Kind) -> Option<SignedDuration> {
-        let of_kind = self.durations.kinds.get(&(kind.group.clone(), kind.kind.clone()))?;
+    /// The time, beyond its grace period, within which 95 of 100 deletions of this kind that waited for this work were complete;
+    /// `None` while fewer than 20 were seen.
+    pub fn usual_duration(&self, kind: &Kind, work: Work) -> Option<SignedDuration> {
+        let of_kind = self.durations.kinds.get(&(kind.group.clone(), kind.kind.clone(), work))?;
         of_kind.percentile
     }
 
-    /// The limits for an object of this kind that is deleted with this grace period in seconds, as they fit this cluster.
-    pub fn deadlines(&self, kind: &Kind, grace: i64) -> Deadlines {
-        Deadlines::fitted(kind, grace, self.usual_duration(kind))
+    /// The limits for an object of this kind that waits for this work and is deleted with this grace period in seconds, as they
+    /// fit this cluster.
+    pub fn deadlines(&self, kind: &Kind, work: Work, grace: i64) -> Deadlines {
+        Deadlines::fitted(kind, work, grace, self.usual_duration(kind, work))
+    }
+
+    /// The limits for the deletion of this object, as they fit this cluster.
+    pub fn deadlines_of(&self, object: &Object) -> Deadlines {
+        let grace = object.deletion.as_ref().map_or(0, |deletion| deletion.grace);
+        self.deadlines(&object.kind, self.durations.work_of(object), grace)
     }
 
     /// The number of times that the usual duration of a kind has changed.
@@ -103,7 +139,8 @@ mod tests {
             index.apply([Observation::Applied(Box::new(object))], fixture::now());
             index.apply([Observation::Deleted { kind, uid }], fixture::now());
         }
-        index.usual_duration(&fixture::object("cm shop/c").kind).map(|usual| usual.as_secs())
+        let kind = fixture::kind("cm");
+        index.usual_duration(&kind, Work::Program).map(|usual| usual.as_secs())
     }
 
     #[test]
@@ -124,6 +161,6 @@ mod tests {
             index.apply([Observation::Applied(Box::new(object))], fixture::now());
             index.apply([Observation::Deleted { kind, uid }], fixture::now());
         }
-        assert_eq!(index.usual_duration(&fixture::object("cm shop/c").kind), None);
+        assert_eq!(index.usual_duration(&fixture::kind("cm"), Work::Program), None);
     }
 }

@@ -193,7 +193,7 @@ fn is_named(workload: &Object, programs: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{deadlines::Work, fixture};
 
     #[test]
     fn finalizer_of_a_known_project_names_its_program() {
@@ -267,6 +267,14 @@ mod tests {
         ] {
             let workload = fixture::object(&format!("deploy system/{name}"));
             assert!(!is_shipped_with(finalizer, &workload), "{finalizer} by {name}");
+        }
+    }
+
+    #[test]
+    fn finalizer_of_something_outside_has_the_longest_time() {
+        for Project { domain, is_external, .. } in PROJECTS {
+            let work = Work::before(domain);
+            assert!(!is_external || work == Work::External, "{domain}: {work:?}");
         }
     }
 

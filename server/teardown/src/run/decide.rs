@@ -577,7 +577,7 @@ impl ReconcileContext<'_> {
         if self.index.unreachable().is_some() {
             return Wait::Anything;
         }
-        let deadlines = self.index.deadlines(&step.kind, progress.grace);
+        let deadlines = times::deadlines(self.index, step, progress.grace);
         let overdue = deadlines.overdue(self.now.duration_since(since));
         if overdue > progress.hold.overdue {
             let (step, stuck, finalizers) =

@@ -146,7 +146,7 @@ fn cloud_controller_that_went_is_named_at_a_load_balancer() {
     delete(&mut index, 450, "ds kube-system/proxy");
     insta::assert_snapshot!(changes(&index), @"DaemonSet kube-system/openstack-cloud-controller-manager Deleted  500 s ago");
     insta::assert_snapshot!(describe(&index), @"
-    finisherGone at Service  (Inferred, stuck)
+    finisherGone at Service  (Inferred, waits)
       Service shop/edge
       - Service shop/edge: metadata.finalizers service.kubernetes.io/load-balancer-cleanup
       - DaemonSet kube-system/openstack-cloud-controller-manager: deleted
@@ -154,7 +154,7 @@ fn cloud_controller_that_went_is_named_at_a_load_balancer() {
     // One that is there may be its successor.
     let next = fixture::object("deploy kube-system/aws-cloud-controller-manager ready=1");
     then(&mut index, 10, Observation::Applied(Box::new(next)));
-    assert_eq!(heads(&index), "loadBalancerLeft at Service shop/edge (Inferred, stuck)");
+    assert_eq!(heads(&index), "loadBalancerLeft at Service shop/edge (Inferred, waits)");
 }
 
 #[test]

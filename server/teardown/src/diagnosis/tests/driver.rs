@@ -21,7 +21,7 @@ const RELEASED: &str = "pv disk-1 deleted=300 phase=Released reclaim=Delete driv
 #[test]
 fn released_volume_waits_for_its_provisioner_that_is_not_ready() {
     insta::assert_snapshot!(diagnoses(&format!("{}{RELEASED}", driver(0, 1))), @r#"
-    finisherNotReady at Deployment disk/csi-provisioner (Inferred, stuck)
+    finisherNotReady at Deployment disk/csi-provisioner (Inferred, waits)
       PersistentVolume disk-1
       - Deployment disk/csi-provisioner: status.readyReplicas 0 / 1
       - PersistentVolume disk-1: metadata.finalizers external-provisioner.volume.kubernetes.io/finalizer
@@ -33,7 +33,7 @@ fn released_volume_waits_for_its_provisioner_that_is_not_ready() {
 
 #[test]
 fn released_volume_whose_provisioner_is_ready_or_of_another_driver_names_its_storage() {
-    let storage = "backendLeft at PersistentVolume disk-1 (Inferred, stuck)";
+    let storage = "backendLeft at PersistentVolume disk-1 (Inferred, waits)";
     let attacher_away = format!("{}{RELEASED}", driver(1, 0));
     assert_eq!(heads(&fixture::index(&attacher_away)).trim(), storage);
     let other = driver(0, 1).replace("csidriver disk.example", "csidriver other.example");
@@ -46,8 +46,8 @@ fn released_volume_whose_provisioner_is_ready_or_of_another_driver_names_its_sto
 fn failed_volume_whose_provisioner_is_not_ready_has_both_roots() {
     let text = format!("{}{}", driver(0, 1), RELEASED.replace("Released", "Failed"));
     insta::assert_snapshot!(heads(&fixture::index(&text)), @r#"
-    backendLeft at PersistentVolume disk-1 (Confirmed, stuck)
-    finisherNotReady at Deployment disk/csi-provisioner (Inferred, stuck)
+    backendLeft at PersistentVolume disk-1 (Confirmed, waits)
+    finisherNotReady at Deployment disk/csi-provisioner (Inferred, waits)
     "#);
 }
 
@@ -78,7 +78,7 @@ fn detach_that_was_asked_for_names_the_attacher_and_no_provisioner() {
     let attachment = "attachment a1 volume=disk-1 node=n1 attacher=disk.example deleted=200 finalizers=external-attacher/disk-example";
     let text = format!("{}{attachment}", driver(1, 0));
     insta::assert_snapshot!(diagnoses(&text), @r#"
-    volumeAttached at VolumeAttachment a1 (Inferred, stuck)
+    volumeAttached at VolumeAttachment a1 (Inferred, waits)
       VolumeAttachment a1
       - VolumeAttachment a1: status.attached true
       - Deployment disk/csi-attacher: status.readyReplicas 0 / 1

@@ -53,7 +53,7 @@ fn source_of_a_copy_waits_for_the_copy_and_not_for_a_program() {
         pvc shop/copy from=pvc/data phase=Pending
     ";
     insta::assert_snapshot!(describe(&fixture::index(clone)), @r#"
-    copied at PersistentVolumeClaim shop/data (Confirmed, stuck)
+    copied at PersistentVolumeClaim shop/data (Confirmed, waits)
       PersistentVolumeClaim shop/data
       - PersistentVolumeClaim shop/data: metadata.finalizers provisioner.storage.kubernetes.io/cloning-protection
       - PersistentVolumeClaim shop/copy: status.phase Pending
@@ -66,7 +66,7 @@ fn source_of_a_copy_waits_for_the_copy_and_not_for_a_program() {
         pvc shop/copy from=pvc/data phase=Pending
     ";
     insta::assert_snapshot!(describe(&fixture::index(snapshot)), @r#"
-    copied at PersistentVolumeClaim shop/data (Confirmed, stuck)
+    copied at PersistentVolumeClaim shop/data (Confirmed, waits)
       PersistentVolumeClaim shop/data
       - PersistentVolumeClaim shop/data: metadata.finalizers snapshot.storage.kubernetes.io/pvc-as-source-protection
       - VolumeSnapshot shop/s: status.readyToUse false
@@ -86,16 +86,16 @@ fn snapshot_controller_is_not_blamed_while_the_snapshots_cannot_be_seen() {
         deploy kube-system/snapshot-controller ready=1
     ";
     let mut index = fixture::index(text);
-    insta::assert_snapshot!(heads(&index), @"finisherBusy at Deployment kube-system/snapshot-controller (Inferred, stuck)");
+    insta::assert_snapshot!(heads(&index), @"finisherBusy at Deployment kube-system/snapshot-controller (Inferred, waits)");
     hide(&mut index, "volumesnapshots.snapshot.storage.k8s.io");
-    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, waits)");
     let clone = text.replace(
         "snapshot.storage.kubernetes.io/pvc-as-source",
         "provisioner.storage.kubernetes.io/cloning",
     );
     let mut index = fixture::index(&clone);
     hide(&mut index, "persistentvolumeclaims");
-    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, stuck)");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at PersistentVolumeClaim shop/data (Unknown, waits)");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{LateObjects, Progress, ReconcileContext, Run};
 use crate::{
-    deadlines::Overdue,
+    deadlines::{Overdue, Work},
     index::Index,
     object::{Facts, Object, ObjectRef, Uid},
     plan::{
@@ -176,7 +176,8 @@ impl Run {
         if let Some((volume, node)) = volume.and_then(|it| Some((it, index.attached_to(it)?))) {
             let gone = step.after.iter().filter_map(|it| self.progress(it.step)?.gone);
             let since = gone.max().unwrap_or(self.started);
-            let waited = index.deadlines(&step.kind, 0).overdue(now.duration_since(since));
+            let waited =
+                index.deadlines(&step.kind, Work::Volume, 0).overdue(now.duration_since(since));
             let (volume, node) = (volume.to_owned(), node.to_string());
             return match waited {
                 Overdue::No => Ok(false),
@@ -325,7 +326,8 @@ impl Run {
             let grace = going.map_or(0, |deletion| deletion.grace);
             let gone = self.progress(workload.id).and_then(|progress| progress.gone);
             let since = going.map(|held| held.accepted()).or(gone).unwrap_or(now);
-            index.deadlines(&pod.kind, grace).overdue(now.duration_since(since)) > Overdue::No
+            let limits = index.deadlines(&pod.kind, Work::Pod, grace);
+            limits.overdue(now.duration_since(since)) > Overdue::No
         };
         let is_orphaned = self.propagation(workload, index) == Propagation::Orphan;
         !self.is_planned(&pod.uid) && (is_orphaned && pod.deletion.is_none() || takes_long())

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{REREAD_BACKOFF, namespace::earliest_reread, refusal::earliest_try};
 use crate::{
-    deadlines::Overdue,
+    deadlines::{Deadlines, Overdue, Work},
     index::Index,
     plan::{Step, StepAction, StepId},
     run::{Progress, Run, StepProblem},
@@ -45,7 +45,7 @@ impl Run {
     fn overdue_at(&self, index: &Index, step: &Step, progress: &Progress) -> Option<Timestamp> {
         let since =
             progress.terminating.or(progress.requested).or_else(|| self.awaited_since(step))?;
-        let deadlines = index.deadlines(&step.kind, progress.grace);
+        let deadlines = deadlines(index, step, progress.grace);
         match progress.hold.overdue {
             Overdue::No => since.checked_add(deadlines.slow).ok(),
             Overdue::Slow => since.checked_add(deadlines.stuck).ok(),
@@ -67,6 +67,13 @@ impl Run {
         let mut first = step.after.iter().map(|blocker| blocker.step);
         first.find(|first| self.progress(*first).is_none_or(|progress| progress.gone.is_none()))
     }
+}
+
+/// The limits for the end of a step whose object is deleted with this grace period in seconds: those of the work that its finalizers
+/// told of when the plan was made.
+pub(super) fn deadlines(index: &Index, step: &Step, grace: i64) -> Deadlines {
+    let work = Work::of(&step.kind, step.finalizers.iter().map(String::as_str));
+    index.deadlines(&step.kind, work, grace)
 }
 
 /// Whether the step is postponed. It no longer is once the index shows that the cause is over: none of the Pods that it waits
