@@ -51,6 +51,33 @@ pub use self::{
 
 use crate::{labels::Labels, selector::Selector};
 
+/// The groups with a dot that the API server has itself, beside those without one: the folders of `staging/src/k8s.io/api`, and
+/// the groups of its extension servers and of the metrics APIs, whose objects are stored nowhere.
+const BUILT_IN: [&str; 22] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "custom.metrics.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "external.metrics.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "imagepolicy.k8s.io",
+    "internal.apiserver.k8s.io",
+    "metrics.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// A kind as discovery names it. All objects of a kind share one value. A page reads no more of it than group and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kind {
@@ -85,6 +112,12 @@ impl Kind {
     pub fn is_an_operators(&self) -> bool {
         self.group.contains('.')
             && (!self.group.ends_with(".k8s.io") || self.group.ends_with(".x-k8s.io"))
+    }
+
+    /// Whether the kind's objects are custom resources, which includes those of Kubernetes' own projects: a VolumeSnapshot of
+    /// `snapshot.storage.k8s.io`, a Bucket of `objectstorage.k8s.io`, a Gateway of `gateway.networking.k8s.io`.
+    pub fn is_custom_resource(&self) -> bool {
+        self.may_have_definition() && !BUILT_IN.contains(&&*self.group)
     }
 
     /// Whether a CustomResourceDefinition may define the kind: its group must be a domain with a dot

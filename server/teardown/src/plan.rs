@@ -246,12 +246,8 @@ impl Step {
     /// Whether the object is read just before its DELETE, which then carries the version that was read: claims, volumes,
     /// custom resources, definitions and namespaces, because much goes with each of them.
     pub fn is_read_first(&self) -> bool {
-        let kind = &self.kind;
-        kind.is_an_operators()
-            || ["PersistentVolumeClaim", "PersistentVolume", "Namespace"]
-                .iter()
-                .any(|name| kind.is("", name))
-            || kind.is_definition()
+        let (kind, core) = (&self.kind, ["PersistentVolumeClaim", "PersistentVolume", "Namespace"]);
+        kind.is_custom_resource() || kind.is_definition() || core.iter().any(|it| kind.is("", it))
     }
 }
 

@@ -56,12 +56,18 @@ const MAX_LIST_AGE: u64 = 2_500;
 /// A process lists a kind with one watch, and goes on with a second one.
 const WATCHES_OF_A_KIND: usize = 2;
 /// Kinds whose objects the server reads just before it deletes them, because much goes with each of them.
-const READ_FIRST: [&str; 5] = [
+const READ_FIRST: [&str; 11] = [
     "persistentvolumeclaims",
     "persistentvolumes",
     "namespaces",
     "customresourcedefinitions",
     "widgets",
+    "volumesnapshots",
+    "httproutes",
+    "scaledobjects",
+    "applications",
+    "reports",
+    "kustomizations",
 ];
 /// For how long the server may have missed an event, in milliseconds: a watch that died silently is detected after 50
 /// s, and the next attempts may be refused for a while.

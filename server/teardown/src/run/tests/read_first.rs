@@ -29,6 +29,68 @@ fn custom_resource_is_read_and_deleted_at_the_version_that_was_read() {
     ");
 }
 
+/// The last copy of the data, perhaps. Its group is one of Kubernetes, and its definition is not.
+#[test]
+fn snapshot_is_read_and_deleted_at_the_version_that_was_read() {
+    let cluster = "
+        snapshot shop/daily of=shop
+        content kept of=shop";
+    let script = "each call
+        there of other snapshot:shop/daily
+        there keep=helm.sh/resource-policy:keep content:kept
+        until call
+        there snapshot:shop/daily
+        there content:kept";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    > each call
+    GET VolumeSnapshot shop/daily
+    GET VolumeSnapshotContent kept
+    > there of other snapshot:shop/daily
+    VolumeSnapshot shop/daily belongs to other now
+    > there keep=helm.sh/resource-policy:keep content:kept
+    VolumeSnapshotContent kept is to be kept now by helm.sh/resource-policy:keep
+    > until call
+    20 s later
+    GET VolumeSnapshot shop/daily
+    GET VolumeSnapshotContent kept
+    > there snapshot:shop/daily
+    DELETE VolumeSnapshot shop/daily at 17
+    > there content:kept
+    DELETE VolumeSnapshotContent kept at 17
+    ");
+}
+
+/// Every kind that a definition defines, whoever owns its group, and none of the API server's own.
+#[test]
+fn custom_resources_of_any_group_are_read_first() {
+    let custom = [
+        "Widget.example.com shop/main of=shop",
+        "VolumeGroupSnapshot.groupsnapshot.storage.k8s.io shop/all of=shop",
+        "BucketClaim.objectstorage.k8s.io shop/files of=shop",
+        "HTTPRoute.gateway.networking.k8s.io shop/main of=shop",
+        "VerticalPodAutoscaler.autoscaling.k8s.io shop/main of=shop",
+        "Cluster.cluster.x-k8s.io shop/main of=shop",
+        "ing shop/main of=shop",
+        "pdb shop/main of=shop",
+        "role shop/main of=shop",
+    ];
+    let calls = custom.map(|line| {
+        let transcript = transcript(line, "each call");
+        transcript.lines().last().unwrap_or_default().to_owned()
+    });
+    insta::assert_snapshot!(calls.join("\n"), @"
+    GET Widget shop/main
+    GET VolumeGroupSnapshot shop/all
+    GET BucketClaim shop/files
+    GET HTTPRoute shop/main
+    GET VerticalPodAutoscaler shop/main
+    GET Cluster shop/main
+    DELETE Ingress shop/main
+    DELETE PodDisruptionBudget shop/main
+    DELETE Role shop/main
+    ");
+}
+
 #[test]
 fn claim_is_read_before_its_pods_are_listed() {
     let script = "each call
