@@ -232,6 +232,7 @@ fn unknown_reasons() -> Vec<UnknownReason> {
         UnknownReason::AskedToKeep { .. } => UnknownReason::AskedToKeep { mark: "a/b: keep".into() },
         UnknownReason::ParentActive { .. } => UnknownReason::ParentActive { parent: object("web") },
         UnknownReason::InUse { .. } => UnknownReason::InUse { by: node() },
+        UnknownReason::StillGuards { .. } => UnknownReason::StillGuards { it: object("guarded") },
         UnknownReason::WouldCollect { .. } => UnknownReason::WouldCollect { it: object("dependent") },
         UnknownReason::WouldDestroyData { .. } => UnknownReason::WouldDestroyData { volume: node() },
         UnknownReason::NamespaceNotEmpty { .. } => UnknownReason::NamespaceNotEmpty { by: object("late") },

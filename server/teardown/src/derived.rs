@@ -10,6 +10,8 @@
 //! - `find_late_objects`, the first time that a step of a run could start, and again after a list (c);
 //! - `check_nothing_pruned`, for each Application of Argo CD that could start: a few in a cluster;
 //! - `guards_outsiders`, for each webhook configuration of a unit, in its plan and its card: its rules may match any object;
+//! - `guarded_outside`, for each webhook configuration that a run could delete, and in every look while an object outside the plan
+//!   holds it;
 //! - `remove_with_namespaces`, when a Namespace goes, over the kinds that are watched namespace by namespace; a list of a
 //!   kind goes through the objects of that kind.
 //!

@@ -60,7 +60,9 @@ pub use self::{
     unlistable::Unlistable,
     waived::Waived,
 };
-pub(crate) use self::{data::destroyed_with, difference::is_created_by_controllers};
+pub(crate) use self::{
+    data::destroyed_with, difference::is_created_by_controllers, guards::goes_after,
+};
 use self::{order::Ordered, step_action::action, waiver::Waivers};
 use crate::{
     declaration::is_parent,

@@ -79,6 +79,11 @@ pub enum UnknownReason {
         /// The object that uses it.
         by: ObjectRef,
     },
+    /// The webhook configuration guards an object outside the plan, which would then be deleted without it.
+    StillGuards {
+        /// The object that its rules match.
+        it: ObjectRef,
+    },
     /// The garbage collector would delete an object outside the plan together with the object.
     WouldCollect {
         /// The object that would be deleted.

@@ -70,7 +70,8 @@ const SETTLED: u32 = 7;
 /// remedies sent away from the API alone.
 const KEPT: u32 = 8;
 
-/// The first version with objects that are asked to be kept after the start of their run.
+/// The first version with objects that are asked to be kept after the start of their run, and with webhook configurations that
+/// begin to guard others.
 const ASKED_TO_KEEP: u32 = 9;
 
 /// The first version with objects that changed around a request whose outcome is unknown.
@@ -109,6 +110,7 @@ fn reasons(version: u32) -> Vec<UnknownReason> {
     }
     if version >= ASKED_TO_KEEP {
         reasons.push(UnknownReason::AskedToKeep { mark: "helm.sh/resource-policy: keep".into() });
+        reasons.push(UnknownReason::StillGuards { it: pod() });
     }
     reasons
 }

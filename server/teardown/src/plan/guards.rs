@@ -27,7 +27,7 @@ pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Ve
     let mut edges = Vec::new();
     let objects = || going.iter().filter_map(|uid| index.get(uid));
     for configuration in objects().filter(|it| matches!(it.facts, Facts::Webhooks(_))) {
-        let after = goes_after(configuration, graph, going);
+        let after = goes_after(configuration, graph, |uid| going.contains(uid));
         let guarded = objects().filter(|it| !after.contains(&it.uid));
         edges.extend(guarded.filter_map(|object| {
             let reason = guarding_rule(configuration, object, index)?;
@@ -44,12 +44,12 @@ pub(super) fn guards(index: &Index, graph: &Graph, going: &BTreeSet<&Uid>) -> Ve
     edges
 }
 
-/// Everything that goes after a configuration, by any chain of edges that hold: a hint, and the order of a declaring parent, are
-/// the first to be given up.
-fn goes_after<'a>(
+/// Everything of these objects that goes after a configuration, by any chain of edges that hold: a hint, and the order of a
+/// declaring parent, are the first to be given up.
+pub(crate) fn goes_after<'a>(
     configuration: &'a Object,
     graph: &'a Graph,
-    going: &BTreeSet<&Uid>,
+    is_going: impl Fn(&Uid) -> bool,
 ) -> BTreeSet<&'a Uid> {
     let mut after = BTreeSet::from([&configuration.uid]);
     let mut open = vec![&configuration.uid];
@@ -58,7 +58,7 @@ fn goes_after<'a>(
             |edge: &Edge<'_>| edge.strength != Strength::Hint && edge.kind != EdgeKind::Declares;
         let edges = graph.around(uid).filter(holds);
         for (first, then, _) in edges.filter_map(Edge::ordered) {
-            if first == uid && going.contains(then) && after.insert(then) {
+            if first == uid && is_going(then) && after.insert(then) {
                 open.push(then);
             }
         }

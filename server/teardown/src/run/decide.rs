@@ -2,6 +2,7 @@
 
 mod answer;
 mod came_back;
+mod guards;
 mod kept_data;
 mod late_objects;
 mod namespace;

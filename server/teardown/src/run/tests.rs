@@ -20,6 +20,7 @@ mod came_back;
 mod commands;
 mod compact;
 mod confirmed;
+mod guards;
 mod kept_data;
 mod parent;
 mod read_first;

@@ -76,6 +76,7 @@ impl From<UnknownReason> for FlatReason {
             }
             UnknownReason::ParentActive { parent } => Self::of("parentActive", parent),
             UnknownReason::InUse { by } => Self::of("inUse", by),
+            UnknownReason::StillGuards { it } => Self::of("stillGuards", it),
             UnknownReason::WouldCollect { it } => Self::of("wouldCollect", it),
             UnknownReason::WouldDestroyData { volume } => Self::of("wouldDestroyData", volume),
             UnknownReason::NamespaceNotEmpty { by } => Self::of("namespaceNotEmpty", by),
@@ -116,6 +117,7 @@ fn read(flat: FlatReason) -> Option<UnknownReason> {
         "askedToKeep" => UnknownReason::AskedToKeep { mark: flat.mark? },
         "parentActive" => UnknownReason::ParentActive { parent: object? },
         "inUse" => UnknownReason::InUse { by: object? },
+        "stillGuards" => UnknownReason::StillGuards { it: object? },
         "wouldCollect" => UnknownReason::WouldCollect { it: object? },
         "wouldDestroyData" => UnknownReason::WouldDestroyData { volume: object? },
         "namespaceNotEmpty" => UnknownReason::NamespaceNotEmpty { by: object? },
@@ -150,6 +152,7 @@ mod tests {
             UnknownReason::AskedToKeep { mark: "a/b: keep".into() },
             UnknownReason::ParentActive { parent: object() },
             UnknownReason::InUse { by: object() },
+            UnknownReason::StillGuards { it: object() },
             UnknownReason::WouldCollect { it: object() },
             UnknownReason::WouldDestroyData { volume: object() },
             UnknownReason::NamespaceNotEmpty { by: object() },

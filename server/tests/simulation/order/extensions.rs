@@ -37,10 +37,8 @@ pub(crate) fn guarded_objects<'a>(case: &Case<'a>) -> Vec<&'a Value> {
             }
             let kinds = list(rule, "/resources").iter().filter_map(kinds);
             let objects = kinds.flat_map(|kind| case.state.within(kind, within));
-            found
-                .extend(objects.filter(|it| {
-                    case.state.is_known_to_plan(it) && name(it) != "kube-root-ca.crt"
-                }));
+            let is_seen = |it: &Value| case.state.is_known_to_plan(it) || (case.seen)(it);
+            found.extend(objects.filter(|it| is_seen(it) && name(it) != "kube-root-ca.crt"));
         }
     }
     found

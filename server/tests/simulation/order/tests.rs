@@ -520,6 +520,8 @@ fn webhook_configuration_stays_while_an_object_that_it_guards_is_there() {
     };
     let settings = made("ConfigMap", "a", "settings", json!({}));
     check(configuration("DELETE"), settings.clone(), "it guards ConfigMap a/settings");
+    let late = |seen| violated_by_late(&settings, &configuration("DELETE"), (seen, true));
+    assert_eq!([true, false].map(late), [1, 0], "a late object counts once it was observed");
     let other = made("ConfigMap", "b", "settings", json!({}));
     for (object, there) in [(configuration("CREATE"), settings), (configuration("DELETE"), other)] {
         let state = State::of([object.clone(), there]);

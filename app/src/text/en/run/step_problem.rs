@@ -64,6 +64,9 @@ pub fn step_problem(problem: &StepProblem) -> String {
             UnknownReason::InUse { .. } => {
                 "An object that is not in the plan uses it, so it waits.".to_owned()
             }
+            UnknownReason::StillGuards { .. } => {
+                "Its rules match an object that is not in the plan, so it waits.".to_owned()
+            }
             UnknownReason::WouldCollect { .. } => {
                 "Deleting it also deletes an object that is not in the plan, so it waits."
                     .to_owned()
@@ -129,6 +132,7 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
             }
             UnknownReason::PodsLeft { .. }
             | UnknownReason::InUse { .. }
+            | UnknownReason::StillGuards { .. }
             | UnknownReason::WouldCollect { .. }
             | UnknownReason::NamespaceNotEmpty { .. } => {
                 "If that object may go, delete it, and the run continues. Otherwise stop the run and make a new plan, which accounts for it."
@@ -221,6 +225,7 @@ pub fn unknown_reason(reason: &UnknownReason) -> String {
         UnknownReason::PodsLeft { pod: it, .. }
         | UnknownReason::ParentActive { parent: it }
         | UnknownReason::InUse { by: it }
+        | UnknownReason::StillGuards { it }
         | UnknownReason::WouldCollect { it }
         | UnknownReason::WouldDestroyData { volume: it }
         | UnknownReason::NamespaceNotEmpty { by: it } => named(it),

@@ -23,7 +23,7 @@ use crate::{
 type Check = fn(&Run, &Step, &mut ReconcileContext<'_>) -> Result<bool, UnknownReason>;
 
 /// Everything that a step waits for, in the order in which it is checked.
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     Run::check_ends_confirmed,
     Run::check_parents_suspended,
     Run::check_blockers_gone,
@@ -40,6 +40,7 @@ const CHECKS: [Check; 17] = [
     Run::check_needed_by_no_pod,
     Run::check_needed_by_no_older_object,
     Run::check_definition_unused,
+    Run::check_guards_no_other_object,
     Run::check_namespace_empty,
 ];
 

@@ -121,7 +121,7 @@ impl Run {
                 holders
             }
             Some(StepProblem::Unknown { reason }) => match reason {
-                UnknownReason::InUse { by } => {
+                UnknownReason::InUse { by } | UnknownReason::StillGuards { it: by } => {
                     let mut holders = self.users(step, index, graph);
                     holders.extend(index.named(by));
                     holders
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    /// The late objects that have to go before a step's object, and the Pods that need it.
+    /// The late objects that have to go before a step's object, those that it guards, and the Pods that need it.
     fn users<'a>(&self, step: &Step, index: &'a Index, graph: &Graph) -> Vec<&'a Arc<Object>> {
         let edges = graph.around(&step.uid).filter(|edge| holds(*edge, index));
         let firsts = edges.filter_map(|edge| {
@@ -145,6 +145,7 @@ impl Run {
             index.get(first).filter(|it| *then == step.uid && is_late(it, &self.plan) && !is_waived)
         });
         let mut users: Vec<_> = firsts.collect();
+        users.extend(self.guarded_outside(step, index, graph));
         let Some(object) = index.get(&step.uid) else { return users };
         for namespace in served_namespaces(object) {
             let pods = index.running_pods(namespace);
@@ -180,6 +181,7 @@ fn is_held(progress: &Progress) -> bool {
                 && matches!(
                     reason,
                     UnknownReason::InUse { .. }
+                        | UnknownReason::StillGuards { .. }
                         | UnknownReason::PodsLeft { .. }
                         | UnknownReason::NamespaceNotEmpty { .. }
                 )

@@ -171,6 +171,7 @@ fn unknown(reason: &UnknownReason) -> String {
         UnknownReason::AskedToKeep { mark } => format!("is to be kept now by {mark}"),
         UnknownReason::ParentActive { parent } => format!("is kept by {parent}, which is active"),
         UnknownReason::InUse { by } => format!("is used by {by}"),
+        UnknownReason::StillGuards { it } => format!("still guards {it}"),
         UnknownReason::WouldCollect { it } => format!("would take {it} along"),
         UnknownReason::WouldDestroyData { volume } => format!("would destroy {volume}"),
         UnknownReason::NamespaceNotEmpty { by } => format!("has {by} in it"),
