@@ -80,7 +80,7 @@ fn step_that_came_back_says_who_created_it_again() {
             "{who} created it again under the same name. This run does not touch the new object."
         );
         assert!(card.contains(&format!("<p class=\"attention-cause\">{said}")), "{card}");
-        assert!(card.contains("Stop what creates it"), "{card}");
+        assert!(card.contains("Otherwise stop it"), "{card}");
     }
 }
 

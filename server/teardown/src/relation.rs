@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::finalizer::project_domains;
 pub(crate) use self::{
     declare::parent_of,
-    field_manager::{is_called, is_distinct},
+    field_manager::{has_name_of, is_a_program, is_called, is_distinct},
     finalizer::{
         is_a_drivers, is_an_attachers, is_built_in, is_external, is_shipped_with, programs_of,
     },

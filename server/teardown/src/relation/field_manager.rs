@@ -49,9 +49,12 @@ const LABELS: [&str; 3] = ["app.kubernetes.io/name", "app", "k8s-app"];
 
 /// Whether the name of a field manager distinguishes a program that clears what it writes.
 pub(crate) fn is_distinct(name: &str) -> bool {
-    !SAY_NOTHING.contains(&name)
-        && !name.starts_with("kubectl")
-        && !APPLY_FOR_OTHERS.contains(&name.to_ascii_lowercase().as_str())
+    is_a_program(name) && !APPLY_FOR_OTHERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether the name of a field manager distinguishes a program of the cluster, be it one that applies what others declare.
+pub(crate) fn is_a_program(name: &str) -> bool {
+    !SAY_NOTHING.contains(&name) && !name.starts_with("kubectl")
 }
 
 /// The name by which a finalizer was written, if it distinguishes a program.
@@ -63,8 +66,12 @@ pub(super) fn writer<'a>(object: &'a Object, finalizer: &str) -> Option<&'a str>
 
 /// Whether a workload has the name of a field manager.
 pub(crate) fn is_called(program: &Object, name: &str) -> bool {
-    let of_release = || program.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'));
     let is_labelled =
         || LABELS.iter().any(|it| program.labels.get(it).is_some_and(|it| &**it == name));
-    *program.name == *name || of_release() || is_labelled()
+    has_name_of(&program.name, name) || is_labelled()
+}
+
+/// Whether the name of a workload is that of a field manager, alone or behind the name of a release.
+pub(crate) fn has_name_of(program: &str, name: &str) -> bool {
+    program.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }

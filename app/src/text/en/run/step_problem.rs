@@ -103,7 +103,7 @@ pub fn problem_advice(problem: &StepProblem) -> &'static str {
             "Grant the permission, or change the policy that refused: the DELETE is then tried again at once. Or stop waiting for it."
         }
         StepProblem::CameBack { .. } => {
-            "Stop what creates it, such as a GitOps controller or an operator, and make a new plan."
+            "If this run deletes what creates it too, wait for that. Otherwise stop it, such as a GitOps controller or an operator, and make a new plan."
         }
         StepProblem::Unknown { reason } => match reason {
             UnknownReason::Hidden { .. } | UnknownReason::NotServed { .. } => {

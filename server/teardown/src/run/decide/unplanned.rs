@@ -3,7 +3,9 @@
 //!
 //! # Decisions
 //! - An object is found once a step waits for it and for nothing that the run deletes itself. Until then its cause may be on
-//!   its way out: an operator makes Secrets again until its own step has come.
+//!   its way out: an operator makes Secrets again until its own step has come. The operator is known by the field manager that
+//!   created the object, and has to be gone with all its Pods. An operator that a person skipped is not on its way out, nor is one
+//!   that waits for the step itself: neither would go before the other.
 //! - In place of an object stands the topmost of its owners, because a controller would make the object again: a Deployment
 //!   that was created again in place of its Pod, which mounts a claim of the plan. If one of the owners is a step, the object goes
 //!   with it, and nothing is found.
@@ -29,9 +31,12 @@ use super::{
 use crate::{
     graph::Graph,
     index::Index,
-    object::{Object, Uid},
+    object::{Facts, Object, Uid},
     plan::{Step, StepId},
-    relation::{DeletionPhase, EdgeKind, is_needed, may_own, served_namespaces},
+    relation::{
+        DeletionPhase, EdgeKind, has_name_of, is_a_program, is_called, is_needed, may_own,
+        served_namespaces,
+    },
     unit::{Unit, UnitId, UnitOrigin, named_unit},
     unknown_reason::UnknownReason,
 };
@@ -66,7 +71,9 @@ impl Run {
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
         for (step, progress) in held {
             let holders = self.holders(step, progress, index, graph).into_iter();
-            let mut causes: Vec<_> = holders.filter_map(|it| limits.cause(it, index)).collect();
+            let causes = holders.filter_map(|it| limits.cause(it, index));
+            let mut causes: Vec<_> =
+                causes.filter(|it| !self.is_made_by_step(it, step, index)).collect();
             causes.sort_by_cached_key(|object| object.reference());
             causes.retain(|object| seen.insert(&object.uid));
             found.extend(causes.into_iter().map(|object| Unplanned { object, step: step.id }));
@@ -159,6 +166,44 @@ impl Run {
         users
     }
 
+    /// Whether a workload of the plan made an object and may make it again, and goes without waiting for the step that the object
+    /// holds.
+    fn is_made_by_step(&self, object: &Object, held: &Step, index: &Index) -> bool {
+        let creator = object.annotations.as_ref().and_then(|it| it.creator.as_deref());
+        let Some(creator) = creator.filter(|it| is_a_program(it)) else { return false };
+        let is_its_name = |step: &Step| match index.get(&step.uid) {
+            Some(program) => {
+                matches!(program.facts, Facts::Workload(_) | Facts::Pod(_))
+                    && is_called(program, creator)
+            }
+            None => step.pods.is_some() && has_name_of(&step.object.name, creator),
+        };
+        self.steps().any(|(step, progress)| {
+            step.id != held.id
+                && progress.end.is_none()
+                && is_its_name(step)
+                && (!progress.is_gone_for_good() || has_pods(step, index))
+                && !self.is_behind(step, held.id)
+        })
+    }
+
+    /// Whether a step waits for another one, however many are left between them.
+    fn is_behind(&self, step: &Step, first: StepId) -> bool {
+        let mut seen = HashSet::from([step.id]);
+        let mut open = vec![step];
+        while let Some(step) = open.pop() {
+            let in_front = step.after.iter().map(|blocker| blocker.step);
+            for id in in_front.chain(self.recreating_owners(step.id).iter().copied()) {
+                if id == first {
+                    return true;
+                }
+                let is_left = !self.is_gone_for_good(id);
+                open.extend(self.plan.step(id).filter(|_| is_left && seen.insert(id)));
+            }
+        }
+        false
+    }
+
     /// The Pods of the workloads that must have none before a step.
     fn pods_in_front<'a>(&self, step: &Step, index: &'a Index) -> Vec<&'a Arc<Object>> {
         let blockers = step.after.iter().filter(|it| it.phase == DeletionPhase::PodsGone);
@@ -169,6 +214,13 @@ impl Run {
         });
         pods.flatten().collect()
     }
+}
+
+/// Whether Pods of a workload are seen.
+fn has_pods(workload: &Step, index: &Index) -> bool {
+    let namespace = workload.object.namespace.as_deref();
+    let pods = index.pods_of(&workload.uid, namespace, workload.pods.as_ref());
+    pods.is_ok_and(|pods| !pods.is_empty())
 }
 
 /// Whether an object outside the plan may hold a step. A step that is read again keeps its problem meanwhile.

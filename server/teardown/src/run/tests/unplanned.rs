@@ -165,6 +165,96 @@ fn object_goes_with_its_controller_while_that_is_an_open_step() {
     ");
 }
 
+/// The Service that a planned operator makes, and that came back.
+const OPERATED: &str = "
+    ns shop of=shop
+    deploy shop/queue-operator of=shop selector=app:operator template=app:operator
+    svc shop/c of=shop";
+
+/// The operator makes it again until its last Pod has gone.
+#[test]
+fn object_waits_for_the_operator_that_made_it_while_that_is_an_open_step() {
+    let script = "pause first
+        applied pod shop/queue-operator-1 labels=app:operator age=0
+        resume
+        gone svc shop/c & applied svc shop/c creator=queue-operator uid=again age=0
+        look at unplanned
+        accepted deploy:shop/queue-operator & gone deploy shop/queue-operator
+        look at unplanned
+        gone pod shop/queue-operator-1
+        look at unplanned";
+    insta::assert_snapshot!(transcript(OPERATED, script), @"
+    > pause first
+    > applied pod shop/queue-operator-1 labels=app:operator age=0
+    > resume
+    DELETE Deployment shop/queue-operator
+    DELETE Service shop/c
+    > gone svc shop/c & applied svc shop/c creator=queue-operator uid=again age=0
+    Service shop/c came back as again, made by queue-operator
+    > look at unplanned
+      nothing to plan
+    > accepted deploy:shop/queue-operator & gone deploy shop/queue-operator
+    Deployment shop/queue-operator is gone
+    > look at unplanned
+      nothing to plan
+    > gone pod shop/queue-operator-1
+    > look at unplanned
+      Service shop/c holds Service shop/c
+      delete Service shop/c
+    ");
+}
+
+/// Everything else that made it is not on its way out: a person's tool, a program that is not in the plan, or one that a person
+/// skipped. A name that many programs have says nothing.
+#[test]
+fn object_that_no_open_step_made_is_planned_at_once() {
+    let planned = |creator: &str, before: &str| {
+        let script = format!(
+            "pause first
+            {before}
+            resume
+            gone svc shop/c & applied svc shop/c {creator} uid=again age=0
+            look at unplanned"
+        );
+        let transcript = transcript(OPERATED, &script);
+        transcript
+            .rsplit_once("> look at unplanned\n")
+            .unwrap()
+            .1
+            .lines()
+            .last()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(planned("creator=queue-operator", "+1"), "  nothing to plan");
+    for creator in ["", "creator=other-operator", "creator=operator", "creator=kubectl-create"] {
+        assert_eq!(planned(creator, "+1"), "  delete Service shop/c", "{creator}");
+    }
+    let skipped = planned("creator=queue-operator", "skip deploy:shop/queue-operator");
+    assert_eq!(skipped, "  delete Service shop/c");
+}
+
+/// The operator clears the finalizers of its objects, so that it goes after them: neither would go before the other.
+#[test]
+fn object_that_its_operator_waits_for_is_planned_at_once() {
+    let cluster = "
+        crd topics.queue.example of=shop defines=Topic.queue.example
+        ns shop of=shop
+        Topic.queue.example shop/orders of=shop finalizers=queue.example/topic
+        deploy shop/queue-operator of=shop selector=app:operator template=app:operator";
+    let script = "gone Topic.queue.example shop/orders & applied Topic.queue.example shop/orders creator=queue-operator finalizers=queue.example/topic uid=again age=0
+        look at unplanned";
+    insta::assert_snapshot!(transcript(cluster, script), @"
+    DELETE Topic shop/orders
+    > gone Topic.queue.example shop/orders & applied Topic.queue.example shop/orders creator=queue-operator finalizers=queue.example/topic uid=again age=0
+    Topic shop/orders came back as again, made by queue-operator
+    > look at unplanned
+      Topic shop/orders holds Topic shop/orders
+      delete Topic shop/orders
+      by name Topic shop/orders
+    ");
+}
+
 #[test]
 fn object_that_a_pod_of_the_open_run_needs_is_kept() {
     let cluster = "
