@@ -112,7 +112,7 @@ impl KeptReason {
 
     /// Whether an object that stays for this reason keeps the webhook configurations that guard it. One that is kept as access
     /// goes with its namespace, and no call deletes one without the verb.
-    pub(super) fn needs_guards(&self) -> bool {
+    pub(crate) fn needs_guards(&self) -> bool {
         !matches!(self, Self::Access | Self::NoDeleteVerb)
     }
 

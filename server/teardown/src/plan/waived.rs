@@ -141,6 +141,12 @@ pub(super) fn waivable(
 }
 
 impl Plan {
+    /// Whether a person confirmed that a webhook configuration goes although it guards objects of others.
+    pub(crate) fn waives_guard(&self, configuration: &Uid) -> bool {
+        let mut rows = self.waived.iter().filter(|row| row.edge == EdgeKind::Guards);
+        rows.any(|row| row.covers.contains(configuration))
+    }
+
     /// Whether a person confirmed that an object goes although this one uses it, by an edge of this kind or by any.
     pub(crate) fn is_waived(
         &self,

@@ -6,6 +6,7 @@
 //!   because it was created, was given a finalizer or another label, or because somebody changed the rules.
 //! - The Pods behind the configuration are not guarded by it, nor is what goes after them. An object that names another unit is, for
 //!   which a plan would keep the configuration.
+//! - A configuration that a person waived goes whatever it guards by then (`plan/waived.rs`).
 //! - An object that the garbage collector deletes with a step's object holds the configuration for as long as it is there.
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::{
     graph::Graph,
     index::Index,
     object::{Facts, Object, Uid},
-    plan::{KeptReason, Step, goes_after},
+    plan::{Step, goes_after},
     relation::guarding_rule,
     unit::{UnitId, named_unit},
     unknown_reason::UnknownReason,
@@ -43,8 +44,10 @@ impl Run {
         graph: &Graph,
     ) -> Vec<&'a Arc<Object>> {
         let configuration = index.get(&step.uid);
-        let Some(configuration) = configuration.filter(|it| matches!(it.facts, Facts::Webhooks(_)))
-        else {
+        let is_guard = |it: &&Arc<Object>| {
+            matches!(it.facts, Facts::Webhooks(_)) && !self.plan.waives_guard(&it.uid)
+        };
+        let Some(configuration) = configuration.filter(is_guard) else {
             return Vec::new();
         };
         let guarded = index.objects().filter(|it| {
@@ -62,10 +65,7 @@ impl Run {
 
     /// Whether the plan keeps an object for a reason that needs no guard: no call deletes it, or it goes with its namespace.
     fn is_kept_unguarded(&self, object: &Object) -> bool {
-        self.plan.kept.iter().any(|kept| {
-            kept.uid == object.uid
-                && matches!(kept.reason, KeptReason::Access | KeptReason::NoDeleteVerb)
-        })
+        self.plan.kept.iter().any(|kept| kept.uid == object.uid && !kept.reason.needs_guards())
     }
 
     /// Whether an object is a step's, or one in a namespace that names no other unit than those of the steps.
