@@ -154,12 +154,15 @@ test('audit log has every write with its user, and every deletion with the UID',
 	});
 	const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'beat' } };
 	const written = await write('POST', configMaps, configMap('written'));
-	await write('PUT', `${configMaps}/written`, { ...written, data: { a: 'b' } });
-	await write('PATCH', `${configMaps}/written`, { data: { c: 'd' } }, merge);
+	const changes = [
+		await write('PUT', `${configMaps}/written`, { ...written, data: { a: 'b' } }),
+		await write('PATCH', `${configMaps}/written`, { data: { c: 'd' } }, merge),
+	];
 	const second = await write('POST', configMaps, configMap('second'));
 	await write('DELETE', `${configMaps}/written`);
 	await write('DELETE', `${configMaps}?labelSelector=written`);
 	const secret = await write('POST', secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'hidden' } });
+	await write('PATCH', `${secrets}/hidden`, { metadata: { labels: { written: 'once' } } }, merge);
 	await write('DELETE', `${secrets}/hidden`);
 	const beat = await write('POST', leases, lease);
 	await write('DELETE', `${leases}/beat`);
@@ -194,11 +197,21 @@ test('audit log has every write with its user, and every deletion with the UID',
 		['admin', 'delete', 'configmaps', 200, written.metadata.uid],
 		['admin', 'deletecollection', 'configmaps', 200, second.metadata.uid],
 		['admin', 'create', 'secrets', 201, undefined],
+		['admin', 'patch', 'secrets', 200, undefined],
 		['admin', 'delete', 'secrets', 200, secret.metadata.uid],
 		// Of Leases and Events, which change all the time, the log has deletions only.
 		['admin', 'delete', 'leases', 200, beat.metadata.uid],
 		['reader', 'delete', 'secrets', 403, undefined],
 	]);
+	const answers = (/** @type {string} */ name) =>
+		lines
+			.filter(({ verb, objectRef }) => ['update', 'patch'].includes(verb) && objectRef?.name === name)
+			.map(({ responseObject }) => responseObject?.metadata.resourceVersion);
+	assert.deepEqual(
+		answers('written'),
+		changes.map(({ metadata }) => metadata.resourceVersion),
+	);
+	assert.deepEqual(answers('hidden'), [undefined]);
 });
 
 test('Pod runs on an existing node with an address from that node’s range', async () => {

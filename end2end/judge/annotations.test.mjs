@@ -43,6 +43,48 @@ test('asked-to-keep: a mark that was taken away before the DELETE does not count
 	assert.deepEqual(rules(story), []);
 });
 
+const bare = annotated('a', {});
+const keeps = annotated('a', { 'helm.sh/resource-policy': 'keep' });
+const asked = ['asked-to-keep: ConfigMap ns/a'];
+/** The seconds of one minute, as the audit log writes a time. @param {number} second */
+const at = (second) => `2027-01-15T08:00:${String(second).padStart(2, '0')}.000000Z`;
+/**
+ * What a DELETE breaks that arrived at second 5, after these changes of its object at these seconds.
+ * @param {KubeObject} first @param {[KubeObject, number?][]} changes @param {Partial<import('./audit.mjs').DeletionRequest>[]} [others]
+ */
+const arrivedAt5 = (first, changes, others = []) => {
+	const last = changes.at(-1)?.[0] ?? first;
+	/** @type {['changed'|'gone', KubeObject, string?][]} */
+	const steps = [...changes.map(([object, second]) => /** @type {any} */ (['changed', object, second && at(second)])), ['gone', last]];
+	return rules(verdict([first], steps, [{ ...byPerson(first), at: at(5) }, ...others]));
+};
+
+test('asked-to-keep: a mark counts if it was there when the DELETE arrived, which a webhook may hold for seconds', () => {
+	assert.deepEqual(arrivedAt5(bare, [[keeps, 4]]), asked, 'set before');
+	assert.deepEqual(arrivedAt5(bare, [[keeps, 6]]), [], 'set while the DELETE was held');
+	assert.deepEqual(arrivedAt5(keeps, [[bare, 6]]), asked, 'taken away while the DELETE was held');
+	assert.deepEqual(arrivedAt5(keeps, [[bare, 4]]), [], 'taken away before');
+	assert.deepEqual(arrivedAt5(bare, [[keeps, 3], [bare, 4], [keeps, 6]]), [], 'set anew while the DELETE was held');
+	assert.deepEqual(arrivedAt5(bare, [[keeps, 3], [bare, 6], [keeps, 7]]), asked, 'set before, and anew');
+});
+
+test('asked-to-keep: without a time in the audit log the order of the revisions decides', () => {
+	assert.deepEqual(arrivedAt5(bare, [[keeps]]), asked);
+	assert.deepEqual(arrivedAt5(keeps, [[bare]]), []);
+	// A change at a later revision than one whose time is known.
+	const other = { ...bare, data: { a: '1' } };
+	assert.deepEqual(arrivedAt5(bare, [[other, 6], [keeps]]), [], 'set after a change that came too late');
+	assert.deepEqual(arrivedAt5(bare, [[other, 4], [keeps]]), asked);
+});
+
+test('asked-to-keep: of two DELETEs the first one counts', () => {
+	const again = { ...byPerson(bare), at: at(9) };
+	assert.deepEqual(arrivedAt5(bare, [[keeps, 6]], [again]), []);
+	assert.deepEqual(arrivedAt5(keeps, [[bare, 6]], [again]), asked);
+	const refused = { ...byPerson(keeps), at: at(3), code: 409 };
+	assert.deepEqual(arrivedAt5(keeps, [[bare, 4]], [refused]), [], 'one that was refused deleted nothing');
+});
+
 const on = { 'config.kubernetes.io/depends-on': 'apps/namespaces/ns/Deployment/x, /namespaces/ns/ConfigMap/base' };
 const base = annotated('base', {});
 const violated = ['hinted: ConfigMap ns/base'];

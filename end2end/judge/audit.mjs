@@ -1,5 +1,5 @@
 /**
- * The API server's audit log: the requests that delete, and the lists.
+ * The API server's audit log: the requests that delete, the lists, and when each change was made.
  */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -19,17 +19,22 @@ import { createInterface } from 'node:readline';
  * @property {string} at time of receipt
  *
  * @typedef {{user: string, uri: string, at: string}} List  a list that was answered
+ *
+ * @typedef {{revision: number, from: string, to: string}} Write  an update or patch that was answered: the revision of the object in the
+ *   answer, and the times of receipt and answer
  */
 
 /** The current size of the log: an offset for `readAudit`. @param {string} file */
 export const endOf = async (file) => (await stat(file)).size;
 
-/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], lists: List[]}>} */
+/** @param {string} file @param {number} from byte offset @returns {Promise<{deletionRequests: DeletionRequest[], lists: List[], writes: Write[]}>} */
 export async function readAudit(file, from) {
 	/** @type {DeletionRequest[]} */
 	const deletionRequests = [];
 	/** @type {List[]} */
 	const lists = [];
+	/** @type {Write[]} */
+	const writes = [];
 	for await (const line of createInterface({ input: createReadStream(file, { start: from }) })) {
 		if (!line) continue;
 		const event = JSON.parse(line);
@@ -40,8 +45,14 @@ export async function readAudit(file, from) {
 		if (verb === 'delete' || verb === 'deletecollection' || eviction)
 			deletionRequests.push({ ...read(event), user, eviction, at });
 		else if (verb === 'list' && event.responseStatus?.code === 200) lists.push({ user, uri: requestURI, at });
+		else if ((verb === 'update' || verb === 'patch') && event.responseStatus?.code < 300) {
+			const revision = Number(event.responseObject?.metadata?.resourceVersion);
+			// A dry run changes nothing, and its answer has the revision of before.
+			const dryRun = new URL(requestURI, 'https://apiserver').searchParams.has('dryRun');
+			if (revision && !dryRun) writes.push({ revision, from: at, to: event.stageTimestamp });
+		}
 	}
-	return { deletionRequests, lists };
+	return { deletionRequests, lists, writes };
 }
 
 /** DeleteOptions come in the body, in the query, or both. @param {any} event */

@@ -28,8 +28,8 @@ export const pod = (name, spec = {}, rest = {}) =>
 export const mounts = (claimName) => ({ volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] });
 
 /**
- * The verdict on a history: the objects at the start, then one change per revision.
- * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject][]} steps
+ * The verdict on a history: the objects at the start, then one change per revision, some with the time that the audit log has of it.
+ * @param {KubeObject[]} there @param {['marked'|'gone'|'made'|'changed', KubeObject, string?][]} steps
  * @param {Partial<import('./audit.mjs').DeletionRequest>[]} [deletionRequests] @param {import('./verdict.mjs').ExpectedEnd} [end]
  * @param {Partial<import('./verdict.mjs').Expectations>} [more] @param {import('./audit.mjs').List[]} [lists]
  */
@@ -47,6 +47,7 @@ export function verdict(there, steps, deletionRequests = [], end = { mayRemain: 
 	const run = steps.map(([what, object]) =>
 		change(/** @type {any} */ (types[what]), what === 'marked' ? marked(object) : object),
 	);
+	const writes = steps.flatMap(([, , at], i) => (at ? [{ revision: began + i + 1, from: at, to: at }] : []));
 	const requests = deletionRequests.map((each) => ({
 		user: developer,
 		collection: false,
@@ -59,7 +60,7 @@ export function verdict(there, steps, deletionRequests = [], end = { mayRemain: 
 	}));
 	return reachVerdict(
 		{ ...expectations, ...more },
-		{ changes: [...before, ...run], began, deletionRequests: requests, lists },
+		{ changes: [...before, ...run], began, deletionRequests: requests, lists, writes },
 		end,
 	);
 }

@@ -11,7 +11,7 @@ import { garbageCollector } from './rules/rule.mjs';
 
 /** @typedef {Record<string, any>} KubeObject */
 /** @typedef {Partial<import('./audit.mjs').DeletionRequest>} Request */
-/** @typedef {['marked'|'gone'|'made'|'changed', KubeObject, Request?]} Step  a change, and the request that caused it */
+/** @typedef {['marked'|'gone'|'made'|'changed', KubeObject, Request?, string?]} Step  a change, the request that caused it, and its time */
 
 const nobodys = { labels: {} };
 const global = { namespace: '' };
@@ -196,7 +196,7 @@ function broken(steps, more, expectedEnd) {
 	const requests = steps.flatMap(([, object, request]) => (request ? [{ uid: object.metadata.uid, ...request }] : []));
 	const { violations } = verdict(
 		Object.values(world),
-		steps.map(([change, object]) => /** @type {any} */ ([change, object])),
+		steps.map(([change, object, , at]) => /** @type {any} */ ([change, object, at])),
 		requests,
 		{ ...end, ...expectedEnd },
 		{ ...expectations, ...more },
@@ -334,6 +334,23 @@ test('collateral detects a DELETE that lets the garbage collector take what stay
 		'data-not-kept',
 		'not-kept',
 	]);
+});
+
+test('asked-to-keep detects a DELETE that arrived while the mark was there, and none that arrived before', () => {
+	const { declared } = world;
+	const marked = { ...declared, metadata: { ...declared.metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };
+	/** The honest story, with a change of the object while a webhook holds its DELETE. @param {KubeObject} to @returns {Step[]} */
+	const held = (to) =>
+		honest.flatMap((step) => {
+			if (!is('declared')(step)) return [step];
+			const [change, object, request] = step;
+			return [
+				['changed', to, undefined, '2027-01-15T08:00:06.000000Z'],
+				[change, object, { ...request, at: '2027-01-15T08:00:05.000000Z' }],
+			];
+		});
+	assert.deepEqual(broken(held(marked)), [], 'set meanwhile');
+	assert.deepEqual(broken([['changed', marked], ...held(declared)]), ['asked-to-keep'], 'taken away meanwhile');
 });
 
 test('kept-data believes a run that says of as many claims that they are bound as are', () => {

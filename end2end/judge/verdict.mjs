@@ -4,6 +4,7 @@
  */
 import { bystanders, labelled, unclaimed, unitMembers } from './membership.mjs';
 import { hasEnded } from './pod.mjs';
+import { RevisionTimes } from './revision-times.mjs';
 import { checkEnd, orderRules, unguarded } from './rules.mjs';
 import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs';
 
@@ -29,6 +30,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
  * @property {number} began the revision after which changes belong to the run
  * @property {import('./audit.mjs').DeletionRequest[]} deletionRequests
  * @property {import('./audit.mjs').List[]} lists
+ * @property {import('./audit.mjs').Write[]} writes
  *
  * @typedef {object} ExpectedEnd
  * @property {Name[]} [keptExpected] objects of the unit that have to exist at the end
@@ -49,7 +51,7 @@ import { hasName, resourceOf, titleOf, ClusterState } from './cluster-state.mjs'
 /** @param {Expectations} expectations @param {Evidence} evidence @param {ExpectedEnd} [end] @returns {Verdict} */
 export function reachVerdict(
 	expectations,
-	{ changes, began, deletionRequests, lists },
+	{ changes, began, deletionRequests, lists, writes },
 	{ keptExpected = [], mayRemain = () => false, destroyed, bound } = {},
 ) {
 	const actor = (/** @type {string} */ user) =>
@@ -63,6 +65,16 @@ export function reachVerdict(
 	for (const change of earlier) state.apply(change);
 	const expected = keptExpected.map(hasName);
 	const volumeOf = (/** @type {KubeObject} */ { spec }) => spec.source?.persistentVolumeName;
+	/** @type {Map<string, import('../cluster/client.mjs').WatchEvent[]>} */
+	const byObject = new Map();
+	for (const change of changes) {
+		const { uid } = change.object.metadata;
+		const known = byObject.get(uid);
+		if (known) known.push(change);
+		else byObject.set(uid, [change]);
+	}
+	const effective = deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300);
+	const requestOf = requests(effective);
 	const attachments = everything.filter(({ kind }) => kind === 'VolumeAttachment');
 	/** @type {import('./rules.mjs').RunFacts} */
 	const facts = {
@@ -78,7 +90,13 @@ export function reachVerdict(
 		takenOn: expectations.takenOn ?? (() => false),
 		finishers: expectations.finishers ?? {},
 		deletionRequests,
-		requestOf: requests(deletionRequests.filter(({ dryRun, code }) => !dryRun && code < 300)),
+		requestOf,
+		arrivalOf: ({ metadata: { uid } }) => {
+			const own = effective.filter((request) => request.uid === uid && actor(request.user)).map(({ at }) => at);
+			return own.sort()[0];
+		},
+		changesOf: ({ metadata }) => byObject.get(metadata.uid) ?? [],
+		times: new RevisionTimes(writes, began),
 		deleted: [],
 		endedByForce: [],
 		everAttached: new Set(attachments.map(volumeOf)),

@@ -27,6 +27,9 @@ import { titleOf } from '../cluster-state.mjs';
  * @property {Record<string, import('../cluster-state.mjs').Name>} finishers the workload that clears a finalizer, by finalizer
  * @property {import('../audit.mjs').DeletionRequest[]} deletionRequests
  * @property {(object: KubeObject) => import('../audit.mjs').DeletionRequest|undefined} requestOf the request that deleted this object itself, not through its owner or namespace
+ * @property {(object: KubeObject) => string|undefined} arrivalOf when the first of the judged user's DELETEs of this object arrived
+ * @property {(object: KubeObject) => import('../../cluster/client.mjs').WatchEvent[]} changesOf all changes of this object, in order
+ * @property {import('../revision-times.mjs').RevisionTimes} times
  * @property {KubeObject[]} deleted objects whose deletion has begun so far, in order
  * @property {KubeObject[]} endedByForce Pods that are gone although no kubelet reported that their containers had ended
  * @property {Set<string>} everAttached the names of the volumes that a node had attached

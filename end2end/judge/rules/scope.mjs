@@ -145,11 +145,27 @@ const keepMarks = {
 	'kapp.k14s.io/delete-strategy': (value) => value === 'orphan',
 };
 
-/** An object that an annotation asks to keep goes only if a person chose so. */
-export const askedToKeep = whereActorDeletes(({ object }, { overridden }) => {
-	const annotations = Object.entries(object.metadata.annotations ?? {});
-	const mark = annotations.find(([key, value]) => keepMarks[key]?.(value));
-	if (mark && !overridden(object)) return `its annotation ${mark.join(': ')} asks to keep it`;
+/** The annotation that asks to keep an object. @param {KubeObject} object */
+const keepMark = ({ metadata }) =>
+	Object.entries(metadata.annotations ?? {})
+		.find(([key, value]) => keepMarks[key]?.(value))
+		?.join(': ');
+
+/**
+ * An object that an annotation asks to keep goes only if a person chose so. The annotation has to be there when the DELETE arrives:
+ * nobody can respect one that is set while a webhook holds the request, and one that is taken away meanwhile was there to be seen.
+ */
+export const askedToKeep = whereActorDeletes(({ event, object }, facts) => {
+	if (facts.overridden(object)) return;
+	const arrival = facts.arrivalOf(object);
+	const earlier = facts.changesOf(object).filter(({ revision }) => revision < event.revision);
+	const counts = earlier.find(({ object, revision }, i) => {
+		const next = earlier[i + 1]?.revision ?? event.revision;
+		const isLater = facts.times.isAfter(revision, arrival);
+		const stays = next === event.revision || facts.times.isAfter(next, arrival);
+		return keepMark(object) && !isLater && stays;
+	});
+	if (counts) return `its annotation ${keepMark(counts.object)} asks to keep it`;
 });
 
 /**
