@@ -5,10 +5,12 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import https from 'node:https';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { selfSigned } from '../cluster/certificate.mjs';
 import { start } from '../cluster/cluster.mjs';
 import { collection } from '../cluster/kinds.mjs';
 import {
@@ -87,6 +89,67 @@ async function gone(cluster, objects) {
 			what: `${path} without the deleted ones`,
 		});
 	}
+}
+
+/**
+ * A webhook that is asked before each DELETE of ConfigMaps with a label, and answers once it is released.
+ * @param {Cluster} cluster @param {Record<string, string>} matchLabels
+ */
+async function holdingWebhook(cluster, matchLabels) {
+	/** @type {{uid: string, response: import('node:http').ServerResponse}[]} */
+	const held = [];
+	let isReleased = false;
+	/** @param {string} uid @param {import('node:http').ServerResponse} response */
+	const allow = (uid, response) => {
+		const body = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true } };
+		response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+	};
+	const { cert, key } = selfSigned('localhost');
+	const server = https.createServer({ cert, key }, async (request, response) => {
+		let text = '';
+		for await (const chunk of request.setEncoding('utf8')) text += chunk;
+		const { uid } = JSON.parse(text).request;
+		if (isReleased) return allow(uid, response);
+		held.push({ uid, response });
+		server.emit('held');
+	});
+	await once(server.listen(0, '127.0.0.1'), 'listening');
+	const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+	const { status, body } = await cluster.request(
+		'admin',
+		'POST',
+		'/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+		{
+			metadata: { name: 'holding' },
+			webhooks: [
+				{
+					name: 'holding.unwind.test',
+					clientConfig: { url: `https://localhost:${port}/`, caBundle: Buffer.from(cert).toString('base64') },
+					rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+					objectSelector: { matchLabels },
+					admissionReviewVersions: ['v1'],
+					sideEffects: 'None',
+					timeoutSeconds: 30,
+				},
+			],
+		},
+	);
+	assert.equal(status, 201, body.message);
+	return {
+		/** @param {number} count */
+		async holds(count) {
+			while (held.length < count) await once(server, 'held', { signal: AbortSignal.timeout(20_000) });
+		},
+		release() {
+			isReleased = true;
+			for (const { uid, response } of held) allow(uid, response);
+		},
+		async close() {
+			await cluster.request('admin', 'DELETE', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/holding');
+			server.close();
+			server.closeAllConnections();
+		},
+	};
 }
 
 /** @param {KubeObject} object */
@@ -313,6 +376,45 @@ test('smaller mistakes are violations too', async (t) => {
 			[['used-by-pods', `Secret ${namespace}/${name}`]],
 		);
 		assert.deepEqual(await once(child, 'exit'), [1, null]);
+	});
+
+	await t.test('a keep mark counts if it was there when a DELETE arrived that a webhook holds', async () => {
+		const path = (/** @type {string} */ name) => `/api/v1/namespaces/${orderers}/configmaps/${name}`;
+		const [key, value] = unitLabel.split('=');
+		const held = { 'unwind.test/held': 'yes' };
+		const keep = { 'helm.sh/resource-policy': 'keep' };
+		/** @param {string} name @param {Record<string, string>} annotations */
+		const make = (name, annotations) => {
+			const metadata = { name, namespace: orderers, labels: { [key]: value, ...held }, annotations };
+			return { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+		};
+		/** @param {string} name @param {Record<string, string|null>} annotations */
+		const annotate = async (name, annotations) => {
+			const merge = { 'content-type': 'application/merge-patch+json' };
+			const { status } = await cluster.request('admin', 'PATCH', path(name), { metadata: { annotations } }, merge);
+			assert.equal(status, 200);
+		};
+		await cluster.apply([make('marked-before', keep), make('marked-after', {})]);
+		const webhook = await holdingWebhook(cluster, held);
+		const judge = await Judge.open(cluster, expectations);
+		const names = ['marked-before', 'marked-after'];
+		const found = await Promise.all(names.map((name) => cluster.request('admin', 'GET', path(name))));
+		const deletions = ask(
+			cluster,
+			found.map(({ body }) => body),
+		);
+		await webhook.holds(2);
+		await annotate('marked-before', { 'helm.sh/resource-policy': null });
+		await annotate('marked-after', keep);
+		webhook.release();
+		await deletions;
+		const { violations } = await judge.close({ mayRemain: () => true });
+		await webhook.close();
+		assert.deepEqual(
+			violations.map(({ rule, object }) => [rule, object]),
+			[['asked-to-keep', `ConfigMap ${orderers}/marked-before`]],
+			JSON.stringify(violations),
+		);
 	});
 
 	await t.test('judge sees every change after the API server hung', async () => {
