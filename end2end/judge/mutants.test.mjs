@@ -302,6 +302,31 @@ test('driver detects a plugin that goes before what it has to unmount', () => {
 	assert.deepEqual(broken(before('keys', 'operatorPod')), ['driver'], 'a Pod with an inline volume');
 });
 
+test('driver detects a provisioner that goes before a volume whose data it deletes', () => {
+	const told = { containers: [{ name: 'main', env: [{ name: 'PROVISIONER_NAME', value: 'example.com/nfs' }] }] };
+	const provisioner = make('Deployment', 'nfs', { spec: { template: template('nfs', told) } });
+	/** @param {string} policy @param {string} by */
+	const made = (policy, by) => {
+		const volume = make('PersistentVolume', 'shared', { ...global, spec: { persistentVolumeReclaimPolicy: policy } });
+		return { ...volume, metadata: { ...volume.metadata, annotations: { 'pv.kubernetes.io/provisioned-by': by } } };
+	};
+	/** @param {KubeObject} volume @param {boolean} isFirst whether the provisioner goes before the volume */
+	const story = (volume, isFirst) => {
+		/** @type {Step} */
+		const provisionerGoes = ['gone', provisioner, { preconditionUid: provisioner.metadata.uid, ...person }];
+		/** @type {Step} */
+		const volumeGoes = ['gone', volume, { user: 'system:provisioner' }];
+		/** @type {Step[]} */
+		const made = [['made', provisioner], ['made', volume]];
+		return [...made, ...(isFirst ? [provisionerGoes, volumeGoes] : [volumeGoes, provisionerGoes]), ...honest];
+	};
+	const destroyed = { destroyed: ['v', 'shared'] };
+	assert.deepEqual(broken(story(made('Delete', 'example.com/nfs'), true), {}, destroyed), ['driver']);
+	assert.deepEqual(broken(story(made('Delete', 'example.com/nfs'), false), {}, destroyed), []);
+	assert.deepEqual(broken(story(made('Delete', 'example.com/other'), true), {}, destroyed), [], 'of another provisioner');
+	assert.deepEqual(broken(story(made('Retain', 'example.com/nfs'), true), {}, destroyed), [], 'nothing is deleted');
+});
+
 test('data-not-kept detects a teardown that deletes data that was to be kept', () => {
 	const keeps = { keepsData: true };
 	assert.deepEqual(broken(without(...data), keeps, kept), []);

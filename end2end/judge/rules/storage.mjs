@@ -64,12 +64,26 @@ export const retained = whereActorDeletes(({ object }, { declared }) => {
 		return 'it is retained, and nobody declared it part of the unit';
 });
 
+/** The provisioners that containers are told to be, by a variable or an argument. @param {any[]} containers */
+const told = (containers) =>
+	containers.flatMap(({ env = [], args = [] }) => [
+		...env.flatMap((/** @type {any} */ { name, value }) => (name === 'PROVISIONER_NAME' && value ? [value] : [])),
+		...args.flatMap((/** @type {string} */ arg) => /^--?provisioner(?:-name)?=(.+)$/.exec(arg)?.[1] ?? []),
+	]);
+
 /**
  * A driver removes its volumes and unmounts them, so that its plugin, which mounts the driver's folder from the node, outlives the
- * volumes that it deletes, the claims of the others, and the Pods with inline volumes.
+ * volumes that it deletes, the claims of the others, and the Pods with inline volumes. A provisioner that is no CSI driver outlives
+ * the volumes that it made and deletes.
  */
 export const driver = whereTeardownDeletes(({ object: { kind, spec }, state }) => {
-	const { volumes = [] } = (kind === 'Pod' ? spec : spec?.template?.spec) ?? {};
+	const { volumes = [], containers = [] } = (kind === 'Pod' ? spec : spec?.template?.spec) ?? {};
+	const provisioners = told(containers);
+	const made = state
+		.all('PersistentVolume')
+		.filter(({ spec }) => spec.persistentVolumeReclaimPolicy === 'Delete')
+		.find(({ metadata }) => provisioners.includes(metadata.annotations?.['pv.kubernetes.io/provisioned-by']));
+	if (made) return there(made, 'is removed by it');
 	const drivers = volumes.flatMap((/** @type {any} */ { hostPath }) => {
 		const folder = /\/plugins\/([^/]+)/.exec(hostPath?.path ?? '');
 		return folder ? [folder[1]] : [];
