@@ -220,6 +220,7 @@ impl<'a> Fields<'a> {
             "driver" => PodReferenceKind::Driver,
             "class" => PodReferenceKind::StorageClass,
             "defaultclass" => PodReferenceKind::DefaultStorageClass,
+            "attributes" => PodReferenceKind::VolumeAttributesClass,
             _ => panic!("{word:?} cannot be used"),
         };
         self.pairs("uses")

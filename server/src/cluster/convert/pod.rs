@@ -210,6 +210,7 @@ pub(super) struct ClaimTemplate {
 #[serde(rename_all = "camelCase", default)]
 struct ClaimSpec {
     storage_class_name: Option<Box<str>>,
+    volume_attributes_class_name: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -442,7 +443,7 @@ impl Volume {
         }
         if let Some(Ephemeral { volume_claim_template: Some(template) }) = &self.ephemeral {
             let prefix = uses.prefix;
-            uses.add_class(template, || {
+            uses.add_classes_of(template, || {
                 format!("{prefix}.volumes[{i}].ephemeral.volumeClaimTemplate")
             });
         }
@@ -553,24 +554,32 @@ impl Uses<'_> {
         }
     }
 
-    /// Adds the class of the claims that are made from a StatefulSet's templates.
+    /// Adds the classes of the claims that are made from a StatefulSet's templates.
     pub(super) fn add_classes(&mut self, templates: &[ClaimTemplate]) {
         for (i, template) in templates.iter().enumerate() {
-            self.add_class(template, || format!("spec.volumeClaimTemplates[{i}]"));
+            self.add_classes_of(template, || format!("spec.volumeClaimTemplates[{i}]"));
         }
     }
 
-    /// Adds the class of the claims that are made from a template, which is in this field: the default class if the template names
+    /// Adds the classes of the claims that are made from a template, which is in this field: the default class if the template names
     /// none. With an empty name nothing is provisioned (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1>).
-    fn add_class(&mut self, template: &ClaimTemplate, field: impl FnOnce() -> String) {
-        let (what, name) = match template.spec.storage_class_name.as_deref() {
-            None => (PodReferenceKind::DefaultStorageClass, ""),
-            Some(name) if is_name(name) => (PodReferenceKind::StorageClass, name),
-            Some(_) => return,
+    /// There is no default VolumeAttributesClass.
+    fn add_classes_of(&mut self, template: &ClaimTemplate, field: impl Fn() -> String) {
+        let ClaimSpec { storage_class_name, volume_attributes_class_name } = &template.spec;
+        let class = match storage_class_name.as_deref() {
+            None => Some((PodReferenceKind::DefaultStorageClass, "")),
+            Some(name) => is_name(name).then_some((PodReferenceKind::StorageClass, name)),
         };
-        let classes = self.found.iter().filter(|it| it.what == PodReferenceKind::StorageClass);
-        if classes.count() < MOST {
-            self.push(what, name, || format!("{}.spec.storageClassName", field()));
+        let attributes = volume_attributes_class_name.as_deref().filter(|name| is_name(name));
+        let attributes = attributes.map(|name| (PodReferenceKind::VolumeAttributesClass, name));
+        for (found, name) in
+            [(class, "storageClassName"), (attributes, "volumeAttributesClassName")]
+        {
+            if let Some((what, class)) = found
+                && self.found.iter().filter(|it| it.what == what).count() < MOST
+            {
+                self.push(what, class, || format!("{}.spec.{name}", field()));
+            }
         }
     }
 

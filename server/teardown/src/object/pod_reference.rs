@@ -44,11 +44,13 @@ pub enum PodReferenceKind {
     StorageClass,
     /// The StorageClass of claims that name none. It has the name that an annotation says at the time.
     DefaultStorageClass,
+    /// VolumeAttributesClass, which has no namespace: the same for the attributes of their volumes.
+    VolumeAttributesClass,
 }
 
 impl PodReferenceKind {
     /// The kinds, each once.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Claim,
         Self::ConfigMap,
         Self::Secret,
@@ -60,6 +62,7 @@ impl PodReferenceKind {
         Self::PodGroup,
         Self::Driver,
         Self::StorageClass,
+        Self::VolumeAttributesClass,
     ];
 
     /// The kind.
@@ -76,6 +79,7 @@ impl PodReferenceKind {
             Self::PodGroup => "PodGroup",
             Self::Driver => "CSIDriver",
             Self::StorageClass | Self::DefaultStorageClass => "StorageClass",
+            Self::VolumeAttributesClass => "VolumeAttributesClass",
         }
     }
 
@@ -86,7 +90,10 @@ impl PodReferenceKind {
             Self::PriorityClass | Self::PodGroup => "scheduling.k8s.io",
             Self::RuntimeClass => "node.k8s.io",
             Self::ResourceClaim | Self::ResourceClaimTemplate => "resource.k8s.io",
-            Self::Driver | Self::StorageClass | Self::DefaultStorageClass => "storage.k8s.io",
+            Self::Driver
+            | Self::StorageClass
+            | Self::DefaultStorageClass
+            | Self::VolumeAttributesClass => "storage.k8s.io",
         }
     }
 
@@ -99,6 +106,7 @@ impl PodReferenceKind {
                 | Self::Driver
                 | Self::StorageClass
                 | Self::DefaultStorageClass
+                | Self::VolumeAttributesClass
         )
     }
 

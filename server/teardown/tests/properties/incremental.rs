@@ -44,7 +44,7 @@ const OBJECTS: &[&[&str]] = &[
         "sts b/db of=shop selector=app:db template=app:db templates=data uses=account:db",
         "sts b/db templates=other release=b/db",
         "sts b/db of=shop templates=data uses=class:fast",
-        "sts b/db of=shop templates=data uses=defaultclass",
+        "sts b/db of=shop templates=data uses=defaultclass,attributes:gold",
     ],
     &["pvc b/data-db-0 volume=pv-2", "pvc b/data-db-0 of=bank", "pvc b/other-db-0 volume=pv-2"],
     &["pvc a/data volume=pv-1", "pvc a/data of=bank volume=pv-1", "pvc a/data volume=pv-2"],
@@ -126,6 +126,7 @@ const OBJECTS: &[&[&str]] = &[
         "deploy b/disk-csi-controller uses=account:db",
         "deploy b/disk-controller uses=account:db labels=app.kubernetes.io/instance:disk",
     ],
+    &["vac gold driver=disk.example", "vac gold of=shop"],
     &[
         "snapshot b/s claim=lone content=c age=60",
         "snapshot b/s claim=lone ready=no of=bank age=60",

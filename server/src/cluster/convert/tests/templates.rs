@@ -94,13 +94,59 @@ fn class_of_an_ephemeral_volume_is_read_of_every_workload() {
 }
 
 #[test]
+fn attributes_class_of_a_template_is_read_and_is_none_where_it_is_absent_or_empty() {
+    let attributes = |spec: &str| {
+        let Facts::Workload(set) = read("apps/v1 StatefulSet", &format!(r#""spec": {spec}"#)).facts
+        else {
+            panic!()
+        };
+        let mut found = lines(&set.uses);
+        found.retain(|line| line.starts_with("VolumeAttributesClass"));
+        found
+    };
+    let of_template = |class: &str| {
+        attributes(&format!(
+            r#"{{"volumeClaimTemplates": [{{"metadata": {{"name": "a"}}}},
+                {{"metadata": {{"name": "b"}}, "spec": {{"storageClassName": "", "volumeAttributesClassName": {class}}}}}]}}"#
+        ))
+    };
+    assert_eq!(
+        of_template(r#""gold""#),
+        [
+            "VolumeAttributesClass gold by spec.volumeClaimTemplates[1].spec.volumeAttributesClassName"
+        ]
+    );
+    assert_eq!(of_template(r#""""#), [""; 0]);
+    assert_eq!(of_template("null"), [""; 0]);
+    let of_volume = attributes(
+        r#"{"template": {"spec": {"volumes": [
+            {"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": {"volumeAttributesClassName": "gold"}}}}]}}}"#,
+    );
+    assert_eq!(
+        of_volume,
+        [
+            "VolumeAttributesClass gold by spec.template.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName"
+        ]
+    );
+}
+
+#[test]
 fn classes_of_one_object_are_bounded() {
     let template = |i| {
-        format!(r#"{{"metadata": {{"name": "t{i}"}}, "spec": {{"storageClassName": "c{i}"}}}}"#)
+        format!(
+            r#"{{"metadata": {{"name": "t{i}"}},
+                "spec": {{"storageClassName": "c{i}", "volumeAttributesClassName": "a{i}"}}}}"#
+        )
     };
     let templates: Vec<String> = (0..1_000).map(template).collect();
     let spec = format!(r#"{{"volumeClaimTemplates": [{}]}}"#, templates.join(","));
-    assert_eq!(classes("apps/v1 StatefulSet", &spec).len(), names::MOST);
+    let Facts::Workload(set) = read("apps/v1 StatefulSet", &format!(r#""spec": {spec}"#)).facts
+    else {
+        panic!()
+    };
+    for what in [PodReferenceKind::StorageClass, PodReferenceKind::VolumeAttributesClass] {
+        assert_eq!(set.uses.iter().filter(|used| used.what == what).count(), names::MOST);
+    }
 }
 
 #[test]

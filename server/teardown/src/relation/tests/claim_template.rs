@@ -151,3 +151,27 @@ fn claim_without_a_volume_goes_before_the_driver_of_its_class() {
         .replace("drivers=disk.example", "drivers=disk.example uses=claim:data");
     assert_eq!(needs(&its_own), ["pvc:disk/data Provisions class:fast Hard"]);
 }
+
+#[test]
+fn set_goes_before_the_attributes_class_of_its_templates() {
+    check(
+        "sts shop/db replicas=0 templates=data uses=attributes:gold
+         vac gold driver=disk.example
+         ds disk/disk-csi-node drivers=disk.example",
+        "sts:shop/db Mounts vac:gold; sts:shop/db first, PodsGone; spec.template.spec.attributes = gold",
+    );
+    // A class of this name in another group, a StorageClass of this name, and another class.
+    check(
+        "sts shop/db replicas=0 templates=data uses=attributes:gold
+         VolumeAttributesClass.example.com gold
+         class gold
+         vac silver",
+        "",
+    );
+    // A set that names a StorageClass of the same name.
+    check(
+        "sts shop/db uses=class:gold
+         vac gold",
+        "",
+    );
+}
