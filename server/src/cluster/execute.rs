@@ -13,8 +13,8 @@
 //! the queue and ignores the number of calls in flight; otherwise reads could delay each other's DELETEs for ever. If it has to wait
 //! nevertheless, because the API server answered with `Retry-After`, it is sent back and the lists are read again. On drain,
 //! queued calls are dropped (their intents are in the journal, and the next process observes the objects) and the calls in
-//! flight are awaited. An answer which says that the kind is served no longer, or has lost its verb, asks for discovery: the next
-//! try of the call then goes to the version that is served.
+//! flight are awaited. An answer which says that the kind is served no longer, or has lost its verb, asks for discovery
+//! (`ApiClient::noticing`): the next try of the call then goes to the version that is served.
 
 mod content;
 mod outcome;
@@ -30,7 +30,7 @@ use teardown::{
     object::{Kind, ObjectRef},
 };
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
@@ -59,21 +59,19 @@ const MAX_READ_AGE: Duration = Duration::from_secs(2);
 /// Pods per page, as in client-go's pager.
 const PAGE: usize = 500;
 
-/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated. `unserved` is notified when an
-/// answer says that a kind is served otherwise than discovery found it.
+/// Executes calls until `drain` is cancelled or the hub is gone. A panic in a call is propagated.
 pub(super) async fn execute(
     client: ApiClient,
     names: Arc<Interner>,
     mailbox: mpsc::Sender<Incoming>,
     mut calls: mpsc::Receiver<CallRequest>,
-    unserved: Arc<Notify>,
     drain: CancellationToken,
 ) {
     let start = Instant::now();
     let mut limits = Limits::new();
     let mut queue = CallQueue::default();
     let mut in_flight = JoinSet::new();
-    let context = CallContext { client, names, content: ContentReader::default(), unserved };
+    let context = CallContext { client, names, content: ContentReader::default() };
     loop {
         for call in queue.take_recalled() {
             send_back(&mailbox, call).await;
@@ -155,7 +153,6 @@ struct CallContext {
     client: ApiClient,
     names: Arc<Interner>,
     content: ContentReader,
-    unserved: Arc<Notify>,
 }
 
 impl CallContext {
@@ -170,9 +167,6 @@ impl CallContext {
         let answer = answer.map_err(|failure| of_failure(&failure))?;
         if answer.is_success() {
             return Ok(answer);
-        }
-        if outcome::is_about_endpoint(&answer) {
-            self.unserved.notify_one();
         }
         Err(judge(&answer, &target.kind, &target.object))
     }
@@ -219,7 +213,7 @@ async fn execute_call(
 
 /// Makes the API call of one action.
 async fn call_api(context: &CallContext, action: &Action) -> Outcome {
-    let CallContext { client, names, content, .. } = context;
+    let CallContext { client, names, content } = context;
     match action {
         Action::Delete { step: _, target, propagation } => {
             let ActionTarget { kind, object, uid, version } = target;

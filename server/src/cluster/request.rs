@@ -1,7 +1,7 @@
 //! Sends one request to the API server with a deadline, counts it, and returns the code, headers and body of the answer.
 //! This module does not retry and does not log; the caller judges the answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderValue, Method, Request, Response, header};
@@ -13,10 +13,10 @@ use teardown::{
     api_problem::{ApiProblem, ProblemCode},
     object::{Kind, ObjectRef},
 };
-use tokio::time::timeout;
+use tokio::{sync::Notify, time::timeout};
 
 use super::{
-    status,
+    status::{self, Status},
     text::{bounded, chain},
 };
 use crate::metrics::{ApiMetrics, CallOutcome, Verb};
@@ -30,12 +30,20 @@ const LARGEST: usize = 256 << 20;
 pub(super) struct ApiClient {
     client: Client,
     metrics: ApiMetrics,
+    /// Notified of answers about kinds that are served otherwise than discovery found them.
+    unserved: Option<Arc<Notify>>,
 }
 
 impl ApiClient {
     /// Counts the requests of `client` in `metrics`.
     pub(super) fn new(client: Client, metrics: ApiMetrics) -> Self {
-        Self { client, metrics }
+        Self { client, metrics, unserved: None }
+    }
+
+    /// The same client, which notifies `unserved` when an answer says that the kind is not served in this version, or not with
+    /// this verb.
+    pub(super) fn noticing(&self, unserved: Arc<Notify>) -> Self {
+        Self { unserved: Some(unserved), ..self.clone() }
     }
 
     /// The counters.
@@ -68,6 +76,21 @@ impl Answer {
     /// Whether the request succeeded.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.code)
+    }
+
+    /// Whether it says that the kind is not served in this version, or not with this verb. A 404 about an object, or about its
+    /// namespace, has the name of that.
+    fn is_about_endpoint(&self) -> bool {
+        if !matches!(self.code, 404 | 405) {
+            return false;
+        }
+        let status = Status::read(&self.body);
+        // A webhook chooses its code freely.
+        if status.as_ref().is_some_and(Status::is_denial) {
+            return false;
+        }
+        let is_named = |status: Status| status.details.is_some_and(|it| !it.name.is_empty());
+        self.code == 405 || !status.is_some_and(is_named)
     }
 
     /// The message in the body.
@@ -162,6 +185,11 @@ pub(super) async fn ask_at_most(
             .await
             .unwrap_or(Err(Failure::Silence(deadline)));
     call.end(answer.as_ref().map_or_else(outcome, |answer| CallOutcome::Answered(answer.code)));
+    if let (Some(unserved), Ok(answer)) = (&client.unserved, &answer)
+        && answer.is_about_endpoint()
+    {
+        unserved.notify_one();
+    }
     answer
 }
 

@@ -74,18 +74,6 @@ pub(in crate::cluster) fn of_patch_answer(
     of_answer(answer, Some((kind, object)))
 }
 
-/// Whether an answer says that the kind is not served in this version, or not with this verb. A 404 about an object, or about its
-/// namespace, has the name of that.
-pub(super) fn is_about_endpoint(answer: &Answer) -> bool {
-    let status = Status::read(&answer.body);
-    // A webhook chooses its code freely.
-    if status.as_ref().is_some_and(Status::is_denial) {
-        return false;
-    }
-    let is_named = |status: Status| status.details.is_some_and(|it| !it.name.is_empty());
-    answer.code == 405 || answer.code == 404 && !status.is_some_and(is_named)
-}
-
 /// The outcome of a request without an answer.
 pub(in crate::cluster) fn of_failure(failure: &Failure) -> Outcome {
     let message = failure.into();

@@ -50,7 +50,7 @@ fn read_action() -> Action {
 
 fn context(client: &ApiClient) -> CallContext {
     let (names, content) = (Arc::default(), ContentReader::default());
-    CallContext { client: client.clone(), names, content, unserved: Arc::default() }
+    CallContext { client: client.clone(), names, content }
 }
 
 async fn called(client: &ApiClient, action: &Action) -> Outcome {
@@ -418,8 +418,8 @@ fn executing(
 ) -> (mpsc::Sender<CallRequest>, CancellationToken, tokio::task::JoinHandle<()>) {
     let (sender, calls) = mpsc::channel(64);
     let drain = CancellationToken::new();
-    let (names, unserved) = (Arc::default(), Arc::default());
-    let task = tokio::spawn(execute(client, names, mailbox, calls, unserved, drain.clone()));
+    let names = Arc::default();
+    let task = tokio::spawn(execute(client, names, mailbox, calls, drain.clone()));
     (sender, drain, task)
 }
 

@@ -1,5 +1,6 @@
 use futures::FutureExt;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use super::*;
 
@@ -7,9 +8,9 @@ use super::*;
 async fn asks_for_discovery(action: &Action, code: u16, body: &str) -> bool {
     let body = body.to_owned();
     let (client, _) = fake::client(move |_| now(code, body.clone()));
-    let context = context(&client);
-    call_api(&context, action).await;
-    context.unserved.notified().now_or_never().is_some()
+    let unserved = Arc::new(Notify::new());
+    call_api(&context(&client.noticing(unserved.clone())), action).await;
+    unserved.notified().now_or_never().is_some()
 }
 
 #[tokio::test]
@@ -24,7 +25,10 @@ async fn answer_about_the_endpoint_asks_for_discovery_whatever_the_call() {
         "the server does not allow this method on the requested resource",
         "{}",
     );
-    for action in [delete_action(), read_action(), suspend] {
+    let (step, unproven) = (StepId(1), Vec::new());
+    let pods = Action::ReadPods { step, target: deployment() };
+    let content = Action::ReadContent { step, target: deployment(), unproven };
+    for action in [delete_action(), read_action(), suspend, pods, content] {
         for (code, body) in [(404, &*unserved), (404, "404 page not found\n"), (405, &*method)] {
             assert!(asks_for_discovery(&action, code, body).await, "{action:?} {body}");
         }
