@@ -7,6 +7,7 @@
 
 mod access;
 mod annotations;
+mod container;
 mod custom;
 mod data_policy;
 mod extension;
@@ -19,6 +20,7 @@ mod pod;
 mod reference;
 mod storage;
 mod subscription;
+mod uses;
 mod workload;
 
 use std::sync::Arc;
@@ -292,7 +294,7 @@ impl Meta {
     fn object(self, kind: &Arc<Kind>, facts: Facts) -> Option<Object> {
         let is_owned = !self.owner_references.is_empty();
         let creator = self.managed_fields.creator(self.creation_timestamp).filter(|_| !is_owned);
-        let mut annotations = self.annotations.0;
+        let mut annotations = self.annotations.stored;
         let writers =
             if kind.is_an_operators() { self.managed_fields.writers() } else { Box::default() };
         if creator.is_some() || !writers.is_empty() {

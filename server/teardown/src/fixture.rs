@@ -19,6 +19,8 @@
 //!
 //! A binding with `accounts=shop/*` names all accounts of a namespace, with `accounts=*` those of the cluster.
 //!
+//! A workload that is told to be a provisioner has `provisions=NAME`, a volume that it made `provisioner=NAME`.
+//!
 //! The CSI sidecars of a workload are `sidecars=provisioner,attacher`. A role with `deletes=persistentvolumes` lets its holders delete them.
 //!
 //! The field managers of the finalizers of an object are `managers=FINALIZER:MANAGER:AGE`, joined by `,`.
@@ -387,6 +389,7 @@ impl<'a> Fields<'a> {
                     recreates: self.get("strategy") == Some("Recreate"),
                     managed_by: self.text("managedBy"),
                     drivers: self.list("drivers").map(Arc::from).collect(),
+                    provisioners: self.list("provisions").map(Arc::from).collect(),
                     sidecars: Sidecars {
                         provisioner: self.list("sidecars").any(|it| it == "provisioner"),
                         attacher: self.list("sidecars").any(|it| it == "attacher"),
@@ -420,6 +423,7 @@ impl<'a> Fields<'a> {
                 class: self.text("class"),
                 source: self.text("source"),
                 driver: self.text("driver"),
+                provisioner: self.text("provisioner"),
                 capacity: self.text("capacity"),
                 phase: Some(self.get("phase").unwrap_or("Bound").into()),
                 attributes: self.text("attributes"),

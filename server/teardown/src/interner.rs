@@ -55,7 +55,7 @@ impl Interner {
                 self.share_labels(&mut workload.template_labels);
                 self.share_uses(&mut workload.uses);
                 self.share_texts(&mut workload.claim_templates);
-                self.share_texts(&mut workload.drivers);
+                self.share_texts(workload.drivers.iter_mut().chain(&mut workload.provisioners));
             }
             Facts::Claim(claim) => {
                 let texts = [
@@ -72,6 +72,7 @@ impl Interner {
                 let texts = [
                     &mut volume.class,
                     &mut volume.driver,
+                    &mut volume.provisioner,
                     &mut volume.capacity,
                     &mut volume.phase,
                     &mut volume.attributes,

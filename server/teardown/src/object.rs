@@ -7,6 +7,7 @@ mod data_policy;
 mod deletion;
 mod hints;
 mod made_by_cluster;
+mod migration;
 mod parent;
 mod pod_reference;
 mod reference;
@@ -26,6 +27,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::made_by_cluster::{is_copy_of_olm, is_made_by_cluster};
+pub(crate) use self::migration::driver_of_provisioner;
 pub(crate) use self::{
     access::RBAC,
     hints::{CHANGE_RULE, DEPENDS_ON, SYNC_WAVE, dependency_text},
@@ -37,6 +39,7 @@ pub use self::{
     data_policy::{DataEffect, DataPolicy},
     deletion::{Deletion, FinalizerManager, Held},
     hints::{ChangeRule, Hints},
+    migration::driver_of_source,
     parent::Parent,
     pod_reference::{PodReference, PodReferenceKind},
     reference::{Reference, References},
@@ -423,6 +426,8 @@ pub struct Workload {
     pub managed_by: Option<Arc<str>>,
     /// The CSI drivers that its Pods are, by the folder of the kubelet's plugins that they mount from their node.
     pub drivers: Box<[Arc<str>]>,
+    /// The names of the provisioners that its containers are told to be, in their arguments or by `PROVISIONER_NAME`.
+    pub provisioners: Box<[Arc<str>]>,
     /// The sidecars of a driver among its containers.
     pub sidecars: Sidecars,
 }

@@ -115,8 +115,8 @@ fn provision(edge: &EdgeCard) -> Verbs {
         "status.allocation.devices.results" => {
             ("may have its devices prepared by", "may prepare the devices of")
         }
-        // An inline volume, or the class of a template for claims: both are in a list.
-        field if is_certain && field.contains('[') => {
+        // An inline volume, or the class of a template for claims: both are in a list. An annotation names the provisioner of a volume.
+        field if is_certain && field.contains('[') && !field.starts_with("metadata") => {
             ("has a volume mounted by", "mounts a volume of")
         }
         _ if is_certain => ("is provisioned by", "provisions"),
@@ -201,6 +201,10 @@ mod tests {
         for (field, verbs) in [
             ("spec.csi.driver", ["is provisioned by", "provisions"]),
             ("spec.volumeName", ["is provisioned by", "provisions"]),
+            (
+                "metadata.annotations[pv.kubernetes.io/provisioned-by]",
+                ["is provisioned by", "provisions"],
+            ),
             ("spec.volumes[0].csi.driver", ["has a volume mounted by", "mounts a volume of"]),
             (
                 "spec.template.spec.volumes[1].csi.driver",

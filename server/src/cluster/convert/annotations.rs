@@ -10,7 +10,12 @@ use teardown::object::{Annotations, Hints, asks_to_keep};
 
 /// `metadata.annotations`, reduced to those that are stored.
 #[derive(Debug, Default)]
-pub(super) struct Read(pub(super) Option<Arc<Annotations>>);
+pub(super) struct Read {
+    /// Those of every kind.
+    pub(super) stored: Option<Arc<Annotations>>,
+    /// `pv.kubernetes.io/provisioned-by`, of a PersistentVolume.
+    pub(super) provisioner: Option<Arc<str>>,
+}
 
 impl<'de> Deserialize<'de> for Read {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -30,6 +35,7 @@ impl<'de> Visitor<'de> for ReadVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Read, A::Error> {
         let (mut read, mut hints) = (Annotations::default(), Hints::default());
         let (mut namespace, mut name) = (None::<Arc<str>>, None::<Arc<str>>);
+        let mut provisioner = None;
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
             match &*key {
                 "meta.helm.sh/release-namespace" => namespace = Some(map.next_value()?),
@@ -49,6 +55,7 @@ impl<'de> Visitor<'de> for ReadVisitor {
                         read.keep = Some(format!("{key}: {value}").into());
                     }
                 }
+                "pv.kubernetes.io/provisioned-by" => provisioner = Some(map.next_value()?),
                 // `pkg/volume/util/storageclass.go`
                 "storageclass.kubernetes.io/is-default-class"
                 | "storageclass.beta.kubernetes.io/is-default-class" => {
@@ -64,6 +71,6 @@ impl<'de> Visitor<'de> for ReadVisitor {
         read.release = namespace.zip(name).filter(|(_, name)| !name.is_empty());
         read.hints = (hints != Hints::default()).then(|| Arc::new(hints));
         let is_empty = read == Annotations::default();
-        Ok(Read((!is_empty).then(|| Arc::new(read))))
+        Ok(Read { stored: (!is_empty).then(|| Arc::new(read)), provisioner })
     }
 }

@@ -4,14 +4,16 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use serde::Deserialize;
 use teardown::object::{
-    self, ContainerState, Ending, Facts, Phase, Pod, PodReference, PodReferenceKind, Seconds,
-    Sidecars,
+    self, ContainerState, Ending, Facts, Phase, Pod, PodReferenceKind, Seconds, Sidecars,
 };
 
 use super::{
-    Meta, Named, RawCondition, Unread, Unreadable, Whole, is_ready,
+    Meta, Named, RawCondition, Unread, Unreadable, Whole,
+    container::Container,
+    is_ready,
     names::{MOST, is_name},
     or_default,
+    uses::Uses,
 };
 use crate::cluster::text::bounded;
 
@@ -49,9 +51,7 @@ fn ending(spec: &Spec, status: &Status) -> Ending {
             .map(Seconds::from),
         mounts_sub_paths: containers().any(Container::mounts_sub_path),
         has_devices: !spec.resource_claims.is_empty(),
-        has_pre_stop_hook: containers().any(|container| {
-            container.lifecycle.as_ref().is_some_and(|hooks| hooks.pre_stop.is_some())
-        }),
+        has_pre_stop_hook: containers().any(Container::has_pre_stop_hook),
         has_volumes: spec.volumes.iter().any(Volume::is_mounted_from_elsewhere),
     }
 }
@@ -259,59 +259,6 @@ struct DriverSource {
     secret_ref: Option<Named>,
 }
 
-/// A container, init container or ephemeral container.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Container {
-    #[serde(deserialize_with = "or_default")]
-    name: Box<str>,
-    #[serde(deserialize_with = "or_default")]
-    image: Box<str>,
-    #[serde(deserialize_with = "or_default")]
-    env: Vec<Variable>,
-    #[serde(deserialize_with = "or_default")]
-    env_from: Vec<VariableSource>,
-    #[serde(deserialize_with = "or_default")]
-    volume_mounts: Vec<Mount>,
-    lifecycle: Option<Lifecycle>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Mount {
-    #[serde(deserialize_with = "or_default")]
-    sub_path: Box<str>,
-    #[serde(deserialize_with = "or_default")]
-    sub_path_expr: Box<str>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Lifecycle {
-    pre_stop: Option<Unread>,
-}
-
-/// An environment variable. Its literal value may be a password and is not read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Variable {
-    value_from: Option<ValueSource>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ValueSource {
-    config_map_key_ref: Option<Named>,
-    secret_key_ref: Option<Named>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct VariableSource {
-    config_map_ref: Option<Named>,
-    secret_ref: Option<Named>,
-}
-
 /// The volume that the ServiceAccount admission plugin adds to every Pod, and the ConfigMap that it takes from each
 /// namespace (`plugin/pkg/admission/serviceaccount/admission.go`). The cluster creates both, so neither is an edge.
 const INJECTED_VOLUME: &str = "kube-api-access-";
@@ -364,10 +311,20 @@ impl Spec {
         Sidecars { provisioner: runs("provisioner"), attacher: runs("attacher") }
     }
 
+    /// The names of the provisioners that the containers are told to be.
+    pub(super) fn provisioners(&self) -> Box<[Arc<str>]> {
+        let containers = self.init_containers.iter().chain(&self.containers);
+        let mut found: Vec<Arc<str>> = containers.flat_map(Container::provisioners).collect();
+        found.sort();
+        found.dedup();
+        found.truncate(MOST);
+        found.into()
+    }
+
     /// Every name that the spec refers to, once, with the first field that names it. `prefix` is the path of this spec
     /// in its object. `pod` is the Pod's name; `None` for a template.
     pub(super) fn uses<'a>(&self, prefix: &'a str, pod: Option<&str>) -> Uses<'a> {
-        let mut uses = Uses { found: Vec::new(), prefix };
+        let mut uses = Uses::of(prefix);
         if let Some(account) = &self.service_account_name {
             uses.add(PodReferenceKind::ServiceAccount, Some(account), || {
                 "serviceAccountName".to_owned()
@@ -442,8 +399,8 @@ impl Volume {
             uses.add(PodReferenceKind::Claim, Some(&claim), || format!("volumes[{i}].ephemeral"));
         }
         if let Some(Ephemeral { volume_claim_template: Some(template) }) = &self.ephemeral {
-            let prefix = uses.prefix;
-            uses.add_classes_of(template, || {
+            let prefix = uses.prefix();
+            template.add_classes(uses, || {
                 format!("{prefix}.volumes[{i}].ephemeral.volumeClaimTemplate")
             });
         }
@@ -502,70 +459,19 @@ impl Volume {
     }
 }
 
-impl Container {
-    /// The name of its image, without registry and folders.
-    fn image_name(&self) -> &str {
-        self.image.rsplit('/').next().unwrap_or_default()
-    }
-
-    fn mounts_sub_path(&self) -> bool {
-        let is_part = |mount: &Mount| !mount.sub_path.is_empty() || !mount.sub_path_expr.is_empty();
-        self.volume_mounts.iter().any(is_part)
-    }
-
-    fn uses(&self, uses: &mut Uses<'_>, list: &str, i: usize) {
-        for (j, source) in self.env_from.iter().enumerate() {
-            let config_map = source.config_map_ref.as_ref().and_then(Named::get);
-            uses.add(PodReferenceKind::ConfigMap, config_map, || {
-                format!("{list}[{i}].envFrom[{j}].configMapRef.name")
-            });
-            let secret = source.secret_ref.as_ref().and_then(Named::get);
-            uses.add(PodReferenceKind::Secret, secret, || {
-                format!("{list}[{i}].envFrom[{j}].secretRef.name")
-            });
-        }
-        for (j, variable) in self.env.iter().enumerate() {
-            let Some(source) = &variable.value_from else { continue };
-            let config_map = source.config_map_key_ref.as_ref().and_then(Named::get);
-            uses.add(PodReferenceKind::ConfigMap, config_map, || {
-                format!("{list}[{i}].env[{j}].valueFrom.configMapKeyRef.name")
-            });
-            let secret = source.secret_key_ref.as_ref().and_then(Named::get);
-            uses.add(PodReferenceKind::Secret, secret, || {
-                format!("{list}[{i}].env[{j}].valueFrom.secretKeyRef.name")
-            });
-        }
+/// Adds the classes of the claims that are made from a StatefulSet's templates.
+pub(super) fn add_classes(uses: &mut Uses<'_>, templates: &[ClaimTemplate]) {
+    for (i, template) in templates.iter().enumerate() {
+        template.add_classes(uses, || format!("spec.volumeClaimTemplates[{i}]"));
     }
 }
 
-/// The references found so far.
-pub(super) struct Uses<'a> {
-    found: Vec<PodReference>,
-    prefix: &'a str,
-}
-
-impl Uses<'_> {
-    /// Adds a reference unless the name is absent or known. One field is enough evidence, and a container may take
-    /// hundreds of variables from one Secret.
-    fn add(&mut self, what: PodReferenceKind, name: Option<&str>, field: impl FnOnce() -> String) {
-        let prefix = self.prefix;
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
-            self.push(what, name, || format!("{prefix}.{}", field()));
-        }
-    }
-
-    /// Adds the classes of the claims that are made from a StatefulSet's templates.
-    pub(super) fn add_classes(&mut self, templates: &[ClaimTemplate]) {
-        for (i, template) in templates.iter().enumerate() {
-            self.add_classes_of(template, || format!("spec.volumeClaimTemplates[{i}]"));
-        }
-    }
-
+impl ClaimTemplate {
     /// Adds the classes of the claims that are made from a template, which is in this field: the default class if the template names
     /// none. With an empty name nothing is provisioned (<https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1>).
     /// There is no default VolumeAttributesClass.
-    fn add_classes_of(&mut self, template: &ClaimTemplate, field: impl Fn() -> String) {
-        let ClaimSpec { storage_class_name, volume_attributes_class_name } = &template.spec;
+    fn add_classes(&self, uses: &mut Uses<'_>, field: impl Fn() -> String) {
+        let ClaimSpec { storage_class_name, volume_attributes_class_name } = &self.spec;
         let class = match storage_class_name.as_deref() {
             None => Some((PodReferenceKind::DefaultStorageClass, "")),
             Some(name) => is_name(name).then_some((PodReferenceKind::StorageClass, name)),
@@ -575,22 +481,9 @@ impl Uses<'_> {
         for (found, name) in
             [(class, "storageClassName"), (attributes, "volumeAttributesClassName")]
         {
-            if let Some((what, class)) = found
-                && self.found.iter().filter(|it| it.what == what).count() < MOST
-            {
-                self.push(what, class, || format!("{}.spec.{name}", field()));
+            if let Some((what, class)) = found {
+                uses.add_class(what, class, || format!("{}.spec.{name}", field()));
             }
         }
-    }
-
-    fn push(&mut self, what: PodReferenceKind, name: &str, field: impl FnOnce() -> String) {
-        if self.found.iter().any(|used| used.what == what && &*used.name == name) {
-            return;
-        }
-        self.found.push(PodReference { what, name: name.into(), field: field().into() });
-    }
-
-    pub(super) fn into_list(self) -> Arc<[PodReference]> {
-        self.found.into()
     }
 }

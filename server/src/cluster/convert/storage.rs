@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use teardown::object::{
     Attachment, Claim, ClaimRef, CsiNode, Facts, Reclaim, Reference as ObjectReference, Seconds,
-    Snapshot, SnapshotContent, Uid, Volume,
+    Snapshot, SnapshotContent, Uid, Volume, driver_of_source,
 };
 
-use super::{Meta, Unread, Unreadable, Whole, or_default};
+use super::{Meta, Unread, Unreadable, Whole, names::is_name, or_default};
 use crate::cluster::text::bounded;
 
 /// Reads a PersistentVolumeClaim.
@@ -54,11 +54,13 @@ pub(in crate::cluster) fn claim_sight(json: &[u8]) -> Result<ClaimSight, Unreada
 
 /// Reads a PersistentVolume. The default reclaim policy is Retain, as in the API server.
 pub(super) fn read_volume(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<VolumeSpec, VolumeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
+    let Whole::<VolumeSpec, VolumeStatus> { mut metadata, spec, status } =
+        serde_json::from_str(json)?;
     let volume = Volume {
         node_local: spec.is_on_a_node(),
         source: spec.source().map(|source| bounded(&source).into()),
         driver: spec.driver(),
+        provisioner: metadata.annotations.provisioner.take().filter(|name| is_name(name)),
         claim: spec.claim_ref.map(|claim| ClaimRef {
             namespace: claim.namespace,
             name: claim.name,
@@ -338,7 +340,20 @@ impl VolumeSpec {
     }
 
     fn driver(&self) -> Option<Arc<str>> {
-        self.csi.as_ref()?.get("driver")?.as_str().map(|driver| bounded(driver).into())
+        if let Some(csi) = &self.csi {
+            return csi.get("driver")?.as_str().map(|driver| bounded(driver).into());
+        }
+        let migrated = [
+            ("awsElasticBlockStore", &self.aws_elastic_block_store),
+            ("azureDisk", &self.azure_disk),
+            ("azureFile", &self.azure_file),
+            ("cinder", &self.cinder),
+            ("gcePersistentDisk", &self.gce_persistent_disk),
+            ("portworxVolume", &self.portworx_volume),
+            ("vsphereVolume", &self.vsphere_volume),
+        ];
+        let (source, _) = migrated.into_iter().find(|(_, source)| source.is_some())?;
+        driver_of_source(source).map(Arc::from)
     }
 
     /// The location of the data in one line. CSI attributes are left out, because drivers keep credentials there.

@@ -8,6 +8,7 @@ mod access;
 mod any_json;
 mod data_policy;
 mod hints;
+mod provisioner;
 mod reference;
 mod status;
 mod templates;

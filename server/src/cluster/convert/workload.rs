@@ -68,7 +68,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
     let Whole::<Spec<L>, Status> { metadata, spec, status } = serde_json::from_str(json)?;
     let retention = spec.persistent_volume_claim_retention_policy.unwrap_or_default();
     let mut uses = spec.template.spec.uses("spec.template.spec", None);
-    uses.add_classes(&spec.volume_claim_templates);
+    pod::add_classes(&mut uses, &spec.volume_claim_templates);
     let workload = Workload {
         replicas: spec.replicas,
         ready: status.ready_replicas.or(status.number_ready),
@@ -85,6 +85,7 @@ fn templated<L: DeserializeOwned + Into<Selector>>(
         claims_go_when_scaled: retention.when_scaled.as_deref() == Some("Delete"),
         managed_by: spec.managed_by.filter(|it| !it.is_empty()),
         drivers: spec.template.spec.drivers(),
+        provisioners: spec.template.spec.provisioners(),
         sidecars: spec.template.spec.sidecars(),
         recreates: spec.strategy.is_some_and(|strategy| &*strategy.kind == "Recreate"),
     };

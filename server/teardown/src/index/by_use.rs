@@ -1,6 +1,6 @@
 //! The objects by the questions that are asked most: the content of a namespace, its Pods and workloads, its claims, the
-//! dependents of an owner, the definition of a kind, the workloads of a CSI driver, the records of a Helm release, and what is
-//! being deleted.
+//! dependents of an owner, the definition of a kind, the workloads of a CSI driver or a provisioner, the records of a Helm release,
+//! and what is being deleted.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -26,6 +26,8 @@ pub(super) struct ByUse {
     workers_of: HashMap<Arc<str>, Sorted>,
     /// By the CSI driver that the Pods of a workload are.
     plugins: HashMap<Arc<str>, Sorted>,
+    /// By the name of the provisioner that a workload is told to be.
+    provisioners: HashMap<Arc<str>, Sorted>,
     definitions: HashMap<(Arc<str>, Arc<str>), Sorted>,
     dependents: HashMap<Uid, Sorted>,
     /// By the namespace and the name of the Helm release.
@@ -82,6 +84,9 @@ impl ByUse {
             for driver in &workload.drivers {
                 put(self.plugins.entry(driver.clone()).or_default());
             }
+            for name in &workload.provisioners {
+                put(self.provisioners.entry(name.clone()).or_default());
+            }
         }
         if let Some((namespace, name)) = recorded_release(object) {
             put(self.records.entry((namespace.clone(), name.clone())).or_default());
@@ -114,6 +119,9 @@ impl ByUse {
         if let Facts::Workload(workload) = &object.facts {
             for driver in &workload.drivers {
                 remove_from(&mut self.plugins, driver, &object.uid);
+            }
+            for name in &workload.provisioners {
+                remove_from(&mut self.provisioners, name, &object.uid);
             }
         }
         if let Some((namespace, name)) = recorded_release(object) {
@@ -199,6 +207,15 @@ impl Index {
     ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
         self.ask(Asked::Plugins(driver));
         all(self.by_use.plugins.get(driver))
+    }
+
+    /// The workloads that are told to be the provisioner of this name, by UID.
+    pub(crate) fn provisioners_of<'a>(
+        &'a self,
+        name: &str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        self.ask(Asked::Provisioners(name));
+        all(self.by_use.provisioners.get(name))
     }
 
     /// The claims of a namespace, by UID.

@@ -48,6 +48,8 @@ pub(super) enum Asked<'a> {
     WorkersOf(&'a str),
     /// The workloads whose Pods are a CSI driver.
     Plugins(&'a str),
+    /// The workloads that are told to be a provisioner.
+    Provisioners(&'a str),
     /// The claims of a namespace.
     Claims(&'a str),
     /// The definition of a kind.
@@ -165,6 +167,9 @@ impl Changes {
         if let Facts::Workload(workload) = &object.facts {
             for driver in &workload.drivers {
                 changed(Asked::Plugins(driver));
+            }
+            for name in &workload.provisioners {
+                changed(Asked::Provisioners(name));
             }
         }
         if let Facts::Definition(definition) = &object.facts {

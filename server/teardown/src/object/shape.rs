@@ -76,6 +76,7 @@ impl Facts {
                     recreates,
                     managed_by: _,
                     drivers,
+                    provisioners,
                     sidecars: _,
                 } = &**a;
                 *selector == b.selector
@@ -86,6 +87,7 @@ impl Facts {
                     && *claims_go_with_it == b.claims_go_with_it
                     && *recreates == b.recreates
                     && *drivers == b.drivers
+                    && *provisioners == b.provisioners
             }
             (Self::Claim(a), Self::Claim(b)) => {
                 let Claim { volume, class, capacity: _, phase, attributes, source, one_node } =
@@ -104,6 +106,7 @@ impl Facts {
                     class,
                     source,
                     driver,
+                    provisioner,
                     capacity: _,
                     phase,
                     attributes,
@@ -114,6 +117,7 @@ impl Facts {
                     && *class == b.class
                     && *source == b.source
                     && *driver == b.driver
+                    && *provisioner == b.provisioner
                     && *phase == b.phase
                     && *attributes == b.attributes
                     && *node_local == b.node_local

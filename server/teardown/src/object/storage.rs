@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reference, Uid};
+use super::{Reference, Uid, migration::field_of_source};
 
 /// The stored fields of a PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,8 +36,10 @@ pub struct Volume {
     pub class: Option<Arc<str>>,
     /// The place where the data is stored, in one line: `nfs server:/path`, `csi driver`.
     pub source: Option<Arc<str>>,
-    /// `spec.csi.driver`.
+    /// `spec.csi.driver`, or the driver to which Kubernetes' own plugin for its source was migrated.
     pub driver: Option<Arc<str>>,
+    /// `pv.kubernetes.io/provisioned-by`: the provisioner that made it, and that deletes what is stored if its policy says so.
+    pub provisioner: Option<Arc<str>>,
     /// `spec.capacity.storage`, as written.
     pub capacity: Option<Arc<str>>,
     /// `status.phase`.
@@ -46,6 +48,14 @@ pub struct Volume {
     pub attributes: Option<Arc<str>>,
     /// The data is on a disk of one node: `spec.local`, `spec.hostPath`, or a `spec.nodeAffinity` that names nodes.
     pub node_local: bool,
+}
+
+impl Volume {
+    /// The field that names the driver.
+    pub(crate) fn driver_field(&self) -> &'static str {
+        let source = self.source.as_ref().and_then(|source| source.split(' ').next());
+        source.and_then(field_of_source).unwrap_or("spec.csi.driver")
+    }
 }
 
 /// `spec.claimRef` of a PersistentVolume.

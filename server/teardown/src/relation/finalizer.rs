@@ -178,6 +178,40 @@ pub(super) fn is_controller(controller: &str, workload: &Object) -> bool {
     known.is_some_and(|(_, programs)| is_named(workload, programs))
 }
 
+/// The names of provisioners that are no CSI drivers, and the names of their programs. One that is told its name in each
+/// installation needs no row here, unless it has a name by default.
+const PROVISIONERS: &[(&str, &[&str])] = &[
+    ("ceph.com/cephfs", &["cephfs-provisioner"]),
+    ("ceph.com/rbd", &["rbd-provisioner"]),
+    ("ceph.rook.io/block", &["rook-ceph-operator"]),
+    ("example.com/aws-efs", &["efs-provisioner"]),
+    ("fuseim.pri/ifs", &["nfs-client-provisioner"]),
+    (
+        "k8s-sigs.io/nfs-subdir-external-provisioner",
+        &["nfs-client-provisioner", "nfs-subdir-external-provisioner"],
+    ),
+    ("microk8s.io/hostpath", &["hostpath-provisioner"]),
+    ("openebs.io/local", &["openebs-localpv-provisioner"]),
+    ("rancher.io/local-path", &["local-path-provisioner"]),
+];
+
+/// The start of the name that the local static provisioner has on each node (`pkg/controller/controller.go` of
+/// `kubernetes-sigs/sig-storage-local-static-provisioner`), and its programs.
+const STATIC_PROVISIONER: (&str, &[&str]) =
+    ("local-volume-provisioner-", &["local-static-provisioner", "local-volume-provisioner"]);
+
+/// Whether a workload is the program of the provisioner that has this name by default.
+pub(super) fn is_provisioner(provisioner: &str, workload: &Object) -> bool {
+    let (start, programs) = STATIC_PROVISIONER;
+    let known = PROVISIONERS.iter().find(|(name, _)| *name == provisioner);
+    let programs = match known {
+        Some((_, programs)) => *programs,
+        None if provisioner.starts_with(start) => programs,
+        None => return false,
+    };
+    is_named(workload, programs)
+}
+
 /// Whether a workload has one of these names, or a name that begins with one and a `-`.
 fn is_named(workload: &Object, programs: &[&str]) -> bool {
     let labels = ["app.kubernetes.io/name", "app", "k8s-app"];

@@ -27,7 +27,7 @@ use super::{
     Attribution, DeletionPhase, EdgeCollector, EdgeKind, EdgeLookup, PodReferenceKind, Precedence,
     Reason, Strength,
     field_manager::{is_called, writer},
-    finalizer::{is_a_drivers, is_built_in, is_controller, is_shipped_with},
+    finalizer::{is_a_drivers, is_built_in, is_controller, is_provisioner, is_shipped_with},
     refer::uses_what_it_owns,
     rights::{self, Holder, Rights},
     selection, uses,
@@ -89,7 +89,8 @@ fn sorted(mut programs: Vec<&Arc<Object>>) -> Vec<&Arc<Object>> {
     programs
 }
 
-/// The programs that are a CSI driver: the plugins on the nodes, and the controllers that were installed with them.
+/// The programs that are a CSI driver, or another provisioner: the plugins on the nodes, the controllers that were installed with
+/// them, those that are told to be the provisioner of this name, and those of the project whose provisioner has it by default.
 pub(super) fn of_driver<'a>(
     driver: &str,
     declared: Option<&Object>,
@@ -100,17 +101,37 @@ pub(super) fn of_driver<'a>(
         index.plugins_of(driver).filter(|object| is_program(object, index)).collect();
     let volumes = lookup.rights().of_resource("", "persistentvolumes", None);
     let attachments = lookup.rights().of_resource("storage.k8s.io", "volumeattachments", None);
-    let candidates = programs_of(volumes.chain(attachments), index);
+    let deleters = lookup.rights().of_volume_deleters();
+    let mut candidates = programs_of(volumes.chain(attachments).chain(deleters), index);
     let is_its_own = |program: &&Arc<Object>| {
         let with_declared = declared.is_some_and(|it| is_one_release(it, program));
-        with_declared || plugins.iter().any(|plugin| is_installed_with(plugin, program))
+        with_declared
+            || plugins.iter().any(|plugin| is_installed_with(plugin, program))
+            || is_provisioner(driver, program) && !is_another(driver, program)
     };
     let controllers = candidates.iter().copied().filter(is_its_own);
-    let programs = sorted(controllers.chain(plugins.iter().copied()).collect());
+    let told = index.provisioners_of(driver).filter(|program| {
+        is_program(program, index) && may_change_volumes(program, lookup.rights(), index)
+    });
+    let programs = sorted(controllers.chain(plugins.iter().copied()).chain(told).collect());
     if programs.is_empty() {
+        candidates.retain(|program| !is_another(driver, program));
         return Programs { strength: Strength::Yielding, programs: candidates };
     }
     Programs { strength: Strength::Hard, programs }
+}
+
+/// Whether a program is told to be a provisioner of other names only.
+fn is_another(provisioner: &str, program: &Object) -> bool {
+    let Facts::Workload(workload) = &program.facts else { return false };
+    let mut names = workload.provisioners.iter();
+    !workload.provisioners.is_empty() && names.all(|name| **name != *provisioner)
+}
+
+/// Whether the account of a program may change or delete PersistentVolumes. Rights that nobody can read exclude nobody.
+fn may_change_volumes(program: &Object, rights: &Rights, index: &Index) -> bool {
+    let Some(namespace) = program.namespace.clone() else { return false };
+    !index.sees_rights(None) || rights.may_change_volumes(&(namespace, account_of(program)))
 }
 
 /// The programs that are a driver of devices: the plugins on the nodes. Where none mounts the folder of the driver, those that may

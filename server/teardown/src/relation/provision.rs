@@ -12,7 +12,14 @@
 //! - A claim without a volume needs the driver of its class, and so does a workload whose Pods get claims from a template, however
 //!   many claims it has now: an autoscaler may start a StatefulSet of 0 replicas while the driver goes, and its new Pods would never
 //!   get a volume, or never unmount it.
-//! - A class whose volumes are made by hand or by a part of Kubernetes has no driver here, as its volumes have none.
+//! - A class whose volumes are made by hand or by a part of Kubernetes has no driver here, as its volumes have none. A plugin of
+//!   Kubernetes that was migrated to a driver is that driver (`object/migration.rs`).
+//! - A provisioner that is no CSI driver deletes what is stored on the volumes that it made, and so goes after those with policy
+//!   Delete and after their claims (`shouldDelete` in `controller/controller.go` of `sig-storage-lib-external-provisioner`). The
+//!   kubelet mounts them by itself, so that nothing of a retained volume needs it.
+//! - A workload is such a provisioner if a container of it is told the name, in an argument or by `PROVISIONER_NAME`, and its account
+//!   may change or delete volumes; or if it has that right by a rule that names them, and is called like the program whose
+//!   provisioner has the name by default. One that is told another name is not even a possible one.
 //! - The driver of devices is found as a CSI driver is, by its folder. Most drivers of devices mount the folder above it: then all
 //!   that publish ResourceSlices are possible drivers.
 //! - A Released volume with policy Retain stands for nothing but itself: its class and its driver are not kept for it.
@@ -29,7 +36,10 @@ use super::{
 };
 use crate::{
     index::Index,
-    object::{Claim, ClaimRef, Facts, Object, PodReference, PodReferenceKind, Reclaim, Volume},
+    object::{
+        Claim, ClaimRef, Facts, Object, PodReference, PodReferenceKind, Reclaim, Volume,
+        driver_of_provisioner,
+    },
 };
 
 const STORAGE: &str = "storage.k8s.io";
@@ -44,21 +54,21 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
             let [class, attributes] = [claim.class.clone(), claim.attributes.clone()];
             to_class(found, Strength::Hard, STORAGE_CLASS, class, index);
             to_class(found, Strength::Hard, ATTRIBUTES_CLASS, attributes, index);
-            if let Some(Facts::Volume(volume)) = volume_of(found.from, index).map(|it| &it.facts)
-                && let Some(driver) = &volume.driver
-            {
-                to_driver(found, Strength::Hard, "spec.volumeName", driver, index, lookup);
+            if let Some(Facts::Volume(volume)) = volume_of(found.from, index).map(|it| &it.facts) {
+                for (_, driver) in drivers_of(volume) {
+                    to_driver(found, Strength::Hard, "spec.volumeName", &driver, index, lookup);
+                }
             }
             if let Some(driver) = driver_to_come(claim, index) {
-                to_driver(found, Strength::Hard, STORAGE_CLASS.2, driver, index, lookup);
+                to_driver(found, Strength::Hard, STORAGE_CLASS.2, &driver, index, lookup);
             }
         }
         Facts::Volume(volume) => {
             let strength = need_of(volume);
             to_class(found, strength, STORAGE_CLASS, volume.class.clone(), index);
             to_class(found, strength, ATTRIBUTES_CLASS, volume.attributes.clone(), index);
-            if let Some(driver) = &volume.driver {
-                to_driver(found, strength, "spec.csi.driver", driver, index, lookup);
+            for (field, driver) in drivers_of(volume) {
+                to_driver(found, strength, field, &driver, index, lookup);
             }
         }
         Facts::Snapshot(snapshot) => {
@@ -86,7 +96,9 @@ pub(super) fn provisions(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
         }
         Facts::References(references) => {
             for name in &references.drivers {
-                let Some(driver) = index.find(STORAGE, "CSIDriver", None, name) else { continue };
+                let driver = driver_of_provisioner(name)
+                    .and_then(|driver| index.find(STORAGE, "CSIDriver", None, driver));
+                let Some(driver) = driver else { continue };
                 let field = if found.from.kind.is(STORAGE, "StorageClass") {
                     "provisioner"
                 } else {
@@ -123,6 +135,25 @@ fn need_of(volume: &Volume) -> Strength {
     } else {
         Strength::Hard
     }
+}
+
+/// The annotation that names the provisioner of a volume.
+const PROVISIONED_BY: &str = "metadata.annotations[pv.kubernetes.io/provisioned-by]";
+
+/// The driver that attaches and mounts a volume, and the provisioner that deletes what is stored on it, if that is another one: each
+/// with the field that names it. The plugins of Kubernetes that no driver replaced are a part of the controller manager.
+fn drivers_of(volume: &Volume) -> impl Iterator<Item = (&'static str, Arc<str>)> {
+    let deletes = volume.provisioner.as_ref().filter(|_| volume.reclaim == Reclaim::Delete);
+    let provisioner =
+        deletes.and_then(driver_named).filter(|it| Some(it) != volume.driver.as_ref());
+    let driver = volume.driver.clone().map(|driver| (volume.driver_field(), driver));
+    driver.into_iter().chain(provisioner.map(|it| (PROVISIONED_BY, it)))
+}
+
+/// The driver that a class or volume means by the name of a provisioner.
+fn driver_named(provisioner: &Arc<str>) -> Option<Arc<str>> {
+    let driver = driver_of_provisioner(provisioner)?;
+    Some(if *driver == **provisioner { provisioner.clone() } else { driver.into() })
 }
 
 fn to_class(
@@ -169,9 +200,9 @@ fn of_pod_volumes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLoo
     for used in uses(found.from) {
         let is_inline = used.what == PodReferenceKind::Driver;
         let Some(driver) = driver_of(used, index) else { continue };
-        let declared = index.find(STORAGE, "CSIDriver", None, driver);
+        let declared = index.find(STORAGE, "CSIDriver", None, &driver);
         let Programs { strength, programs } =
-            of_driver(driver, declared.map(|it| &**it), lookup, index);
+            of_driver(&driver, declared.map(|it| &**it), lookup, index);
         // An inline volume is mounted by a plugin, never by a controller that is only a possible one.
         if is_inline && strength < Strength::Hard {
             continue;
@@ -180,16 +211,16 @@ fn of_pod_volumes(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLoo
         for program in programs {
             // A Pod of the driver goes with its workload.
             if !index.descends(&found.from.uid, &program.uid) {
-                to_program(found, need, program, used.field.clone(), driver, index);
+                to_program(found, need, program, used.field.clone(), &driver, index);
             }
         }
     }
 }
 
 /// The driver that a Pod names, or that the class of its claims names.
-fn driver_of<'a>(used: &'a PodReference, index: &'a Index) -> Option<&'a Arc<str>> {
+fn driver_of(used: &PodReference, index: &Index) -> Option<Arc<str>> {
     match used.what {
-        PodReferenceKind::Driver => Some(&used.name),
+        PodReferenceKind::Driver => Some(used.name.clone()),
         PodReferenceKind::StorageClass | PodReferenceKind::DefaultStorageClass => {
             provisioner(used_object(used, None, index)?)
         }
@@ -198,16 +229,15 @@ fn driver_of<'a>(used: &'a PodReference, index: &'a Index) -> Option<&'a Arc<str
 }
 
 /// The driver that makes the volume of a claim that has none yet.
-fn driver_to_come<'a>(claim: &Claim, index: &'a Index) -> Option<&'a Arc<str>> {
+fn driver_to_come(claim: &Claim, index: &Index) -> Option<Arc<str>> {
     let class = claim.class.as_ref().filter(|_| claim.volume.is_none())?;
     provisioner(index.find(STORAGE, "StorageClass", None, class)?)
 }
 
-/// The driver that makes the volumes of a class. The names of Kubernetes' own plugins begin with its domain, and so does the one by
-/// which a class says that it has none (<https://kubernetes.io/docs/concepts/storage/storage-classes/#provisioner>).
-fn provisioner(class: &Object) -> Option<&Arc<str>> {
+/// The driver that makes the volumes of a class.
+fn provisioner(class: &Object) -> Option<Arc<str>> {
     let Facts::References(facts) = &class.facts else { return None };
-    facts.drivers.first().filter(|name| !name.starts_with("kubernetes.io/"))
+    facts.drivers.first().and_then(driver_named)
 }
 
 /// A ResourceClaim goes before the driver of its devices. It goes after the Pods that use them, and each of those ends only when

@@ -41,6 +41,11 @@ pub(super) struct Source {
 }
 
 impl Holder {
+    /// Whether an account has the right.
+    pub(super) fn is(&self, (of, name): &Account) -> bool {
+        self.of == *of && self.account.as_ref().is_none_or(|account| account == name)
+    }
+
     fn may_change_in(&self, namespace: Option<&Arc<str>>) -> bool {
         self.namespace.is_none() || self.namespace.as_ref() == namespace
     }
@@ -55,6 +60,8 @@ pub(super) struct Rights {
     wildcards: Vec<(Arc<str>, Arc<str>, Holder)>,
     /// Rules for the group of all accounts of the cluster, with the namespace in which a RoleBinding gives them.
     open: Vec<(ResourceRule, Option<Arc<str>>)>,
+    /// The holders of rules that name PersistentVolumes and let them delete them.
+    volume_deleters: Vec<Holder>,
     /// The roles from which aggregated ones have their rules, by group and resource.
     sources: HashMap<(Arc<str>, Arc<str>), Vec<Source>>,
 }
@@ -109,6 +116,10 @@ impl Rights {
         for holder in &holders {
             role.updates.iter().for_each(|rule| self.add(rule, holder));
         }
+        // They are in no namespace, so a RoleBinding gives no right to them.
+        if role.deletes_volumes && object.namespace.is_none() {
+            self.volume_deleters.extend(holders.iter().cloned());
+        }
         if only.is_none() && !role.aggregates.is_empty() && !is_made_by_kubernetes(of_role) {
             self.collect(index, of_role, role, &holders);
         }
@@ -136,17 +147,14 @@ impl Rights {
     pub(super) fn sources_of<'a>(
         &'a self,
         object: &'a Object,
-        (of, name): Account,
+        account: Account,
     ) -> impl Iterator<Item = &'a Source> + use<'a> {
         let of_resource = |resource: &str| {
             let key = (object.kind.group.clone(), resource.into());
             self.sources.get(&key).into_iter().flatten()
         };
         of_resource(&object.kind.plural).chain(of_resource("*")).filter(move |source| {
-            let holder = &source.holder;
-            holder.of == of
-                && holder.account.as_ref().is_none_or(|account| *account == name)
-                && holder.may_change_in(object.namespace.as_ref())
+            source.holder.is(&account) && source.holder.may_change_in(object.namespace.as_ref())
         })
     }
 
@@ -218,6 +226,36 @@ impl Rights {
         let key = (group.into(), resource.into());
         let holders = self.named.get(&key).into_iter().flatten();
         holders.filter(move |holder| holder.may_change_in(namespace))
+    }
+
+    /// The accounts that a rule by name lets delete PersistentVolumes, as a provisioner does.
+    pub(super) fn of_volume_deleters(&self) -> impl Iterator<Item = &Holder> {
+        self.volume_deleters.iter()
+    }
+
+    /// Whether an account may change or delete PersistentVolumes, by whatever rule.
+    pub(super) fn may_change_volumes(&self, account: &Account) -> bool {
+        let is_named = |resource| self.of_resource("", resource, None).any(|it| it.is(account));
+        let is_of_volumes = |group: &str, resource: &str| {
+            matches!(group, "" | "*") && matches!(resource, "*" | "*/*" | "persistentvolumes")
+        };
+        let is_wide = || {
+            self.wildcards.iter().any(|(group, resource, holder)| {
+                let is_everywhere = holder.namespace.is_none();
+                is_everywhere && is_of_volumes(group, resource) && holder.is(account)
+            })
+        };
+        let is_everyones = || {
+            self.open.iter().any(|(rule, namespace)| {
+                let of_group = |group| rule.resources.iter().any(|it| is_of_volumes(group, it));
+                namespace.is_none() && rule.groups.iter().any(|group| of_group(group))
+            })
+        };
+        self.volume_deleters.iter().any(|it| it.is(account))
+            || is_named("persistentvolumes")
+            || is_named("*")
+            || is_wide()
+            || is_everyones()
     }
 
     /// Whether every account of the cluster may change an object, so that this right distinguishes none.

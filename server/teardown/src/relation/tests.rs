@@ -3,6 +3,7 @@
 mod access;
 mod claim_template;
 mod hint;
+mod provisioner;
 mod refer;
 mod storage;
 

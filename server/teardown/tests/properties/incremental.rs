@@ -69,7 +69,7 @@ const OBJECTS: &[&[&str]] = &[
         "clusterrole all updates=*.*",
         "clusterrole all updates=topics/finalizers.example.com aggregates=part:yes",
         "clusterrole all updates=*.example.com",
-        "clusterrole all updates=persistentvolumes,ingresses/status.networking.k8s.io",
+        "clusterrole all updates=persistentvolumes,ingresses/status.networking.k8s.io deletes=persistentvolumes",
     ],
     &[
         "clusterrole part labels=part:yes of=shop",
@@ -116,6 +116,7 @@ const OBJECTS: &[&[&str]] = &[
         "pv pv-3 class=fast driver=disk.example",
         "pv pv-3 class=fast driver=disk.example phase=Released",
         "pv pv-3 driver=disk.example claim=a/data reclaim=Delete",
+        "pv pv-3 provisioner=example.com/nfs claim=a/data reclaim=Delete",
     ],
     &[
         "ds b/disk-csi-node drivers=disk.example",
@@ -125,6 +126,8 @@ const OBJECTS: &[&[&str]] = &[
     &[
         "deploy b/disk-csi-controller uses=account:db",
         "deploy b/disk-controller uses=account:db labels=app.kubernetes.io/instance:disk",
+        "deploy b/disk-controller uses=account:db provisions=example.com/nfs",
+        "deploy b/disk-controller uses=account:db provisions=example.com/other",
     ],
     &["vac gold driver=disk.example", "vac gold of=shop"],
     &[
