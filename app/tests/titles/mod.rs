@@ -127,6 +127,41 @@ fn denial_of_a_rule_that_is_gone_says_so_and_what_would_confirm_it() {
 }
 
 #[test]
+fn webhook_without_a_configuration_says_what_is_gone_or_cannot_be_seen() {
+    let down = || Cause::WebhookDown { webhook: "gate.example.com".into(), configurations: vec![] };
+    let rule = |kind: &str, name: &str, source: Source| {
+        let group = "admissionregistration.k8s.io".into();
+        let of = ObjectRef { group, kind: kind.into(), namespace: None, name: name.into() };
+        Evidence { of, source, said: String::new(), at: None }
+    };
+    let found = |evidence: Vec<Evidence>| Diagnosis { evidence, ..with(down(), vec![]) };
+    let gone = found(vec![rule("Webhook", "gate.example.com", Source::Absent)]);
+    assert_eq!(
+        text::cause(&gone),
+        "The deletion of Pod shop/web-0 was refused because webhook gate.example.com did not answer, and no webhook configuration contains it: the next try may pass."
+    );
+    let said = advice(&card(gone), &standpoint());
+    assert!(
+        said.confidence.contains("The next condition that the controller writes would confirm")
+    );
+    let names: Vec<&str> = said.first.iter().map(|line| &*line.name).collect();
+    assert!(!names.contains(&"First") && !names.contains(&"Do not"), "{names:?}");
+    let deleted = rule("ValidatingWebhookConfiguration", "gate", Source::Deleted);
+    assert_eq!(
+        text::cause(&found(vec![deleted.clone()])),
+        "The deletion of Pod shop/web-0 was refused because webhook gate.example.com did not answer, and ValidatingWebhookConfiguration gate was deleted: the next try may pass."
+    );
+    let forbidden = Source::Hidden(ApiProblem::Quoted("forbidden".into()));
+    let unseen = rule("Webhook", "gate.example.com", forbidden);
+    let hidden = "Webhook gate.example.com did not answer, and the API server refused the requests that it should check. Unwind cannot see whether its configuration still exists.";
+    assert_eq!(text::cause(&found(vec![unseen.clone()])), hidden);
+    assert_eq!(text::cause(&found(vec![deleted, unseen.clone()])), hidden);
+    let said = advice(&card(found(vec![unseen])), &standpoint());
+    assert!(said.confidence.contains("A list of the webhook configurations"), "{said:?}");
+    assert!(said.evidence.iter().any(|it| it.contains("cannot see Webhook gate.example.com")));
+}
+
+#[test]
 fn webhook_that_may_not_be_asked_is_not_blamed_for_certain() {
     let webhook = with(Cause::Unknown, vec![]).root;
     let rejected = || Cause::UpdateRejected { webhooks: vec![webhook.clone()] };

@@ -170,7 +170,12 @@ impl Diagnosis {
     pub fn harm(&self) -> (bool, bool, bool, usize) {
         let is_used = matches!(self.cause, Cause::ClaimInUse { .. });
         let does_harm = is_used || !self.impact.is_none();
-        (self.cause.explains_others(), does_harm, self.stuck, self.total)
+        (self.explains_others(), does_harm, self.stuck, self.total)
+    }
+
+    /// Whether it explains more than its own card. A webhook whose configuration is gone refuses nothing any more.
+    pub fn explains_others(&self) -> bool {
+        self.cause.explains_others() && !self.is_of_lost_rule()
     }
 
     /// Whether the kubelet of a silent node had said that its node shuts down.
@@ -184,11 +189,23 @@ impl Diagnosis {
         at.duration_since(self.since).as_secs() > 0
     }
 
-    /// Whether the webhook or the policy that denied a change is gone, so that the next try may pass.
+    /// Whether the webhook or the policy that refused a change is gone, so that the next try may pass.
     pub fn is_of_lost_rule(&self) -> bool {
-        let is_denial =
-            matches!(self.cause, Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. });
-        is_denial && self.evidence.iter().any(|it| it.source == Source::Absent)
+        let is_refusal = match &self.cause {
+            Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => true,
+            Cause::WebhookDown { configurations, .. } => configurations.is_empty(),
+            _ => false,
+        };
+        let is_gone = |it: &Evidence| matches!(it.source, Source::Absent | Source::Deleted);
+        let is_unseen = |it: &Evidence| {
+            matches!(it.source, Source::Hidden(_)) && &*it.of.group == admission::GROUP
+        };
+        is_refusal && self.evidence.iter().any(is_gone) && !self.evidence.iter().any(is_unseen)
+    }
+
+    /// The configuration of the webhook that refused a change, if it was deleted lately.
+    pub fn deleted_rule(&self) -> Option<&ObjectRef> {
+        self.evidence.iter().find(|it| it.source == Source::Deleted).map(|it| &it.of)
     }
 
     /// Whether nothing is being deleted any more, and only Pods that are to start wait.

@@ -240,6 +240,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(group_version),
             isolated(controller)
         ),
+        Cause::WebhookDown { webhook, configurations } if configurations.is_empty() => {
+            unanswered_unseen(diagnosis, webhook)
+        }
         Cause::WebhookDown { webhook, .. } => format!(
             "Webhook {} does not answer, and the API server refuses the requests that the webhook should check.",
             isolated(webhook)
@@ -346,13 +349,27 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// A webhook that did not answer, and of which no configuration is seen.
+fn unanswered_unseen(diagnosis: &Diagnosis, webhook: &str) -> String {
+    let webhook = isolated(webhook);
+    if diagnosis.is_of_lost_rule() {
+        let (root, gone) = (named(&diagnosis.root), gone_rule(diagnosis));
+        return format!(
+            "The deletion of {root} was refused because webhook {webhook} did not answer, and {gone}: the next try may pass."
+        );
+    }
+    format!(
+        "Webhook {webhook} did not answer, and the API server refused the requests that it should check. Unwind cannot see whether its configuration still exists."
+    )
+}
+
 /// A rule that denies; or one that denied and is gone, or is not seen.
 fn denied(diagnosis: &Diagnosis, kind: &str, name: &str) -> String {
     let name = isolated(name);
     if diagnosis.is_of_lost_rule() {
-        let root = named(&diagnosis.root);
+        let (root, gone) = (named(&diagnosis.root), gone_rule(diagnosis));
         return format!(
-            "{kind} {name} denied the deletion of {root}, and no longer exists: the next try may pass."
+            "{kind} {name} denied the deletion of {root}, and {gone}: the next try may pass."
         );
     }
     match diagnosis.confidence {
@@ -360,6 +377,17 @@ fn denied(diagnosis: &Diagnosis, kind: &str, name: &str) -> String {
         _ => format!(
             "{kind} {name} denied the deletion, and Unwind cannot see whether it still exists."
         ),
+    }
+}
+
+/// The rule that refused no longer exists. The configuration of a webhook has another name than the webhook.
+fn gone_rule(diagnosis: &Diagnosis) -> String {
+    match diagnosis.deleted_rule() {
+        Some(rule) => format!("{} was deleted", named(rule)),
+        None if matches!(diagnosis.cause, Cause::WebhookDown { .. }) => {
+            "no webhook configuration contains it".to_owned()
+        }
+        None => "no longer exists".to_owned(),
     }
 }
 

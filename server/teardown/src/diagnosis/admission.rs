@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use super::{
-    case::{Case, Serving, names},
+    case::{Case, NAMED, Serving, names},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
     unreadable,
 };
 use crate::{
     api_problem::ApiProblem,
     deadlines::Overdue,
+    index::Departure,
     object::{Facts, Guard, Object, ObjectRef, Phase, ServiceRef},
     refusal::{RefusalCause, WEBHOOK_CONFIGURATIONS},
     relation::{EdgeKind, is_covered_by, unevaluated},
@@ -20,6 +21,9 @@ use crate::{
 
 /// Set on a definition until no object of its kind is left.
 const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The API group of webhook configurations and policies.
+pub(super) const GROUP: &str = "admissionregistration.k8s.io";
 
 /// The policies that may deny a change.
 const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
@@ -67,25 +71,41 @@ pub(crate) fn says_unconverted(message: &str) -> bool {
 
 fn refusal(case: &Case<'_>, object: &Object, cause: RefusalCause<'_>) -> Option<Verdict> {
     match cause {
-        RefusalCause::WebhookDown { webhook } => {
-            // Several projects may call a webhook alike. Those whose Service nobody serves come before the others.
-            // Only a rule that fails closed refuses for that reason.
-            let could = |guard: &Guard| guard.deletes && guard.fails_closed;
-            let (silent, others): (Vec<_>, Vec<_>) = configurations(case, webhook, could)
-                .into_iter()
-                .partition(|object| !services(case, object, webhook).is_empty());
-            let configurations = if silent.is_empty() { others } else { silent };
-            let evidence: Vec<Evidence> =
-                configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
-            // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
-            let confidence =
-                if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
-            Some(webhook_down(&configurations, webhook, confidence).with(evidence))
-        }
+        RefusalCause::WebhookDown { webhook } => Some(unanswered(case, object, webhook)),
         RefusalCause::WebhookDenies { webhook } => Some(webhook_denies(case, object, webhook)),
         RefusalCause::PolicyDenies { policy } => Some(policy_denies(case, object, policy)),
         RefusalCause::Forbidden { .. } | RefusalCause::Other => None,
     }
+}
+
+/// A webhook did not answer when it was asked about the object.
+fn unanswered(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
+    // Several projects may call a webhook alike. Those whose Service nobody serves come before the others. Only a rule that fails
+    // closed refuses for that reason.
+    let could = |guard: &Guard| guard.deletes && guard.fails_closed;
+    let (silent, others): (Vec<_>, Vec<_>) = configurations(case, webhook, could)
+        .into_iter()
+        .partition(|object| !services(case, object, webhook).is_empty());
+    let configurations = if silent.is_empty() { others } else { silent };
+    let Some(first) = configurations.first() else {
+        return unanswered_unseen(case, object, webhook);
+    };
+    let evidence: Vec<Evidence> =
+        configurations.iter().flat_map(|object| services(case, object, webhook)).collect();
+    // A Service with a ready Pod may have been repaired since, or the server in the Pod is dead.
+    let confidence = if evidence.is_empty() { Confidence::Inferred } else { Confidence::Confirmed };
+    webhook_down(first, &configurations, webhook, confidence).with(evidence)
+}
+
+/// No configuration that is known holds the webhook. Where configurations are hidden, one webhook may refuse for many objects,
+/// and the root is the webhook by the name that the API server quotes. Where all can be seen, it is asked no more, and each
+/// object waits for its own next try.
+fn unanswered_unseen(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
+    let cause = Cause::WebhookDown { webhook: webhook.into(), configurations: Vec::new() };
+    let lost = lost_webhook(case, webhook);
+    let is_hidden = lost.iter().any(|it| matches!(it.source, Source::Hidden(_)));
+    let root = if is_hidden { rule("Webhook", webhook) } else { object.reference() };
+    Verdict::at(cause, root, Confidence::Inferred).part(&webhook.into()).with(lost)
 }
 
 /// A webhook denied a change of the object. Without a configuration that holds the webhook, the object is the root: the API server
@@ -95,8 +115,8 @@ fn webhook_denies(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
     let verdict = match configurations(case, webhook, |guard| guard.deletes).first() {
         Some(configuration) => Verdict::new(cause, configuration, Confidence::Confirmed),
         None => {
-            let lost = lost_rule(case, rule("Webhook", webhook), &WEBHOOK_CONFIGURATIONS);
-            Verdict::new(cause, object, Confidence::Inferred).with([lost])
+            let lost = lost_webhook(case, webhook);
+            Verdict::new(cause, object, Confidence::Inferred).with(lost)
         }
     };
     verdict.part(&webhook.into())
@@ -117,6 +137,19 @@ fn policy_denies(case: &Case<'_>, object: &Object, policy: &str) -> Verdict {
     verdict.with([lost])
 }
 
+/// The evidence that no configuration holds the webhook any more, or that it cannot be seen whether one does. The API server
+/// does not name the configuration, so one that was deleted lately is named beside what cannot be seen.
+fn lost_webhook(case: &Case<'_>, webhook: &str) -> Vec<Evidence> {
+    let held = |it: &&Departure| guards_of(&it.object, webhook).next().is_some();
+    let deleted = case.index.departures().rev().filter(held).map(Evidence::deleted);
+    let mut found: Vec<Evidence> = deleted.take(NAMED).collect();
+    let lost = lost_rule(case, rule("Webhook", webhook), &WEBHOOK_CONFIGURATIONS);
+    if found.is_empty() || matches!(lost.source, Source::Hidden(_)) {
+        found.push(lost);
+    }
+    found
+}
+
 /// The evidence that the rule behind a refusal is gone, so that the next try may pass, or that it cannot be seen whether it is.
 fn lost_rule(case: &Case<'_>, rule: ObjectRef, resources: &[&str]) -> Evidence {
     let unseen = resources.iter().find_map(|it| case.index.check_visible(it, None).err());
@@ -129,15 +162,18 @@ fn lost_rule(case: &Case<'_>, rule: ObjectRef, resources: &[&str]) -> Evidence {
 }
 
 fn rule(kind: &str, name: &str) -> ObjectRef {
-    let group = "admissionregistration.k8s.io".into();
-    ObjectRef { group, kind: kind.into(), namespace: None, name: name.into() }
+    ObjectRef { group: GROUP.into(), kind: kind.into(), namespace: None, name: name.into() }
 }
 
-fn webhook_down(configurations: &[&Arc<Object>], webhook: &str, confidence: Confidence) -> Verdict {
-    let root = root(configurations, webhook);
+fn webhook_down(
+    root: &Object,
+    configurations: &[&Arc<Object>],
+    webhook: &str,
+    confidence: Confidence,
+) -> Verdict {
     let (webhook, configurations) = (Arc::<str>::from(webhook), names(configurations));
     let cause = Cause::WebhookDown { webhook: webhook.clone(), configurations };
-    Verdict::at(cause, root, confidence).part(&webhook)
+    Verdict::new(cause, root, confidence).part(&webhook)
 }
 
 /// A webhook that is asked before the object can go cannot answer, and nobody has quoted its refusal: controllers, operators
@@ -193,7 +229,12 @@ pub(super) fn webhooks_down<'a>(
                 let rule = format!("{operation} {}", asked.kind.resource());
                 let rule = Evidence::field(configuration, &guard.field, rule);
                 let unevaluated = unevaluated_part(case, configuration, asked, guard);
-                let verdict = webhook_down(&[configuration], &guard.webhook, Confidence::Inferred);
+                let verdict = webhook_down(
+                    configuration,
+                    &[configuration],
+                    &guard.webhook,
+                    Confidence::Inferred,
+                );
                 found.push(verdict.with([silence, rule]).with(unevaluated).into());
             }
         }
@@ -245,13 +286,6 @@ fn guards_of<'a>(configuration: &'a Object, webhook: &'a str) -> impl Iterator<I
         _ => &[],
     };
     guards.iter().filter(move |guard| &*guard.webhook == webhook)
-}
-
-fn root(configurations: &[&Arc<Object>], webhook: &str) -> ObjectRef {
-    configurations.first().map_or_else(
-        || rule("ValidatingWebhookConfiguration", webhook),
-        |object| object.reference(),
-    )
 }
 
 /// The Services of a webhook that have nobody to answer.

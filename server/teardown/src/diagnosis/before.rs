@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     Diagnosis,
     case::became,
-    cause::{Cause, Evidence, Source},
+    cause::{Cause, Evidence},
 };
 use crate::{
     index::{Departure, Index, Transition},
@@ -41,7 +41,7 @@ pub(crate) fn before(
     let suspects = index.departures().filter(|it| !is_removed(&it.object.uid));
     let deleted = suspects.filter_map(|it| {
         let nearness = surroundings.nearness(&it.object)?;
-        is_shown(nearness, it.at).then(|| (nearness, it.at, gone(it)))
+        is_shown(nearness, it.at).then(|| (nearness, it.at, Evidence::deleted(it)))
     });
     // Of a node that comes and goes the latest state tells most.
     let node = surroundings.node.and_then(|(node, nearness)| {
@@ -240,9 +240,4 @@ fn controllers(index: &Index, objects: &[&Arc<Object>]) -> HashSet<Uid> {
 fn drives(workload: &Object, driver: &str) -> bool {
     let first = driver.split('.').next().unwrap_or(driver);
     first.len() > 2 && workload.name.contains(first)
-}
-
-fn gone(departure: &Departure) -> Evidence {
-    let (of, at) = (departure.object.reference(), Some(departure.at));
-    Evidence { of, source: Source::Deleted, said: String::new(), at }
 }

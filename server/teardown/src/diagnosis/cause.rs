@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     api_problem::ApiProblem,
+    index::Departure,
     object::{Object, ObjectRef},
 };
 
@@ -560,6 +561,12 @@ impl Evidence {
     /// An object that is not there.
     pub(super) fn absent(of: ObjectRef) -> Self {
         Self { of, source: Source::Absent, said: String::new(), at: None }
+    }
+
+    /// An object that was deleted lately.
+    pub(super) fn deleted(it: &Departure) -> Self {
+        let (of, source) = (it.object.reference(), Source::Deleted);
+        Self { of, source, said: String::new(), at: Some(it.at) }
     }
 
     /// The same fact, which began at this time.

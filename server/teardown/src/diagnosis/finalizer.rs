@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, kind_of, names},
-    cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
+    cause::{Cause, Confidence, Evidence, Finding, Verdict},
     driver, field_manager, job,
     program::{known, readiness},
     protection,
@@ -151,7 +151,7 @@ fn cloud_controller_gone(
 fn program_gone(object: &Object, finalizer: Arc<str>, departed: &[&Departure]) -> Verdict {
     let named = || departed.iter().take(NAMED);
     let deleted = named().map(|it| it.object.reference()).collect();
-    let evidence: Vec<Evidence> = named().map(|it| gone(it)).collect();
+    let evidence: Vec<Evidence> = named().map(|it| Evidence::deleted(it)).collect();
     let cause = Cause::FinisherGone { finalizer, deleted };
     Verdict::at(cause, kind_of(object), Confidence::Inferred).with(evidence)
 }
@@ -182,15 +182,6 @@ fn programs<'a>(
         }
     }
     (attributed, possible)
-}
-
-fn gone(departure: &Departure) -> Evidence {
-    Evidence {
-        of: departure.object.reference(),
-        source: Source::Deleted,
-        said: String::new(),
-        at: Some(departure.at),
-    }
 }
 
 /// How likely it is that a workload was the program that clears a finalizer.

@@ -188,6 +188,9 @@ pub(super) fn webhook_down(
     webhook: &Arc<str>,
     configurations: &[ObjectRef],
 ) -> Vec<Remedy> {
+    if case.diagnosis.is_of_lost_rule() {
+        return next_try(case);
+    }
     let configurations: Vec<&Arc<Object>> =
         configurations.iter().filter_map(|it| case.index.named(it)).take(EACH).collect();
     let look: Vec<_> = configurations.iter().map(|object| command::look(object)).collect();
@@ -272,15 +275,20 @@ fn service(of: &ServiceRef) -> ObjectRef {
 /// passes by itself, and a change of the namespace hurries it.
 pub(super) fn denied(case: &Case<'_>, policy: &Arc<str>) -> Vec<Remedy> {
     if case.diagnosis.is_of_lost_rule() {
-        let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
-        let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
-        let hurry = case.namespaces().map(|namespace| nudge_once(case, namespace, Holds::Yes));
-        return std::iter::once(wait).chain(hurry).collect();
+        return next_try(case);
     }
     let is_rule = |root: &&Arc<Object>| &*root.kind.group == "admissionregistration.k8s.io";
     let look = case.root().filter(is_rule).and_then(|object| command::look(object));
     let act = RemedyAct::SatisfyPolicy { policy: policy.clone() };
     vec![Remedy::new(act).named(Some(case.diagnosis.root.clone())).with([look])]
+}
+
+/// The rule that refused is gone: the controller's next try may pass by itself, and a change of the namespace hurries it.
+fn next_try(case: &Case<'_>) -> Vec<Remedy> {
+    let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
+    let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
+    let hurry = case.namespaces().map(|namespace| nudge_once(case, namespace, Holds::Yes));
+    std::iter::once(wait).chain(hurry).collect()
 }
 
 /// Mutating webhooks that rewrite Pods which are being deleted: have them leave those alone. The finalizer, or the status of the

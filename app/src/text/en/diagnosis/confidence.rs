@@ -34,7 +34,7 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
             isolated(node)
         ),
-        (Confidence::Inferred, None) if is_denial(&diagnosis.cause) => {
+        (Confidence::Inferred, None) if is_of_quoted_rule(&diagnosis.cause) => {
             let confirms = if diagnosis.is_of_lost_rule() {
                 "The next condition that the controller writes"
             } else {
@@ -68,8 +68,13 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
     }
 }
 
-fn is_denial(cause: &Cause) -> bool {
-    matches!(cause, Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. })
+/// Whether all that is known of the party which refused is its name in a refusal.
+fn is_of_quoted_rule(cause: &Cause) -> bool {
+    match cause {
+        Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => true,
+        Cause::WebhookDown { configurations, .. } => configurations.is_empty(),
+        _ => false,
+    }
 }
 
 /// The parts of a webhook by which it may not be asked, in a sentence; empty without any.

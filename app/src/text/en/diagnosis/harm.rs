@@ -47,6 +47,11 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         Cause::ApiDown { .. } => {
             "finalize the namespace by hand: objects of the missing API could be left in a namespace that no longer exists."
         }
+        Cause::WebhookDown { .. } | Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. }
+            if diagnosis.is_of_lost_rule() =>
+        {
+            return None;
+        }
         Cause::WebhookDown { .. } | Cause::WebhookDenies { .. } | Cause::PolicyDenies { .. } => {
             "switch the check off before you know what else it protects in this cluster."
         }
@@ -90,8 +95,8 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
 }
 
 /// The harm that a cause does beyond the objects of its card; `None` where these show all of it.
-fn beyond(cause: &Cause) -> Option<String> {
-    Some(match cause {
+fn beyond(diagnosis: &Diagnosis) -> Option<String> {
+    Some(match &diagnosis.cause {
         Cause::NodeSilent { node, .. } => format!(
             "The Pods on node {} count as not ready, so Services send them no requests.",
             isolated(node)
@@ -100,6 +105,7 @@ fn beyond(cause: &Cause) -> Option<String> {
             "No Pod is replaced, nothing is scaled or rolled out, and the endpoints of Services do not change."
                 .to_owned()
         }
+        Cause::WebhookDown { .. } if diagnosis.is_of_lost_rule() => return None,
         Cause::WebhookDown { .. } => {
             "Every request that the webhook’s rules cover is refused, not only these deletions: creations and updates too, if the rules cover them."
                 .to_owned()
@@ -133,7 +139,7 @@ fn beyond(cause: &Cause) -> Option<String> {
 pub(super) fn harm(diagnosis: &Diagnosis) -> Vec<String> {
     let impact = &diagnosis.impact;
     let unseen = impact.unseen.as_deref().map(visible);
-    let mut said: Vec<String> = beyond(&diagnosis.cause).into_iter().collect();
+    let mut said: Vec<String> = beyond(diagnosis).into_iter().collect();
     if said.is_empty() && impact.is_none() && impact.losing_claim.is_empty() {
         return vec![match unseen {
             Some(resource) => {

@@ -36,7 +36,7 @@ pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> 
         }
     };
     let undated = |said: Vec<String>| said.into_iter().map(Fact::from).collect();
-    if cause.explains_others() {
+    if diagnosis.explains_others() {
         let said = "It may explain other cards too. Solve it, then look at those again.".to_owned();
         line("First", vec![said.into()], true);
     }

@@ -1,6 +1,9 @@
 //! Webhooks: several in one condition, and one that nobody quotes.
 
+use jiff::SignedDuration;
+
 use super::*;
+use crate::observation::Observation;
 
 #[test]
 fn two_webhooks_in_one_condition_are_two_roots() {
@@ -10,7 +13,7 @@ fn two_webhooks_in_one_condition_are_two_roots() {
     "#;
     let heads = heads(&fixture::index(text));
     insta::assert_snapshot!(heads, @r#"
-    webhookDown at ValidatingWebhookConfiguration a.example.com (Inferred, stuck)
+    webhookDown at Namespace shop (Inferred, stuck)
     webhookDenies at Namespace shop (Inferred, stuck)
     "#);
     // Pods that remain are found by themselves.
@@ -62,6 +65,68 @@ fn rule_that_is_gone_denies_nothing_any_more() {
     let found = hidden(policy, unseen);
     let head = "policyDenies at ValidatingAdmissionPolicy keep (Inferred, stuck)";
     assert!(found.starts_with(head) && !found.contains("absent"), "{found}");
+}
+
+/// A namespace of this name, whose content a webhook kept that did not answer.
+fn unanswered(namespace: &str) -> String {
+    format!(
+        "ns {namespace} deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_\"gate.example.com\":_EOF
+        cm {namespace}/c
+        "
+    )
+}
+
+#[test]
+fn webhook_that_no_configuration_has_any_more_is_no_root_of_its_own() {
+    let text = unanswered("shop");
+    let index = fixture::index(&text);
+    insta::assert_snapshot!(describe(&index), @r#"
+    webhookDown at Namespace shop (Inferred, stuck)
+      Namespace shop
+      - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: failed calling webhook "gate.example.com": EOF
+      - Webhook gate.example.com: absent
+    "#);
+    let found = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    assert!(found.is_of_lost_rule() && !found.explains_others());
+    assert_eq!(found.deleted_rule(), None);
+}
+
+#[test]
+fn webhook_whose_configuration_was_deleted_names_the_configuration_and_the_time() {
+    let configuration = "webhook gate service=ops/gate guards=configmaps";
+    let mut index = fixture::index(&(unanswered("shop") + configuration));
+    let gone = fixture::object(configuration);
+    let deleted = Observation::Deleted { kind: gone.kind.clone(), uid: gone.uid.clone() };
+    index.apply([deleted], fixture::now() - SignedDuration::from_secs(60));
+    let found = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    insta::assert_snapshot!(describe(&index), @r#"
+    webhookDown at Namespace shop (Inferred, stuck)
+      Namespace shop
+      - Namespace shop: condition NamespaceDeletionContentFailure True ContentDeletionFailed: failed calling webhook "gate.example.com": EOF
+      - ValidatingWebhookConfiguration gate: deleted
+    "#);
+    assert_eq!(found.deleted_rule(), Some(&gone.reference()));
+    assert!(found.is_of_lost_rule());
+    // Another configuration, which cannot be seen, may have a webhook of this name.
+    hide(&mut index, "mutatingwebhookconfigurations.admissionregistration.k8s.io");
+    let found = diagnose(&index, &Graph::of(&index), fixture::now()).remove(0);
+    assert!(!found.is_of_lost_rule() && found.explains_others(), "{:?}", found.evidence);
+    assert_eq!(found.deleted_rule(), Some(&gone.reference()));
+}
+
+#[test]
+fn webhook_that_cannot_be_seen_is_one_root_by_the_name_that_is_quoted() {
+    let mut index = fixture::index(&(unanswered("shop") + &unanswered("zoo")));
+    hide(&mut index, "validatingwebhookconfigurations.admissionregistration.k8s.io");
+    let found = diagnose(&index, &Graph::of(&index), fixture::now());
+    assert_eq!(found.len(), 1, "{}", heads(&index));
+    assert_eq!(head(&found[0]), "webhookDown at Webhook gate.example.com");
+    assert_eq!((found[0].confidence, found[0].total), (Confidence::Inferred, 2));
+    let is_unseen = |it: &Evidence| {
+        it.of == found[0].root && matches!(it.source, Source::Hidden(_)) && it.said.is_empty()
+    };
+    assert!(found[0].evidence.iter().any(is_unseen), "{:?}", found[0].evidence);
+    assert!(found[0].explains_others() && !found[0].is_of_lost_rule());
 }
 
 #[test]

@@ -46,10 +46,10 @@ fn ordered(index: &Index) -> (Vec<String>, usize) {
     for diagnosis in &found {
         let card = diagnosis_card(&mut Stamps::new(index, &graph), diagnosis, fixture::now(), []);
         assert_eq!(card.harm(), diagnosis.harm(), "{}", diagnosis.id);
-        assert_eq!(card.explains, diagnosis.cause.explains_others(), "{}", diagnosis.id);
+        assert_eq!(card.explains, diagnosis.explains_others(), "{}", diagnosis.id);
     }
-    let explain = found.iter().filter(|it| it.cause.explains_others()).count();
-    let is_first = found.iter().take(explain).all(|it| it.cause.explains_others());
+    let explain = found.iter().filter(|it| it.explains_others()).count();
+    let is_first = found.iter().take(explain).all(Diagnosis::explains_others);
     let names: Vec<String> =
         found.iter().map(|it| format!("{} at {}", it.cause.name(), it.root)).collect();
     assert!(is_first, "{names:?}");
@@ -99,6 +99,9 @@ fn cause_that_explains_only_its_own_card_stands_below_one_that_does_harm() {
         silent_nodes([600, 2_000]),
         // A webhook that lets pass what it cannot check holds nothing.
         guarded_pod(" policy=Ignore"),
+        // A webhook that no configuration has any more is not asked again.
+        refused("failed_calling_webhook_\"gate.example.com\":_EOF")
+            + "\nwebhook other service=ops/other guards=secrets",
     ] {
         assert_eq!(above_with(&text), [""; 0], "{text}");
     }

@@ -72,18 +72,10 @@ const TRUE_THEN: [(&str, &str, &str); 47] = [
     ("policyDenies", "ns shop conditions=", NOT_LOOKED_AT),
     ("conversionDown", "ns shop conditions=", NOT_LOOKED_AT),
     ("unreadable", "ns shop conditions=", NOT_LOOKED_AT),
-    // The API server names the webhook and the kind, not the objects that configure them: without those the root is the same
-    // by the name that it uses, or the object that was refused.
-    (
-        "webhookDown",
-        "webhook gate",
-        "webhookDown at ValidatingWebhookConfiguration gate.example.com",
-    ),
-    (
-        "webhookDown",
-        "webhook gate guards=",
-        "webhookDown at ValidatingWebhookConfiguration gate.example.com",
-    ),
+    // The API server names the webhook and the kind, not the objects that configure them: without those the root is the object
+    // that was refused, or the kind by the name that it uses.
+    ("webhookDown", "webhook gate", "webhookDown at Namespace shop"),
+    ("webhookDown", "webhook gate guards=", "webhookDown at Namespace shop"),
     ("webhookDenies", "webhook gate", "webhookDenies at Namespace shop"),
     ("webhookDenies", "webhook gate guards=", "webhookDenies at Namespace shop"),
     ("policyDenies", "policy keep", "policyDenies at Namespace shop"),
@@ -283,7 +275,7 @@ const TRUE_UNSEEN: [(&str, &str, &str); 6] = [
     (
         "webhookDown",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "webhookDown at ValidatingWebhookConfiguration gate.example.com",
+        "webhookDown at Webhook gate.example.com",
     ),
     (
         "webhookDenies",
