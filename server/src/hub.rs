@@ -440,7 +440,8 @@ impl Hub {
         let attempts = self.runs.attempts();
         let are_allowed = attempts.are_allowed();
         let attempts = attempts.latest_first(&self.cluster).into_iter().cloned().collect();
-        let remedies = self.cluster.remedies(&diagnosis, attempts, are_allowed);
+        let runs = self.runs.latest_first(&self.cluster);
+        let remedies = self.cluster.remedies(&diagnosis, &runs, attempts, are_allowed);
         remedies.ok_or(Refusal::UnknownDiagnosis(diagnosis))
     }
 

@@ -243,6 +243,48 @@ fn change_just_before_is_said_with_its_time_against_the_first_deletion() {
 }
 
 #[test]
+fn change_just_before_that_unwind_made_says_so_and_by_whom() {
+    let said = |source: Source, said: &str| {
+        let of = object("Deployment", "queue-operator");
+        let at = Some("2026-11-21T11:49:41Z".parse().unwrap());
+        let before = vec![Evidence { of, source, said: said.to_owned(), at }];
+        let found = added(Incident { before, ..Incident::default() });
+        let [(name, said, false)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(name, "Just before");
+        let end = " at 2026-11-21 11:49:41 UTC, 4 min 0 s before the first deletion that waits";
+        said.strip_suffix(end).unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    for (source, expected) in [
+        (
+            Source::DeletedByRun { by: "Li".into() },
+            "Deployment shop/queue-operator was deleted by a run of Unwind (started by Li)",
+        ),
+        (
+            Source::DeletedByRun { by: "".into() },
+            "Deployment shop/queue-operator was deleted by a run of Unwind",
+        ),
+        (
+            Source::RemovedByRemedy { by: "Li".into() },
+            "Deployment shop/queue-operator was removed by a remedy of Unwind (confirmed by Li)",
+        ),
+        (
+            Source::RemovedByRemedy { by: "".into() },
+            "Deployment shop/queue-operator was removed by a remedy of Unwind",
+        ),
+    ] {
+        assert_eq!(said(source, ""), expected);
+    }
+    // The words of the node controller are a sentence of their own.
+    assert_eq!(
+        said(
+            Source::Became("Ready".into()),
+            "Unknown NodeStatusUnknown: Kubelet stopped posting node status."
+        ),
+        "Deployment shop/queue-operator became Ready: Unknown NodeStatusUnknown: Kubelet stopped posting node status"
+    );
+}
+
+#[test]
 fn data_that_is_threatened_warns_and_what_the_cluster_does_next_has_its_time() {
     let of = ReachedClaim {
         claim: object("PersistentVolumeClaim", "data"),

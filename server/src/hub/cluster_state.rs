@@ -183,17 +183,18 @@ impl ClusterState {
     pub(super) fn remedies(
         &mut self,
         diagnosis: &str,
+        runs: &[&Run],
         mut attempts: Vec<Attempt>,
         are_allowed: bool,
     ) -> Option<Remedies> {
         let Current { name, index, graph, diagnoses, now, .. } = self.current();
         let diagnosis = diagnoses.iter().find(|it| it.id == diagnosis)?;
         let switched_off = put_backs(&attempts, index, graph, are_allowed, name, now);
+        let card = diagnosis_card(&mut Stamps::new(index, graph), diagnosis, now, runs, &attempts);
         attempts.retain(|attempt| attempt.is_about(diagnosis));
         // A command that carries the time is the same for a minute, so that an open page does not change under its reader.
         let minute = now.round(TimeUnit::Minute).unwrap_or(now);
         let remedies = remedies(diagnosis, index, graph, minute);
-        let card = diagnosis_card(&mut Stamps::new(index, graph), diagnosis, now, &attempts);
         let standpoint = Standpoint {
             cluster: name.to_owned(),
             identity: index.identity().cloned(),

@@ -173,6 +173,8 @@ fn card_with_words() -> DiagnosisCard {
             ),
             String::new(),
         ),
+        (Source::DeletedByRun { by: secret.into() }, String::new()),
+        (Source::RemovedByRemedy { by: secret.into() }, String::new()),
         (
             Source::Unanswered(KubeletSubject::Log, Box::new(KubeletProblem::Other(secret.into()))),
             String::new(),

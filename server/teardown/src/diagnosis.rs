@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use self::cause::{Finding, Verdict};
 pub(crate) use self::{
     admission::says_unconverted,
-    before::before,
+    before::{Remover, before},
     case::{Case, Serving},
     control_plane::joined,
     course::{course, repaired},

@@ -276,6 +276,21 @@ impl Run {
         self.numbers.get(object).copied()
     }
 
+    /// Whether the run has requested the deletion of this object, or of one with which it goes.
+    pub(crate) fn deletes(&self, object: &Uid) -> bool {
+        let has_requested =
+            |step| self.progress(step).is_some_and(|it: &Progress| it.requested.is_some());
+        let goes_with = |it: &Blocker| it.has(EdgeKind::Owns) || it.has(EdgeKind::Binds);
+        let step = self.step_of(object).and_then(|step| self.plan.step(step));
+        step.is_some_and(|step| match step.action {
+            StepAction::Delete { .. } => has_requested(step.id),
+            StepAction::Await => {
+                step.after.iter().any(|it| goes_with(it) && has_requested(it.step))
+            }
+            StepAction::Suspend => false,
+        })
+    }
+
     /// The steps that were skipped at some time, with their progress.
     pub(super) fn skipped(&self) -> impl Iterator<Item = (&Step, &Progress)> {
         self.skipped.iter().filter_map(|id| Some((self.plan.step(*id)?, self.progress(*id)?)))

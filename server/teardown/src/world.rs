@@ -184,7 +184,7 @@ impl World<'_> {
         let mut stamps = Stamps::new(self.index, self.graph);
         held.map(move |diagnosis| {
             let attempts = self.attempts.iter().copied();
-            Record::Diagnosis(diagnosis_card(&mut stamps, diagnosis, self.now, attempts))
+            Record::Diagnosis(diagnosis_card(&mut stamps, diagnosis, self.now, self.runs, attempts))
         })
     }
 

@@ -434,6 +434,18 @@ pub(super) fn fact(fact: &Evidence) -> String {
         Source::Field(path) => format!("{of}: {} = {said}", visible(path)),
         Source::Absent => format!("{of} does not exist"),
         Source::Deleted => format!("{of} was deleted"),
+        Source::DeletedByRun { by } if by.is_empty() => {
+            format!("{of} was deleted by a run of Unwind")
+        }
+        Source::DeletedByRun { by } => {
+            format!("{of} was deleted by a run of Unwind (started by {})", isolated(by))
+        }
+        Source::RemovedByRemedy { by } if by.is_empty() => {
+            format!("{of} was removed by a remedy of Unwind")
+        }
+        Source::RemovedByRemedy { by } => {
+            format!("{of} was removed by a remedy of Unwind (confirmed by {})", isolated(by))
+        }
         Source::Became(name) => format!("{of} became {}: {said}", visible(name)),
         Source::NoReadyPod => format!("{of} has no ready Pod"),
         Source::NoEndpoints => format!("{of} has no ready endpoint"),

@@ -6,7 +6,9 @@
 //!   the title names.
 //! - A change after the beginning is no reason for it. It is shown only where the cause names the object: a node may fall silent
 //!   while its Pods end.
-//! - An object that a remedy removed is no suspect, and neither is an API that no longer blocks: its removal was the repair.
+//! - An object that a remedy for this card removed is no suspect, and neither is an API that no longer blocks: its removal was the
+//!   repair. One that a run of Unwind or a remedy for another card removed is, and its line says so: the first question at night is
+//!   whether it was us.
 
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
@@ -27,21 +29,39 @@ const BEFORE: SignedDuration = SignedDuration::from_mins(30);
 /// The most changes that are shown.
 const SHOWN: usize = 4;
 
-/// The changes that may have to do with a diagnosis, the likeliest first. `is_removed` says whether a remedy removed the object.
+/// The party at whose request an object was deleted, as far as this server knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Remover {
+    /// A remedy for the same card.
+    Repair,
+    /// A run of Unwind, or a remedy for another card, as the source of the fact.
+    Unwind(Source),
+}
+
+/// The changes that may have to do with a diagnosis, the likeliest first. `remover` says at whose request of this server an object
+/// was deleted.
 pub(crate) fn before(
     index: &Index,
     diagnosis: &Diagnosis,
-    is_removed: impl Fn(&Uid) -> bool,
+    remover: impl Fn(&Uid) -> Option<Remover>,
 ) -> Vec<Evidence> {
     let surroundings = Surroundings::of(index, diagnosis);
     let from = diagnosis.since - BEFORE;
     let is_shown = |nearness: Nearness, at: Timestamp| {
         at >= from && (nearness == Nearness::Named || !diagnosis.waited_at(at))
     };
-    let suspects = index.departures().filter(|it| !is_removed(&it.object.uid));
-    let deleted = suspects.filter_map(|it| {
+    let deleted = index.departures().filter_map(|it| {
         let nearness = surroundings.nearness(&it.object)?;
-        is_shown(nearness, it.at).then(|| (nearness, it.at, Evidence::deleted(it)))
+        if !is_shown(nearness, it.at) {
+            return None;
+        }
+        let mut deleted = Evidence::deleted(it);
+        match remover(&it.object.uid) {
+            Some(Remover::Repair) => return None,
+            Some(Remover::Unwind(source)) => deleted.source = source,
+            None => {}
+        }
+        Some((nearness, it.at, deleted))
     });
     // Of a node that comes and goes the latest state tells most.
     let node = surroundings.node.and_then(|(node, nearness)| {

@@ -491,6 +491,16 @@ pub enum Source {
     Absent,
     /// The object was deleted lately.
     Deleted,
+    /// The object was deleted lately, and a run of Unwind had requested it.
+    DeletedByRun {
+        /// The person who started the run; empty if that is not known.
+        by: Arc<str>,
+    },
+    /// The object went lately through a remedy of Unwind.
+    RemovedByRemedy {
+        /// The person who confirmed the remedy.
+        by: Arc<str>,
+    },
     /// A condition of this type changed lately, to the status that is said.
     Became(Arc<str>),
     /// The lease is renewed while we watch.

@@ -48,6 +48,10 @@ impl Evidence {
                 };
                 (Source::Event { by: code(by), reason: code(reason) }, String::new())
             }
+            Source::DeletedByRun { .. } => (Source::DeletedByRun { by: "".into() }, String::new()),
+            Source::RemovedByRemedy { .. } => {
+                (Source::RemovedByRemedy { by: "".into() }, String::new())
+            }
             Source::Hidden(problem) => (Source::Hidden(without(problem)), String::new()),
             Source::Unlistable(problem) => (Source::Unlistable(without(problem)), String::new()),
             Source::Kubelet(origin, fact) => {

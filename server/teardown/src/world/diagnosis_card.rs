@@ -9,12 +9,13 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    diagnosis::{Diagnosis, before, course},
+    diagnosis::{Diagnosis, Remover, Source, before, course},
     incident::{Incident, data_at_risk, joined},
     index::Index,
     message::DiagnosisCard,
-    object::Facts,
+    object::{Facts, Uid},
     remedy::{Attempt, Stamps},
+    run::Run,
 };
 
 /// The labels that say whose an object is: those that Kubernetes recommends, and those that teams use most.
@@ -28,11 +29,12 @@ const CONTACT: [&str; 6] = [
 ];
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// The card of a diagnosis.
+/// The card of a diagnosis. `runs` and `attempts` are all of this server on the cluster.
 pub fn diagnosis_card<'a>(
     stamps: &mut Stamps<'_>,
     diagnosis: &Diagnosis,
     now: Timestamp,
+    runs: &[&Run],
     attempts: impl IntoIterator<Item = &'a Attempt>,
 ) -> DiagnosisCard {
     let attempts: Vec<&Attempt> = attempts.into_iter().collect();
@@ -40,7 +42,7 @@ pub fn diagnosis_card<'a>(
     let mut hasher = DefaultHasher::new();
     let incident = Incident {
         contact: contact(index, diagnosis),
-        before: before(index, diagnosis, |uid| attempts.iter().any(|it| it.removes(uid))),
+        before: before(index, diagnosis, |uid| remover(diagnosis, uid, runs, &attempts)),
         course: course(index, graph, diagnosis, now),
         data: data_at_risk(index, diagnosis),
         joined: joined(index, diagnosis, now),
@@ -67,6 +69,23 @@ pub fn diagnosis_card<'a>(
         incident: Arc::new(incident),
         stamp,
     }
+}
+
+/// The request of this server by which an object went.
+fn remover(
+    diagnosis: &Diagnosis,
+    object: &Uid,
+    runs: &[&Run],
+    attempts: &[&Attempt],
+) -> Option<Remover> {
+    let mut removing = attempts.iter().filter(|it| it.removes(object));
+    if let Some(first) = removing.next() {
+        let is_repair = first.is_about(diagnosis) || removing.any(|it| it.is_about(diagnosis));
+        let source = Source::RemovedByRemedy { by: (*first.by).into() };
+        return Some(if is_repair { Remover::Repair } else { Remover::Unwind(source) });
+    }
+    let run = runs.iter().find(|run| run.deletes(object))?;
+    Some(Remover::Unwind(Source::DeletedByRun { by: run.by().into() }))
 }
 
 /// The first namespaces of the objects that wait. A namespace that waits is in itself.

@@ -305,8 +305,9 @@ fn stamp_of_a_card_changes_with_what_its_ways_out_hang_on() {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
         let found = crate::diagnosis::diagnose(&index, &graph, fixture::now());
-        let card =
-            |it| diagnosis_card(&mut Stamps::new(&index, &graph), it, fixture::now(), []).stamp;
+        let card = |it| {
+            diagnosis_card(&mut Stamps::new(&index, &graph), it, fixture::now(), &[], []).stamp
+        };
         found.iter().map(card).collect()
     };
     let node = "
@@ -437,7 +438,7 @@ fn right_that_is_asked_for_changes_the_card_whose_way_out_needs_it_and_no_other(
     let diagnoses = crate::diagnosis::diagnose(&index, &graph, fixture::now());
     let stamps = |index: &Index| -> Vec<u32> {
         let card =
-            |it| diagnosis_card(&mut Stamps::new(index, &graph), it, fixture::now(), []).stamp;
+            |it| diagnosis_card(&mut Stamps::new(index, &graph), it, fixture::now(), &[], []).stamp;
         diagnoses.iter().map(card).collect()
     };
     let before = stamps(&index);

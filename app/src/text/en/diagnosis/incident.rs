@@ -115,6 +115,8 @@ fn growth(joined: usize) -> Option<String> {
 fn changed(change: &Evidence, diagnosis: &Diagnosis) -> String {
     let said = fact(change);
     let Some(at) = change.at else { return said };
+    // The message of a condition is often a sentence of its own.
+    let said = said.trim_end_matches('.');
     let seconds = at.duration_since(diagnosis.since).as_secs();
     let apart = match seconds {
         0 => "in the same second as".to_owned(),

@@ -17,13 +17,13 @@ fn delete(index: &mut Index, ago: i64, line: &str) {
 
 /// The changes before the first diagnosis.
 fn changes(index: &Index) -> String {
-    changes_without(index, |_| false)
+    changes_of(index, |_| None)
 }
 
-/// The same without those that a remedy made.
-fn changes_without(index: &Index, is_removed: impl Fn(&Uid) -> bool) -> String {
+/// The same where this server had requested some of them.
+fn changes_of(index: &Index, remover: impl Fn(&Uid) -> Option<Remover>) -> String {
     let diagnoses = diagnose(index, &Graph::of(index), fixture::now());
-    let described = before(index, &diagnoses[0], is_removed).into_iter().map(|it| {
+    let described = before(index, &diagnoses[0], remover).into_iter().map(|it| {
         let seconds = fixture::now().duration_since(it.at.unwrap()).as_secs();
         format!("{} {:?} {} {seconds} s ago", it.of, it.source, it.said)
     });
@@ -185,7 +185,7 @@ fn claim_in_the_title_comes_before_neighbours_that_are_nearer_in_time() {
     Deployment shop/two Deleted  500 s ago
     ");
     let four = fixture::uid("svc:shop/four");
-    let others = changes_without(&index, |uid| *uid == four);
+    let others = changes_of(&index, |uid| (*uid == four).then_some(Remover::Repair));
     assert!(!others.contains("shop/four") && others.contains("shop/one"), "{others}");
 }
 

@@ -44,7 +44,8 @@ fn ordered(index: &Index) -> (Vec<String>, usize) {
     let graph = Graph::of(index);
     let found = diagnose(index, &graph, fixture::now());
     for diagnosis in &found {
-        let card = diagnosis_card(&mut Stamps::new(index, &graph), diagnosis, fixture::now(), []);
+        let card =
+            diagnosis_card(&mut Stamps::new(index, &graph), diagnosis, fixture::now(), &[], []);
         assert_eq!(card.harm(), diagnosis.harm(), "{}", diagnosis.id);
         assert_eq!(card.explains, diagnosis.explains_others(), "{}", diagnosis.id);
     }

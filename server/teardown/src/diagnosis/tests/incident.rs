@@ -1,10 +1,15 @@
 //! The facts on the first screen of a card that the diagnosis itself does not have: whom to call, and whether it grows.
 
+use jiff::SignedDuration;
+
 use super::*;
 use crate::{
     incident::Incident,
     observation::Observation,
+    plan::{Choices, StepId, plan},
     remedy::{Attempt, Remedy, RemedyAct, Stamps, remedies},
+    run::{Call, Run, RunEvent, RunId},
+    unit::{UnitId, units},
     world::diagnosis_card,
 };
 
@@ -14,7 +19,8 @@ fn first(text: &str) -> Incident {
     let graph = Graph::of(&index);
     let found = diagnose(&index, &graph, fixture::now());
     Incident::clone(
-        &diagnosis_card(&mut Stamps::new(&index, &graph), &found[0], fixture::now(), []).incident,
+        &diagnosis_card(&mut Stamps::new(&index, &graph), &found[0], fixture::now(), &[], [])
+            .incident,
     )
 }
 
@@ -38,9 +44,82 @@ fn node_that_a_remedy_deleted_is_no_suspect() {
     let suspects = |attempts: &[&Attempt]| {
         let mut stamps = Stamps::new(&index, &graph);
         let attempts = attempts.iter().copied();
-        diagnosis_card(&mut stamps, &found, fixture::now(), attempts).incident.before.len()
+        diagnosis_card(&mut stamps, &found, fixture::now(), &[], attempts).incident.before.len()
     };
     assert_eq!((suspects(&[]), suspects(&[&attempt])), (1, 0));
+}
+
+/// The sources of the changes just before on the first card that has any.
+fn sources(index: &Index, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Source> {
+    let graph = Graph::of(index);
+    let mut stamps = Stamps::new(index, &graph);
+    let mut card = |it| {
+        let attempts = attempts.iter().copied();
+        diagnosis_card(&mut stamps, it, fixture::now(), runs, attempts).incident
+    };
+    let found = diagnose(index, &graph, fixture::now());
+    let changes = found.iter().flat_map(|it| card(it).before.clone());
+    changes.map(|it| it.source).collect()
+}
+
+/// A run that Li started and that has requested the deletion of everything in a unit.
+fn run_of(index: &Index, unit: &str) -> Run {
+    let (graph, id) = (Graph::of(index), UnitId::new(unit));
+    let units = units(index, &graph);
+    let plan = plan(index, &graph, &units[&id], &Choices::default(), fixture::now()).unwrap();
+    let steps: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
+    let mut run = Run::new(RunId::new("r"), Arc::new(plan));
+    let started = RunEvent::Started { by: "Li".into() };
+    let requested =
+        steps.into_iter().map(|step| RunEvent::CallStarted { step, call: Call::Delete });
+    for event in std::iter::once(started).chain(requested) {
+        run.apply(fixture::now(), &event).unwrap();
+    }
+    run
+}
+
+#[test]
+fn object_that_a_run_of_this_server_deleted_says_so_and_who_started_the_run() {
+    let operator = "deploy s4/queue-operator of=queue";
+    let mut index = fixture::index(&format!(
+        "ns s4
+        Topic.queue.example s4/orders deleted=90 finalizers=queue.example/topic
+        {operator}"
+    ));
+    let run = run_of(&index, "queue");
+    let operator = fixture::object(operator);
+    let gone = Observation::Deleted { kind: operator.kind, uid: operator.uid };
+    index.apply([gone], fixture::now() - SignedDuration::from_secs(300));
+    assert_eq!(sources(&index, &[], &[]), [Source::Deleted], "somebody else did it");
+    assert_eq!(sources(&index, &[&run], &[]), [Source::DeletedByRun { by: "Li".into() }]);
+    // A run that has requested nothing yet is not it.
+    let idle = Run::new(RunId::new("r"), run.plan.clone());
+    assert_eq!(sources(&index, &[&idle], &[]), [Source::Deleted]);
+}
+
+#[test]
+fn object_that_a_remedy_for_another_card_removed_is_a_suspect_and_says_so() {
+    // The claim is kept by a Pod; a person has its finalizer removed. A Pod of another node then hangs.
+    let claim = "pvc shop/data deleted=900 finalizers=example.com/copy";
+    let mut index = fixture::index(&format!(
+        "ns shop
+        node n1
+        {claim}
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data"
+    ));
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now());
+    let of_claim = found.iter().find(|it| it.cause.name() == "finisherGone").unwrap();
+    let remedies = remedies(of_claim, &index, &graph, fixture::now());
+    let is_removal = |it: &&Remedy| matches!(it.act, RemedyAct::RemoveFinalizer { .. });
+    let remedy = remedies.iter().find(is_removal).unwrap();
+    let request = remedy.request().unwrap().clone();
+    let attempt = remedy.begin("1".into(), of_claim, request, "Li".into(), "", fixture::now());
+    let gone = fixture::object(claim);
+    let gone = Observation::Deleted { kind: gone.kind, uid: gone.uid };
+    index.apply([gone], fixture::now() - SignedDuration::from_secs(500));
+    assert_eq!(sources(&index, &[], &[]), [Source::Deleted]);
+    assert_eq!(sources(&index, &[], &[&attempt]), [Source::RemovedByRemedy { by: "Li".into() }]);
 }
 
 /// The names and values that say whom to call.

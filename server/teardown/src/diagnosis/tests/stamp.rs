@@ -19,7 +19,7 @@ fn cards(index: &Index) -> BTreeMap<String, (DiagnosisCard, String)> {
     let mut stamps = Stamps::new(index, &graph);
     let card = |it: &Diagnosis| {
         let ways = format!("{:#?}", remedies(it, index, &graph, now));
-        (it.id.clone(), (diagnosis_card(&mut stamps, it, now, []), ways))
+        (it.id.clone(), (diagnosis_card(&mut stamps, it, now, &[], []), ways))
     };
     found.iter().map(card).collect()
 }
@@ -142,7 +142,8 @@ fn kept_stamp_of_a_node_follows_its_pods_claims_and_volumes() {
     let stamps = |index: &Index, graph: &Graph| -> Vec<(String, u32)> {
         let found = diagnose(index, graph, fixture::now());
         let mut stamps = Stamps::new(index, graph);
-        let mut card = |it: &Diagnosis| diagnosis_card(&mut stamps, it, fixture::now(), []).stamp;
+        let mut card =
+            |it: &Diagnosis| diagnosis_card(&mut stamps, it, fixture::now(), &[], []).stamp;
         found
             .iter()
             .filter(|it| it.cause.node().is_some())
