@@ -148,6 +148,11 @@ impl Index {
             }
         }
         self.settle_unseen_ends();
+        if self.departures.are_due(now) {
+            let accepted = self.going().filter_map(|object| object.deletion.as_ref());
+            let waits = accepted.map(|deletion| deletion.accepted()).min();
+            self.departures.forget(waits, now);
+        }
     }
 
     fn observe(&mut self, observation: Observation, now: Timestamp) {
@@ -344,12 +349,13 @@ impl Index {
         self.objects.iter().map(|kept| &kept.object)
     }
 
-    /// Objects that were deleted in the last half hour and without which others may not be able to go, oldest first.
+    /// Objects that were deleted in the last half hour, or not long before a deletion that waits, and without which others may not be
+    /// able to go, oldest first.
     pub fn departures(&self) -> impl DoubleEndedIterator<Item = &Departure> {
         self.departures.deleted()
     }
 
-    /// Nodes that became ready or stopped being so in the last half hour, oldest first.
+    /// Nodes that became ready or stopped being so in the same time, oldest first.
     pub fn transitions(&self) -> impl DoubleEndedIterator<Item = &Transition> {
         self.departures.transitions()
     }

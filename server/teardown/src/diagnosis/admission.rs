@@ -102,7 +102,7 @@ fn unanswered(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
 /// object waits for its own next try.
 fn unanswered_unseen(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
     let cause = Cause::WebhookDown { webhook: webhook.into(), configurations: Vec::new() };
-    let lost = lost_webhook(case, webhook);
+    let lost = lost_webhook(case, object, webhook);
     let is_hidden = lost.iter().any(|it| matches!(it.source, Source::Hidden(_)));
     let root = if is_hidden { rule("Webhook", webhook) } else { object.reference() };
     Verdict::at(cause, root, Confidence::Inferred).part(&webhook.into()).with(lost)
@@ -115,7 +115,7 @@ fn webhook_denies(case: &Case<'_>, object: &Object, webhook: &str) -> Verdict {
     let verdict = match configurations(case, webhook, |guard| guard.deletes).first() {
         Some(configuration) => Verdict::new(cause, configuration, Confidence::Confirmed),
         None => {
-            let lost = lost_webhook(case, webhook);
+            let lost = lost_webhook(case, object, webhook);
             Verdict::new(cause, object, Confidence::Inferred).with(lost)
         }
     };
@@ -139,8 +139,10 @@ fn policy_denies(case: &Case<'_>, object: &Object, policy: &str) -> Verdict {
 
 /// The evidence that no configuration holds the webhook any more, or that it cannot be seen whether one does. The API server
 /// does not name the configuration, so one that was deleted lately is named beside what cannot be seen.
-fn lost_webhook(case: &Case<'_>, webhook: &str) -> Vec<Evidence> {
-    let held = |it: &&Departure| guards_of(&it.object, webhook).next().is_some();
+fn lost_webhook(case: &Case<'_>, object: &Object, webhook: &str) -> Vec<Evidence> {
+    let held = |it: &&Departure| {
+        guards_of(&it.object, webhook).next().is_some() && it.may_hold(object, case.now)
+    };
     let deleted = case.index.departures().rev().filter(held).map(Evidence::deleted);
     let mut found: Vec<Evidence> = deleted.take(NAMED).collect();
     let lost = lost_rule(case, rule("Webhook", webhook), &WEBHOOK_CONFIGURATIONS);

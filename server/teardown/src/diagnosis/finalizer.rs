@@ -141,7 +141,10 @@ fn cloud_controller_gone(
 ) -> Option<Verdict> {
     let is_one = |it: &&Departure| {
         let is_workload = matches!(it.object.facts, Facts::Workload(_));
-        is_workload && it.object.owners.is_empty() && is_cloud_controller(&it.object)
+        is_workload
+            && it.object.owners.is_empty()
+            && is_cloud_controller(&it.object)
+            && it.may_hold(object, case.now)
     };
     let departed: Vec<&Departure> = case.index.departures().rev().filter(is_one).collect();
     (!departed.is_empty()).then(|| program_gone(object, finalizer.clone(), &departed))
@@ -212,7 +215,9 @@ fn departed<'a>(
     let unit = |of: &Object| of.labels.get(PART_OF).cloned();
     let units: Vec<Arc<str>> =
         definition.and_then(|it| unit(it)).into_iter().chain(unit(object)).collect();
-    let is_workload = |it: &&Departure| matches!(it.object.facts, Facts::Workload(_));
+    let is_workload = |it: &&Departure| {
+        matches!(it.object.facts, Facts::Workload(_)) && it.may_hold(object, case.now)
+    };
     let is_program = |program: &Object| program.owners.is_empty() && &*program.kind.group == "apps";
     let workloads = || case.index.departures().filter(is_workload);
     let entitled: Vec<&Uid> = workloads()

@@ -1,5 +1,9 @@
-//! The changes of the last half hour that may be why a deletion waits: what was deleted, and nodes that became ready or
-//! stopped being so.
+//! The changes that may be why a deletion waits: what was deleted, and nodes that became ready or stopped being so.
+//!
+//! # Decisions
+//! - A change is remembered for half an hour, and one from half an hour before a deletion, or later, for as long as that deletion
+//!   waits: the program that would end it may have been deleted days ago. Past the half hour an object is remembered only if
+//!   nothing owned it, because the Jobs of a CronJob would take the places of all others.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -9,8 +13,10 @@ use crate::object::{Condition, Facts, Object, ObjectRef};
 
 /// The most deleted objects, and the most changes of nodes, that are remembered.
 const MAX: usize = 1_000;
-/// The time for which they are remembered.
+/// The time for which they are remembered, and the time before a deletion that counts as just before.
 const KEPT: SignedDuration = SignedDuration::from_mins(30);
+/// The least time between two looks for what can be forgotten.
+const LOOKS: SignedDuration = SignedDuration::from_mins(1);
 
 /// An object that is gone.
 #[derive(Clone, Debug)]
@@ -32,11 +38,21 @@ pub struct Transition {
     pub at: Timestamp,
 }
 
-/// The changes of the last half hour, oldest first.
+impl Departure {
+    /// Whether an object that is being deleted, or is to be, may wait because of it: it was not long before, or later.
+    pub(crate) fn may_hold(&self, object: &Object, now: Timestamp) -> bool {
+        let since = object.deletion.as_ref().map_or(now, |deletion| deletion.accepted());
+        self.at >= before(since)
+    }
+}
+
+/// The changes, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Departures {
     deleted: VecDeque<Departure>,
     transitions: VecDeque<Transition>,
+    /// The time of the last look for what can be forgotten.
+    looked: Option<Timestamp>,
 }
 
 impl Departures {
@@ -56,7 +72,7 @@ impl Departures {
             return;
         }
         self.deleted.push_back(Departure { object: object.clone(), at });
-        while self.deleted.len() > MAX || self.deleted.front().is_some_and(|it| is_old(it.at, at)) {
+        if self.deleted.len() > MAX {
             self.deleted.pop_front();
         }
     }
@@ -68,11 +84,25 @@ impl Departures {
             return;
         }
         self.transitions.push_back(Transition { node: after.reference(), ready: new.clone(), at });
-        while self.transitions.len() > MAX
-            || self.transitions.front().is_some_and(|it| is_old(it.at, at))
-        {
+        if self.transitions.len() > MAX {
             self.transitions.pop_front();
         }
+    }
+
+    /// Whether it is time to look for what can be forgotten.
+    pub(super) fn are_due(&self, now: Timestamp) -> bool {
+        let first = self.deleted.front().map(|it| it.at);
+        let first = first.into_iter().chain(self.transitions.front().map(|it| it.at)).min();
+        first.is_some_and(|at| at < before(now))
+            && self.looked.is_none_or(|at| now.duration_since(at) >= LOOKS)
+    }
+
+    /// Forgets what is old, and explains no deletion: the first of those that wait began at `waits`.
+    pub(super) fn forget(&mut self, waits: Option<Timestamp>, now: Timestamp) {
+        self.looked = Some(now);
+        let (lately, from) = (before(now), before(waits.map_or(now, |waits| waits.min(now))));
+        self.deleted.retain(|it| it.at >= lately || it.at >= from && it.object.owners.is_empty());
+        self.transitions.retain(|it| it.at >= from);
     }
 
     pub(super) fn deleted(&self) -> impl DoubleEndedIterator<Item = &Departure> {
@@ -84,8 +114,9 @@ impl Departures {
     }
 }
 
-fn is_old(then: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(then) > KEPT
+/// The beginning of the time just before a moment.
+fn before(moment: Timestamp) -> Timestamp {
+    moment.checked_sub(KEPT).unwrap_or(Timestamp::MIN)
 }
 
 fn ready(object: &Object) -> Option<&Condition> {

@@ -158,6 +158,45 @@ fn cloud_controller_that_went_is_named_at_a_load_balancer() {
 }
 
 #[test]
+fn program_that_went_is_remembered_for_as_long_as_an_object_waits_for_it() {
+    let (controller, service) =
+        ("ds kube-system/openstack-cloud-controller-manager", "svc shop/edge deleted=7000");
+    let cleanup = "finalizers=service.kubernetes.io/load-balancer-cleanup";
+    let mut index = fixture::index(&format!(
+        "{service} {cleanup}
+        {controller}
+        deploy ops/late
+        rs ops/late-1 owner=deploy/late
+        ds kube-system/proxy"
+    ));
+    delete(&mut index, 7_200, controller);
+    delete(&mut index, 7_100, "rs ops/late-1 owner=deploy/late");
+    delete(&mut index, 100, "ds kube-system/proxy");
+    insta::assert_snapshot!(describe(&index), @"
+    finisherGone at Service  (Inferred, stuck)
+      Service shop/edge
+      - Service shop/edge: metadata.finalizers service.kubernetes.io/load-balancer-cleanup
+      - DaemonSet kube-system/openstack-cloud-controller-manager: deleted
+    ");
+    assert_eq!(
+        changes(&index),
+        "DaemonSet kube-system/openstack-cloud-controller-manager Deleted  7200 s ago"
+    );
+    let remembered = |index: &Index| -> Vec<String> {
+        index.departures().map(|it| it.object.name.to_string()).collect()
+    };
+    assert_eq!(remembered(&index), ["openstack-cloud-controller-manager", "proxy"]);
+    // A deletion that began long after the controller went is not put down to it.
+    let other = format!("svc shop/other deleted=400 {cleanup}");
+    then(&mut index, 0, Observation::Applied(Box::new(fixture::object(&other))));
+    assert!(heads(&index).contains("loadBalancerLeft at Service shop/other"), "{}", heads(&index));
+    // Once nothing waits from that time, it is forgotten.
+    delete(&mut index, -61, service);
+    delete(&mut index, -122, "deploy ops/late");
+    assert_eq!(remembered(&index), ["proxy", "edge", "late"]);
+}
+
+#[test]
 fn claim_in_the_title_comes_before_neighbours_that_are_nearer_in_time() {
     let mut index = fixture::index(
         "
