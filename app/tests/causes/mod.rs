@@ -140,9 +140,8 @@ fn needed(cause: &Cause) -> Vec<String> {
         | Cause::Copied { copies: objects }
         | Cause::UpdateRejected { webhooks: objects } => first(objects),
         Cause::VolumeBound { claim } => claim.iter().map(named).collect(),
-        Cause::DetachFailed { attacher, node, .. } | Cause::VolumeAttached { attacher, node } => {
-            words(&[attacher, node])
-        }
+        Cause::DetachFailed { attacher, node, .. }
+        | Cause::VolumeAttached { attacher, node, .. } => words(&[attacher, node]),
         Cause::BackendLeft { driver } => driver.iter().map(|it| isolated(it)).collect(),
         Cause::ApiDown { group_version, service } => {
             words(&[group_version]).into_iter().chain(service.iter().map(named)).collect()

@@ -139,8 +139,11 @@ fn pod_that_cannot_start_is_said_to_wait_for_its_disk_and_until_when() {
     let (node, volumes) = ("worker-7".into(), vec!["pv-1".into()]);
     let detach = Upcoming::ForcedDetach { node, volumes, at_once: false, due };
     let incident = Arc::new(Incident { course: vec![detach], ..Incident::default() });
-    let attached =
-        Cause::VolumeAttached { attacher: "disk.example".into(), node: "worker-7".into() };
+    let attached = Cause::VolumeAttached {
+        attacher: "disk.example".into(),
+        node: "worker-7".into(),
+        volume: None,
+    };
     let silent = plain().diagnosis.cause.clone();
     for cause in [silent, attached] {
         let name = cause.name();

@@ -36,6 +36,7 @@ fn unmount(error: KubeletError) -> (Source, &'static str) {
         name: None,
         step: KubeletStep::Unmount,
         volume: None,
+        node: None,
         path: None,
         error,
         said: String::new(),
@@ -66,6 +67,29 @@ fn title_names_the_pod_and_the_failure_that_its_kubelet_reports() {
     assert_eq!(
         title(mounted, vec![unmount(KubeletError::Busy)]),
         "All containers ended, but node node-a has not unmounted a volume of Pod shop/web-0: something on the node still uses it."
+    );
+}
+
+#[test]
+fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmount_it() {
+    let attached = || Cause::VolumeAttached {
+        attacher: "disk.example".into(),
+        node: "node-a".into(),
+        volume: Some("pvc-7".into()),
+    };
+    let device = |error| {
+        let (source, said) = unmount(error);
+        let Source::Kubelet(origin, mut fact) = source else { panic!("{source:?}") };
+        fact.step = KubeletStep::UnmountDevice;
+        (Source::Kubelet(origin, fact), said)
+    };
+    assert_eq!(
+        title(attached(), vec![device(KubeletError::Busy)]),
+        "The volume is still attached to node node-a, which cannot unmount its device: something on the node still uses it."
+    );
+    assert_eq!(
+        title(attached(), vec![]),
+        "The volume is still attached to node node-a; driver disk.example has not detached it."
     );
 }
 

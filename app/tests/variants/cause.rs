@@ -48,7 +48,7 @@ pub(crate) fn causes() -> Vec<Cause> {
             node: on(),
             said: shared("timeout"),
         },
-        Cause::VolumeAttached { .. } => Cause::VolumeAttached { attacher: shared("csi"), node: on() },
+        Cause::VolumeAttached { .. } => Cause::VolumeAttached { attacher: shared("csi"), node: on(), volume: Some(shared("pv")) },
         Cause::BackendLeft { .. } => Cause::BackendLeft { driver: Some(shared("csi")) },
         Cause::ApiDown { .. } => Cause::ApiDown {
             group_version: shared("metrics.k8s.io/v1beta1"),

@@ -23,7 +23,6 @@ use teardown::{
         kubelet_metrics::KubeletMetrics, running_pods::RunningPods,
     },
     fetched::KubeletQuery,
-    object::Uid,
     wanted::Wanted,
 };
 use tokio::{
@@ -106,7 +105,9 @@ pub(super) async fn query_kubelets(
         }
         asked.insert(key, Asked { due, failures });
         client.metrics().kubelet_asked(subject, answer.as_ref().err());
-        let answered = Incoming::KubeletAnswered { pods: query.pods.clone(), subject, answer };
+        let of_volumes = query.volumes.iter().map(|(held, _)| held);
+        let pods = query.pods.iter().chain(of_volumes).cloned().collect();
+        let answered = Incoming::KubeletAnswered { pods, subject, answer };
         mailbox.send(answered).await.map_err(|_| HubGone)?;
     }
 }
@@ -153,17 +154,19 @@ fn path(query: &KubeletQuery, below: &str) -> Option<String> {
 fn log_path(query: &KubeletQuery) -> Option<String> {
     let since = query.since.checked_sub(ZONES).unwrap_or(query.since);
     let since = segment(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())?;
-    let pods: Vec<String> = query.pods.iter().map(literal).collect();
-    let pattern = segment(&pods.join("|"))?;
+    let pods = query.pods.iter().map(|pod| literal(&pod.to_string()));
+    let volumes = query.volumes.iter().map(|(_, volume)| literal(volume));
+    let words: Vec<String> = pods.chain(volumes).collect();
+    let pattern = segment(&words.join("|"))?;
     let below =
         format!("logs/?query=kubelet&tailLines={LINES}&sinceTime={since}&pattern={pattern}");
     path(query, &below)
 }
 
-/// A regular expression that matches this UID alone, in the syntaxes of PCRE2 and of Go, which checks it first.
-fn literal(uid: &Uid) -> String {
+/// A regular expression that matches this text alone, in the syntaxes of PCRE2 and of Go, which checks it first.
+fn literal(text: &str) -> String {
     let mut literal = String::new();
-    for c in uid.to_string().chars() {
+    for c in text.chars() {
         if c.is_ascii_punctuation() && c != '-' {
             literal.push('\\');
         }

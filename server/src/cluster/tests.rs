@@ -41,7 +41,12 @@ async fn kubelets_are_asked_with_their_own_credentials_and_by_nobody_else() {
     let ((own, asked_by_own), (kubelets, asked_of_kubelets)) =
         (fake::client(answer), fake::client(answer));
     let node: Arc<str> = "node-a".into();
-    let query = KubeletQuery { node, pods: vec![Uid::new("u")], since: Timestamp::UNIX_EPOCH };
+    let query = KubeletQuery {
+        node,
+        pods: vec![Uid::new("u")],
+        volumes: vec![],
+        since: Timestamp::UNIX_EPOCH,
+    };
     let wanted = Wanted { kubelets: [query].into(), ..Wanted::default() };
     let (_wants, wanted) = channel::channel(wanted);
     let cluster = Cluster::of(own, "fake".into(), None);

@@ -237,8 +237,8 @@ impl ClusterState {
     ) -> Option<()> {
         let Current { diagnoses, now, .. } = self.current();
         let found = diagnoses.iter().find(|it| it.id == diagnosis)?;
-        let pod = found.pod_of_kubelet()?.0.clone();
-        self.kubelet_answers.keep(answer, &pod, AnswerOrigin::Pasted { by: by.into() }, now);
+        let held = found.asked_of_kubelet()?.0.clone();
+        self.kubelet_answers.keep(answer, &held, AnswerOrigin::Pasted { by: by.into() }, now);
         self.derived.diagnose_again();
         Some(())
     }

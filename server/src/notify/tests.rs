@@ -130,6 +130,7 @@ fn card_with_words() -> DiagnosisCard {
         name: Some(secret.into()),
         step: KubeletStep::Unmount,
         volume: Some(secret.into()),
+        node: Some(secret.into()),
         path: Some(secret.into()),
         error: KubeletError::Busy,
         said: secret.into(),

@@ -80,7 +80,7 @@ pub use self::{
     },
     kubelet_log::RestOfLog,
     kubelet_metrics::NodeFailure,
-    kubelet_report::{KubeletReport, Unanswered, add_reports, add_unanswered},
+    kubelet_report::{AttachedVolume, KubeletReport, Unanswered, add_reports, add_unanswered},
     kubelet_state::{MetricsReport, RuntimeFit, RuntimeReport, add_metrics, add_runtime},
     refused_update::is_rewritten,
     running_pods::RuntimeState,

@@ -87,6 +87,8 @@ pub struct KubeletQuery {
     pub node: Arc<str>,
     /// The Pods.
     pub pods: Vec<Uid>,
+    /// Volumes that are still attached to the node, by the first object that waits for each.
+    pub volumes: Vec<(Uid, Arc<str>)>,
     /// The time before which lines of its log say nothing.
     pub since: Timestamp,
 }

@@ -43,6 +43,8 @@ mod switched;
 mod unconfirmed;
 mod waiting;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use self::case::Case;
@@ -64,7 +66,7 @@ pub use self::{
     switched::SwitchedOff,
 };
 use crate::{
-    diagnosis::{Cause, Diagnosis},
+    diagnosis::{AttachedVolume, Cause, Diagnosis},
     graph::Graph,
     index::Index,
 };
@@ -95,16 +97,17 @@ pub fn remedies(
 }
 
 /// The commands that show what the kubelet says of the Pod of a diagnosis: its log on its node and through the API server, what its
-/// container runtime runs, and what it counts.
+/// container runtime runs, and what it counts. Of a volume that is still attached its log alone says anything.
 pub fn kubelet_commands(diagnosis: &Diagnosis) -> Vec<Command> {
+    let log = |node: &Arc<str>, mark: &str| {
+        [command::journal(node, mark), command::journal_by_proxy(node, mark)].into_iter().flatten()
+    };
+    if let Some(AttachedVolume { node, volume, .. }) = diagnosis.volume_of_kubelet() {
+        return log(node, volume).collect();
+    }
     let Some((pod, node)) = diagnosis.pod_of_kubelet() else { return Vec::new() };
-    let commands = [
-        command::journal(node, pod),
-        command::journal_by_proxy(node, pod),
-        command::running_pods(node),
-        command::kubelet_metrics(node),
-    ];
-    commands.into_iter().flatten().collect()
+    let others = [command::running_pods(node), command::kubelet_metrics(node)];
+    log(node, &pod.to_string()).chain(others.into_iter().flatten()).collect()
 }
 
 /// The remedies of each cause.
@@ -129,9 +132,8 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::InUse { users } => storage::in_use(case, users),
         Cause::Copied { copies } => storage::copied(case, copies),
         Cause::VolumeBound { claim } => storage::volume_bound(case, claim.as_ref()),
-        Cause::DetachFailed { attacher, node, .. } | Cause::VolumeAttached { attacher, node } => {
-            storage::attached(case, attacher, node)
-        }
+        Cause::DetachFailed { attacher, node, .. }
+        | Cause::VolumeAttached { attacher, node, .. } => storage::attached(case, attacher, node),
         Cause::BackendLeft { driver } => storage::backend_left(case, driver.as_ref()),
         Cause::ApiDown { group_version, service } => {
             namespace::api_down(case, group_version, service.as_ref())

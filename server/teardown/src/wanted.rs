@@ -19,7 +19,7 @@ const ENDPOINTS: usize = 6;
 
 /// The most nodes whose kubelets are asked at one time.
 const KUBELETS: usize = 6;
-/// The most Pods that one query is about.
+/// The most Pods and volumes that one query is about.
 const PODS: usize = 8;
 /// The least time of a log that is asked for. A kubelet reports a step that fails at least every 2m3s.
 const REACH: SignedDuration = SignedDuration::from_hours(1);
@@ -99,7 +99,7 @@ fn questions(
     wanted
 }
 
-/// The queries to the kubelets that work on Pods that wait. A node whose lease stands still has no kubelet that answers.
+/// The queries to the kubelets that work on Pods that wait, or on volumes that are to be detached. A node whose lease stands still has no kubelet that answers.
 ///
 /// A query begins with the first deletion, and at least one whole hour before the current one, so that it stays the same for
 /// an hour and a node never searches the log of days.
@@ -112,22 +112,34 @@ fn kubelets<'a>(
     let earliest = Timestamp::from_second(hour - REACH.as_secs()).unwrap_or(Timestamp::MIN);
     let mut queries: Vec<KubeletQuery> = Vec::new();
     for diagnosis in diagnoses {
-        let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
+        let Some((held, node)) = diagnosis.asked_of_kubelet() else { continue };
         if matches!(index.node_renewal(node), Renewal::Still(_)) {
             continue;
         }
-        let deleted = diagnosis.waiting.iter().find(|held| held.uid == *pod).map(|held| held.since);
+        let deleted = diagnosis.waiting.iter().find(|it| it.uid == *held).map(|it| it.since);
         let since = deleted.unwrap_or(earliest).max(earliest);
-        if let Some(query) = queries.iter_mut().find(|query| query.node == *node) {
-            if query.pods.len() < PODS && !query.pods.contains(pod) {
-                query.pods.push(pod.clone());
-                query.since = query.since.min(since);
-            }
-        } else if queries.len() < KUBELETS {
-            queries.push(KubeletQuery { node: node.clone(), pods: vec![pod.clone()], since });
+        let known = queries.iter().position(|query| query.node == *node);
+        let Some(place) = known.or((queries.len() < KUBELETS).then_some(queries.len())) else {
+            continue;
+        };
+        if known.is_none() {
+            queries.push(KubeletQuery { node: node.clone(), pods: vec![], volumes: vec![], since });
+        }
+        let Some(query) = queries.get_mut(place) else { continue };
+        let is_known = query.pods.contains(held) || query.volumes.iter().any(|(it, _)| it == held);
+        if is_known || query.pods.len() + query.volumes.len() >= PODS {
+            continue;
+        }
+        query.since = query.since.min(since);
+        match diagnosis.volume_of_kubelet() {
+            Some(of) => query.volumes.push((held.clone(), of.volume.clone())),
+            None => query.pods.push(held.clone()),
         }
     }
-    queries.iter_mut().for_each(|query| query.pods.sort());
+    for query in &mut queries {
+        query.pods.sort();
+        query.volumes.sort();
+    }
     queries.into_iter().collect()
 }
 

@@ -205,13 +205,16 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(attacher),
             isolated(node)
         ),
-        Cause::VolumeAttached { attacher, node } if !starting.is_empty() => format!(
+        Cause::VolumeAttached { node, .. } if diagnosis.kubelet_facts().next().is_some() => {
+            still_mounted(diagnosis, node, &starting)
+        }
+        Cause::VolumeAttached { attacher, node, .. } if !starting.is_empty() => format!(
             "{} cannot start: the disk is still attached to node {}, and one node at a time can have it. Driver {} detaches it.",
             names(&starting),
             isolated(node),
             isolated(attacher)
         ),
-        Cause::VolumeAttached { attacher, node } => format!(
+        Cause::VolumeAttached { attacher, node, .. } => format!(
             "The volume is still attached to node {}; driver {} has not detached it.",
             isolated(node),
             isolated(attacher)
@@ -349,6 +352,20 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     }
 }
 
+/// A volume that its node cannot unmount, by the kubelet’s log.
+fn still_mounted(diagnosis: &Diagnosis, node: &str, starting: &[ObjectRef]) -> String {
+    let (node, why) = (isolated(node), failure(diagnosis));
+    if starting.is_empty() {
+        return format!(
+            "The volume is still attached to node {node}, which cannot unmount its device{why}."
+        );
+    }
+    let starting = names(starting);
+    format!(
+        "{starting} cannot start: the disk is still attached to node {node}, which cannot unmount its device{why}."
+    )
+}
+
 /// A webhook that did not answer, and of which no configuration is seen.
 fn unanswered_unseen(diagnosis: &Diagnosis, webhook: &str) -> String {
     let webhook = isolated(webhook);
@@ -473,7 +490,7 @@ pub(super) fn fact(fact: &Evidence) -> String {
             format!("Unwind cannot see {of}{}", because(problem))
         }
         Source::Kubelet(origin, fact) => kubelet_fact(origin, fact),
-        Source::NotInLog(origin, rest) => not_in_log(origin, rest),
+        Source::NotInLog(origin, rest) => not_in_log(origin, &fact.of, rest),
         Source::Unanswered(subject, problem) => unanswered(&fact.of.name, *subject, problem),
         Source::Runtime { node, state, origin } => runtime(origin, &fact.of, node, state),
         Source::Failures { failure, count, since, origin } => {

@@ -11,7 +11,10 @@ use crate::{
     cluster::fake::{self, Log, Reply, Seen},
     metrics::ApiMetrics,
 };
-use teardown::diagnosis::{RuntimeState, kubelet_log::KubeletLog};
+use teardown::{
+    diagnosis::{RuntimeState, kubelet_log::KubeletLog},
+    object::Uid,
+};
 
 const POD: &str = "113e414d-52b9-4eb7-a1ec-20089ddb2e36";
 const NO_PODS: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}"#;
@@ -22,6 +25,7 @@ fn query(node: &str, pods: &[&str]) -> KubeletQuery {
     KubeletQuery {
         node: node.into(),
         pods: pods.iter().map(|pod| Uid::new(*pod)).collect(),
+        volumes: vec![],
         since: "2026-11-25T14:00:00Z".parse::<Timestamp>().unwrap(),
     }
 }
@@ -227,6 +231,13 @@ async fn query_is_bounded_and_its_words_are_escaped() {
         )]
     );
     assert_eq!(asking.log.lock().unwrap()[0].accept, "*/*");
+
+    let mut of_volume = query("n1", &[POD]);
+    of_volume.volumes.push((Uid::new("held"), "pvc-7".into()));
+    let mut asking = Asking::start(&[of_volume], |_| nothing());
+    assert_eq!(asking.next().await.map(|log| log.entries), Ok(0));
+    let [path] = &asking.paths()[..] else { panic!("{:?}", asking.paths()) };
+    assert!(path.ends_with(&format!("&pattern={POD}%7Cpvc-7")), "{path}");
 
     let mut asking = Asking::start(&[query("..", &[POD])], |_| nothing());
     assert_eq!(asking.next().await, Err(KubeletProblem::Other(ProblemCode::NoPath.into())));

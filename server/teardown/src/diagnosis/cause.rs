@@ -157,6 +157,8 @@ pub enum Cause {
         attacher: Arc<str>,
         /// The node.
         node: Arc<str>,
+        /// The PersistentVolume; none for an inline volume.
+        volume: Option<Arc<str>>,
     },
     /// The provisioner has not deleted the storage behind the volume.
     BackendLeft {

@@ -213,10 +213,13 @@ pub(crate) fn course(
         }
         Cause::ClaimInUse { pods } => found.extend(case.users_evicted(pods)),
         Cause::DetachFailed { attacher, .. } => found.push(driver_retries(attacher)),
-        Cause::VolumeAttached { attacher, node } => {
+        Cause::VolumeAttached { attacher, node, .. } => {
             let attachment = case.index.named(&diagnosis.root);
             if attachment.is_some_and(|it| it.deletion.is_some()) {
                 found.push(driver_retries(attacher));
+            }
+            if diagnosis.kubelet_facts().next().is_some() {
+                found.extend(case.kubelet_retries(node, VOLUME_BACK_OFF, diagnosis));
             }
             found.extend(case.detached_by_force(node));
         }

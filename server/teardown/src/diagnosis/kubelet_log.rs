@@ -4,6 +4,7 @@
 //! # Decisions
 //! - A text is read, never run as a program: it may come from anybody, in any length. What is not understood is passed over.
 //! - The newest fact about one step of one Pod and volume counts. A success takes the failures before it away.
+//! - A device is unmounted for no Pod: such a fact is about a volume, by the name of its PersistentVolume, and about a node.
 //! - A Pod is known by its UID alone, because a StatefulSet gives the next Pod the same name.
 //! - A message of the kubelet is in English in every locale; those of the programs that it runs, such as `umount`, are not.
 //!   So the step is recognised by the kubelet's words, and an error of which the words are not known is quoted.
@@ -56,8 +57,11 @@ pub struct KubeletFact {
     pub name: Option<String>,
     /// The step.
     pub step: KubeletStep,
-    /// The name of the volume, without the parts that only the kubelet uses.
+    /// The name of the volume, without the parts that only the kubelet uses. Of a step that is about a volume alone it is that of the
+    /// PersistentVolume.
     pub volume: Option<String>,
+    /// The node, if the entry names it: of a step that is about a volume alone.
+    pub node: Option<String>,
     /// The path of the mount on the node.
     pub path: Option<String>,
     /// The kind of error.
@@ -156,8 +160,11 @@ pub fn read(text: &str) -> KubeletLog {
         match fact::said(&entry) {
             Some(Said::Failed(fact)) => log.keep(fact),
             Some(Said::Succeeded { pod, volume }) => log.facts.retain(|fact| {
-                let is_of_volumes =
-                    matches!(fact.step, KubeletStep::Unmount | KubeletStep::UnmountSubPath);
+                let is_of_volumes = if pod.is_empty() {
+                    fact.step == KubeletStep::UnmountDevice
+                } else {
+                    matches!(fact.step, KubeletStep::Unmount | KubeletStep::UnmountSubPath)
+                };
                 !(is_of_volumes && fact.pod == pod && fact.volume == volume)
             }),
             None => {}
@@ -174,6 +181,7 @@ impl KubeletLog {
             let is_unmount =
                 |step| matches!(step, KubeletStep::Unmount | KubeletStep::UnmountSubPath);
             old.pod == fact.pod
+                && old.node == fact.node
                 && (old.volume == fact.volume)
                 && (old.step == fact.step || is_unmount(old.step) && is_unmount(fact.step))
         };
@@ -188,6 +196,11 @@ impl KubeletLog {
             self.facts.remove(0);
         }
         self.facts.push(fact);
+    }
+
+    /// The facts about volumes alone.
+    pub(super) fn about_volumes(&self) -> impl Iterator<Item = &KubeletFact> {
+        self.facts.iter().filter(|fact| fact.pod.is_empty() && fact.volume.is_some())
     }
 
     /// The facts about the Pod of this UID.

@@ -5,6 +5,8 @@
 //!   the Pod is shown, and the cause stays inferred: nothing in a log turns a diagnosis to another root.
 //! - A log that cannot be read is reported with the reason: a person learns what to switch on, or that the node is out of reach.
 //! - A driver that is not registered is missing for all Pods of the node, so a line about another Pod that waits for it says as much.
+//! - A fact about a volume alone, such as a device that cannot be unmounted from its node, names no Pod. It is put to the volume by
+//!   its name and node, whichever card the log was read for, and confirms that the node keeps the volume attached.
 //! - Lines that say nothing of the Pod are evidence too: a person who pasted them learns for which words they were searched.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -34,6 +36,8 @@ pub struct KubeletReport {
     facts: Vec<KubeletFact>,
     /// Those about other Pods whose driver is not registered on the node, oldest first.
     unregistered: Vec<KubeletFact>,
+    /// Those about volumes alone, oldest first.
+    of_volumes: Vec<KubeletFact>,
     /// Its entries, and the other Pods that it is about.
     rest: RestOfLog,
 }
@@ -56,15 +60,19 @@ impl KubeletReport {
         others.dedup();
         others.truncate(OTHERS);
         let rest = RestOfLog { entries: log.entries, others, is_cut: log.is_cut };
-        Self { origin, at, facts, unregistered, rest }
+        let of_volumes = log.about_volumes().cloned().collect();
+        Self { origin, at, facts, unregistered, of_volumes, rest }
     }
 
-    /// Whether it says more than this one about the Pod, or is as much worth and newer. A query asks for a limited time and number
-    /// of lines, so an answer without a fact does not outweigh lines with one that a person found.
+    /// Whether it says more than this one about the Pod, or about volumes, or is as much worth and newer. A query asks for a limited
+    /// time and number of lines, so an answer without a fact does not outweigh lines with one that a person found.
     pub fn replaces(&self, older: &Self) -> bool {
         let is_pasted = |report: &Self| matches!(report.origin, AnswerOrigin::Pasted { .. });
-        let says = |report: &Self| !report.facts.is_empty() || !report.unregistered.is_empty();
-        says(self) || !says(older) || is_pasted(self) || !is_pasted(older)
+        let says = |report: &Self| {
+            let of_pods = !report.facts.is_empty() || !report.unregistered.is_empty();
+            (of_pods, !report.of_volumes.is_empty())
+        };
+        says(self) >= says(older) || is_pasted(self) || !is_pasted(older)
     }
 }
 
@@ -77,7 +85,35 @@ pub struct Unanswered {
     pub at: Timestamp,
 }
 
+/// A volume that its node keeps attached.
+#[derive(Clone, Copy, Debug)]
+pub struct AttachedVolume<'a> {
+    /// The first object that waits for it.
+    pub held: &'a Uid,
+    /// The node.
+    pub node: &'a Arc<str>,
+    /// The PersistentVolume.
+    pub volume: &'a Arc<str>,
+}
+
 impl Diagnosis {
+    /// The volume that a kubelet has to unmount from its node before it is detached. Of one that is being detached already, the driver
+    /// knows more.
+    pub fn volume_of_kubelet(&self) -> Option<AttachedVolume<'_>> {
+        let Cause::VolumeAttached { node, volume: Some(volume), .. } = &self.cause else {
+            return None;
+        };
+        let is_detaching = self.waiting.iter().any(|held| held.object == self.root);
+        let held = self.waiting.first().filter(|_| !is_detaching)?;
+        Some(AttachedVolume { held: &held.uid, node, volume })
+    }
+
+    /// The object for which a kubelet is asked, and its node: a Pod, or one that waits for a volume.
+    pub fn asked_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
+        let of_volume = self.volume_of_kubelet().map(|it| (it.held, it.node));
+        of_volume.or_else(|| self.pod_of_kubelet())
+    }
+
     /// The Pod on which a kubelet works, and its node: the one of which the kubelet's log says more. Of several Pods that wait for
     /// one driver it is the first.
     pub fn pod_of_kubelet(&self) -> Option<(&Uid, &Arc<str>)> {
@@ -116,16 +152,18 @@ impl Diagnosis {
     }
 }
 
-/// Adds why kubelets do not answer, by the UID of the Pod, in front of the evidence of each diagnosis.
+/// Adds why kubelets do not answer, by the UID of the Pod or of what waits for a volume, in front of the evidence of each diagnosis.
 pub fn add_unanswered(
     diagnoses: &mut [Diagnosis],
     unanswered: &BTreeMap<(Uid, KubeletSubject), Unanswered>,
 ) {
     for diagnosis in diagnoses {
-        let Some((pod, node)) = diagnosis.pod_of_kubelet() else { continue };
+        let Some((pod, node)) = diagnosis.asked_of_kubelet() else { continue };
         let (pod, of) = (pod.clone(), node_ref(node));
+        let is_of_volume = diagnosis.volume_of_kubelet().is_some();
+        let says = |subject: &&KubeletSubject| !is_of_volume || **subject == KubeletSubject::Log;
         let about = |subject: &KubeletSubject| unanswered.get_key_value(&(pod.clone(), *subject));
-        let found = KubeletSubject::ALL.iter().filter_map(about);
+        let found = KubeletSubject::ALL.iter().filter(says).filter_map(about);
         let mut evidence: Vec<Evidence> = found
             .map(|((_, subject), Unanswered { problem, at })| Evidence {
                 of: of.clone(),
@@ -145,9 +183,10 @@ pub(super) fn node_ref(name: &Arc<str>) -> ObjectRef {
     ObjectRef { group: "".into(), kind: "Node".into(), namespace: None, name: name.clone() }
 }
 
-/// Adds what the logs say, by the UID of the Pod, in front of the evidence of each diagnosis.
+/// Adds what the logs say, by the UID of the Pod or by the volume, in front of the evidence of each diagnosis.
 pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletReport>) {
     for diagnosis in diagnoses {
+        add_of_volume(diagnosis, reports);
         let Some((pod, _)) = diagnosis.held_by_kubelet() else { continue };
         let (Some(report), of) = (reports.get(&pod.uid), pod.object.clone()) else { continue };
         let newest = report.facts.iter().rev().take(FACTS);
@@ -165,6 +204,47 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
         evidence.truncate(EVIDENCE + OF_KUBELETS);
         diagnosis.evidence = evidence;
     }
+}
+
+/// Adds what any of the logs says of the volume of a diagnosis.
+fn add_of_volume(diagnosis: &mut Diagnosis, reports: &BTreeMap<Uid, KubeletReport>) {
+    let attached = diagnosis.volume_of_kubelet();
+    let is_volume = &*diagnosis.root.kind == "PersistentVolume";
+    let (volume, node) = match attached {
+        Some(it) => (it.volume, Some(it.node)),
+        None if is_volume => (&diagnosis.root.name, None),
+        None => return,
+    };
+    let is_its = |fact: &KubeletFact| {
+        let is_there = |on: &String| node.is_none_or(|node| **node == **on);
+        fact.volume.as_deref() == Some(&**volume) && fact.node.as_ref().is_none_or(is_there)
+    };
+    let facts = |report: &'_ KubeletReport| -> Vec<KubeletFact> {
+        report.of_volumes.iter().filter(|fact| is_its(fact)).cloned().collect()
+    };
+    // One log may have been read for several cards: the latest one counts.
+    let latest = reports.values().filter(|it| it.of_volumes.iter().any(is_its));
+    let latest = latest.max_by_key(|it| it.at);
+    let own = attached.and_then(|it| reports.get(it.held));
+    let Some(report) = latest.or(own) else { return };
+    let of = ObjectRef {
+        group: "".into(),
+        kind: "PersistentVolume".into(),
+        namespace: None,
+        name: volume.clone(),
+    };
+    let newest: Vec<KubeletFact> = facts(report).into_iter().rev().take(FACTS).collect();
+    let mut evidence: Vec<Evidence> = newest.iter().map(|fact| said(&of, report, fact)).collect();
+    if evidence.is_empty() {
+        let source = Source::NotInLog(report.origin.clone(), Box::new(report.rest.clone()));
+        evidence.push(Evidence { of, source, said: String::new(), at: Some(report.at) });
+    }
+    if newest.iter().any(|fact| confirms(fact, &diagnosis.cause)) {
+        diagnosis.confidence = Confidence::Confirmed;
+    }
+    evidence.append(&mut diagnosis.evidence);
+    evidence.truncate(EVIDENCE + OF_KUBELETS);
+    diagnosis.evidence = evidence;
 }
 
 /// The same driver is missing for other Pods that wait for it.
@@ -199,6 +279,7 @@ fn confirms(fact: &KubeletFact, cause: &Cause) -> bool {
         }
         Cause::ContainersRunning { .. } => fact.step == Step::StopContainer,
         Cause::SandboxLeft { .. } => fact.step == Step::StopSandbox,
+        Cause::VolumeAttached { .. } => fact.step == Step::UnmountDevice,
         Cause::DevicesLeft { .. } => fact.step == Step::ReleaseDevices,
         Cause::PodDirectoryLeft { .. } => {
             matches!(fact.step, Step::RemoveCgroup | Step::RemoveDirectory)
@@ -297,6 +378,63 @@ mod tests {
         };
         assert_eq!(rest.others, [uid(recorded!("busy"))]);
         assert!(rest.entries > 20);
+    }
+
+    /// The diagnosis of a volume that is still attached to node n1, with a log that was read for this object.
+    fn attached(attachment: &str, log: &str, read_for: Option<&str>) -> Diagnosis {
+        let index = fixture::index(&format!(
+            "node n1
+            pv pvc-7 deleted=400 phase=Released finalizers=external-attacher/disk driver=disk.example.com
+            attachment a1 volume=pvc-7 node=n1 attacher=disk.example.com {attachment}"
+        ));
+        let mut found = diagnose(&index, &Graph::of(&index), fixture::now());
+        assert_eq!(found.len(), 1);
+        let held = found[0].waiting[0].uid.clone();
+        let read_for = read_for.map_or(held, Uid::new);
+        let by = AnswerOrigin::Pasted { by: "Li".into() };
+        let report = KubeletReport::of(&read(log), &read_for, by, fixture::now());
+        add_reports(&mut found, &BTreeMap::from([(read_for, report)]));
+        assert_eq!(found[0].cause.name(), "volumeAttached");
+        found.remove(0)
+    }
+
+    /// Lines about the device of a volume, as `pkg/volume/util/operationexecutor/operation_generator.go` writes them.
+    fn device(volume: &str, node: &str) -> String {
+        format!(
+            "E1125 02:40:38.959177   30004 nestedpendingoperations.go:348] Operation for \"{{volumeName:kubernetes.io/csi/disk.example.com^vol-7 podName: nodeName:}}\" failed. No retries permitted until 2026-11-25 02:42:40.959177113 +0000 UTC m=+391.741 (durationBeforeRetry 2m2s). Error: UnmountDevice failed for volume \"{volume}\" (UniqueName: \"kubernetes.io/csi/disk.example.com^vol-7\") on node \"{node}\" : kubernetes.io/csi: attacher.UnmountDevice failed: rpc error: code = Internal desc = target is busy"
+        )
+    }
+
+    #[test]
+    fn device_that_its_node_cannot_unmount_confirms_that_the_volume_stays_attached() {
+        // The log may have been read for another card, such as that of a Pod on the node.
+        for read_for in [None, Some(UID)] {
+            let found = attached("", &device("pvc-7", "n1"), read_for);
+            assert_eq!(found.confidence, Confidence::Confirmed);
+            let errors: Vec<KubeletError> = found.kubelet_facts().map(|fact| fact.error).collect();
+            assert_eq!(errors, [KubeletError::Busy]);
+            let of = &found.evidence[0].of;
+            assert_eq!((&*of.kind, &*of.name), ("PersistentVolume", "pvc-7"));
+            let (held, node) = found.asked_of_kubelet().unwrap();
+            assert_eq!((held, &**node), (&found.waiting[0].uid, "n1"));
+        }
+    }
+
+    #[test]
+    fn device_of_another_volume_or_node_is_no_fact_about_the_volume() {
+        for log in [device("pvc-8", "n1"), device("pvc-7", "n2"), String::new()] {
+            let found = attached("", &log, None);
+            assert_eq!(found.confidence, Confidence::Inferred, "{log}");
+            assert_eq!(found.kubelet_facts().next(), None, "{log}");
+            let first = &found.evidence[0];
+            assert!(matches!(first.source, Source::NotInLog(..)), "{first:?}");
+            let others = attached("", &log, Some(UID));
+            assert!(others.evidence.iter().all(|it| !matches!(it.source, Source::NotInLog(..))));
+        }
+        // Once the attachment is being deleted, the node has let go of the volume, and its driver has to answer.
+        let found = attached("deleted=300", &device("pvc-7", "n1"), None);
+        assert_eq!((found.confidence, found.asked_of_kubelet()), (Confidence::Inferred, None));
+        assert_eq!(found.kubelet_facts().next(), None);
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub(super) fn not_detached<'a>(
 /// The verdict on a volume that is attached to a node.
 pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict> {
     let Facts::Attachment(attachment) = &object.facts else { return None };
-    let Attachment { node, attacher, detach_error, detach_failed, .. } = &**attachment;
+    let Attachment { node, attacher, detach_error, detach_failed, volume, .. } = &**attachment;
     let (node, attacher) = (node.clone(), attacher.clone());
     if let Some(said) = detach_error {
         let cause = Cause::DetachFailed { attacher, node, said: said.clone() };
@@ -163,7 +163,7 @@ pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict>
     {
         return Some(verdict);
     }
-    let cause = Cause::VolumeAttached { attacher, node };
+    let cause = Cause::VolumeAttached { attacher, node, volume: volume.clone() };
     let said = Evidence::field(object, "status.attached", attachment.attached.to_string());
     let asked = object.finalizers.iter().filter(|_| object.deletion.is_some());
     let programs = asked.flat_map(|finalizer| program(case, object, finalizer));

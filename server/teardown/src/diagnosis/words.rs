@@ -60,6 +60,7 @@ impl Evidence {
                     name: None,
                     step: fact.step,
                     volume: None,
+                    node: None,
                     path: None,
                     error: fact.error,
                     said: String::new(),

@@ -410,23 +410,21 @@ pub(super) fn holders(node: &Arc<str>, path: &str) -> Option<Command> {
     on_node(Purpose::Look, node, &args).filter(|_| path.starts_with('/'))
 }
 
-/// The kubelet's lines about a Pod, on the node.
-pub(super) fn journal(node: &Arc<str>, pod: &Uid) -> Option<Command> {
-    let uid = pod.to_string();
-    let grep = format!("--grep={uid}");
+/// The kubelet's lines with a mark, on the node: the UID of a Pod, or the name of a volume.
+pub(super) fn journal(node: &Arc<str>, mark: &str) -> Option<Command> {
+    let grep = format!("--grep={mark}");
     let args = ["journalctl", "--unit=kubelet", "--since=-10min", "--no-pager", &grep];
-    on_node(Purpose::Look, node, &args).filter(|_| is_name(&uid))
+    on_node(Purpose::Look, node, &args).filter(|_| is_name(mark))
 }
 
 /// The same through the API server, where the kubelet answers log queries (`enableSystemLogQuery`) and the reader may
 /// `get nodes/proxy`. The path ends with a slash: without it the kubelet redirects, and the query gets lost.
-pub(super) fn journal_by_proxy(node: &Arc<str>, pod: &Uid) -> Option<Command> {
-    let uid = pod.to_string();
-    if !is_name(node) || !is_name(&uid) {
+pub(super) fn journal_by_proxy(node: &Arc<str>, mark: &str) -> Option<Command> {
+    if !is_name(node) || !is_name(mark) {
         return None;
     }
     let path =
-        format!("/api/v1/nodes/{node}/proxy/logs/?query=kubelet&pattern={uid}&tailLines=500");
+        format!("/api/v1/nodes/{node}/proxy/logs/?query=kubelet&pattern={mark}&tailLines=500");
     kubectl(Purpose::Look, &["get", &format!("--raw={path}")])
 }
 

@@ -160,7 +160,7 @@ fn empty_directory(case: &Case<'_>, object: &Object, name: &Arc<str>) -> Remedy 
     });
     Remedy::new(RemedyAct::EmptyDirectory { node: name.clone() })
         .at(object)
-        .with(look.chain([command::journal(name, &object.uid)]))
+        .with(look.chain([command::journal(name, &object.uid.to_string())]))
 }
 
 /// The mounts that the kubelet's log names come first.

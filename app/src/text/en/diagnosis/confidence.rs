@@ -10,7 +10,10 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
         (Confidence::Confirmed, _) if diagnosis.runtime_fit() == Some(RuntimeFit::Confirms) => {
             "Confirmed: the container runtime of the node says so.".to_owned()
         }
-        (Confidence::Confirmed, _) if diagnosis.kubelet_facts().next().is_some() => {
+        (Confidence::Confirmed, _)
+            if diagnosis.kubelet_facts().next().is_some()
+                && !matches!(diagnosis.cause, Cause::BackendLeft { .. }) =>
+        {
             "Confirmed: the kubelet’s log says so.".to_owned()
         }
         (Confidence::Confirmed, _) => "Confirmed: the cluster says so itself.".to_owned(),
@@ -106,7 +109,7 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
         Cause::ManagedElsewhere { .. } => "The log of that controller",
         Cause::BackendLeft { .. } => "An Event VolumeFailedDelete about the volume",
         Cause::VolumeAttached { .. } => {
-            "An error in status.detachError, or the log of the attacher,"
+            "An error in status.detachError, or the log of the attacher or of the node’s kubelet,"
         }
         Cause::LooksAgain { .. } => "The next condition that the controller writes",
         Cause::ControllerSilent { .. } => {

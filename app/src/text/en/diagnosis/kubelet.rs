@@ -77,8 +77,8 @@ pub(super) fn kubelet_fact(origin: &AnswerOrigin, fact: &KubeletFact) -> String 
     format!("{}: {step}{why}.{at}{said}", from(origin))
 }
 
-/// Lines in which nothing about the Pod is recognised.
-pub(super) fn not_in_log(origin: &AnswerOrigin, rest: &RestOfLog) -> String {
+/// Lines in which nothing about the Pod, or the volume, is recognised.
+pub(super) fn not_in_log(origin: &AnswerOrigin, of: &ObjectRef, rest: &RestOfLog) -> String {
     let cut = if rest.is_cut { " Only their last 256 KiB were read." } else { "" };
     let others: Vec<String> = rest.others.iter().map(|it| isolated(it)).collect();
     let others = if others.is_empty() {
@@ -91,6 +91,13 @@ pub(super) fn not_in_log(origin: &AnswerOrigin, rest: &RestOfLog) -> String {
         1 => "1 entry of a kubelet’s log".to_owned(),
         many => format!("{many} entries of a kubelet’s log"),
     };
+    if &*of.kind == "PersistentVolume" {
+        return format!(
+            "{}: {entries}, and no failure to unmount the device of {} from the node is recognised.{others}{cut}",
+            from(origin),
+            named(of)
+        );
+    }
     format!(
         "{}: {entries}, and no failure of this Pod is recognised. Looked for, with the Pod’s UID: failed unmounts of \
          volumes, subPaths and devices, containers and sandboxes that do not stop, devices that are not released, cgroups \

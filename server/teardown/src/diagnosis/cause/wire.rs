@@ -23,6 +23,8 @@ pub(super) struct FlatCause {
     #[serde(skip_serializing_if = "Option::is_none")]
     said: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    volume: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     group_version: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     webhook: Option<Arc<str>>,
@@ -105,8 +107,8 @@ impl From<Cause> for FlatCause {
             Cause::DetachFailed { attacher, node, said } => {
                 Self { driver: Some(attacher), node: Some(node), said: Some(said), ..flat }
             }
-            Cause::VolumeAttached { attacher, node } => {
-                Self { driver: Some(attacher), node: Some(node), ..flat }
+            Cause::VolumeAttached { attacher, node, volume } => {
+                Self { driver: Some(attacher), node: Some(node), volume, ..flat }
             }
             Cause::BackendLeft { driver } => Self { driver, ..flat },
             Cause::ApiDown { group_version, service } => {
@@ -184,7 +186,9 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "copied" => Cause::Copied { copies: objects },
         "volumeBound" => Cause::VolumeBound { claim: object },
         "detachFailed" => Cause::DetachFailed { attacher: driver?, node: node?, said: flat.said? },
-        "volumeAttached" => Cause::VolumeAttached { attacher: driver?, node: node? },
+        "volumeAttached" => {
+            Cause::VolumeAttached { attacher: driver?, node: node?, volume: flat.volume }
+        }
         "backendLeft" => Cause::BackendLeft { driver },
         "apiDown" => Cause::ApiDown { group_version: flat.group_version?, service: object },
         "looksAgain" => {
@@ -253,7 +257,7 @@ mod tests {
             Cause::Copied { copies: vec![object()] },
             Cause::VolumeBound { claim: Some(object()) },
             Cause::DetachFailed { attacher: text(), node: text(), said: text() },
-            Cause::VolumeAttached { attacher: text(), node: text() },
+            Cause::VolumeAttached { attacher: text(), node: text(), volume: Some(text()) },
             Cause::BackendLeft { driver: None },
             Cause::ApiDown { group_version: text(), service: Some(object()) },
             Cause::LooksAgain { controller: text(), group_version: text() },

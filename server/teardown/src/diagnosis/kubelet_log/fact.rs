@@ -10,12 +10,12 @@ use super::{
 pub(super) enum Said {
     /// A step failed.
     Failed(KubeletFact),
-    /// A volume was unmounted.
+    /// A volume was unmounted; without a Pod, from its node.
     Succeeded { pod: String, volume: Option<String> },
 }
 
 /// The steps by the words of the kubelet, the most specific first.
-const STEPS: [(&str, KubeletStep); 20] = [
+const STEPS: [(&str, KubeletStep); 24] = [
     // It quotes the status, which may have the words of any other step.
     ("failed to patch status \"", KubeletStep::WriteStatus),
     ("orphaned pod \"", KubeletStep::RemoveDirectory),
@@ -24,7 +24,12 @@ const STEPS: [(&str, KubeletStep); 20] = [
     ("UnmountVolume.NewUnmounter failed", KubeletStep::Unmount),
     ("UnmountDevice failed", KubeletStep::UnmountDevice),
     ("GetDeviceMountRefs check failed", KubeletStep::UnmountDevice),
+    ("GetDeviceMountPath failed", KubeletStep::UnmountDevice),
     ("UnmountVolume.UnmountDevice failed", KubeletStep::UnmountDevice),
+    // Block devices.
+    ("UnmapDevice failed", KubeletStep::UnmountDevice),
+    ("UnmapDevice.TearDownDevice failed", KubeletStep::UnmountDevice),
+    ("UnmapDevice.RemoveMapPath failed", KubeletStep::UnmountDevice),
     ("DetachVolume.Detach failed", KubeletStep::Detach),
     // The sandbox cannot be stopped either while a container runs, and one error then names both.
     ("KillContainerError", KubeletStep::StopContainer),
@@ -43,7 +48,7 @@ const STEPS: [(&str, KubeletStep); 20] = [
 
 /// The errors by their words in small letters, the most specific first. Those of `umount` and the C library are in the
 /// language of the node; the ones here are those of util-linux and glibc.
-const ERRORS: [(&str, KubeletError); 23] = [
+const ERRORS: [(&str, KubeletError); 24] = [
     ("not found in the list of registered csi drivers", KubeletError::DriverNotRegistered),
     ("vol_data.json", KubeletError::VolumeDataMissing),
     ("failed to destroy network for sandbox", KubeletError::Network),
@@ -54,6 +59,7 @@ const ERRORS: [(&str, KubeletError); 23] = [
     ("device is busy", KubeletError::Busy),
     ("device or resource busy", KubeletError::Busy),
     ("still mounted by other references", KubeletError::Busy),
+    ("no longer expected to be in use", KubeletError::Busy),
     ("目标忙", KubeletError::Busy),
     ("設備或資源忙碌", KubeletError::Busy),
     ("设备或资源忙", KubeletError::Busy),
@@ -79,6 +85,12 @@ pub(super) fn said(entry: &Entry) -> Option<Said> {
         let volume = between(rest.1, "\"", "\"").map(|it| volume_name(it, &pod));
         return Some(Said::Succeeded { pod, volume });
     }
+    for words in ["UnmountDevice succeeded for volume ", "UnmapDevice succeeded for volume "] {
+        if let Some((_, rest)) = entry.message.split_once(words) {
+            let volume = between(rest, "\"", "\"").map(|it| volume_name(it, ""));
+            return Some(Said::Succeeded { pod: String::new(), volume });
+        }
+    }
     let step = names.iter().find_map(|text| {
         STEPS.iter().find(|(words, _)| text.contains(words)).map(|(_, step)| *step)
     })?;
@@ -103,6 +115,7 @@ pub(super) fn said(entry: &Entry) -> Option<Said> {
         name: Some(entry.pod.clone()).filter(|it| it.contains('/')),
         step,
         volume,
+        node: between(text, "on node \"", "\"").filter(|_| is_of_node).map(quote),
         path: path_of(text, &pod),
         error,
         said: error_in_words(tail(text)),

@@ -194,6 +194,51 @@ fn device_that_is_mounted_elsewhere_is_a_fact_about_the_volume() {
 }
 
 #[test]
+fn device_that_its_node_cannot_unmount_is_a_fact_about_the_volume_until_it_can() {
+    let failed = |what: &str, why: &str| {
+        format!(
+            "E1125 02:40:38.959177   30004 nestedpendingoperations.go:348] Operation for \"{{volumeName:kubernetes.io/csi/disk.example.com^vol-7 podName: nodeName:}}\" failed. No retries permitted until 2026-11-25 02:42:40.959177113 +0000 UTC m=+391.741 (durationBeforeRetry 2m2s). Error: {what} failed for volume \"pvc-7\" (UniqueName: \"kubernetes.io/csi/disk.example.com^vol-7\") on node \"n1\" : {why}\n"
+        )
+    };
+    let succeeded = |what: &str, volume: &str| {
+        format!(
+            "I1125 02:43:00.407658   30004 operation_generator.go:953] {what} succeeded for volume \"{volume}\" (UniqueName: \"kubernetes.io/csi/disk.example.com^vol-7\") on node \"n1\" \n"
+        )
+    };
+    for (what, end, why, error) in [
+        (
+            "UnmountDevice",
+            "UnmountDevice",
+            "kubernetes.io/csi: attacher.UnmountDevice failed: rpc error: code = Internal desc = target is busy",
+            KubeletError::Busy,
+        ),
+        (
+            "UnmountDevice",
+            "UnmountDevice",
+            "the device is in use when it was no longer expected to be in use",
+            KubeletError::Busy,
+        ),
+        ("GetDeviceMountPath", "UnmountDevice", "permission denied", KubeletError::Other),
+        (
+            "UnmapDevice.TearDownDevice",
+            "UnmapDevice",
+            "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+            KubeletError::TimedOut,
+        ),
+    ] {
+        let text = failed(what, why);
+        let facts = read(&text).facts;
+        let [fact] = facts.as_slice() else { panic!("{what}: {facts:?}") };
+        assert_eq!((fact.step, fact.error), (KubeletStep::UnmountDevice, error), "{what}");
+        let (volume, node) = (fact.volume.as_deref(), fact.node.as_deref());
+        assert_eq!((&*fact.pod, volume, node), ("", Some("pvc-7"), Some("n1")), "{what}");
+        assert_eq!((&*fact.said, fact.retry.is_some()), (why, true), "{what}");
+        assert_eq!(read(&(text.clone() + &succeeded(end, "pvc-8"))).facts, facts, "{what}");
+        assert_eq!(read(&(text + &succeeded(end, "pvc-7"))).facts, [], "{what}");
+    }
+}
+
+#[test]
 fn error_that_names_container_and_sandbox_is_about_the_container() {
     let text = r#"E1125 02:40:18.752838   30004 pod_workers.go:1338] "Error syncing pod, skipping" err="error killing pod: [failed to \"KillContainer\" for \"peer\" with KillContainerError: \"rpc error: code = DeadlineExceeded desc = context deadline exceeded\", failed to \"KillPodSandbox\" for \"17e34b86-6782-4fc9-bc68-f3a11ab42c84\" with KillPodSandboxError: \"rpc error: code = DeadlineExceeded desc = context deadline exceeded\"]" pod="shop/peer-0" podUID="17e34b86-6782-4fc9-bc68-f3a11ab42c84""#;
     let facts = read(text).facts;

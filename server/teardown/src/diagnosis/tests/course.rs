@@ -129,6 +129,7 @@ fn next_try_of_an_unmount_is_that_of_the_log_and_never_promised_when_past() {
             name: None,
             step: kubelet_log::KubeletStep::Unmount,
             volume: Some("data".into()),
+            node: None,
             path: None,
             error,
             said: String::new(),

@@ -416,6 +416,23 @@ fn kubelets_that_live_are_asked_about_the_pods_that_they_hold_and_no_others() {
 }
 
 #[test]
+fn node_is_asked_about_a_volume_that_it_keeps_attached_by_the_name_of_the_volume() {
+    let text = "
+        node n1
+        pv pvc-7 deleted=400 phase=Released finalizers=external-attacher/disk driver=disk.example.com
+        attachment a1 volume=pvc-7 node=n1 attacher=disk.example.com
+        pod shop/a node=n1 deleted=400 grace=30 containers=web:running";
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now());
+    let wanted = crate::wanted::wanted(&index, &graph, &found, &[], false, fixture::now());
+    let queries: Vec<_> = wanted.kubelets.into_iter().collect();
+    let [query] = &queries[..] else { panic!("{queries:?}") };
+    assert_eq!(query.pods, [fixture::uid("pod:shop/a")]);
+    assert_eq!(query.volumes, [(fixture::uid("pv:pvc-7"), "pvc-7".into())]);
+}
+
+#[test]
 fn node_is_asked_once_about_a_bounded_number_of_pods_and_hours() {
     let asked = |text: &str| queries(&fixture::index(text));
     let pod = |name: &str, node: &str, deleted: u32| {

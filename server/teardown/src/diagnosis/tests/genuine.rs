@@ -210,8 +210,8 @@ impl Genuine {
             };
             let reports: BTreeMap<Uid, KubeletReport> = found
                 .iter()
-                .filter_map(|it| it.pod_of_kubelet())
-                .map(|(pod, _)| report(pod))
+                .filter_map(|it| it.asked_of_kubelet())
+                .map(|(held, _)| report(held))
                 .collect();
             add_reports(&mut found, &reports);
         }
