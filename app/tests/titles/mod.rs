@@ -94,6 +94,34 @@ fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmo
 }
 
 #[test]
+fn title_of_a_program_says_that_it_is_new_or_is_going_itself() {
+    let operator = || ObjectRef {
+        group: "apps".into(),
+        kind: "Deployment".into(),
+        namespace: Some("ops".into()),
+        name: "operator".into(),
+    };
+    let said = |field: &str| {
+        let cause =
+            Cause::FinisherBusy { finalizer: "example.com/topic".into(), finisher: operator() };
+        let at = Some("2026-11-21T11:53:41Z".parse().unwrap());
+        let source = Source::Field(field.into());
+        let fact = Evidence { of: operator(), source, said: String::new(), at };
+        text::cause(&Diagnosis { evidence: vec![fact], ..with(cause, vec![]) })
+    };
+    let runs = "Deployment ops/operator runs, but has not cleared the finalizer example.com/topic.";
+    assert_eq!(said("status.readyReplicas"), runs);
+    assert_eq!(
+        said("metadata.creationTimestamp"),
+        format!("{runs} It was created after the deletion, at 2026-11-21 11:53:41 UTC.")
+    );
+    assert_eq!(
+        said("metadata.deletionTimestamp"),
+        "Deployment ops/operator clears the finalizer example.com/topic and is being deleted itself."
+    );
+}
+
+#[test]
 fn title_of_each_cause_at_one_pod_names_the_pod() {
     let node = || "node-a".into();
     let running = |containers: &[&str]| Cause::ContainersRunning {

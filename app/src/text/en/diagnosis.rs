@@ -9,6 +9,7 @@ mod incident_note;
 mod kubelet;
 mod advice;
 
+use jiff::Timestamp;
 use teardown::{
     api_problem::ApiProblem,
     diagnosis::{Cause, Confidence, Diagnosis, Evidence, Link, Source, Waiting},
@@ -318,16 +319,33 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
                 names(some)
             ),
         },
+        Cause::FinisherBusy { finalizer, finisher }
+        | Cause::FinisherNotReady { finalizer, finisher }
+            if dated(diagnosis, finisher, "metadata.deletionTimestamp").is_some() =>
+        {
+            format!(
+                "{} clears the finalizer {} and is being deleted itself.",
+                named(finisher),
+                isolated(finalizer)
+            )
+        }
         Cause::FinisherNotReady { finalizer, finisher } => format!(
             "{} clears the finalizer {} and has no ready Pod.",
             named(finisher),
             isolated(finalizer)
         ),
-        Cause::FinisherBusy { finalizer, finisher } => format!(
-            "{} runs, but has not cleared the finalizer {}.",
-            named(finisher),
-            isolated(finalizer)
-        ),
+        Cause::FinisherBusy { finalizer, finisher } => {
+            let (finisher, since) =
+                (named(finisher), dated(diagnosis, finisher, "metadata.creationTimestamp"));
+            let finalizer = isolated(finalizer);
+            match since {
+                Some(at) => format!(
+                    "{finisher} runs, but has not cleared the finalizer {finalizer}. It was created after the deletion, at {}.",
+                    absolute(at)
+                ),
+                None => format!("{finisher} runs, but has not cleared the finalizer {finalizer}."),
+            }
+        }
         Cause::FinisherUnknown { finalizer, possible } => {
             let may = match possible.as_slice() {
                 [one] => format!("{} may clear it.", named(one)),
@@ -350,6 +368,14 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         }
         Cause::Unknown => "No cause that Unwind knows fits what it can see.".to_owned(),
     }
+}
+
+/// The time in a field of an object, if that is among the evidence.
+fn dated(diagnosis: &Diagnosis, of: &ObjectRef, field: &str) -> Option<Timestamp> {
+    let is_it = |it: &&Evidence| {
+        it.of == *of && matches!(&it.source, Source::Field(path) if &**path == field)
+    };
+    diagnosis.evidence.iter().find(is_it)?.at
 }
 
 /// A volume that its node cannot unmount, by the kubelet’s log.

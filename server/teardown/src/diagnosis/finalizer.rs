@@ -7,7 +7,7 @@ use super::{
     case::{Case, NAMED, cannot_see_verdict, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Verdict},
     driver, field_manager, job,
-    program::{known, readiness},
+    program::{known, presence, readiness},
     protection,
 };
 use crate::{
@@ -53,7 +53,8 @@ pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut 
         if let Some(verdict) = finisher(case, object, finalizer) {
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
             let by = field_manager::evidence(object, finalizer);
-            found.push(verdict.part(finalizer).with([said]).with(by).into());
+            let presence = presence(case, object, &verdict);
+            found.push(verdict.part(finalizer).with([said]).with(by).with(presence).into());
         }
     }
 }

@@ -1,8 +1,17 @@
-//! A program that clears a finalizer: whether it is ready.
+//! A program that clears a finalizer: whether it is ready, and for how long it is there.
+//!
+//! # Decisions
+//! - A program that is newer than the deletion may not have looked yet, and one that is being deleted may never. A person who gave an
+//!   operator back a moment ago is not told that it does nothing.
 
 use std::sync::Arc;
 
-use super::cause::{Cause, Confidence, Evidence, Verdict};
+use jiff::Timestamp;
+
+use super::{
+    case::Case,
+    cause::{Cause, Confidence, Evidence, Verdict},
+};
 use crate::object::{Facts, Object};
 
 /// The verdict on programs each of which clears the finalizer; `None` if there are none.
@@ -20,6 +29,22 @@ pub(super) fn known(programs: &[&Arc<Object>], finalizer: &Arc<str>) -> Option<V
         }
     };
     Some(Verdict::new(cause, root, Confidence::Inferred).with(evidence))
+}
+
+/// The evidence that the program of a verdict is being deleted, or came after the deletion of the object.
+pub(super) fn presence(case: &Case<'_>, object: &Object, verdict: &Verdict) -> Option<Evidence> {
+    let (Cause::FinisherBusy { finisher, .. } | Cause::FinisherNotReady { finisher, .. }) =
+        &verdict.cause
+    else {
+        return None;
+    };
+    let program = case.index.named(finisher)?;
+    let field = |path: &str, at| Evidence::field(program, path, "").since(Some(at));
+    if let Some(deletion) = &program.deletion {
+        return Some(field("metadata.deletionTimestamp", deletion.accepted()));
+    }
+    let (created, deletion) = (Timestamp::from(program.created?), object.deletion.as_ref()?);
+    (created > deletion.accepted()).then(|| field("metadata.creationTimestamp", created))
 }
 
 /// Whether a program has a ready Pod; `None` where its kind does not say.

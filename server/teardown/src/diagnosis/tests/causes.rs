@@ -333,3 +333,24 @@ fn refused_update_of_a_pod_names_the_webhook_that_rewrites_it() {
     one.apply([Observation::Deleted { kind, uid: uid.clone() }], fixture::now());
     assert_eq!(one.refused_update(&uid), None);
 }
+
+#[test]
+fn program_that_is_newer_than_the_deletion_or_is_going_itself_says_so() {
+    let text = |program: &str| {
+        diagnoses(&format!(
+            "Challenge.acme.cert-manager.io shop/c deleted=400 finalizers=acme.cert-manager.io/finalizer
+            crb cm role=clusterrole/cm accounts=ops/cert-manager
+            clusterrole cm updates=challenges.acme.cert-manager.io
+            deploy ops/cert-manager ready=1 replicas=1 uses=account:cert-manager {program}"
+        ))
+    };
+    let fact = |path: &str| format!("Deployment ops/cert-manager: metadata.{path}");
+    let has = |program: &str| {
+        let found = text(program);
+        assert!(found.contains("finisherBusy at Deployment ops/cert-manager"), "{found}");
+        ["creationTimestamp", "deletionTimestamp"].map(|path| found.contains(&fact(path)))
+    };
+    assert_eq!(has("age=401"), [false, false]);
+    assert_eq!(has("age=399"), [true, false]);
+    assert_eq!(has("age=399 deleted=20 finalizers=foregroundDeletion"), [false, true]);
+}
