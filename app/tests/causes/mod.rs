@@ -6,7 +6,7 @@ use app::text::{self, Handling, isolated, named};
 use jiff::Timestamp;
 use teardown::{
     advice::{Advice, Standpoint},
-    diagnosis::{Cause, Confidence, Diagnosis, Impact, Link, Waiting},
+    diagnosis::{Cause, Confidence, DetachState, Diagnosis, Impact, Link, Waiting},
     incident::Incident,
     message::DiagnosisCard,
     object::{ObjectRef, Uid},
@@ -339,4 +339,33 @@ fn cause_that_reaches_beyond_its_card_never_says_that_only_leftovers_wait() {
     for cause in causes().iter().filter(|it| it.explains_others()) {
         assert!(reach.contains(&cause.name()), "{cause:?}");
     }
+}
+
+/// The one who is asked for a thing that another one has to do loses the time of whoever was woken.
+#[test]
+fn card_of_a_detach_names_the_side_that_it_waits_for_and_no_other() {
+    let of = |detach| {
+        let (attacher, node) = ("disk.example".into(), "worker-7".into());
+        let cause = Cause::VolumeAttached { attacher, node, volume: None, detach };
+        (sentence(&cause, 1), advice(&card(diagnosis(cause, 1, false)), &standpoint()))
+    };
+    let does_not_say = |said: &str, others: &[&str]| {
+        others.iter().for_each(|other| assert!(!said.contains(other), "{other:?} in {said}"));
+    };
+    let (said, _) = of(DetachState::InUse);
+    assert!(said.starts_with("Node worker-7 still reports the volume as in use"), "{said}");
+    does_not_say(&said, &["external-attacher"]);
+    let (said, advice) = of(DetachState::NotRequested);
+    assert!(said.starts_with("The attach-detach controller has not asked driver disk"), "{said}");
+    does_not_say(&said, &["external-attacher", "still attached", "in use"]);
+    assert!(advice.confidence.contains("log of the attach-detach controller"), "{advice:?}");
+    let (said, _) = of(DetachState::Requested);
+    assert!(said.starts_with("The volume is still attached to node worker-7"), "{said}");
+    assert!(said.contains("external-attacher of driver disk.example"), "{said}");
+    does_not_say(&said, &["attach-detach"]);
+    let (said, advice) = of(DetachState::NotAttached);
+    assert!(said.starts_with("The volume is not attached to node worker-7"), "{said}");
+    does_not_say(&said, &["still", "attach-detach"]);
+    let do_not = advice.first.iter().find(|line| line.name == "Do not").unwrap().text();
+    assert!(do_not.contains("before the storage system itself shows"), "{do_not}");
 }

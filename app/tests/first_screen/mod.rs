@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     advice::{Freshness, Line, Standpoint},
-    diagnosis::{Cause, Diagnosis, Due, Evidence, Source, Upcoming},
+    diagnosis::{Cause, DetachState, Diagnosis, Due, Evidence, Source, Upcoming},
     incident::{DataAtRisk, DataRisk, HeldVolume, Incident},
     message::DiagnosisCard,
     object::ObjectRef,
@@ -143,6 +143,7 @@ fn pod_that_cannot_start_is_said_to_wait_for_its_disk_and_until_when() {
         attacher: "disk.example".into(),
         node: "worker-7".into(),
         volume: None,
+        detach: DetachState::NotRequested,
     };
     let silent = plain().diagnosis.cause.clone();
     for cause in [silent, attached] {

@@ -4,8 +4,8 @@ use app::text;
 use teardown::{
     api_problem::ApiProblem,
     diagnosis::{
-        AnswerOrigin, Cause, Confidence, Diagnosis, Evidence, KubeletProblem, KubeletSubject,
-        Source,
+        AnswerOrigin, Cause, Confidence, DetachState, Diagnosis, Evidence, KubeletProblem,
+        KubeletSubject, Source,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
 };
@@ -76,6 +76,7 @@ fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmo
         attacher: "disk.example".into(),
         node: "node-a".into(),
         volume: Some("pvc-7".into()),
+        detach: DetachState::Requested,
     };
     let device = |error| {
         let (source, said) = unmount(error);
@@ -89,7 +90,7 @@ fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmo
     );
     assert_eq!(
         title(attached(), vec![]),
-        "The volume is still attached to node node-a; driver disk.example has not detached it."
+        "The volume is still attached to node node-a: the external-attacher of driver disk.example was asked to detach it, and has not."
     );
 }
 

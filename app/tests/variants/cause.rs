@@ -1,6 +1,6 @@
 //! The causes for which deletions wait.
 
-use teardown::diagnosis::Cause;
+use teardown::diagnosis::{Cause, DetachState};
 
 use super::{at, every, node, object, shared};
 
@@ -48,7 +48,12 @@ pub(crate) fn causes() -> Vec<Cause> {
             node: on(),
             said: shared("timeout"),
         },
-        Cause::VolumeAttached { .. } => Cause::VolumeAttached { attacher: shared("csi"), node: on(), volume: Some(shared("pv")) },
+        Cause::VolumeAttached { .. } => Cause::VolumeAttached {
+            attacher: shared("csi"),
+            node: on(),
+            volume: Some(shared("pv")),
+            detach: DetachState::InUse,
+        },
         Cause::BackendLeft { .. } => Cause::BackendLeft { driver: Some(shared("csi")) },
         Cause::ApiDown { .. } => Cause::ApiDown {
             group_version: shared("metrics.k8s.io/v1beta1"),

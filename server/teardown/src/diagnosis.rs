@@ -72,7 +72,7 @@ pub(crate) use self::{
     unreadable::says_unreadable,
 };
 pub use self::{
-    cause::{Cause, Confidence, Evidence, Link, Source},
+    cause::{Cause, Confidence, DetachState, Evidence, Link, Source},
     course::{Due, Upcoming},
     impact::Impact,
     kubelet_answer::{

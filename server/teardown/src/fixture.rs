@@ -27,6 +27,9 @@
 //!
 //! Annotations about the order are written with their keys, and with `_` for each blank: `config.kubernetes.io/depends-on=/Namespace/shop`.
 //!
+//! The `handle=` of a volume with a `driver=` is that of its CSI driver. A node lists the volumes that it uses with `inUse=`, by their
+//! unique names: `kubernetes.io/csi/DRIVER^HANDLE`.
+//!
 //! A webhook with `matches=` has `matchConditions`.
 //!
 //! The class of the claims of a set is `uses=class:NAME`, or `uses=defaultclass`; the default class has `default=yes`.
@@ -421,7 +424,10 @@ impl<'a> Fields<'a> {
                     _ => Reclaim::Retain,
                 },
                 class: self.text("class"),
-                source: self.text("source"),
+                source: self.text("source").or_else(|| {
+                    let (driver, handle) = (self.get("driver")?, self.get("handle")?);
+                    Some(format!("csi {driver} {handle}").into())
+                }),
                 driver: self.text("driver"),
                 provisioner: self.text("provisioner"),
                 capacity: self.text("capacity"),
@@ -546,6 +552,7 @@ impl<'a> Fields<'a> {
                     .map(|(key, effect)| (key.into(), effect.into()))
                     .collect(),
                 provider: self.text("provider"),
+                in_use: self.list("inUse").map(Arc::from).collect(),
             })),
             "Namespace" => Facts::Namespace(Box::new(Namespace {
                 finalizers: self

@@ -132,8 +132,10 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::InUse { users } => storage::in_use(case, users),
         Cause::Copied { copies } => storage::copied(case, copies),
         Cause::VolumeBound { claim } => storage::volume_bound(case, claim.as_ref()),
-        Cause::DetachFailed { attacher, node, .. }
-        | Cause::VolumeAttached { attacher, node, .. } => storage::attached(case, attacher, node),
+        Cause::DetachFailed { attacher, node, .. } => storage::detach_failed(case, attacher, node),
+        Cause::VolumeAttached { attacher, node, detach, .. } => {
+            storage::attached(case, attacher, node, *detach)
+        }
         Cause::BackendLeft { driver } => storage::backend_left(case, driver.as_ref()),
         Cause::ApiDown { group_version, service } => {
             namespace::api_down(case, group_version, service.as_ref())

@@ -12,7 +12,7 @@ mod advice;
 use jiff::Timestamp;
 use teardown::{
     api_problem::ApiProblem,
-    diagnosis::{Cause, Confidence, Diagnosis, Evidence, Link, Source, Waiting},
+    diagnosis::{Cause, Confidence, DetachState, Diagnosis, Evidence, Link, Source, Waiting},
     object::ObjectRef,
 };
 
@@ -209,17 +209,13 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         Cause::VolumeAttached { node, .. } if diagnosis.kubelet_facts().next().is_some() => {
             still_mounted(diagnosis, node, &starting)
         }
-        Cause::VolumeAttached { attacher, node, .. } if !starting.is_empty() => format!(
-            "{} cannot start: the disk is still attached to node {}, and one node at a time can have it. Driver {} detaches it.",
+        Cause::VolumeAttached { attacher, node, detach, .. } if !starting.is_empty() => format!(
+            "{} cannot start: the disk is still attached to node {}, and one node at a time can have it. {}",
             names(&starting),
             isolated(node),
-            isolated(attacher)
+            detaching(attacher, node, *detach)
         ),
-        Cause::VolumeAttached { attacher, node, .. } => format!(
-            "The volume is still attached to node {}; driver {} has not detached it.",
-            isolated(node),
-            isolated(attacher)
-        ),
+        Cause::VolumeAttached { attacher, node, detach, .. } => detaching(attacher, node, *detach),
         Cause::BackendLeft { driver: Some(driver) } => format!(
             "The storage behind the volume is not deleted yet; driver {} does that.",
             isolated(driver)
@@ -404,6 +400,25 @@ fn unanswered_unseen(diagnosis: &Diagnosis, webhook: &str) -> String {
     format!(
         "Webhook {webhook} did not answer, and the API server refused the requests that it should check. Unwind cannot see whether its configuration still exists."
     )
+}
+
+/// The side that a detach waits for.
+fn detaching(attacher: &str, node: &str, detach: DetachState) -> String {
+    let (attacher, node) = (isolated(attacher), isolated(node));
+    match detach {
+        DetachState::InUse => format!(
+            "Node {node} still reports the volume as in use, so the attach-detach controller does not ask driver {attacher} to detach it."
+        ),
+        DetachState::NotRequested => format!(
+            "The attach-detach controller has not asked driver {attacher} to detach the volume from node {node}."
+        ),
+        DetachState::Requested => format!(
+            "The volume is still attached to node {node}: the external-attacher of driver {attacher} was asked to detach it, and has not."
+        ),
+        DetachState::NotAttached => format!(
+            "The volume is not attached to node {node}, but the external-attacher of driver {attacher} has not cleared the finalizer of its VolumeAttachment."
+        ),
+    }
 }
 
 /// A rule that denies; or one that denied and is gone, or is not seen.

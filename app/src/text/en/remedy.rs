@@ -332,7 +332,7 @@ fn wait(reason: WaitReason) -> &'static str {
         }
         WaitReason::Finisher => "The program that clears the finalizer runs and may need time.",
         WaitReason::Detach => {
-            "The volume is detached once the node no longer reports it as in use."
+            "The attach-detach controller asks for the detach once the node no longer reports the volume as in use. Then the driver detaches it."
         }
     }
 }
@@ -343,7 +343,7 @@ fn driver(part: DriverPart) -> &'static str {
             "The driver is not registered on this node, so the kubelet cannot unmount. Install or restart its plugin there."
         }
         DriverPart::Attacher => {
-            "The attacher has not detached the volume. Check that it runs, holds its lease and reaches the storage system, and that the node no longer uses the volume."
+            "The external-attacher has to detach the volume and clear the finalizer of its VolumeAttachment. Check that it runs, holds its lease and reaches the storage system, and that the node no longer uses the volume."
         }
         DriverPart::Provisioner => {
             "The storage behind the volume is not deleted. The Events of the volume say why: most often credentials, or a volume that is still attached."

@@ -65,11 +65,12 @@ pub(super) fn read_definition(json: &str) -> Result<(Meta, Facts), Unreadable> {
 
 /// Reads a Node.
 pub(super) fn read_node(json: &str) -> Result<(Meta, Facts), Unreadable> {
-    let Whole::<NodeSpec, Conditions> { metadata, spec, status } = serde_json::from_str(json)?;
+    let Whole::<NodeSpec, NodeStatus> { metadata, spec, status } = serde_json::from_str(json)?;
     let node = Node {
         ready: condition(&status.conditions, "Ready"),
         taints: spec.taints.into_iter().map(|taint| (taint.key, taint.effect)).collect(),
         provider: spec.provider_id.filter(|id| !id.is_empty()),
+        in_use: status.volumes_in_use,
     };
     Ok((metadata, Facts::Node(Box::new(node))))
 }
@@ -218,6 +219,15 @@ struct NodeSpec {
     taints: Vec<Taint>,
     #[serde(rename = "providerID")]
     provider_id: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeStatus {
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<RawCondition>,
+    #[serde(deserialize_with = "or_default")]
+    volumes_in_use: Box<[Arc<str>]>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,5 +1,6 @@
 //! The causes for which a deletion waits, and the evidence for them.
 
+mod detach;
 mod verdict;
 mod wire;
 
@@ -9,9 +10,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub(in crate::diagnosis) use self::verdict::Finding;
-pub use self::verdict::Link;
 pub(crate) use self::verdict::Verdict;
 use self::wire::FlatCause;
+pub use self::{detach::DetachState, verdict::Link};
 use super::{
     kubelet_answer::{AnswerOrigin, KubeletProblem, KubeletSubject},
     kubelet_log::{KubeletFact, RestOfLog},
@@ -151,7 +152,7 @@ pub enum Cause {
         /// The driver's error.
         said: Arc<str>,
     },
-    /// The volume is attached to a node.
+    /// The detach of the volume from a node has not ended.
     VolumeAttached {
         /// The CSI driver.
         attacher: Arc<str>,
@@ -159,6 +160,8 @@ pub enum Cause {
         node: Arc<str>,
         /// The PersistentVolume; none for an inline volume.
         volume: Option<Arc<str>>,
+        /// The state of the detach.
+        detach: DetachState,
     },
     /// The provisioner has not deleted the storage behind the volume.
     BackendLeft {

@@ -7,14 +7,11 @@ use super::{
     case::Case,
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
 };
-use crate::object::{Object, ObjectRef, Uid};
+use crate::object::{Object, Uid};
 
 /// No kube-controller-manager leads. It is a root beside the others that its controllers would end, and never in their
 /// place: what is read of a lease may be missing at the next look.
 pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
-    let is_unasked = |attachment: &ObjectRef| {
-        case.index.named(attachment).is_some_and(|object| object.deletion.is_none())
-    };
     let is_its_work = |finding: &Finding<'_>| match finding {
         Finding::Root(verdict) => match &verdict.cause {
             Cause::ControllerSilent { controller } => is_of_manager(controller),
@@ -26,7 +23,7 @@ pub(super) fn manager<'a>(case: &Case<'a>, _: &'a Arc<Object>, found: &mut Vec<F
             | Cause::BackendLeft { driver: None }
             | Cause::VolumeBound { claim: None } => true,
             // It asks for the detach; after that the driver has to answer.
-            Cause::VolumeAttached { .. } => is_unasked(&verdict.root),
+            Cause::VolumeAttached { detach, .. } => !detach.is_requested(),
             // It would have found out by now that the node is silent.
             Cause::ContainersRunning { .. }
             | Cause::StaticPod { .. }

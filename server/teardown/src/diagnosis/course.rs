@@ -213,11 +213,8 @@ pub(crate) fn course(
         }
         Cause::ClaimInUse { pods } => found.extend(case.users_evicted(pods)),
         Cause::DetachFailed { attacher, .. } => found.push(driver_retries(attacher)),
-        Cause::VolumeAttached { attacher, node, .. } => {
-            let attachment = case.index.named(&diagnosis.root);
-            if attachment.is_some_and(|it| it.deletion.is_some()) {
-                found.push(driver_retries(attacher));
-            }
+        Cause::VolumeAttached { attacher, node, detach, .. } => {
+            found.extend(detach.is_requested().then(|| driver_retries(attacher)));
             if diagnosis.kubelet_facts().next().is_some() {
                 found.extend(case.kubelet_retries(node, VOLUME_BACK_OFF, diagnosis));
             }

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use super::{
     case::{Case, cannot_see, names, part},
-    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+    cause::{Cause, Confidence, DetachState, Evidence, Finding, Link, Verdict},
     driver::driver_finisher,
 };
 use crate::{
     deadlines::Overdue,
     object::{Attachment, Facts, Object, Phase},
-    relation::EdgeKind,
+    relation::{EdgeKind, is_an_attachers},
 };
 
 /// Set on a volume by its CSI provisioner, and by the controller of volumes for in-tree ones.
@@ -101,10 +101,16 @@ pub(super) fn volume_released<'a>(
     }
     let (going, staying) = part(attachments_of(case, object));
     let phase = volume.phase.as_deref().unwrap_or_default();
-    let is_attacher = |finalizer: &Arc<str>| finalizer.starts_with("external-attacher/");
-    if object.finalizers.iter().any(is_attacher) {
+    if object.finalizers.iter().any(|it| is_an_attachers(it)) {
+        let claim = case.claim_of_volume(&object.name);
+        // A volume that is bound waits for its claim, and no Pod on a node that uses the claim lets the volume go before that.
+        let is_bound = !found.is_empty();
         for attachment in &staying {
-            found.extend(attached(case, attachment).map(Finding::from));
+            let is_wanted =
+                claim.zip(node_of(attachment)).is_some_and(|(it, node)| case.is_wanted(it, node));
+            if !(is_bound && is_wanted) {
+                found.extend(attached(case, attachment).map(Finding::from));
+            }
         }
         if !going.is_empty() {
             found.push(Finding::WaitsFor(Link::Attachment, going));
@@ -135,7 +141,7 @@ pub(super) fn volume_released<'a>(
     }
 }
 
-/// A VolumeAttachment waits for the driver to detach the volume.
+/// A VolumeAttachment waits for the external-attacher of the driver, which takes its finalizer off once the volume is detached.
 pub(super) fn not_detached<'a>(
     case: &Case<'a>,
     object: &'a Arc<Object>,
@@ -146,9 +152,13 @@ pub(super) fn not_detached<'a>(
     }
 }
 
-/// The verdict on a volume that is attached to a node.
+/// The verdict on a detach that has not ended. None where another program than the external-attacher keeps an attachment.
 pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict> {
     let Facts::Attachment(attachment) = &object.facts else { return None };
+    let is_of_others = !object.finalizers.iter().any(|it| is_an_attachers(it));
+    if object.deletion.is_some() && is_of_others && !object.finalizers.is_empty() {
+        return None;
+    }
     let Attachment { node, attacher, detach_error, detach_failed, volume, .. } = &**attachment;
     let (node, attacher) = (node.clone(), attacher.clone());
     if let Some(said) = detach_error {
@@ -157,17 +167,45 @@ pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict>
             .since(detach_failed.map(Timestamp::from));
         return Some(Verdict::new(cause, object, Confidence::Confirmed).with([error]));
     }
-    // Where the attachment is being deleted, the detach has been asked for, and the driver has to answer.
-    if object.deletion.is_none()
-        && let Some(verdict) = case.silent_node(&node)
-    {
-        return Some(verdict);
-    }
-    let cause = Cause::VolumeAttached { attacher, node, volume: volume.clone() };
     let said = Evidence::field(object, "status.attached", attachment.attached.to_string());
-    let asked = object.finalizers.iter().filter(|_| object.deletion.is_some());
-    let programs = asked.flat_map(|finalizer| program(case, object, finalizer));
-    Some(Verdict::new(cause, object, Confidence::Inferred).with([said]).with(programs))
+    // The deletion of the attachment requests the detach, and after that the node does not matter.
+    let (detach, facts): (_, Vec<Evidence>) = if object.deletion.is_none() {
+        if let Some(verdict) = case.silent_node(&node) {
+            return Some(verdict);
+        }
+        let in_use = in_use(case, attachment);
+        let detach = in_use.as_ref().map_or(DetachState::NotRequested, |_| DetachState::InUse);
+        (detach, in_use.into_iter().collect())
+    } else if attachment.attached {
+        let of_program = |finalizer| program(case, object, finalizer);
+        (DetachState::Requested, object.finalizers.iter().flat_map(of_program).collect())
+    } else {
+        let held = |finalizer: &Arc<str>| {
+            let held = Evidence::field(object, "metadata.finalizers", &**finalizer);
+            program(case, object, finalizer).into_iter().chain([held]).collect::<Vec<_>>()
+        };
+        (DetachState::NotAttached, object.finalizers.iter().flat_map(held).collect())
+    };
+    let cause = Cause::VolumeAttached { attacher, node, volume: volume.clone(), detach };
+    Some(Verdict::new(cause, object, Confidence::Inferred).with([said]).with(facts))
+}
+
+/// The evidence that a node uses the volume of an attachment: as long as it says so, the attach-detach controller does not delete the
+/// attachment.
+fn in_use(case: &Case<'_>, attachment: &Attachment) -> Option<Evidence> {
+    let (object, node) = case.node(&attachment.node)?;
+    let volume = case.index.find("", "PersistentVolume", None, attachment.volume.as_deref()?)?;
+    let Facts::Volume(volume) = &volume.facts else { return None };
+    let name = volume.unique_name()?;
+    let is_listed = node.in_use.iter().any(|it| **it == *name);
+    is_listed.then(|| Evidence::field(object, "status.volumesInUse", name))
+}
+
+fn node_of(attachment: &Object) -> Option<&Arc<str>> {
+    match &attachment.facts {
+        Facts::Attachment(facts) => Some(&facts.node),
+        _ => None,
+    }
 }
 
 /// The readiness of the program of a driver that clears a finalizer, where it is known.

@@ -5,6 +5,7 @@ mod before;
 mod causes;
 mod control_plane;
 mod course;
+mod detach;
 mod driver;
 mod evidence;
 mod explains;
@@ -173,6 +174,7 @@ fn pod_with_ended_containers_waits_for_its_volumes() {
     insta::assert_snapshot!(diagnoses("
         node n1
         pvc shop/data volume=pv
+        pv pv claim=shop/data
         pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
         pod shop/b node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:lost subPath=yes
         pod shop/c node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated

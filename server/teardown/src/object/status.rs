@@ -53,6 +53,8 @@ pub struct Node {
     pub taints: Box<[(Arc<str>, Arc<str>)]>,
     /// `spec.providerID`, by which a cloud names the machine.
     pub provider: Option<Arc<str>>,
+    /// `status.volumesInUse`: the unique names of the attachable volumes that its kubelet uses.
+    pub in_use: Box<[Arc<str>]>,
 }
 
 impl Node {

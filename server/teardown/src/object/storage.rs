@@ -56,6 +56,14 @@ impl Volume {
         let source = self.source.as_ref().and_then(|source| source.split(' ').next());
         source.and_then(field_of_source).unwrap_or("spec.csi.driver")
     }
+
+    /// The name by which a node lists a volume of a CSI driver in `status.volumesInUse`: `kubernetes.io/csi/DRIVER^HANDLE`
+    /// (`GetUniqueVolumeName` in `pkg/volume/util/util.go`, `GetVolumeName` in `pkg/volume/csi/csi_plugin.go`).
+    pub fn unique_name(&self) -> Option<String> {
+        let driver = self.driver.as_ref()?;
+        let handle = self.source.as_ref()?.strip_prefix("csi ")?.strip_prefix(&**driver)?;
+        Some(format!("kubernetes.io/csi/{driver}^{}", handle.strip_prefix(' ')?))
+    }
 }
 
 /// `spec.claimRef` of a PersistentVolume.

@@ -17,11 +17,7 @@ const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// garbage collector is not woken by that, and gets the DELETE again.
 pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
     let object = case.root();
-    let look = object.and_then(|object| command::look(object));
-    let lease = command::list("leases/kube-controller-manager", "kube-system", &["--output=yaml"]);
-    let act = RemedyAct::RepairController { controller: controller.into() };
-    let repair = Remedy::new(act).named(object.map(|it| it.reference())).with([look, lease]);
-    let mut found = vec![repair];
+    let mut found = vec![repair(case, controller)];
     if case.diagnosis.confidence == Confidence::Unknown {
         let wait = RemedyAct::Wait { reason: WaitReason::ControllerRetry, until: None };
         found.insert(0, Remedy::new(wait).named(object.map(|it| it.reference())));
@@ -37,6 +33,15 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
         _ => found.push(nudge(case, object)),
     }
     found
+}
+
+/// Have a controller of the control plane do its part.
+pub(super) fn repair(case: &Case<'_>, controller: &str) -> Remedy {
+    let object = case.root();
+    let look = object.and_then(|object| command::look(object));
+    let lease = command::list("leases/kube-controller-manager", "kube-system", &["--output=yaml"]);
+    let act = RemedyAct::RepairController { controller: controller.into() };
+    Remedy::new(act).named(object.map(|it| it.reference())).with([look, lease])
 }
 
 /// Objects that cannot be read from the storage. Nothing is offered that changes anything: to delete one unread skips its

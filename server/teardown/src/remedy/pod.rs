@@ -206,7 +206,7 @@ fn restarts(case: &Case<'_>, name: &Arc<str>) -> Vec<Remedy> {
 }
 
 /// Containers go on while the kubelet restarts.
-fn restart_kubelet(case: &Case<'_>, name: &Arc<str>) -> Remedy {
+pub(super) fn restart_kubelet(case: &Case<'_>, name: &Arc<str>) -> Remedy {
     let restart = command::on_node(Purpose::Act, name, &["systemctl", "restart", "kubelet"]);
     Remedy::new(RemedyAct::RestartKubelet { node: name.clone() })
         .named(case.node(name).map(|(node, _)| node.reference()))

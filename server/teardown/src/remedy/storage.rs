@@ -7,13 +7,16 @@ use serde_json::json;
 use super::{
     act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason},
     case::{Case, EACH, workload_of},
-    command::{self, Purpose},
+    command::{self, Command, Purpose},
+    control_plane,
     finalizer::{nudge, remove},
+    pod::restart_kubelet,
     reach::{GoingClaim, Reach},
     retain::retain,
     scale_down::scale_down,
 };
 use crate::{
+    diagnosis::DetachState,
     object::{Facts, Object, ObjectRef, Reclaim},
     relation::EdgeKind,
 };
@@ -21,6 +24,9 @@ use crate::{
 /// Set on a volume by its CSI provisioner, and by the controller of volumes for in-tree ones.
 const PROVISIONERS: [&str; 2] =
     ["external-provisioner.volume.kubernetes.io/finalizer", "kubernetes.io/pv-controller"];
+
+/// The controller that requests detaches, by the name that kube-controller-manager gives it.
+const ATTACH_DETACH: &str = "persistentvolume-attach-detach-controller";
 
 /// Pods that nobody deletes use the claim: end their workload, or delete Pods that have none.
 pub(super) fn claim_in_use(case: &Case<'_>, pods: &[ObjectRef]) -> Vec<Remedy> {
@@ -110,27 +116,45 @@ pub(super) fn volume_bound(case: &Case<'_>, claim: Option<&ObjectRef>) -> Vec<Re
     keep.into_iter().chain([if destroys { destroys_data(remedy) } else { remedy }]).collect()
 }
 
-/// The volume is attached, or its detach fails. The finalizer of the attachment goes by hand only where the attacher itself
-/// has reported that the volume is detached: with the finalizer gone, the next node attaches it.
-pub(super) fn attached(case: &Case<'_>, attacher: &Arc<str>, node: &Arc<str>) -> Vec<Remedy> {
+/// The detach of the volume has not ended: the way out is with the kubelet of the node, with the attach-detach controller, or with
+/// the driver.
+pub(super) fn attached(
+    case: &Case<'_>,
+    attacher: &Arc<str>,
+    name: &Arc<str>,
+    detach: DetachState,
+) -> Vec<Remedy> {
+    let Some(object) = case.root() else { return Vec::new() };
+    let wait = RemedyAct::Wait { reason: WaitReason::Detach, until: None };
+    let wait = Remedy::new(wait).at(object);
+    match detach {
+        DetachState::InUse => {
+            let look = [command::look(object), look_at_use(case, name)];
+            vec![wait.with(look), restart_kubelet(case, name)]
+        }
+        DetachState::NotRequested => {
+            let repair = control_plane::repair(case, ATTACH_DETACH);
+            vec![wait, repair.with([look_at_use(case, name)])]
+        }
+        DetachState::Requested => {
+            [wait].into_iter().chain(detach_failed(case, attacher, name)).collect()
+        }
+        DetachState::NotAttached => detach_failed(case, attacher, name),
+    }
+}
+
+/// The driver has to detach the volume. The finalizer of the attachment goes by hand only where the attacher itself has reported that
+/// the volume is detached: with the finalizer gone, the next node attaches it.
+pub(super) fn detach_failed(case: &Case<'_>, attacher: &Arc<str>, name: &Arc<str>) -> Vec<Remedy> {
     let Some(object) = case.root() else { return Vec::new() };
     let Facts::Attachment(attachment) = &object.facts else { return Vec::new() };
     let driver = RemedyAct::RepairDriver {
         driver: Some(attacher.clone()),
         part: DriverPart::Attacher,
-        node: Some(node.clone()),
+        node: Some(name.clone()),
     };
-    let on_node = case.node(node).map(|(node, _)| node);
-    let in_use = on_node.and_then(|node| {
-        let field = "--output=jsonpath={.status.volumesInUse}";
-        command::about(Purpose::Look, node, "get", &[field])
-    });
-    let mut found = Vec::new();
-    if attachment.detach_error.is_none() {
-        let wait = RemedyAct::Wait { reason: WaitReason::Detach, until: None };
-        found.push(Remedy::new(wait).at(object));
-    }
-    found.push(Remedy::new(driver).at(object).with([command::look(object), in_use]));
+    let look = [command::look(object), look_at_use(case, name)];
+    let mut found = vec![Remedy::new(driver).at(object).with(look)];
     if object.deletion.is_some() && !attachment.attached {
         for finalizer in object.finalizers.iter() {
             let remedy = remove(case, object, finalizer);
@@ -138,6 +162,12 @@ pub(super) fn attached(case: &Case<'_>, attacher: &Arc<str>, node: &Arc<str>) ->
         }
     }
     found
+}
+
+/// Shows the volumes that a node says it uses.
+fn look_at_use(case: &Case<'_>, name: &str) -> Option<Command> {
+    let (node, _) = case.node(name)?;
+    command::about(Purpose::Look, node, "get", &["--output=jsonpath={.status.volumesInUse}"])
 }
 
 /// The provisioner has not deleted the storage behind the volume.

@@ -1,6 +1,6 @@
 //! How sure a cause is. Only the server asks for it: see `teardown::advice`.
 
-use teardown::diagnosis::{Cause, Confidence, Diagnosis, RuntimeFit, Source};
+use teardown::diagnosis::{Cause, Confidence, DetachState, Diagnosis, RuntimeFit, Source};
 
 use crate::text::{NAMED, isolated, named, some_of, visible};
 
@@ -108,8 +108,14 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
         }
         Cause::ManagedElsewhere { .. } => "The log of that controller",
         Cause::BackendLeft { .. } => "An Event VolumeFailedDelete about the volume",
+        Cause::VolumeAttached { detach: DetachState::InUse, .. } => {
+            "The log of the node’s kubelet, or of the attach-detach controller,"
+        }
+        Cause::VolumeAttached { detach: DetachState::NotRequested, .. } => {
+            "The log of the attach-detach controller"
+        }
         Cause::VolumeAttached { .. } => {
-            "An error in status.detachError, or the log of the attacher or of the node’s kubelet,"
+            "An error in status.detachError, or the log of the external-attacher or of the node’s kubelet,"
         }
         Cause::LooksAgain { .. } => "The next condition that the controller writes",
         Cause::ControllerSilent { .. } => {

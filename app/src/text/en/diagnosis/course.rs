@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use teardown::{
     advice::Fact,
-    diagnosis::{Cause, Diagnosis, Due, Upcoming},
+    diagnosis::{Cause, DetachState, Diagnosis, Due, Upcoming},
 };
 
 use super::holds_namespace;
@@ -92,6 +92,9 @@ fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static st
         Cause::VolumeBound { claim: Some(_) } => "Nothing, as long as the claim exists.",
         Cause::VolumeBound { claim: None } => {
             "It counts as released once its controller finds that the claim is gone."
+        }
+        Cause::VolumeAttached { detach: DetachState::NotRequested, .. } if course.is_empty() => {
+            "The attach-detach controller asks for it once no Pod on the node needs the volume and the node no longer reports it as in use."
         }
         Cause::VolumeAttached { .. } if course.is_empty() => {
             "Nothing, as long as the node reports and has the volume mounted. It is detached by force only from a node that is not ready."

@@ -1,7 +1,7 @@
 //! The harm that a deletion that waits does, and the mistake that would make it worse. Only the server asks for these: see
 //! `teardown::advice`.
 
-use teardown::diagnosis::{Cause, Diagnosis};
+use teardown::diagnosis::{Cause, DetachState, Diagnosis};
 
 use super::holds_namespace;
 use crate::text::{isolated, names, visible};
@@ -27,6 +27,9 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         }
         Cause::ClaimInUse { .. } => {
             "remove the finalizer kubernetes.io/pvc-protection: the volume would go while Pods use it."
+        }
+        Cause::VolumeAttached { detach: DetachState::NotAttached, .. } => {
+            "remove the attachment’s finalizer before the storage system itself shows the volume as detached: two nodes could write to it."
         }
         Cause::DetachFailed { .. } | Cause::VolumeAttached { .. } => STILL_ATTACHED,
         Cause::Copied { .. } => {

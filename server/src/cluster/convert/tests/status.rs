@@ -9,12 +9,12 @@ fn time(at: Seconds) -> String {
 }
 
 #[test]
-fn node_keeps_its_ready_condition_and_its_taints() {
+fn node_keeps_its_ready_condition_its_taints_and_the_volumes_that_it_uses() {
     let facts = read(
         "v1 Node",
         r#""spec": {"providerID": "aws:///eu-1a/i-0f", "taints": [
             {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"}]},
-           "status": {"conditions": [
+           "status": {"volumesInUse": ["kubernetes.io/csi/disk.example^vol-1"], "conditions": [
             {"type": "MemoryPressure", "status": "False"},
             {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
              "message": "Kubelet stopped posting node status.", "lastTransitionTime": "2026-01-02T03:04:05Z"}]}"#,
@@ -27,7 +27,11 @@ fn node_keeps_its_ready_condition_and_its_taints() {
     assert_eq!(Timestamp::from(ready.since.unwrap()).to_string(), "2026-01-02T03:04:05Z");
     assert_eq!(*node.taints, [("node.kubernetes.io/unreachable".into(), "NoExecute".into())]);
     assert_eq!(node.provider.as_deref(), Some("aws:///eu-1a/i-0f"));
+    assert_eq!(*node.in_use, ["kubernetes.io/csi/disk.example^vol-1".into()]);
     assert!(!node.is_ready());
+    let volume = r#""spec": {"csi": {"driver": "disk.example", "volumeHandle": "vol-1"}}"#;
+    let Facts::Volume(volume) = read("v1 PersistentVolume", volume).facts else { panic!() };
+    assert_eq!(volume.unique_name().as_deref(), Some(&*node.in_use[0]));
     let Facts::Node(new) = read("v1 Node", "").facts else { panic!() };
     assert!(!new.is_ready(), "no kubelet has written its status");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Cause;
+use super::{Cause, DetachState};
 use crate::object::ObjectRef;
 
 /// The name of a cause and its parameters. A name that is not known, as of a newer server, is read as [`Cause::Unknown`].
@@ -62,6 +62,8 @@ pub(super) struct FlatCause {
     silent: usize,
     #[serde(with = "crate::millis::optional", skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detach: Option<DetachState>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -107,8 +109,9 @@ impl From<Cause> for FlatCause {
             Cause::DetachFailed { attacher, node, said } => {
                 Self { driver: Some(attacher), node: Some(node), said: Some(said), ..flat }
             }
-            Cause::VolumeAttached { attacher, node, volume } => {
-                Self { driver: Some(attacher), node: Some(node), volume, ..flat }
+            Cause::VolumeAttached { attacher, node, volume, detach } => {
+                let (driver, node, detach) = (Some(attacher), Some(node), Some(detach));
+                Self { driver, node, volume, detach, ..flat }
             }
             Cause::BackendLeft { driver } => Self { driver, ..flat },
             Cause::ApiDown { group_version, service } => {
@@ -187,7 +190,8 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "volumeBound" => Cause::VolumeBound { claim: object },
         "detachFailed" => Cause::DetachFailed { attacher: driver?, node: node?, said: flat.said? },
         "volumeAttached" => {
-            Cause::VolumeAttached { attacher: driver?, node: node?, volume: flat.volume }
+            let (attacher, node, volume) = (driver?, node?, flat.volume);
+            Cause::VolumeAttached { attacher, node, volume, detach: flat.detach? }
         }
         "backendLeft" => Cause::BackendLeft { driver },
         "apiDown" => Cause::ApiDown { group_version: flat.group_version?, service: object },
@@ -257,7 +261,12 @@ mod tests {
             Cause::Copied { copies: vec![object()] },
             Cause::VolumeBound { claim: Some(object()) },
             Cause::DetachFailed { attacher: text(), node: text(), said: text() },
-            Cause::VolumeAttached { attacher: text(), node: text(), volume: Some(text()) },
+            Cause::VolumeAttached {
+                attacher: text(),
+                node: text(),
+                volume: Some(text()),
+                detach: DetachState::NotAttached,
+            },
             Cause::BackendLeft { driver: None },
             Cause::ApiDown { group_version: text(), service: Some(object()) },
             Cause::LooksAgain { controller: text(), group_version: text() },
