@@ -56,6 +56,17 @@ impl<'a> RefusalCause<'a> {
 
     /// The causes that a message names, in its order and each once. A condition joins the answers to several requests.
     pub(crate) fn all_in_text(message: &'a str) -> Vec<Self> {
+        let mut causes: Vec<Self> = Vec::new();
+        for cause in Self::each_in_text(message) {
+            if !causes.contains(&cause) {
+                causes.push(cause);
+            }
+        }
+        causes
+    }
+
+    /// The cause of each answer that a message joins and that names one, in its order.
+    pub(crate) fn each_in_text(message: &'a str) -> Vec<Self> {
         let behind = |words: &'static str| {
             let found = message.match_indices(words);
             found.filter_map(|(at, words)| Some((at, message.get(at + words.len()..)?)))
@@ -88,13 +99,7 @@ impl<'a> RefusalCause<'a> {
         let mut found: Vec<(usize, Self)> =
             down.chain(denies).chain(policies).chain(forbidden).collect();
         found.sort_by_key(|(at, _)| *at);
-        let mut causes: Vec<Self> = Vec::new();
-        for (_, cause) in found {
-            if !causes.contains(&cause) {
-                causes.push(cause);
-            }
-        }
-        causes
+        found.into_iter().map(|(_, cause)| cause).collect()
     }
 
     /// Whether the refusal has nothing to do with the object, so that another object is refused for the same cause.

@@ -28,13 +28,47 @@ pub(super) const GROUP: &str = "admissionregistration.k8s.io";
 /// The policies that may deny a change.
 const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
 
-/// The verdicts on the refusals that a condition of an object names and that are known.
+/// Said of Pods whose grace period is over, and of what was made meanwhile: those are found by themselves
+/// (`deleteAllContentForGroupVersionResource` in `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`).
+const REMAIN: &str = "unexpected items still remain in namespace";
+
+/// The verdicts on the refusals that a condition of an object names. Those that are not known by their words are one root more, the
+/// object itself.
 pub(super) fn refusals(case: &Case<'_>, object: &Object, message: &str) -> Vec<Verdict> {
     let causes = RefusalCause::all_in_text(message).into_iter();
     let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, object, cause)).collect();
     found.extend(unreadable::verdict(message, None));
     found.extend(conversions(case, message));
+    if has_others(message) {
+        found.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
+    }
     found
+}
+
+/// Whether a condition joins errors that no other verdict explains: one of an authorizer, or one whose words are not known.
+fn has_others(message: &str) -> bool {
+    let causes = RefusalCause::each_in_text(message);
+    let known = causes.len()
+        + unreadable::count(message)
+        + failed_conversions(message).count()
+        + message.matches(REMAIN).count();
+    let is_forbidden = |cause: &RefusalCause<'_>| matches!(cause, RefusalCause::Forbidden { .. });
+    known < least_errors(message) || causes.iter().any(is_forbidden)
+}
+
+/// The number of errors that a condition joins, at least. The controller of namespaces counts them (`makeDeleteContentCondition` in
+/// `pkg/controller/namespace/deletion/status_condition_utils.go`). Several of a definition stand in brackets (`aggregate` in
+/// `staging/src/k8s.io/apimachinery/pkg/util/errors`). Of a message that is cut off nobody knows what else it said.
+fn least_errors(message: &str) -> usize {
+    if message.ends_with('…') {
+        return 1;
+    }
+    let counted = message
+        .strip_prefix("Failed to delete all resource types, ")
+        .and_then(|rest| rest.split_once(" remaining: ")?.0.parse().ok());
+    let is_several =
+        message.starts_with("could not issue all deletes: [") && message.ends_with(']');
+    counted.unwrap_or(if is_several { 2 } else { 1 })
 }
 
 /// The verdicts on the kinds whose objects could not be converted.

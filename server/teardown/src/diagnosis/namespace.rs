@@ -65,11 +65,7 @@ pub(super) fn content_refused<'a>(
 ) {
     for name in ["NamespaceDeletionContentFailure", "NamespaceDeletionGroupVersionParsingFailure"] {
         let Some(failure) = problem(object, name) else { continue };
-        let mut refused = admission::refusals(case, object, &failure.message);
-        // Pods whose grace period is over remain: they are found by themselves.
-        if refused.is_empty() && !failure.message.contains("unexpected items still remain") {
-            refused.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
-        }
+        let refused = admission::refusals(case, object, &failure.message);
         let said = condition(object, failure);
         found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
     }

@@ -141,10 +141,7 @@ pub(super) fn instances<'a>(
         .filter(|condition| &*condition.reason == "InstanceDeletionFailed");
     if let Some(failed) = failed {
         let said = condition(object, failed);
-        let mut refused = admission::refusals(case, object, &failed.message);
-        if refused.is_empty() {
-            refused.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
-        }
+        let refused = admission::refusals(case, object, &failed.message);
         found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
     } else if !waits && case.overdue(object) > Overdue::No {
         let cause = Cause::ControllerSilent { controller: "kube-apiserver".into() };

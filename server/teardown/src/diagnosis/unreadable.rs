@@ -44,6 +44,11 @@ pub(crate) fn says_unreadable(message: &str) -> bool {
     WORDS.iter().any(|words| message.contains(words))
 }
 
+/// The number of errors in a message that say so, each of which may do it in several words.
+pub(super) fn count(message: &str) -> usize {
+    WORDS.iter().map(|words| message.matches(words).count()).max().unwrap_or_default()
+}
+
 /// The object is of a kind whose list fails for that.
 pub(super) fn own_kind<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
     let resource = object.kind.resource();

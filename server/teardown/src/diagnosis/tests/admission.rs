@@ -252,3 +252,79 @@ fn webhook_keeps_the_last_delete_of_a_pod_and_those_of_the_garbage_collector() {
     let goes = updates.replace("rs shop/web-1", "rs shop/web-1 deleted=9");
     assert_eq!(blamed(&goes).len(), 1, "a dependent that is being deleted keeps its owner too");
 }
+
+/// What the condition of a namespace says when the controller was refused for several reasons.
+fn refused(errors: usize, said: &str) -> String {
+    let said = said.replace(' ', "_");
+    format!(
+        "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_{errors}_remaining:_{said}
+        webhook gate service=ops/gate guards=configmaps
+        cm shop/c"
+    )
+}
+
+#[test]
+fn refusal_that_is_not_known_is_a_root_beside_those_that_are() {
+    const DENIED: &str = r#"admission webhook "gate.example.com" denied the request: no"#;
+    const FORBIDDEN: &str = r#"configmaps is forbidden: User "system:serviceaccount:kube-system:namespace-controller" cannot deletecollection resource "configmaps" in API group "" in the namespace "shop""#;
+    const REMAIN: &str =
+        "unexpected items still remain in namespace: shop for gvr: /v1, Resource=pods";
+    const TIMEOUT: &str = "etcdserver: request timed out";
+    const UNREADABLE: &str = r#"Internal error occurred: unable to transform key "/registry/secrets/shop/a": no matching prefix found"#;
+    let denies = "webhookDenies at ValidatingWebhookConfiguration gate";
+    let (refuses, unreadable) = ("contentRefused at Namespace shop", "unreadable at secrets ");
+    let silent = "controllerSilent at Namespace shop";
+    for (errors, said, expected) in [
+        (2, [DENIED, FORBIDDEN].join(", "), &[denies, refuses] as &[&str]),
+        (2, [DENIED, TIMEOUT].join(", "), &[denies, refuses]),
+        (2, [UNREADABLE, TIMEOUT].join(", "), &[unreadable, refuses]),
+        (2, [TIMEOUT, REMAIN].join(", "), &[refuses]),
+        (2, [FORBIDDEN, REMAIN].join(", "), &[refuses]),
+        // All that it says is known.
+        (1, DENIED.to_owned(), &[denies]),
+        (2, [DENIED, DENIED].join(", "), &[denies]),
+        (2, [DENIED, REMAIN].join(", "), &[denies]),
+        (2, [DENIED, UNREADABLE].join(", "), &[unreadable, denies]),
+        (1, REMAIN.to_owned(), &[silent]),
+        // Nobody knows what was cut off.
+        (3, format!("{DENIED}, admission webhook…"), &[denies]),
+    ] {
+        let index = fixture::index(&refused(errors, &said));
+        let mut found: Vec<String> =
+            diagnose(&index, &Graph::of(&index), fixture::now()).iter().map(head).collect();
+        found.sort();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{errors}: {said}");
+    }
+}
+
+#[test]
+fn definition_names_the_refusal_that_is_not_known_beside_those_that_are() {
+    let text = |said: &str| {
+        let said = said.replace(' ', "_");
+        format!(
+            "crd widgets.example.com defines=Widget.example.com deleted=300 finalizers=customresourcecleanup.apiextensions.k8s.io service=ops/convert terminating=Terminating:True:InstanceDeletionFailed:290:could_not_issue_all_deletes:_{said}"
+        )
+    };
+    const CONVERTS: &str =
+        "conversion webhook for example.com/v1, Kind=Widget failed: no endpoints";
+    const OTHER: &str = "conversion webhook for example.com/v2, Kind=Widget failed: no endpoints";
+    let down = "conversionDown at CustomResourceDefinition widgets.example.com";
+    let refuses = "contentRefused at CustomResourceDefinition widgets.example.com";
+    for (said, expected) in [
+        (format!("[{CONVERTS}, etcdserver: request timed out]"), &[down, refuses] as &[&str]),
+        (CONVERTS.to_owned(), &[down]),
+        (format!("[{CONVERTS}, {OTHER}]"), &[down]),
+        ("etcdserver: request timed out".to_owned(), &[refuses]),
+    ] {
+        let index = fixture::index(&text(&said));
+        let mut found: Vec<String> =
+            diagnose(&index, &Graph::of(&index), fixture::now()).iter().map(head).collect();
+        found.sort();
+        found.dedup();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{said}");
+    }
+}
