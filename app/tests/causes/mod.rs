@@ -164,6 +164,7 @@ fn needed(cause: &Cause) -> Vec<String> {
         Cause::FinisherNotReady { finalizer, finisher }
         | Cause::FinisherBusy { finalizer, finisher } => vec![isolated(finalizer), named(finisher)],
         Cause::ContentRefused
+        | Cause::DiscoveryFailed
         | Cause::NamespaceGone
         | Cause::ManagerSilent
         | Cause::LoadBalancerLeft
@@ -274,7 +275,7 @@ fn list_in_a_sentence_is_singular_for_one_and_cut_off_for_many() {
 #[test]
 fn card_of_each_cause_says_its_harm_its_course_and_the_mistake_that_is_likely() {
     /// The causes without a mistake that somebody is likely to make.
-    const HARMLESS: [&str; 13] = [
+    const HARMLESS: [&str; 14] = [
         "withinGrace",
         "nodeMissing",
         "neverStarted",
@@ -285,6 +286,7 @@ fn card_of_each_cause_says_its_harm_its_course_and_the_mistake_that_is_likely() 
         "looksAgain",
         "conversionDown",
         "contentRefused",
+        "discoveryFailed",
         "contentUnseen",
         "cannotSee",
         "unknown",
@@ -329,6 +331,7 @@ fn cause_that_reaches_beyond_its_card_never_says_that_only_leftovers_wait() {
     let reach = [
         "apiDown",
         "conversionDown",
+        "discoveryFailed",
         "managerSilent",
         "namespaceGone",
         "nodeSilent",

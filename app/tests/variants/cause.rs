@@ -74,6 +74,7 @@ pub(crate) fn causes() -> Vec<Cause> {
             manager: shared("kueue.x-k8s.io/multikueue"),
         },
         Cause::ContentRefused => Cause::ContentRefused,
+        Cause::DiscoveryFailed => Cause::DiscoveryFailed,
         Cause::NamespaceFinalizer { .. } => Cause::NamespaceFinalizer { finalizer: shared("a/b") },
         Cause::ContentUnseen { .. } => Cause::ContentUnseen {
             resources: vec![shared("endpointslices.discovery.k8s.io")],

@@ -227,6 +227,7 @@ type Detector = for<'a> fn(&Case<'a>, &'a Arc<Object>, &mut Vec<Finding<'a>>);
 const DETECTORS: &[Detector] = &[
     namespace::content,
     namespace::discovery_failed,
+    namespace::group_version_unparsed,
     namespace::content_refused,
     namespace::other_finalizer,
     namespace::unseen_content,

@@ -151,6 +151,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::Unreadable { resource } => control_plane::unreadable(case, resource),
         Cause::UpdateRejected { webhooks } => namespace::update_rejected(case, webhooks),
         Cause::ContentRefused => namespace::content_refused(case),
+        Cause::DiscoveryFailed => namespace::discovery_failed(case),
         Cause::NamespaceFinalizer { finalizer } => namespace::other_finalizer(case, finalizer),
         Cause::ContentUnseen { resources } => control_plane::content_unseen(case, resources),
         Cause::NamespaceGone => vec![finalizer::recreate(case, &case.diagnosis.root.name)],

@@ -281,6 +281,9 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         Cause::ContentRefused => {
             "The API server refuses to list or delete some of the content.".to_owned()
         }
+        Cause::DiscoveryFailed => {
+            "The namespace controller cannot read the list of the APIs that the cluster serves, so it cannot tell that the namespace is empty.".to_owned()
+        }
         Cause::NamespaceFinalizer { finalizer } => format!(
             "A program keeps the finalizer {} on the namespace itself.",
             isolated(finalizer)

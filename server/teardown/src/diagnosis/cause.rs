@@ -216,6 +216,8 @@ pub enum Cause {
     },
     /// The controller that deletes the content was refused for another reason.
     ContentRefused,
+    /// The controller of namespaces cannot read the list of the APIs that are served, and its error names none.
+    DiscoveryFailed,
     /// Another program keeps a finalizer in the spec of the namespace.
     NamespaceFinalizer {
         /// The finalizer.
@@ -284,7 +286,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 43] = [
+    pub const NAMES: [&str; 44] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
@@ -315,6 +317,7 @@ impl Cause {
         "unreadable",
         "updateRejected",
         "contentRefused",
+        "discoveryFailed",
         "namespaceFinalizer",
         "contentUnseen",
         "namespaceGone",
@@ -363,6 +366,7 @@ impl Cause {
             Self::Unreadable { .. } => "unreadable",
             Self::UpdateRejected { .. } => "updateRejected",
             Self::ContentRefused => "contentRefused",
+            Self::DiscoveryFailed => "discoveryFailed",
             Self::NamespaceFinalizer { .. } => "namespaceFinalizer",
             Self::ContentUnseen { .. } => "contentUnseen",
             Self::NamespaceGone => "namespaceGone",
@@ -439,6 +443,7 @@ impl Cause {
                     | Self::VolumeAttached { .. }
                     | Self::BackendLeft { .. }
                     | Self::ContentRefused
+                    | Self::DiscoveryFailed
                     | Self::ContentUnseen { .. }
                     | Self::ControllerSilent { .. }
                     | Self::FinisherNotReady { .. }

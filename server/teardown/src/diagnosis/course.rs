@@ -255,7 +255,7 @@ pub(crate) fn course(
         Cause::LoadBalancerLeft => {
             found.push(looks("service-lb-controller", Due::Within(LOAD_BALANCER_BACK_OFF)));
         }
-        Cause::ContentUnseen { .. } => found.push(namespace_looks()),
+        Cause::ContentUnseen { .. } | Cause::DiscoveryFailed => found.push(namespace_looks()),
         Cause::VolumeBound { claim: Some(_) }
         | Cause::KubeletUnaware { .. }
         | Cause::StaticPod { .. }

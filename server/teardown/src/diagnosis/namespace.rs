@@ -49,7 +49,7 @@ pub(super) fn discovery_failed<'a>(
     let Some(failure) = problem(object, "NamespaceDeletionDiscoveryFailure") else { return };
     let group_versions = group_versions(&failure.message);
     if group_versions.is_empty() {
-        let verdict = Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed);
+        let verdict = Verdict::new(Cause::DiscoveryFailed, object, Confidence::Confirmed);
         found.push(verdict.with([condition(object, failure)]).into());
     }
     for group_version in group_versions {
@@ -63,12 +63,23 @@ pub(super) fn content_refused<'a>(
     object: &'a Arc<Object>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    for name in ["NamespaceDeletionContentFailure", "NamespaceDeletionGroupVersionParsingFailure"] {
-        let Some(failure) = problem(object, name) else { continue };
-        let refused = admission::refusals(case, object, &failure.message);
-        let said = condition(object, failure);
-        found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
-    }
+    let Some(failure) = problem(object, "NamespaceDeletionContentFailure") else { return };
+    let refused = admission::refusals(case, object, &failure.message);
+    let said = condition(object, failure);
+    found.extend(refused.into_iter().map(|verdict| verdict.with([said.clone()]).into()));
+}
+
+/// A server lists a group version that cannot be parsed, and then the controller knows of no kind but Pods to delete
+/// (`deleteAllContent` in `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`).
+pub(super) fn group_version_unparsed<'a>(
+    _: &Case<'a>,
+    object: &'a Arc<Object>,
+    found: &mut Vec<Finding<'a>>,
+) {
+    let name = "NamespaceDeletionGroupVersionParsingFailure";
+    let Some(failure) = problem(object, name) else { return };
+    let verdict = Verdict::new(Cause::DiscoveryFailed, object, Confidence::Confirmed);
+    found.push(verdict.with([condition(object, failure)]).into());
 }
 
 /// Another program than the namespace controller keeps a finalizer in the spec.

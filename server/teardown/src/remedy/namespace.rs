@@ -162,6 +162,17 @@ pub(super) fn content_refused(case: &Case<'_>) -> Vec<Remedy> {
     found
 }
 
+/// The list of APIs cannot be read, and the error does not name the one that is at fault: look at those that other servers answer for.
+pub(super) fn discovery_failed(case: &Case<'_>) -> Vec<Remedy> {
+    let apis = command::kubectl(command::Purpose::Look, &["get", "apiservices"]);
+    let list = command::kubectl(command::Purpose::Look, &["api-resources"]);
+    let mut found = content_refused(case);
+    if let Some(look) = found.first_mut() {
+        *look = look.clone().with([apis, list]);
+    }
+    found
+}
+
 /// The cause is over: the controller looks again by itself, and a change of the namespace hurries it. To finish the namespace without
 /// it stands last. Its guards are those of every such end, that every kind can be listed and no Pod is left; the API does not show
 /// whether the controller will look, so that is no guard.

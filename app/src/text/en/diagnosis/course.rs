@@ -124,6 +124,7 @@ fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static st
         | Cause::ContentRefused => {
             "Nothing, as long as the requests are refused. They are tried again, later each time, up to 1000 s apart."
         }
+        Cause::DiscoveryFailed => "Nothing, as long as the list of APIs cannot be read.",
         Cause::NamespaceFinalizer { .. } | Cause::FinisherGone { .. } => {
             "Nothing. It waits until the program is back, or until a person removes the finalizer."
         }

@@ -91,6 +91,7 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         | Cause::VolumeBound { .. }
         | Cause::ConversionDown { .. }
         | Cause::ContentRefused
+        | Cause::DiscoveryFailed
         | Cause::ContentUnseen { .. }
         | Cause::CannotSee { .. }
         | Cause::Unknown => return None,
@@ -130,6 +131,7 @@ fn beyond(diagnosis: &Diagnosis) -> Option<String> {
                 "No list of {kind} succeeds, so the programs that need one do nothing, or work with what they read before."
             )
         }
+        Cause::DiscoveryFailed => "No deletion of a namespace can end.".to_owned(),
         Cause::NamespaceGone => {
             "Nothing in that namespace can be created or changed, so a Pod that still runs there is not replaced when it ends."
                 .to_owned()

@@ -143,6 +143,7 @@ impl From<Cause> for FlatCause {
                 Self { resource: Some(resource), ..flat }
             }
             Cause::ContentRefused
+            | Cause::DiscoveryFailed
             | Cause::NamespaceGone
             | Cause::ManagerSilent
             | Cause::LoadBalancerLeft
@@ -205,6 +206,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "unreadable" => Cause::Unreadable { resource: flat.resource? },
         "updateRejected" => Cause::UpdateRejected { webhooks: objects },
         "contentRefused" => Cause::ContentRefused,
+        "discoveryFailed" => Cause::DiscoveryFailed,
         "namespaceFinalizer" => Cause::NamespaceFinalizer { finalizer: finalizer? },
         "contentUnseen" => Cause::ContentUnseen { resources: names },
         "namespaceGone" => Cause::NamespaceGone,
@@ -277,6 +279,7 @@ mod tests {
             Cause::Unreadable { resource: text() },
             Cause::UpdateRejected { webhooks: vec![object()] },
             Cause::ContentRefused,
+            Cause::DiscoveryFailed,
             Cause::NamespaceFinalizer { finalizer: text() },
             Cause::ContentUnseen { resources: vec![text()] },
             Cause::NamespaceGone,

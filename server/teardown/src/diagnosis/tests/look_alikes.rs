@@ -3,7 +3,7 @@
 use super::*;
 
 /// A cause, objects that look as if it were theirs, and all verdicts on them, each with its root and how sure it is.
-const ALL: [(&str, &str, &str); 43] = [
+const ALL: [(&str, &str, &str); 44] = [
     (
         "withinGrace",
         "node n1\npod shop/web node=n1 deleted=400 grace=300 containers=c1:running preStop=yes",
@@ -195,6 +195,12 @@ const ALL: [(&str, &str, &str); 43] = [
         ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:unexpected_items_still_remain_in_namespace:_shop_for_gvr:_/v1,_Resource=pods
         pod shop/web node=n1 deleted=400 grace=30 containers=c1:running",
         "containersRunning at Pod shop/web (Inferred)",
+    ),
+    (
+        "discoveryFailed",
+        "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_unexpected_GroupVersion_string:_a/b/c
+        cm shop/c",
+        "contentRefused at Namespace shop (Confirmed)",
     ),
     (
         "namespaceFinalizer",

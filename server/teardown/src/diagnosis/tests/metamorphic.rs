@@ -178,6 +178,7 @@ fn each_situation_has_the_verdict_of_its_cause_and_no_other() {
     unreadable: unreadable at secrets  (Confirmed)
     updateRejected: containersRunning at Pod shop/web (Inferred); updateRejected at MutatingWebhookConfiguration sidecar (Confirmed)
     contentRefused: contentRefused at Namespace shop (Confirmed)
+    discoveryFailed: discoveryFailed at Namespace shop (Confirmed)
     namespaceFinalizer: namespaceFinalizer at Namespace shop (Confirmed)
     contentUnseen: contentUnseen at Namespace shop (Confirmed)
     namespaceGone: namespaceGone at Namespace shop (Inferred); containersRunning at Pod shop/web (Inferred)

@@ -72,3 +72,26 @@ fn content_of_a_kind_that_nobody_watches_is_named_by_the_condition() {
     hide(&mut index, "configmaps");
     assert!(heads(&index).starts_with("contentUnseen at Namespace shop (Confirmed"));
 }
+
+#[test]
+fn list_of_apis_that_cannot_be_read_is_no_refusal_of_the_content() {
+    let world = |condition: &str| format!("ns shop deleted=400 conditions={condition}\ncm shop/c");
+    let unread = "discoveryFailed at Namespace shop (Confirmed, stuck)";
+    for condition in [
+        "NamespaceDeletionGroupVersionParsingFailure:True:GroupVersionParsingFailed:390:unexpected_GroupVersion_string:_a/b/c",
+        "NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:Discovery_failed_for_some_groups,_1_failing:_the_server_could_not_find_the_requested_resource",
+    ] {
+        assert_eq!(heads(&fixture::index(&world(condition))), unread, "{condition}");
+    }
+    // One that names the group version has its API as the root, and a refused deletion is another thing.
+    let named = "NamespaceDeletionDiscoveryFailure:True:DiscoveryFailed:390:Discovery_failed_for_some_groups,_1_failing:_unable_to_retrieve_the_complete_list_of_server_APIs:_metrics.k8s.io/v1beta1:_stale";
+    assert_eq!(
+        heads(&fixture::index(&world(named))),
+        "apiDown at APIService v1beta1.metrics.k8s.io (Confirmed, stuck)"
+    );
+    let refused = "NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:odd";
+    assert_eq!(
+        heads(&fixture::index(&world(refused))),
+        "contentRefused at Namespace shop (Confirmed, stuck)"
+    );
+}

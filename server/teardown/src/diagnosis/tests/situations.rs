@@ -106,7 +106,7 @@ const fn of(cause: &'static str, objects: &'static str) -> Situation {
 }
 
 /// All of them, in the order of `Cause::NAMES`.
-pub(super) const ALL: [Situation; 43] = [
+pub(super) const ALL: [Situation; 44] = [
     of(
         "withinGrace",
         "node n1
@@ -261,6 +261,11 @@ pub(super) const ALL: [Situation; 43] = [
     of(
         "contentRefused",
         "ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:odd
+        cm shop/c",
+    ),
+    of(
+        "discoveryFailed",
+        "ns shop deleted=400 conditions=NamespaceDeletionGroupVersionParsingFailure:True:GroupVersionParsingFailed:390:unexpected_GroupVersion_string:_a/b/c
         cm shop/c",
     ),
     of("namespaceFinalizer", "ns shop deleted=400 spec=kubernetes,example.com/hold"),

@@ -139,7 +139,7 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
     (
         "a group version that no client understands",
         "ns team-a deleted=400 conditions=NamespaceDeletionGroupVersionParsingFailure:True:GroupVersionParsingFailed:390:unexpected_GroupVersion_string:_a/b/c",
-        &["contentRefused at Namespace team-a"],
+        &["discoveryFailed at Namespace team-a"],
     ),
     (
         "a webhook that is down, in the words of Kubernetes 1.19",
