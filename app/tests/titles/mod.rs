@@ -50,8 +50,19 @@ fn title_names_the_pod_and_the_failure_that_its_kubelet_reports() {
     let gone = || Cause::ClaimGone {
         node: "node-a".into(),
         claims: vec!["ledger".into()],
+        volumes: vec![],
         sub_paths: false,
     };
+    let without_volume = Cause::ClaimGone {
+        node: "node-a".into(),
+        claims: vec![],
+        volumes: vec!["pv-1".into()],
+        sub_paths: false,
+    };
+    assert_eq!(
+        title(without_volume, vec![]),
+        "Node node-a has not unmounted a volume of Pod shop/web-0, and volume pv-1 was deleted before the Pod."
+    );
     assert_eq!(
         title(gone(), vec![]),
         "Node node-a has not unmounted a volume of Pod shop/web-0, and claim ledger was deleted before the Pod."

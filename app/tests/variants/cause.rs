@@ -34,6 +34,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::ClaimGone { .. } => Cause::ClaimGone {
             node: on(),
             claims: vec![shared("data")],
+            volumes: vec![shared("pv")],
             sub_paths: true,
         },
         Cause::DriverMissing { .. } => Cause::DriverMissing { node: on(), driver: shared("csi") },

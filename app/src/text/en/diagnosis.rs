@@ -152,13 +152,15 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             named(&diagnosis.root),
             failure(diagnosis)
         ),
-        Cause::ClaimGone { node, claims, .. } => format!(
+        Cause::ClaimGone { node, claims, volumes, .. } => format!(
             "Node {} has not unmounted a volume of {}, and {} deleted before the Pod{}.",
             isolated(node),
             named(&diagnosis.root),
-            match claims.as_slice() {
-                [one] => format!("claim {} was", isolated(one)),
-                some => format!("claims {} were", words(some)),
+            match (claims.as_slice(), volumes.as_slice()) {
+                ([], [one]) => format!("volume {} was", isolated(one)),
+                ([], some) => format!("volumes {} were", words(some)),
+                ([one], _) => format!("claim {} was", isolated(one)),
+                (some, _) => format!("claims {} were", words(some)),
             },
             failure(diagnosis)
         ),

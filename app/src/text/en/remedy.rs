@@ -173,9 +173,9 @@ fn remedy_does(act: &RemedyAct) -> String {
             "{}The kubelet names the mount but not its holder. Run the commands on the node: they show this Pod’s mounts, the processes that use them, and the kubelet’s last errors. End the holder, and the kubelet unmounts within 2 min 2 s.",
             mounted(volumes)
         ),
-        RemedyAct::RestoreExport { claims, .. } => format!(
+        RemedyAct::RestoreExport { claims, volumes, .. } => format!(
             "{} disappeared while the volume was mounted. Start the storage server, or rename the directory back (some provisioners keep it as archived-…). The kubelet then unmounts within 2 min 2 s. Do not delete the directories of the Pod by hand: that can delete data through the mount. If neither the storage comes back nor the node can be restarted, a lazy unmount on the node (umount --lazy) is an administrator’s last resort: writes that the storage has not confirmed are lost.",
-            claims_named(claims)
+            gone(claims, volumes)
         ),
         RemedyAct::EmptyDirectory { .. } => {
             "The kubelet removes only an empty directory, and this one has files in it. If the first command prints a line, the path is still a mount: stop, and unmount it first. If it prints nothing, move the files elsewhere; they may be the only copy. The kubelet tries again within 2 min 2 s.".to_owned()
@@ -364,9 +364,12 @@ fn mounted(volumes: &[(std::sync::Arc<str>, std::sync::Arc<str>)]) -> String {
     }
 }
 
-fn claims_named(claims: &[std::sync::Arc<str>]) -> String {
-    match claims {
-        [one] => format!("The claim {}", isolated(one)),
+/// The claims that are gone, or else the volumes.
+fn gone(claims: &[std::sync::Arc<str>], volumes: &[std::sync::Arc<str>]) -> String {
+    match (claims, volumes) {
+        ([], [one]) => format!("The volume {}", isolated(one)),
+        ([], _) => many(volumes.len(), "volume", "volumes"),
+        ([one], _) => format!("The claim {}", isolated(one)),
         _ => many(claims.len(), "claim", "claims"),
     }
 }

@@ -97,12 +97,14 @@ pub enum Cause {
         /// Containers mounted a part of a volume with `subPath`.
         sub_paths: bool,
     },
-    /// The volumes are not unmounted, and a claim of the Pod does not exist any more.
+    /// The volumes are not unmounted, and a claim of the Pod, or its volume, does not exist any more.
     ClaimGone {
         /// The node.
         node: Arc<str>,
         /// The claims that are gone.
         claims: Vec<Arc<str>>,
+        /// The volumes that are gone while their claims are left.
+        volumes: Vec<Arc<str>>,
         /// Containers mounted a part of a volume with `subPath`.
         sub_paths: bool,
     },

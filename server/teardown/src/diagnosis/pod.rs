@@ -118,12 +118,18 @@ pub(super) fn not_unmounted<'a>(
     let (node_name, sub_paths) = (pod.node.clone(), pod.ending.mounts_sub_paths);
     let claims = || pod.pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
     let namespace = object.namespace.as_deref();
-    let mut gone = Vec::new();
+    let (mut gone, mut volumes, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     let mut drivers: Vec<Arc<str>> = inline_drivers(pod.pod).cloned().collect();
     for used in claims() {
         match case.index.find("", "PersistentVolumeClaim", namespace, &used.name) {
             Some(claim) if is_newer(claim, pod.deletion) => gone.push(used.name.clone()),
-            Some(claim) => drivers.extend(driver_of(case, claim)),
+            Some(claim) => match gone_volume(case, claim) {
+                Some(volume) => {
+                    lost.extend(loss_of(claim, volume));
+                    volumes.push(volume.clone());
+                }
+                None => drivers.extend(driver_of(case, claim)),
+            },
             None if case.index.check_claims_visible(namespace).is_ok() => {
                 gone.push(used.name.clone());
             }
@@ -135,7 +141,7 @@ pub(super) fn not_unmounted<'a>(
     let mut evidence: Vec<Evidence> =
         node.ready.iter().map(|ready| condition(node_object, ready)).collect();
     evidence.extend(case.node_lease(pod.node));
-    let cause = if !gone.is_empty() {
+    let cause = if !gone.is_empty() || !volumes.is_empty() {
         evidence.extend(gone.iter().map(|name| {
             match case.index.find("", "PersistentVolumeClaim", namespace, name) {
                 Some(newer) => Evidence::field(newer, "metadata.creationTimestamp", "")
@@ -148,7 +154,8 @@ pub(super) fn not_unmounted<'a>(
                 }),
             }
         }));
-        Cause::ClaimGone { node: node_name, claims: gone, sub_paths }
+        evidence.extend(lost);
+        Cause::ClaimGone { node: node_name, claims: gone, volumes, sub_paths }
     } else if let Some((csi_node, driver)) = missing {
         let cause = Cause::DriverMissing { node: node_name, driver: driver.clone() };
         let verdict = pod.verdict(cause).rooted(csi_node).part(driver).with(evidence);
@@ -165,6 +172,30 @@ pub(super) fn not_unmounted<'a>(
 /// Whether a claim was created after the deletion of a Pod that names it. The Pod mounts the one that had the name before.
 fn is_newer(claim: &Object, deletion: &Deletion) -> bool {
     claim.created.is_some_and(|created| Timestamp::from(created) > deletion.accepted())
+}
+
+/// The volume of a claim if it was deleted while the claim is left. The controller of volumes then sets the claim's phase to Lost
+/// (`syncBoundClaim` in `pkg/controller/volume/persistentvolume/pv_controller.go`).
+fn gone_volume<'a>(case: &Case<'a>, claim: &'a Object) -> Option<&'a Arc<str>> {
+    let Facts::Claim(facts) = &claim.facts else { return None };
+    let volume = facts.volume.as_ref()?;
+    let is_there = case.index.find("", "PersistentVolume", None, volume).is_some();
+    (!is_there && case.index.can_see_volumes()).then_some(volume)
+}
+
+/// The evidence that the volume of a claim is gone.
+fn loss_of(claim: &Object, volume: &Arc<str>) -> Vec<Evidence> {
+    let phase = match &claim.facts {
+        Facts::Claim(facts) => facts.phase.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    let absent = Evidence::absent(ObjectRef {
+        group: "".into(),
+        kind: "PersistentVolume".into(),
+        namespace: None,
+        name: volume.clone(),
+    });
+    [Evidence::field(claim, "status.phase", phase), absent].into()
 }
 
 /// A CSI driver that a Pod needs to unmount an inline volume or the volume of a claim, and that is not registered on its node.

@@ -25,6 +25,8 @@ pub struct DataAtRisk {
 pub enum DataRisk {
     /// The claim was deleted while a Pod of the diagnosis had it mounted, and is gone.
     ClaimGone,
+    /// The volume was deleted while a Pod of the diagnosis had it mounted, and its claim is left.
+    VolumeGone,
     /// The claim or the volume is being deleted, and waits.
     Waits,
     /// A Pod of the diagnosis has it mounted on a node that does not report.
@@ -51,11 +53,25 @@ pub enum HeldVolume {
 pub(crate) fn data_at_risk(index: &Index, diagnosis: &Diagnosis) -> Vec<DataAtRisk> {
     let mut found = Vec::new();
     let held = || diagnosis.held.iter().filter_map(|uid| index.get(uid));
-    if let Cause::ClaimGone { claims, .. } = &diagnosis.cause {
+    if let Cause::ClaimGone { claims, volumes, .. } = &diagnosis.cause {
         found.extend(claims.iter().map(|name| {
             let claim = claim(diagnosis.root.namespace.clone(), name.clone());
             let volume = volume_that_names(index, &claim);
             DataAtRisk { of: ReachedClaim::of(index, claim), why: DataRisk::ClaimGone, volume }
+        }));
+        let pods = held().filter(|object| matches!(object.facts, Facts::Pod(_)));
+        let of_pods: BTreeSet<ObjectRef> =
+            pods.flat_map(|pod| ReachedClaim::of_pod(index, pod)).map(|it| it.claim).collect();
+        let has_lost = |claim: &ObjectRef| match index.named(claim).map(|it| &it.facts) {
+            Some(Facts::Claim(facts)) => {
+                facts.volume.as_ref().is_some_and(|it| volumes.contains(it))
+            }
+            _ => false,
+        };
+        found.extend(of_pods.into_iter().filter(has_lost).map(|claim| DataAtRisk {
+            of: ReachedClaim::of(index, claim),
+            why: DataRisk::VolumeGone,
+            volume: HeldVolume::None,
         }));
     }
     let claims: BTreeSet<ObjectRef> = held().filter_map(|object| storage(object)).collect();
@@ -184,6 +200,17 @@ mod tests {
             pv pv-1 claim=shop/data reclaim=Delete",
         );
         assert_eq!(found, ["OnSilentNode data: pv-1 Delete"]);
+    }
+
+    #[test]
+    fn volume_that_is_gone_is_named_by_its_claim() {
+        let pod = "node n1
+            pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+            pvc shop/data volume=pv-1 phase=Lost
+            pvc shop/other volume=pv-1 phase=Lost";
+        assert_eq!(described(pod), ["VolumeGone data: none"]);
+        let there = format!("{pod}\npv pv-1 claim=shop/data");
+        assert_eq!(described(&there), [""; 0]);
     }
 
     #[test]

@@ -89,12 +89,15 @@ pub enum RemedyAct {
         #[serde(default)]
         volumes: Vec<(Arc<str>, Arc<str>)>,
     },
-    /// Bring back the directory or the server behind a volume whose claim is gone.
+    /// Bring back the directory or the server behind a volume that is gone, or whose claim is.
     RestoreExport {
         /// The node.
         node: Arc<str>,
         /// The claims that are gone.
         claims: Vec<Arc<str>>,
+        /// The volumes that are gone while their claims are left.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        volumes: Vec<Arc<str>>,
     },
     /// Move away the files that lie where the kubelet wants to remove an empty directory of the Pod.
     EmptyDirectory {

@@ -114,9 +114,9 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             found.push(free_mount(case, object, node, *sub_paths));
             node
         }
-        Cause::ClaimGone { node, claims, sub_paths } => {
-            let (node_name, claims) = (node.clone(), claims.clone());
-            let act = RemedyAct::RestoreExport { node: node_name, claims };
+        Cause::ClaimGone { node, claims, volumes, sub_paths } => {
+            let (claims, volumes) = (claims.clone(), volumes.clone());
+            let act = RemedyAct::RestoreExport { node: node.clone(), claims, volumes };
             let look = command::look_for_mounts(node, &object.uid, *sub_paths);
             found.push(Remedy::new(act).at(object).with(look.into_iter().map(Some)));
             found.push(free_mount(case, object, node, *sub_paths));

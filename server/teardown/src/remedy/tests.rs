@@ -360,6 +360,7 @@ fn mount_is_freed_and_a_pod_is_forced_last() {
     insta::assert_snapshot!(describe(&fixture::index("
         node n1
         pvc shop/data volume=pv
+        pv pv claim=shop/data
         pod shop/a uid=2b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
         pod shop/b uid=3b9c4fa4-8f14-4c1c-9d3b-0f1f4a4b9d10 node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:lost subPath=yes
     ")), @r#"

@@ -49,6 +49,12 @@ pub(super) fn data(at_risk: &[DataAtRisk]) -> (Vec<String>, bool) {
         true,
         "The claim is gone, and Unwind cannot see whether its volume is",
     );
+    sentence(
+        DataRisk::VolumeGone,
+        |_| true,
+        true,
+        "Lost to the cluster: the volume is gone and its claim is left. What is still in the storage decides",
+    );
     let waits = DataRisk::Waits;
     sentence(waits, goes, true, "Destroyed with the volume as soon as this wait ends");
     sentence(waits, stays, false, "Stays on the volume when this wait ends");
@@ -123,6 +129,8 @@ mod tests {
         assert!(lines[0].starts_with("Lost already") && threatened, "{lines:?}");
         let (lines, threatened) = said(DataRisk::ClaimGone, volume(Reclaim::Retain));
         assert!(lines[0].contains("still on the volume") && !threatened, "{lines:?}");
+        let (lines, threatened) = said(DataRisk::VolumeGone, HeldVolume::None);
+        assert!(lines[0].starts_with("Lost to the cluster") && threatened, "{lines:?}");
         let (lines, threatened) = said(DataRisk::OnSilentNode, volume(Reclaim::Retain));
         assert!(lines[0].starts_with("Mounted on the silent node") && threatened, "{lines:?}");
     }

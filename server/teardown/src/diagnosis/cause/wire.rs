@@ -41,6 +41,8 @@ pub(super) struct FlatCause {
     /// Containers, claims or resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<Arc<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    volumes: Vec<Arc<str>>,
     /// The claim, the Service or the finisher.
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<ObjectRef>,
@@ -93,8 +95,8 @@ impl From<Cause> for FlatCause {
             Cause::VolumesMounted { node, sub_paths } => {
                 Self { node: Some(node), sub_paths, ..flat }
             }
-            Cause::ClaimGone { node, claims, sub_paths } => {
-                Self { node: Some(node), names: claims, sub_paths, ..flat }
+            Cause::ClaimGone { node, claims, volumes, sub_paths } => {
+                Self { node: Some(node), names: claims, volumes, sub_paths, ..flat }
             }
             Cause::DriverMissing { node, driver } => {
                 Self { node: Some(node), driver: Some(driver), ..flat }
@@ -182,7 +184,9 @@ fn read(flat: FlatCause) -> Option<Cause> {
             Cause::ContainersRunning { node: node?, containers: names, not_ready: flat.not_ready }
         }
         "volumesMounted" => Cause::VolumesMounted { node: node?, sub_paths },
-        "claimGone" => Cause::ClaimGone { node: node?, claims: names, sub_paths },
+        "claimGone" => {
+            Cause::ClaimGone { node: node?, claims: names, volumes: flat.volumes, sub_paths }
+        }
         "driverMissing" => Cause::DriverMissing { node: node?, driver: driver? },
         "claimInUse" => Cause::ClaimInUse { pods: objects },
         "claimHeldByCompletedPods" => Cause::ClaimHeldByCompletedPods { pods: objects },
@@ -254,7 +258,12 @@ mod tests {
             Cause::SandboxLeft { node: text() },
             Cause::DevicesLeft { node: text() },
             Cause::VolumesMounted { node: text(), sub_paths: true },
-            Cause::ClaimGone { node: text(), claims: vec![text()], sub_paths: false },
+            Cause::ClaimGone {
+                node: text(),
+                claims: vec![text()],
+                volumes: vec![text()],
+                sub_paths: false,
+            },
             Cause::DriverMissing { node: text(), driver: text() },
             Cause::PodDirectoryLeft { node: text() },
             Cause::ClaimInUse { pods: vec![object()] },

@@ -51,7 +51,7 @@ const TRUE_THEN: [(&str, &str, &str); 47] = [
     // Without a driver that is known to be missing, each Pod waits for its own volumes.
     ("driverMissing", "csinode n1", VOLUMES_MOUNTED),
     ("driverMissing", "pvc shop/data volume=", VOLUMES_MOUNTED),
-    ("driverMissing", "pv disk-1", VOLUMES_MOUNTED),
+    ("driverMissing", "pv disk-1", "claimGone at Pod shop/web"),
     ("driverMissing", "pv disk-1 driver=", VOLUMES_MOUNTED),
     ("driverMissing", "pvc shop/data", "claimGone at Pod shop/web"),
     ("driverMissing", "pod shop/web phase=", "sandboxLeft at Pod shop/web"),

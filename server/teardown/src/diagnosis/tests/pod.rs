@@ -197,3 +197,44 @@ fn missing_driver_of_an_inline_volume_is_found_as_well() {
     "#);
     assert!(with("disk.example").starts_with("volumesMounted "), "it is registered");
 }
+
+#[test]
+fn volume_that_was_deleted_under_its_claim_is_gone_as_well() {
+    let text = "
+        node n1
+        pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
+        pvc shop/data volume=pv-1 phase=Lost
+        pv pv-2 claim=shop/other
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    claimGone at Pod shop/a (Inferred, stuck)
+      Pod shop/a
+      - Pod shop/a: metadata.deletionTimestamp 
+      - Pod shop/a: status Failed; web terminated
+      - Node n1: condition Ready True Kubelet
+      - PersistentVolume pv-1: absent 
+      - PersistentVolumeClaim shop/data: status.phase Lost
+    "#);
+    let index = fixture::index(text);
+    let graph = Graph::of(&index);
+    let found = diagnose(&index, &graph, fixture::now());
+    let cause = serde_json::to_value(&found[0].cause).unwrap();
+    assert_eq!(cause["volumes"], serde_json::json!(["pv-1"]));
+    assert_eq!(cause["names"], serde_json::Value::Null, "the claim is there");
+    let ways = crate::remedy::remedies(&found[0], &index, &graph, fixture::now());
+    let restores = |it: &crate::remedy::Remedy| {
+        matches!(it.act, crate::remedy::RemedyAct::RestoreExport { .. })
+    };
+    assert!(ways.iter().any(restores), "{ways:?}");
+    // Before the binder has looked, the claim still counts as bound.
+    assert!(heads(&fixture::index(&text.replace("Lost", "Bound"))).starts_with("claimGone"));
+    let there = format!("{}pv pv-1 claim=shop/data", text.replace("phase=Lost", "phase=Bound"));
+    assert!(heads(&fixture::index(&there)).starts_with("volumesMounted"));
+    // A volume that cannot be seen may be there.
+    let mut unseen = fixture::index(&text.replace("phase=Lost", "phase=Bound"));
+    hide(&mut unseen, "persistentvolumes");
+    assert!(heads(&unseen).starts_with("volumesMounted"));
+    // The Pod has none of the claims that were lost.
+    let inline = text.replace("uses=claim:data", "volumes=yes");
+    assert!(heads(&fixture::index(&inline)).starts_with("volumesMounted"));
+}
