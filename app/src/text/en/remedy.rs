@@ -21,7 +21,7 @@ use self::{
     loss::losses, permit::permit, proof::remedy_proof, reach::remedy_reaches, request::requests,
 };
 use super::{
-    super::{NAMED, absolute, isolated, named, names, some_of},
+    super::{NAMED, absolute, isolated, named, names, some_of, words},
     many,
 };
 
@@ -116,6 +116,10 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
         }
         RemedyAct::MakeVisible { resource } => format!("Let Unwind see {}", isolated(resource)),
         RemedyAct::Nudge => format!("Have {target} looked at again"),
+        RemedyAct::ExemptNamespaces { webhook, namespaces } => {
+            let these = if namespaces.len() == 1 { "namespace" } else { "namespaces" };
+            format!("Let {} of {target} leave out {these} {}", isolated(webhook), words(namespaces))
+        }
         RemedyAct::IgnoreWebhook { webhook } => {
             format!("Let requests pass while {} of {target} is down", isolated(webhook))
         }
@@ -246,6 +250,9 @@ fn remedy_does(act: &RemedyAct) -> String {
         }
         RemedyAct::Nudge => {
             "Writes a harmless annotation. After a repair, the controller then checks within seconds instead of after its back-off, which can be minutes.".to_owned()
+        }
+        RemedyAct::ExemptNamespaces { .. } => {
+            "Adds the name to the exceptions of the webhook’s namespaceSelector. Requests in there then pass without the webhook, and it still checks all others. For objects without a namespace it changes nothing. Take it back once the webhook answers.".to_owned()
         }
         RemedyAct::IgnoreWebhook { .. } => {
             "Sets its failurePolicy to Ignore. Requests that it cannot check are accepted until you set it back.".to_owned()

@@ -203,6 +203,13 @@ pub enum RemedyAct {
     },
     /// Write an annotation, so that the controller looks again.
     Nudge,
+    /// Have a webhook, which the target configures, leave out namespaces.
+    ExemptNamespaces {
+        /// The webhook.
+        webhook: Arc<str>,
+        /// The namespaces.
+        namespaces: Vec<Arc<str>>,
+    },
     /// Set `failurePolicy` of a webhook to `Ignore`.
     IgnoreWebhook {
         /// The webhook.
@@ -304,7 +311,10 @@ impl RemedyAct {
             | Self::RepairLoadBalancer
             | Self::SatisfyPolicy { .. }
             | Self::MakeVisible { .. } => Harm::None,
-            Self::Nudge | Self::SuspendParent | Self::RetainVolume { .. } => Harm::Reversible,
+            Self::Nudge
+            | Self::SuspendParent
+            | Self::RetainVolume { .. }
+            | Self::ExemptNamespaces { .. } => Harm::Reversible,
             Self::ScaleDown { .. } | Self::RestartNode { .. } => Harm::Interruption,
             Self::IgnoreWebhook { .. }
             | Self::DeleteWebhookConfiguration

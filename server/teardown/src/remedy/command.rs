@@ -232,6 +232,11 @@ pub(super) fn patch(object: &Object, operations: &[Value]) -> Option<Command> {
     )))
 }
 
+/// The same for a person alone: Unwind does not send it.
+pub(super) fn patch_by_hand(object: &Object, operations: &[Value]) -> Option<Command> {
+    Some(Command { request: None, ..patch(object, operations)? })
+}
+
 /// The operation of a JSON patch that requires a value.
 pub(super) fn test(path: &str, value: impl Into<Value>) -> Value {
     set("test", path, value)

@@ -28,6 +28,8 @@ pub enum Loss {
     Data,
     /// The checks of the webhook are not made.
     Checks,
+    /// The checks of the webhook are not made in the namespaces that are exempt from it.
+    ChecksInNamespaces,
     /// Clients of the API get errors, autoscalers among them.
     Api,
     /// A GitOps controller or an addon manager may put it back.

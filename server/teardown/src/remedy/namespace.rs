@@ -1,6 +1,9 @@
 //! Namespaces, and the APIs and webhooks that hold them.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,6 +20,7 @@ use crate::{
     diagnosis::repaired,
     object::{ConditionStatus, Facts, Guard, Object, ObjectRef, ServiceRef, Webhooks},
     relation::EdgeKind,
+    selector::{Operator, Requirement, Selector},
     unknown_reason::UnknownReason,
 };
 
@@ -192,8 +196,8 @@ fn looks_again_by(case: &Case<'_>) -> Option<Timestamp> {
     at.checked_add(within).ok().filter(|by| *by > case.now)
 }
 
-/// A webhook that refuses what it cannot check does not answer: repair it and let the controller look again, else let requests pass
-/// without it for a while.
+/// A webhook that refuses what it cannot check does not answer: repair it and let the controller look again, else have it leave out the
+/// namespaces that wait, and only then let requests pass without it for a while, in the whole cluster.
 pub(super) fn webhook_down(
     case: &Case<'_>,
     webhook: &Arc<str>,
@@ -211,6 +215,7 @@ pub(super) fn webhook_down(
     let repair = repair.named(Some(case.diagnosis.root.clone()));
     let mut found = vec![repair.with(look.into_iter().chain(behind.into_iter().map(Some)))];
     found.extend(case.namespaces().map(|namespace| nudge(case, namespace)));
+    found.extend(configurations.iter().filter_map(|object| exempt(case, object, webhook)));
     for object in configurations {
         let Facts::Webhooks(webhooks) = &object.facts else { continue };
         found.extend(ignore(case, object, webhooks, webhook));
@@ -225,6 +230,88 @@ pub(super) fn webhook_down(
     found
 }
 
+/// Adds the namespaces that wait to those that the webhook leaves out, if its selector is still the one that was seen. The API server
+/// sets the label with the name on every namespace, and nobody can change it (`NamespaceDefaultLabelName`, in every version since 1.22).
+/// A selector of namespaces concerns no object without a namespace.
+fn exempt(case: &Case<'_>, object: &Object, webhook: &Arc<str>) -> Option<Remedy> {
+    let Facts::Webhooks(webhooks) = &object.facts else { return None };
+    let guard = webhooks.guards.iter().find(|it| it.webhook == *webhook && it.fails_closed)?;
+    let names: BTreeSet<&str> = case.waiting().filter_map(|object| concerned(object)).collect();
+    let namespaces: Vec<&Arc<Object>> = names
+        .into_iter()
+        .filter_map(|name| case.index.find("", "Namespace", None, name))
+        .filter(|namespace| guard.namespaces.matches(&namespace.labels))
+        .take(EACH)
+        .collect();
+    if namespaces.is_empty() {
+        return None;
+    }
+    let names: Vec<Arc<str>> = namespaces.iter().map(|it| Arc::from(&*it.name)).collect();
+    let mut without = guard.namespaces.clone();
+    let other = Requirement {
+        key: "kubernetes.io/metadata.name".into(),
+        operator: Operator::NotIn,
+        values: names.iter().cloned().collect(),
+    };
+    without.expressions = without.expressions.iter().cloned().chain([other]).collect();
+    let (seen, without) = (written(&guard.namespaces), written(&without));
+    let place = place_of(guard)?;
+    let is_named = command::test(&format!("/webhooks/{place}/name"), &**webhook);
+    let selector = format!("/webhooks/{place}/namespaceSelector");
+    let change = |from: &Value, to: &Value| {
+        let is_seen = command::test(&selector, from.clone());
+        let set = command::set("replace", &selector, to.clone());
+        command::patch_by_hand(object, &[is_named.clone(), is_seen, set])
+    };
+    let (act, undo) = (change(&seen, &without), change(&without, &seen));
+    let held: Vec<ObjectRef> = case.held_namespaces().collect();
+    let (waits, others): (Vec<ObjectRef>, Vec<ObjectRef>) =
+        namespaces.iter().map(|it| it.reference()).partition(|it| held.contains(it));
+    let remedy =
+        Remedy::new(RemedyAct::ExemptNamespaces { webhook: webhook.clone(), namespaces: names })
+            .at(object)
+            .with([act, undo.map(|it| it.to(command::Purpose::Undo))])
+            .reach(Reach::of(others).releasing(waits))
+            .loss([Loss::ChecksInNamespaces, Loss::ComesBack])
+            .undo(Undo::SetBack);
+    Some(remedy)
+}
+
+/// The namespace by whose labels a webhook chooses whether it is asked about an object.
+pub(super) fn concerned(object: &Object) -> Option<&str> {
+    match &object.facts {
+        Facts::Namespace(_) => Some(&object.name),
+        _ => object.namespace.as_deref(),
+    }
+}
+
+/// A selector as the API server stores it.
+fn written(selector: &Selector) -> Value {
+    let mut written = serde_json::Map::new();
+    if !selector.labels.is_empty() {
+        let labels: BTreeMap<&str, &str> =
+            selector.labels.iter().map(|(key, value)| (&**key, &**value)).collect();
+        written.insert("matchLabels".to_owned(), json!(labels));
+    }
+    if !selector.expressions.is_empty() {
+        let expressions = selector.expressions.iter().map(|it| {
+            let mut written = json!({ "key": it.key, "operator": it.operator });
+            if !it.values.is_empty() {
+                written["values"] = json!(it.values);
+            }
+            written
+        });
+        written.insert("matchExpressions".to_owned(), expressions.collect());
+    }
+    Value::Object(written)
+}
+
+/// The place of a rule's webhook in the list of its configuration.
+fn place_of(guard: &Guard) -> Option<usize> {
+    let (place, _) = guard.field.strip_prefix("webhooks[")?.split_once(']')?;
+    place.parse().ok()
+}
+
 /// Sets `failurePolicy` to `Ignore`, if the webhook is still at the same place of the list.
 fn ignore(
     case: &Case<'_>,
@@ -233,8 +320,7 @@ fn ignore(
     webhook: &Arc<str>,
 ) -> Option<Remedy> {
     let guard = webhooks.guards.iter().find(|it| it.webhook == *webhook && it.fails_closed)?;
-    let (place, _) = guard.field.strip_prefix("webhooks[")?.split_once(']')?;
-    let place: usize = place.parse().ok()?;
+    let place = place_of(guard)?;
     let is_named = command::test(&format!("/webhooks/{place}/name"), &**webhook);
     let policy = format!("/webhooks/{place}/failurePolicy");
     let to = |value: &str| command::set("replace", &policy, value);

@@ -18,6 +18,7 @@ use std::{
 use super::{
     AT_RISK,
     case::{EACH, claims, has_ended, pods_of, workload_of},
+    namespace::concerned,
     reach::{GoingClaim, ReachedClaim},
 };
 use crate::{
@@ -164,7 +165,15 @@ impl<'a> Stamps<'a> {
                 sum(scalers.map(|object| hash_of(&object.uid))).hash(hasher);
                 diagnosis.held.hash(hasher);
             }
-            Cause::WebhookDown { .. } => diagnosis.held.hash(hasher),
+            Cause::WebhookDown { .. } => {
+                diagnosis.held.hash(hasher);
+                let waiting = diagnosis.waiting.iter().filter_map(|it| self.index.get(&it.uid));
+                let names: BTreeSet<&str> = waiting.filter_map(|it| concerned(it)).collect();
+                for name in names {
+                    let namespace = self.index.find("", "Namespace", None, name);
+                    namespace.map(|it| (&it.uid, &it.labels)).hash(hasher);
+                }
+            }
             _ => {}
         }
     }
@@ -325,6 +334,7 @@ fn named(cause: &Cause) -> &[ObjectRef] {
 fn hash_guard(guard: &Guard, hasher: &mut DefaultHasher) {
     (&guard.field, &guard.webhook, guard.fails_closed, guard.is_conditional).hash(hasher);
     (&guard.covers.groups, &guard.covers.resources).hash(hasher);
+    guard.namespaces.to_string().hash(hasher);
     hash_service(guard.service.as_ref(), hasher);
 }
 

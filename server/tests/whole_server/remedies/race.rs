@@ -28,7 +28,7 @@ use teardown::{
 use super::{Server, li};
 
 /// The acts that no request does: a person waits, looks, or repairs something.
-pub(super) const BY_HAND: [&str; 25] = [
+pub(super) const BY_HAND: [&str; 26] = [
     "wait",
     "look",
     "startNode",
@@ -50,6 +50,7 @@ pub(super) const BY_HAND: [&str; 25] = [
     "removeManifest",
     "repairStorage",
     "exemptPods",
+    "exemptNamespaces",
     "repairController",
     "repairLoadBalancer",
     "satisfyPolicy",

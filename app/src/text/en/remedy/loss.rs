@@ -52,6 +52,7 @@ fn loss(loss: Loss) -> &'static str {
         Loss::Output => "The logs and exit codes of the completed Pod are lost.",
         Loss::Data => "The data in the volume is destroyed.",
         Loss::Checks => "Meanwhile nothing checks the requests that the webhook guards.",
+        Loss::ChecksInNamespaces => "Meanwhile the webhook checks no request in there.",
         Loss::Api => "Clients of this API get errors. Autoscalers that use it stop scaling.",
         Loss::ComesBack => "An operator, GitOps or an addon manager may put it back.",
         Loss::OwnerFirst => {

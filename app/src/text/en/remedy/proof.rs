@@ -40,6 +40,7 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         | RemedyAct::SatisfyPolicy { .. }
         | RemedyAct::RepairStorage { .. }
         | RemedyAct::ExemptPods
+        | RemedyAct::ExemptNamespaces { .. }
         | RemedyAct::IgnoreWebhook { .. }
         | RemedyAct::DeleteWebhookConfiguration
         | RemedyAct::StopConversion => {

@@ -155,6 +155,13 @@ fn webhook_is_repaired_then_its_namespace_looked_at_again_then_the_webhook_switc
         undo takeAnnotationOff
         ! kubectl --context=prod patch namespaces/shop --type=merge -p '{"metadata":{"annotations":{"unwind/look-again":"1800000000"},"uid":"ns:shop"}}'
         < kubectl --context=prod annotate namespaces/shop unwind/look-again-
+      Reversible: exemptNamespaces:webhook:gate.example.com,namespaces:[shop] → ValidatingWebhookConfiguration gate
+        reaches and releases Namespace shop
+        loses checksInNamespaces
+        loses comesBack
+        undo setBack
+        ! kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"test","path":"/webhooks/0/namespaceSelector","value":{}},{"op":"replace","path":"/webhooks/0/namespaceSelector","value":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["shop"]}]}}]'
+        < kubectl --context=prod patch validatingwebhookconfigurations.admissionregistration.k8s.io/gate --type=json -p '[{"op":"test","path":"/metadata/uid","value":"webhook:gate"},{"op":"test","path":"/webhooks/0/name","value":"gate.example.com"},{"op":"test","path":"/webhooks/0/namespaceSelector","value":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["shop"]}]}},{"op":"replace","path":"/webhooks/0/namespaceSelector","value":{}}]'
       SwitchesOff: ignoreWebhook:webhook:gate.example.com → ValidatingWebhookConfiguration gate
         reaches configmaps
         reaches deployments.apps
@@ -300,4 +307,48 @@ fn namespace_is_created_again_with_the_labels_that_it_had() {
     let request = all.find(is_it).unwrap().check_offered().unwrap();
     let labels = &request.body["metadata"]["labels"];
     assert_eq!(*labels, serde_json::json!({ "team": "a", "unwind/recreated": "1800000000" }));
+}
+
+/// The rest of the cluster stays checked, so a person tries it before the webhook is switched off for all.
+#[test]
+fn namespace_is_exempted_from_a_webhook_before_the_webhook_is_switched_off() {
+    let text = |webhook: &str| {
+        format!(
+            r#"ns shop labels=team:a deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Failed_to_delete_all_resource_types,_1_remaining:_Internal_error_occurred:_failed_calling_webhook_"gate.example.com":_service_"gate"_not_found
+            webhook gate service=ops/gate guards=configmaps {webhook}
+            cm shop/c"#
+        )
+    };
+    let all = [
+        "repairWebhook",
+        "nudge",
+        "exemptNamespaces",
+        "ignoreWebhook",
+        "deleteWebhookConfiguration",
+    ];
+    assert_eq!(acts(&fixture::index(&text(""))), all);
+    // The selector that is there stays.
+    let chosen = fixture::index(&text("in=team:a"));
+    let (_, remedies) = found(&chosen).remove(0);
+    let (_, line) = remedies[2].lines("prod").remove(0);
+    assert!(
+        line.contains(r#"{"op":"test","path":"/webhooks/0/namespaceSelector","value":{"matchLabels":{"team":"a"}}}"#),
+        "{line}"
+    );
+    assert!(
+        line.contains(r#""value":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["shop"]}],"matchLabels":{"team":"a"}}"#),
+        "{line}"
+    );
+    assert!(remedies[2].check_offered().is_err(), "a person does it");
+    // A namespace that the selector leaves out already is not what the webhook is asked about.
+    let left_out = acts(&fixture::index(&text("in=team:b")));
+    assert!(!left_out.contains(&"exemptNamespaces".to_owned()), "{left_out:?}");
+    // Nor does a selector of namespaces concern an object without one.
+    let of_cluster = r#"
+        vac fast deleted=400 finalizers=kubernetes.io/vac-protection
+        webhook gate service=ops/gate guards=volumeattributesclasses.storage.k8s.io asked=UPDATE
+    "#;
+    let of_cluster = acts(&fixture::index(of_cluster));
+    assert!(of_cluster.contains(&"ignoreWebhook".to_owned()), "{of_cluster:?}");
+    assert!(!of_cluster.contains(&"exemptNamespaces".to_owned()), "{of_cluster:?}");
 }

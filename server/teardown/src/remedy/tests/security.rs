@@ -50,6 +50,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         | RemedyAct::RemoveManifest { .. }
         | RemedyAct::RepairStorage { .. }
         | RemedyAct::ExemptPods
+        | RemedyAct::ExemptNamespaces { .. }
         | RemedyAct::RepairController { .. }
         | RemedyAct::RepairLoadBalancer
         | RemedyAct::SatisfyPolicy { .. }
