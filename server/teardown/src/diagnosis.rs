@@ -10,6 +10,9 @@
 //!   a Pod with an hour of grace is late after a minute, and nothing is wrong for that hour. Behind any other cause, an object is
 //!   stuck by its own wait.
 //! - Where the kind that would show it is hidden, the diagnosis says so, and never that there is no cause.
+//! - Where nothing is being deleted there is nothing to explain: not a dependent that nobody collects because the kind of its owner is not
+//!   served or its owner is in another namespace, nor one that goes because its owner does not exist, nor an owner that a program was
+//!   not allowed to name. A run deletes dependents itself, so none of these holds it.
 //! - A verdict says what the API shows. Where only a log of the kubelet could confirm it, it is inferred, until that
 //!   log is read or pasted (`kubelet_log`, `kubelet_report`), or its runtime was asked (`running_pods`, `kubelet_state`).
 

@@ -473,7 +473,9 @@ fn failure(diagnosis: &Diagnosis) -> &'static str {
 /// The words in which the cloud’s controller says why it fails.
 fn refusal(diagnosis: &Diagnosis) -> String {
     let said = diagnosis.evidence.iter().rev().find_map(|fact| match &fact.source {
-        Source::Event { reason, .. } if &**reason == "SyncLoadBalancerFailed" => {
+        Source::Event { reason, .. }
+            if matches!(&**reason, "SyncLoadBalancerFailed" | "DeleteLoadBalancerFailed") =>
+        {
             Some(&fact.said).filter(|said| !said.is_empty())
         }
         _ => None,

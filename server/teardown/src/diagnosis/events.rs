@@ -134,7 +134,9 @@ fn confirms(cause: &Cause, object: &Object, event: &Event) -> bool {
         (Cause::SandboxLeft { .. }, "FailedKillPod") => {
             is_since && event.message.contains("KillPodSandboxError")
         }
-        (Cause::LoadBalancerLeft, "SyncLoadBalancerFailed") => is_since,
+        (Cause::LoadBalancerLeft, "SyncLoadBalancerFailed" | "DeleteLoadBalancerFailed") => {
+            is_since
+        }
         (
             Cause::NeverStarted { .. },
             "FailedMount" | "FailedAttachVolume" | "FailedCreatePodSandBox",

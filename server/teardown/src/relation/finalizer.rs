@@ -41,6 +41,8 @@ const fn external(domain: &'static str, programs: &'static [&'static str]) -> Pr
 
 /// The operator of Kong, and its name of before.
 const KONG: &[&str] = &["kong-operator", "gateway-operator"];
+/// The controller of snapshots in the cluster, and the sidecar of a CSI driver.
+const SNAPSHOTTERS: &[&str] = &["snapshot-controller", "csi-snapshotter"];
 /// The controller of Google's load balancers. In GKE it runs outside of the cluster.
 const INGRESS_GCE: &[&str] = &["l7-lb-controller"];
 /// The providers of Cluster API for AWS, Azure and vSphere. The right to their objects has the core provider too, by aggregation.
@@ -75,6 +77,7 @@ const PROJECTS: &[Project] = &[
     project("gateway.k8s.aws", &["aws-load-balancer-controller"]),
     external("gateway.konghq.com", KONG),
     project("gke.networking.io", INGRESS_GCE),
+    project("groupsnapshot.storage.kubernetes.io", SNAPSHOTTERS),
     external("infrastructure.cluster.x-k8s.io", INFRASTRUCTURE),
     project("ingress.k8s.aws", &["aws-load-balancer-controller"]),
     external("karpenter.sh", &["karpenter"]),
@@ -98,7 +101,7 @@ const PROJECTS: &[Project] = &[
     project("serving.knative.dev", &["knative-serving"]),
     external("serviceoperator.azure.com", &["azureserviceoperator-controller-manager"]),
     external("services.k8s.aws", &["ack"]),
-    project("snapshot.storage.kubernetes.io", &["snapshot-controller", "csi-snapshotter"]),
+    project("snapshot.storage.kubernetes.io", SNAPSHOTTERS),
     external("strimzi.io", &["entity-operator", "strimzi-topic-operator"]),
     project("tekton.dev", &["tekton-operator"]),
     project("tigera.io", &["tigera-operator"]),

@@ -37,6 +37,7 @@ const LEAKS: &[(&str, Loss)] = &[
     ("gateway.k8s.aws", Loss::LoadBalancer),
     ("gateway.konghq.com", Loss::Elsewhere),
     ("gke.networking.io", Loss::LoadBalancer),
+    ("groupsnapshot.storage.kubernetes.io", Loss::Snapshot),
     ("in-use.crossplane.io", Loss::InUse),
     ("ingress.k8s.aws", Loss::LoadBalancer),
     ("karpenter.sh", Loss::MachineLeft),
@@ -110,6 +111,14 @@ mod tests {
         ("snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection", Loss::Snapshot),
         ("snapshot.storage.kubernetes.io/volumesnapshot-in-group-protection", Loss::Snapshot),
         ("snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection", Loss::Snapshot),
+        (
+            "groupsnapshot.storage.kubernetes.io/volumegroupsnapshot-bound-protection",
+            Loss::Snapshot,
+        ),
+        (
+            "groupsnapshot.storage.kubernetes.io/volumegroupsnapshotcontent-bound-protection",
+            Loss::Snapshot,
+        ),
         ("resources-finalizer.argocd.argoproj.io", Loss::Deployed),
         ("resources-finalizer.argocd.argoproj.io/foreground", Loss::Deployed),
         ("post-delete-finalizer.argocd.argoproj.io", Loss::Hooks),

@@ -589,3 +589,17 @@ fn node_was_seen_when_we_saw_its_lease_change() {
     index.apply([Observation::Unasked(Question::NodeLeases)], fixture::now());
     assert_eq!(seen(&index), None, "nobody looks any more");
 }
+
+#[test]
+fn load_balancer_that_the_cloud_does_not_delete_is_confirmed_by_its_event() {
+    let text = "svc shop/lb type=LoadBalancer deleted=200 finalizers=service.kubernetes.io/load-balancer-cleanup";
+    for (reason, sure) in [
+        ("SyncLoadBalancerFailed", "Confirmed"),
+        ("DeleteLoadBalancerFailed", "Confirmed"),
+        ("UnAvailableLoadBalancer", "Inferred"),
+    ] {
+        let mut index = fixture::index(text);
+        events(&mut index, "svc shop/lb", &[("service-controller", reason, "denied")]);
+        assert_eq!(heads(&index), format!("loadBalancerLeft at Service shop/lb ({sure}, stuck)"));
+    }
+}
