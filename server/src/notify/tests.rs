@@ -379,7 +379,7 @@ fn cards_after(text: &str, seconds: i64) -> Vec<DiagnosisCard> {
     let graph = Graph::of(&index);
     let stamps = &mut Stamps::new(&index, &graph);
     let found = diagnose(&index, &graph, now);
-    found.iter().map(|it| diagnosis_card(stamps, it, now, &[])).collect()
+    found.iter().map(|it| diagnosis_card(stamps, it, now, &[], [])).collect()
 }
 
 #[tokio::test(start_paused = true)]

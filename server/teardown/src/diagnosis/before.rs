@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     Diagnosis,
     case::became,
-    cause::{Cause, Evidence},
+    cause::{Cause, Evidence, Source},
 };
 use crate::{
     index::{Departure, Index, Transition},

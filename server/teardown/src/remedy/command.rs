@@ -402,7 +402,7 @@ pub(super) fn look_for_mounts(node: &Arc<str>, pod: &Uid, sub_paths: bool) -> Ve
     [&["grep", "-F", &mounts, "/proc/self/mountinfo"][..], &search]
         .into_iter()
         .filter_map(|args| on_node(Purpose::Look, node, args))
-        .chain(journal(node, pod))
+        .chain(journal(node, &uid))
         .collect()
 }
 

@@ -52,6 +52,7 @@ pub(super) fn may_end_alone(case: &Case<'_>) -> bool {
         | Cause::Unreadable { .. }
         | Cause::UpdateRejected { .. }
         | Cause::ContentRefused
+        | Cause::DiscoveryFailed
         | Cause::NamespaceFinalizer { .. }
         | Cause::ContentUnseen { .. }
         | Cause::NamespaceGone

@@ -28,7 +28,6 @@ const DATA: &str = "Data";
 pub(super) fn first(card: &DiagnosisCard, standpoint: &Standpoint) -> Vec<Line> {
     let DiagnosisCard { diagnosis, incident, .. } = card;
     let Incident { contact, before, course, data: at_risk, joined } = &**incident;
-    let cause = &diagnosis.cause;
     let mut lines = Vec::new();
     let mut line = |name: &str, said: Vec<Fact>, warns| {
         if !said.is_empty() {
