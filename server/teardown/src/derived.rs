@@ -33,6 +33,8 @@
 //!   a call is refused or accepted after that; `goes_with_namespace`, for an object that came back; `World::tally`, when
 //!   monitoring asks.
 //!
+//! Over all namespaces: `Index::secrets_called`, for each name of a Secret in the spec of an Istio Gateway, when its edges are searched.
+//!
 //! Over all units: `OverviewCards::of_units` at each publication of the overview (b). It goes through members only where a
 //! card is made again: where something changed, and always for a unit with an open run. `World::unit_with` goes through the
 //! members of its unit, and `Publication::advance` compares all records of a topic; a unit is planned again where its plan

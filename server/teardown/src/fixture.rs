@@ -15,7 +15,7 @@
 //!
 //! The objects that an Application manages are `manages=WORD/NAMESPACE/NAME`, several joined by commas.
 //! The objects that the spec of a class, a route or a custom resource names are `refs=WORD/NAME`, or `WORD/NAMESPACE/NAME`, several joined
-//! by `,`; each is the field `spec.ref`, or the one in front of a `:`.
+//! by `,`; each is the field `spec.ref`, or the one in front of a `:`. The proxies of an Istio Gateway are `selector=`.
 //!
 //! A binding with `accounts=shop/*` names all accounts of a namespace, with `accounts=*` those of the cluster.
 //!
@@ -362,7 +362,9 @@ impl<'a> Fields<'a> {
     fn references(&self) -> Facts {
         let controller = self.text("controller");
         let drivers = self.list("driver").map(Arc::from).collect();
-        let read = References { names: self.names(), controller, drivers, data: self.data() };
+        let proxies = self.selector("selector").map(Box::new);
+        let (names, data) = (self.names(), self.data());
+        let read = References { names, controller, drivers, proxies, data };
         if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
     }
 

@@ -134,6 +134,7 @@ impl Interner {
                 self.share_references(&mut references.names);
                 self.share_texts(&mut references.controller);
                 self.share_texts(&mut references.drivers);
+                self.share_selectors(references.proxies.as_deref_mut());
                 self.share_texts(references.data.iter_mut().map(|data| &mut data.field));
             }
             Facts::CsiNode(node) => self.share_texts(&mut node.drivers),

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use teardown::object::{Facts, Kind, Reference, References};
+use teardown::{
+    object::{Facts, Kind, Reference, References},
+    selector::{Labels, Selector},
+};
 
 use super::{
     Meta, Unreadable, custom, data_policy,
@@ -26,6 +29,8 @@ pub(super) enum Form {
     Kind,
     /// A text: the host of a Service, short or as `NAME.NAMESPACE.svc.DOMAIN`.
     Host,
+    /// A text: the Secret with a certificate of Istio, as its name or as `kubernetes://NAMESPACE/NAME`, or a ConfigMap.
+    Credential,
 }
 
 /// A field of a spec: its path, its form, and the group and kind of what it names, unless it says them.
@@ -66,6 +71,12 @@ const SCALER: &[Field] = &[
 const ISSUER: &[Field] = &[
     ("ca.secretName", Form::Name, "", "Secret"),
     ("acme.privateKeySecretRef", Form::Object, "", "Secret"),
+];
+/// <https://istio.io/latest/docs/reference/config/networking/gateway/#ServerTLSSettings>.
+const ISTIO_GATEWAY: &[Field] = &[
+    ("servers[].tls.credentialName", Form::Credential, "", "Secret"),
+    ("servers[].tls.credentialNames[]", Form::Credential, "", "Secret"),
+    ("servers[].tls.caCertCredentialName", Form::Credential, "", "Secret"),
 ];
 const CLASS: &[Field] = &[];
 
@@ -122,6 +133,7 @@ fn fields(kind: &Kind) -> Option<&'static [Field]> {
             ("tls[].route[].destination.host", Form::Host, "", "Service"),
             ("tcp[].route[].destination.host", Form::Host, "", "Service"),
         ],
+        (ISTIO, "Gateway") => ISTIO_GATEWAY,
         (ISTIO, "DestinationRule") => &[("host", Form::Host, "", "Service")],
         ("projectcontour.io", "HTTPProxy") => &[
             ("includes[]", Form::Object, "projectcontour.io", "HTTPProxy"),
@@ -178,11 +190,21 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         names: names.into_list(),
         controller: controller.map(Arc::from),
         drivers,
+        proxies: proxies(kind, &spec).map(Box::new),
         data: data_policy::read(kind, &spec, &metadata.finalizers).map(Box::new),
     };
     let is_empty = references == References::default();
     let facts = if is_empty { Facts::None } else { Facts::References(Box::new(references)) };
     Ok((metadata, facts))
+}
+
+/// The Pods that an Istio Gateway configures, if it selects them.
+fn proxies(kind: &Kind, spec: &Value) -> Option<Selector> {
+    let labels = spec.get("selector").filter(|_| kind.is(ISTIO, "Gateway"))?.as_object()?;
+    let text =
+        |(key, value): (&String, &Value)| Some((key.as_str().into(), value.as_str()?.into()));
+    let labels: Labels = labels.iter().filter_map(text).collect();
+    (!labels.is_empty()).then(|| Selector::of_labels(labels))
 }
 
 /// The drivers of the devices that are allocated to a ResourceClaim, by its status
@@ -229,24 +251,53 @@ fn add(names: &mut Names, form: Form, (group, kind): (&str, &str), value: &Value
     let part = |name: &str| value.get(name).and_then(Value::as_str);
     let (namespace, name) = match form {
         Form::Name => (None, text()),
-        Form::Path => match text().and_then(|text| text.split_once('/')) {
-            Some((namespace, name)) => (Some(namespace), Some(name)),
-            None => (None, text()),
-        },
+        Form::Path => path(text()),
         Form::Host => host(text().unwrap_or_default()),
         Form::Object => (part("namespace").filter(|it| !it.is_empty()), part("name")),
         Form::Kind => (None, Some("")),
+        Form::Credential => return add_credential(names, text().unwrap_or_default(), field),
     };
     let (group, kind) = match form {
         Form::Object | Form::Kind => {
             (group_of(value).unwrap_or(group), part("kind").unwrap_or(kind))
         }
-        Form::Name | Form::Path | Form::Host => (group, kind),
+        Form::Name | Form::Path | Form::Host | Form::Credential => (group, kind),
     };
     let is_whole = |text: &str| is_name(text) || matches!(form, Form::Kind) && text.is_empty();
     if let Some(name) = name.filter(|it| is_whole(it)) {
         names.push(Reference {
             group: group.into(),
+            kind: kind.into(),
+            namespace: namespace.map(Arc::from),
+            name: name.into(),
+            field: field.into(),
+        });
+    }
+}
+
+/// The namespace and the name in a text: `NAME` or `NAMESPACE/NAME`.
+fn path(text: Option<&str>) -> (Option<&str>, Option<&str>) {
+    match text.and_then(|text| text.split_once('/')) {
+        Some((namespace, name)) => (Some(namespace), Some(name)),
+        None => (None, text),
+    }
+}
+
+/// Adds the object with a certificate of Istio, and the Secret with the certificates of its authorities, which may be another one. Other
+/// schemes name no object of the cluster (`pilot/pkg/model/credentials/resource.go` and
+/// <https://istio.io/latest/docs/tasks/traffic-management/ingress/secure-ingress/#key-formats>).
+fn add_credential(names: &mut Names, text: &str, field: &str) {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("kubernetes", text));
+    let (kind, endings) = match scheme {
+        "kubernetes" | "kubernetes-gateway" => ("Secret", &["", "-cacert"][..]),
+        "configmap" => ("ConfigMap", &[""][..]),
+        _ => return,
+    };
+    let (namespace, name) = path(Some(rest));
+    let Some(name) = name.filter(|it| is_name(it)) else { return };
+    for name in endings.iter().map(|ending| format!("{name}{ending}")).filter(|it| is_name(it)) {
+        names.push(Reference {
+            group: Arc::default(),
             kind: kind.into(),
             namespace: namespace.map(Arc::from),
             name: name.into(),

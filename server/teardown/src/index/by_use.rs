@@ -8,7 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Index, key::ByUid, reads::Asked};
+use super::{
+    Index,
+    key::{ByName, ByUid, Name},
+    reads::Asked,
+};
 use crate::{
     declaration::{recorded_release, recorded_revision},
     labels::PART_OF,
@@ -225,6 +229,19 @@ impl Index {
     ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
         self.ask(Asked::Claims(namespace));
         all(self.by_use.namespaces.get(namespace).map(|content| &content.claims))
+    }
+
+    /// The Secrets with this name, in the order of their namespaces.
+    pub(crate) fn secrets_called(&self, name: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.ask(Asked::Secrets(name));
+        let namespaces = self.by_use.namespaces.keys();
+        let found = namespaces.filter_map(|namespace| {
+            let secret = Name { group: "", kind: "Secret", namespace: Some(namespace), name };
+            self.names.get(&secret).map(|ByName(object)| object)
+        });
+        let mut found: Vec<&Arc<Object>> = found.collect();
+        found.sort_by(|one, other| one.namespace.cmp(&other.namespace));
+        found.into_iter()
     }
 
     /// The definition of a kind, if it is a custom one.

@@ -52,6 +52,8 @@ pub(super) enum Asked<'a> {
     Provisioners(&'a str),
     /// The claims of a namespace.
     Claims(&'a str),
+    /// The Secrets with a name, in any namespace.
+    Secrets(&'a str),
     /// The definition of a kind.
     Definition(&'a str, &'a str),
     /// The dependents of an owner.
@@ -163,6 +165,9 @@ impl Changes {
             if matches!(object.facts, Facts::Claim(_)) {
                 changed(Asked::Claims(namespace));
             }
+        }
+        if object.kind.is("", "Secret") {
+            changed(Asked::Secrets(&object.name));
         }
         if let Facts::Workload(workload) = &object.facts {
             for driver in &workload.drivers {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::DataPolicy;
+use crate::selector::Selector;
 
 /// A name in the spec of an object. It is an edge only if such an object exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,6 +31,9 @@ pub struct References {
     /// The driver that a class names: `provisioner`, `driver` or `driverName`; or the drivers of the devices that are allocated to
     /// a ResourceClaim: `status.allocation.devices.results`.
     pub drivers: Box<[Arc<str>]>,
+    /// The Pods that an Istio Gateway configures, in any namespace, if it selects them: `spec.selector`. They read the Secrets that it
+    /// names, each in its own namespace (<https://istio.io/latest/docs/reference/config/networking/gateway/#Gateway>).
+    pub proxies: Option<Box<Selector>>,
     /// The fate of data when the object is deleted, as its spec says it.
     pub data: Option<Box<DataPolicy>>,
 }

@@ -5,6 +5,8 @@
 //!   else that of the object that refers to it, or in none.
 //! - These edges yield, but for routes and autoscalers: a route goes before its backends, as an Ingress does, and an autoscaler
 //!   before the workload that it would scale up again.
+//! - The Secrets of an Istio Gateway are in the namespaces of the Pods that it selects, which is often not its own. A Gateway without
+//!   a selector is for all proxies of the mesh, which nothing here names: its Secrets are looked for in its own namespace.
 //! - What names the object's own owner orders nothing: the owner goes first.
 //! - A provider of Crossplane defines its ProviderConfig in a group above those of its resources: `s3.aws.upbound.io` and
 //!   `aws.upbound.io`. So a kind of the object's own group is looked up in the groups above it too.
@@ -18,9 +20,12 @@ use super::{
 use crate::{
     index::Index,
     object::{Facts, Object, Reference},
+    selector::Selector,
 };
 
 pub(super) const GATEWAY_API: &str = "gateway.networking.k8s.io";
+
+const ISTIO: &str = "networking.istio.io";
 
 /// The label by which the objects of Strimzi name their cluster
 /// (<https://strimzi.io/docs/operators/latest/deploying#proc-configuring-kafka-topic-str>).
@@ -31,10 +36,15 @@ const STRIMZI: &str = "kafka.strimzi.io";
 pub(super) fn references(found: &mut EdgeCollector<'_>, index: &Index, lookup: &EdgeLookup<'_>) {
     let object = found.from;
     let mut seen = HashSet::new();
-    for reference in object.references() {
-        let Some(target) = resolve(reference, object, index) else { continue };
+    let mut to = |target: &Object, reference: &Reference| {
         if seen.insert(target.uid.clone()) && !index.descends(&object.uid, &target.uid) {
             to_named(found, target, reference, lookup);
+        }
+    };
+    for reference in object.references() {
+        match proxies(reference, object) {
+            Some(proxies) => secrets_of(proxies, reference, index).for_each(|it| to(it, reference)),
+            None => resolve(reference, object, index).into_iter().for_each(|it| to(it, reference)),
         }
     }
     if &*object.kind.group == STRIMZI
@@ -52,6 +62,27 @@ pub(super) fn references(found: &mut EdgeCollector<'_>, index: &Index, lookup: &
             cluster.clone(),
         );
     }
+}
+
+/// The Pods in whose namespaces a reference of an Istio Gateway is looked up.
+fn proxies<'a>(reference: &Reference, gateway: &'a Object) -> Option<&'a Selector> {
+    let Facts::References(facts) = &gateway.facts else { return None };
+    let is_secret = (&*reference.group, &*reference.kind) == ("", "Secret");
+    let is_elsewhere = is_secret && reference.namespace.is_none();
+    let selector = facts.proxies.as_deref().filter(|_| is_elsewhere)?;
+    gateway.kind.is(ISTIO, "Gateway").then_some(selector)
+}
+
+/// The Secrets of that name beside the Pods that read it.
+fn secrets_of<'a>(
+    proxies: &'a Selector,
+    reference: &Reference,
+    index: &'a Index,
+) -> impl Iterator<Item = &'a Arc<Object>> {
+    index.secrets_called(&reference.name).filter(|secret| {
+        let namespace = secret.namespace.as_deref().unwrap_or_default();
+        index.selected(namespace, proxies).next().is_some()
+    })
 }
 
 /// The cluster that an object of Strimzi belongs to: of connectors the KafkaConnect, of others the Kafka.
@@ -86,8 +117,11 @@ fn to_named(
 fn role(from: &Object, target: &Object, reference: &Reference) -> EdgeKind {
     match &*from.kind.group {
         GATEWAY_API if target.kind.is(GATEWAY_API, "GatewayClass") => EdgeKind::Controls,
-        GATEWAY_API | "networking.istio.io" | "projectcontour.io" | "route.openshift.io"
-            if matches!(&*target.kind.kind, "Service" | "Gateway" | "HTTPProxy") =>
+        GATEWAY_API | ISTIO | "projectcontour.io" | "route.openshift.io"
+            if matches!(
+                &*target.kind.kind,
+                "Service" | "Gateway" | "HTTPProxy"
+            ) =>
         {
             EdgeKind::Routes
         }

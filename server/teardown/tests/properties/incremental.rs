@@ -142,6 +142,10 @@ const OBJECTS: &[&[&str]] = &[
     ],
     &["attachment a volume=pv-3 node=n1 attacher=disk.example", "attachment a volume=pv-1"],
     &["gateway a/g refs=spec.gatewayClassName:gwclass/gc"],
+    &[
+        "Gateway.networking.istio.io b/i refs=secret/key selector=app:web",
+        "Gateway.networking.istio.io b/i refs=secret/key selector=app:other",
+    ],
     &["gwclass gc controller=istio.io/gateway-controller", "gwclass gc"],
     &["route a/r refs=gateway/g,svc/web", "route a/r refs=svc/b/gate,secret/key of=bank"],
     &[

@@ -70,6 +70,42 @@ fn routes_and_gateways() {
 }
 
 #[test]
+fn gateway_of_istio_names_secrets_and_selects_its_proxies() {
+    let gateway = "networking.istio.io/v1 Gateway";
+    assert_eq!(
+        names(
+            gateway,
+            r#"{"selector": {"istio": "ingressgateway"}, "servers": [
+                {"port": {"name": "https", "number": 443}, "tls": {"mode": "MUTUAL", "credentialName": "web"}},
+                {"tls": {"credentialNames": ["rsa", "kubernetes://edge/ecdsa"], "caCertCredentialName": "configmap://edge/ca"}},
+                {"tls": {"credentialName": "sds://web"}}, {"tls": {"credentialName": ""}}, {"tls": {"credentialName": 7}}]}"#
+        ),
+        [
+            "Secret web by spec.servers[0].tls.credentialName",
+            "Secret web-cacert by spec.servers[0].tls.credentialName",
+            "Secret rsa by spec.servers[1].tls.credentialNames[0]",
+            "Secret rsa-cacert by spec.servers[1].tls.credentialNames[0]",
+            "Secret edge/ecdsa by spec.servers[1].tls.credentialNames[1]",
+            "Secret edge/ecdsa-cacert by spec.servers[1].tls.credentialNames[1]",
+            "ConfigMap edge/ca by spec.servers[1].tls.caCertCredentialName",
+        ]
+    );
+    let proxies = |selector: &str| {
+        let spec = format!(
+            r#"{{"selector": {selector}, "servers": [{{"tls": {{"credentialName": "web"}}}}]}}"#
+        );
+        references(gateway, &format!(r#""spec": {spec}"#)).proxies.map(|it| it.to_string())
+    };
+    assert_eq!(
+        proxies(r#"{"istio": "ingressgateway", "odd": 7}"#).as_deref(),
+        Some("istio=ingressgateway")
+    );
+    for none in ["null", "{}", "[]", "7"] {
+        assert_eq!(proxies(none), None, "{none}");
+    }
+}
+
+#[test]
 fn classes_name_their_controller_or_driver() {
     let driver = |of: &str, rest: &str| references(of, rest).drivers.first().cloned();
     let of_class = driver("storage.k8s.io/v1 StorageClass", r#""provisioner": "disk.example""#);

@@ -210,10 +210,8 @@ fn routes_of_other_projects_go_before_what_they_name_and_not_before_a_namesake()
 fn secret_that_a_route_of_another_project_names_goes_after_it_by_a_yielding_order() {
     let fixture = "
         HTTPProxy.projectcontour.io shop/web refs=spec.virtualhost.tls.secretName:secret/certs/web
-        Gateway.networking.istio.io shop/public refs=spec.servers[0].tls.credentialName:secret/tls
         secret certs/web
         secret shop/web
-        secret shop/tls
     ";
     let graph = fixture::graph(fixture);
     let mut found: Vec<String> = graph
@@ -221,12 +219,50 @@ fn secret_that_a_route_of_another_project_names_goes_after_it_by_a_yielding_orde
         .map(|edge| format!("{} {:?} {} {:?}", edge.from, edge.kind, edge.to, edge.strength))
         .collect();
     found.sort();
+    assert_eq!(found, ["HTTPProxy.projectcontour.io:shop/web Refers secret:certs/web Yielding"]);
+}
+
+#[test]
+fn secret_of_an_istio_gateway_is_in_the_namespaces_of_its_proxies_and_no_namesake_is() {
+    let gateway = "Gateway.networking.istio.io shop/public refs=spec.servers[0].tls.credentialName:secret/tls";
+    let around = "
+        pod edge/proxy labels=istio:ingressgateway,app:proxy
+        deploy west/proxy template=istio:ingressgateway
+        pod other/web labels=app:web
+        secret edge/tls
+        secret west/tls
+        secret shop/tls
+        secret other/tls
+        cm edge/tls
+        Secret.example.com edge/tls
+    ";
+    let found = |gateway: &str| {
+        let graph = fixture::graph(&format!("{gateway}\n{around}"));
+        let mut found: Vec<String> = graph
+            .edges()
+            .map(|edge| format!("{:?} {} {:?}", edge.kind, edge.to, edge.strength))
+            .collect();
+        found.sort();
+        found.join(", ")
+    };
     assert_eq!(
-        found,
-        [
-            "Gateway.networking.istio.io:shop/public Refers secret:shop/tls Yielding",
-            "HTTPProxy.projectcontour.io:shop/web Refers secret:certs/web Yielding",
-        ]
+        found(&format!("{gateway} selector=istio:ingressgateway")),
+        "Refers secret:edge/tls Yielding, Refers secret:west/tls Yielding"
+    );
+    assert_eq!(found(&format!("{gateway} selector=app:proxy")), "Refers secret:edge/tls Yielding");
+    assert_eq!(found(&format!("{gateway} selector=app:none")), "");
+    assert_eq!(found(gateway), "Refers secret:shop/tls Yielding", "without a selector");
+    let in_other = gateway.replace("secret/tls", "secret/other/tls");
+    assert_eq!(
+        found(&format!("{in_other} selector=istio:ingressgateway")),
+        "Refers secret:other/tls Yielding",
+        "with a namespace of its own"
+    );
+    // Only an Istio Gateway has proxies elsewhere.
+    let of_others = gateway.replace("networking.istio.io", "example.com");
+    assert_eq!(
+        found(&format!("{of_others} selector=istio:ingressgateway")),
+        "Refers secret:shop/tls Yielding"
     );
 }
 
