@@ -25,8 +25,9 @@ const MOST: usize = 10_000;
 
 /// The endings of fields that name something.
 const ENDINGS: [&str; 6] = ["References", "Reference", "Refs", "Ref", "Names", "Name"];
-/// The words between the kind and such an ending: `writeConnectionSecretToRef`, `secretKeyRef`, `subnetIdRef`.
-const BETWEEN: [&str; 4] = ["To", "From", "Key", "Id"];
+/// The words between the kind and such an ending: `writeConnectionSecretToRef`, `secretKeyRef`, `subnetIdRef`, and
+/// `secretTargetRef` of KEDA's TriggerAuthentications.
+const BETWEEN: [&str; 5] = ["To", "From", "Key", "Id", "Target"];
 /// The kinds of the core group that a field may name without such an ending, by how the field ends.
 const CORE: [(&str, &str); 7] = [
     ("secret", "Secret"),

@@ -72,6 +72,10 @@ const ISSUER: &[Field] = &[
     ("ca.secretName", Form::Name, "", "Secret"),
     ("acme.privateKeySecretRef", Form::Object, "", "Secret"),
 ];
+const LISTENER_SET: &[Field] = &[
+    ("parentRef", Form::Object, GATEWAY, "Gateway"),
+    ("listeners[].tls.certificateRefs[]", Form::Object, "", "Secret"),
+];
 /// <https://istio.io/latest/docs/reference/config/networking/gateway/#ServerTLSSettings>.
 const ISTIO_GATEWAY: &[Field] = &[
     ("servers[].tls.credentialName", Form::Credential, "", "Secret"),
@@ -91,6 +95,19 @@ fn fields(kind: &Kind) -> Option<&'static [Field]> {
             ("gatewayClassName", Form::Name, GATEWAY, "GatewayClass"),
             ("infrastructure.parametersRef", Form::Object, "", ""),
             ("listeners[].tls.certificateRefs[]", Form::Object, "", "Secret"),
+            ("tls.backend.clientCertificateRef", Form::Object, "", "Secret"),
+            ("tls.frontend.default.validation.caCertificateRefs[]", Form::Object, "", "ConfigMap"),
+            (
+                "tls.frontend.perPort[].tls.validation.caCertificateRefs[]",
+                Form::Object,
+                "",
+                "ConfigMap",
+            ),
+        ],
+        (GATEWAY, "ListenerSet") | ("gateway.networking.x-k8s.io", "XListenerSet") => LISTENER_SET,
+        (GATEWAY, "BackendTLSPolicy") => &[
+            ("targetRefs[]", Form::Object, "", "Service"),
+            ("validation.caCertificateRefs[]", Form::Object, "", "ConfigMap"),
         ],
         (GATEWAY, "HTTPRoute" | "GRPCRoute" | "TLSRoute" | "TCPRoute" | "UDPRoute") => ROUTE,
         (ADMISSION, "ValidatingAdmissionPolicyBinding") => &[

@@ -5,6 +5,8 @@
 //!   else that of the object that refers to it, or in none.
 //! - These edges yield, but for routes and autoscalers: a route goes before its backends, as an Ingress does, and an autoscaler
 //!   before the workload that it would scale up again.
+//! - A policy and a set of listeners belong to the Service or Gateway that they name, and carry no traffic themselves: their order
+//!   yields.
 //! - The Secrets of an Istio Gateway are in the namespaces of the Pods that it selects, which is often not its own. A Gateway without
 //!   a selector is for all proxies of the mesh, which nothing here names: its Secrets are looked for in its own namespace.
 //! - What names the object's own owner orders nothing: the owner goes first.
@@ -117,10 +119,13 @@ fn to_named(
 fn role(from: &Object, target: &Object, reference: &Reference) -> EdgeKind {
     match &*from.kind.group {
         GATEWAY_API if target.kind.is(GATEWAY_API, "GatewayClass") => EdgeKind::Controls,
+        GATEWAY_API if matches!(&*from.kind.kind, "BackendTLSPolicy" | "ListenerSet") => {
+            EdgeKind::Refers
+        }
         GATEWAY_API | ISTIO | "projectcontour.io" | "route.openshift.io"
             if matches!(
                 &*target.kind.kind,
-                "Service" | "Gateway" | "HTTPProxy"
+                "Service" | "Gateway" | "ListenerSet" | "HTTPProxy"
             ) =>
         {
             EdgeKind::Routes

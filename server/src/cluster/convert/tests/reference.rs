@@ -70,6 +70,48 @@ fn routes_and_gateways() {
 }
 
 #[test]
+fn policies_listeners_and_certificates_of_gateway_api() {
+    for (of, spec, expected) in [
+        (
+            "gateway.networking.k8s.io/v1 BackendTLSPolicy",
+            r#"{"targetRefs": [{"group": "", "kind": "Service", "name": "web", "sectionName": "https"}],
+                "validation": {"caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}], "hostname": "web"}}"#,
+            vec![
+                "Service web by spec.targetRefs[0]",
+                "ConfigMap ca by spec.validation.caCertificateRefs[0]",
+            ],
+        ),
+        (
+            "gateway.networking.k8s.io/v1 ListenerSet",
+            r#"{"parentRef": {"name": "public", "namespace": "edge"},
+                "listeners": [{"name": "https", "tls": {"certificateRefs": [{"name": "tls"}]}}]}"#,
+            vec![
+                "Gateway.gateway.networking.k8s.io edge/public by spec.parentRef",
+                "Secret tls by spec.listeners[0].tls.certificateRefs[0]",
+            ],
+        ),
+        (
+            "gateway.networking.x-k8s.io/v1alpha1 XListenerSet",
+            r#"{"parentRef": {"name": "public"}}"#,
+            vec!["Gateway.gateway.networking.k8s.io public by spec.parentRef"],
+        ),
+        (
+            "gateway.networking.k8s.io/v1 Gateway",
+            r#"{"tls": {"backend": {"clientCertificateRef": {"name": "client"}},
+                "frontend": {"default": {"validation": {"caCertificateRefs": [{"kind": "ConfigMap", "name": "ca", "group": ""}]}},
+                    "perPort": [{"port": 444, "tls": {"validation": {"caCertificateRefs": [{"kind": "Secret", "name": "ca2", "group": ""}]}}}]}}}"#,
+            vec![
+                "Secret client by spec.tls.backend.clientCertificateRef",
+                "ConfigMap ca by spec.tls.frontend.default.validation.caCertificateRefs[0]",
+                "Secret ca2 by spec.tls.frontend.perPort[0].tls.validation.caCertificateRefs[0]",
+            ],
+        ),
+    ] {
+        assert_eq!(names(of, spec), expected, "{of}");
+    }
+}
+
+#[test]
 fn gateway_of_istio_names_secrets_and_selects_its_proxies() {
     let gateway = "networking.istio.io/v1 Gateway";
     assert_eq!(
@@ -211,6 +253,15 @@ fn custom_resources_of_widespread_projects() {
             "route.openshift.io/v1 Route",
             r#"{"to": {"kind": "Service", "name": "web"}, "alternateBackends": [{"kind": "Service", "name": "next"}]}"#,
             vec!["Service web by spec.to", "Service next by spec.alternateBackends[0]"],
+        ),
+        (
+            "keda.sh/v1alpha1 TriggerAuthentication",
+            r#"{"secretTargetRef": [{"parameter": "password", "name": "db", "key": "password"}],
+                "configMapTargetRef": [{"parameter": "host", "name": "hosts", "key": "db"}]}"#,
+            vec![
+                "ConfigMap hosts by spec.configMapTargetRef[0]",
+                "Secret db by spec.secretTargetRef[0]",
+            ],
         ),
         (
             "projectcontour.io/v1 HTTPProxy",

@@ -267,6 +267,33 @@ fn secret_of_an_istio_gateway_is_in_the_namespaces_of_its_proxies_and_no_namesak
 }
 
 #[test]
+fn policies_and_listeners_go_before_what_they_name_and_not_before_a_namesake() {
+    for (from, field, target) in [
+        ("TriggerAuthentication.keda.sh", "spec.secretTargetRef[0]", "secret"),
+        ("BackendTLSPolicy.gateway.networking.k8s.io", "spec.targetRefs[0]", "svc"),
+        (
+            "BackendTLSPolicy.gateway.networking.k8s.io",
+            "spec.validation.caCertificateRefs[0]",
+            "cm",
+        ),
+        ("ListenerSet.gateway.networking.k8s.io", "spec.parentRef", "gateway"),
+        (
+            "ListenerSet.gateway.networking.k8s.io",
+            "spec.listeners[0].tls.certificateRefs[0]",
+            "secret",
+        ),
+    ] {
+        let named = format!("{target} shop/back");
+        let fixture = format!("{from} shop/web refs={field}:{target}/back\n {named}");
+        let order = format!("{from}:shop/web first, Gone; {field} = back");
+        check(&fixture, &format!("{from}:shop/web Refers {target}:shop/back; {order}"));
+        assert!(fixture::graph(&fixture).edges().all(|edge| edge.strength == Strength::Yielding));
+        let of_others = format!("{}.example.com shop/back", fixture::kind(target).kind);
+        check(&fixture.replace(&named, &format!("{target} other/back\n {of_others}")), "");
+    }
+}
+
+#[test]
 fn object_that_its_owner_names_goes_after_the_owner_alone() {
     check(
         "Part.example.com shop/a owner=Whole.example.com/w refs=Whole.example.com/w
