@@ -351,14 +351,16 @@ fn owns(found: &mut EdgeCollector<'_>, index: &Index) {
 }
 
 /// Whether a controller makes objects like this one for their owner. The workloads of Kubernetes make Pods, claims and
-/// other workloads; its other kinds make nothing that a plan deletes. An operator may make anything for its own objects.
+/// other workloads; its other kinds make nothing that a plan deletes. An operator may make anything for its own objects, and the
+/// controllers of Gateway API make workloads and Services for each Gateway
+/// (<https://gateway-api.sigs.k8s.io/geps/gep-1762/>).
 fn may_recreate(owner: &Object, object: &Object) -> bool {
     match owner.facts {
         Facts::Workload(_) => {
             matches!(object.facts, Facts::Pod(_) | Facts::Workload(_) | Facts::Claim(_))
                 || object.kind.is("apps", "ControllerRevision")
         }
-        _ => owner.kind.is_an_operators(),
+        _ => owner.kind.is_an_operators() || owner.kind.is(refer::GATEWAY_API, "Gateway"),
     }
 }
 

@@ -294,6 +294,18 @@ fn policies_and_listeners_go_before_what_they_name_and_not_before_a_namesake() {
 }
 
 #[test]
+fn gateway_goes_before_the_workload_that_its_controller_would_make_again() {
+    let strengths = |owner: &str| {
+        let fixture = format!("{owner} shop/public\n deploy shop/public owner={owner}/public");
+        let graph = fixture::graph(&fixture);
+        graph.edges().map(|edge| (edge.kind, edge.strength)).collect::<Vec<_>>()
+    };
+    assert_eq!(strengths("gateway"), [(EdgeKind::Owns, Strength::Hard)]);
+    // No controller makes workloads for a route.
+    assert_eq!(strengths("route"), [(EdgeKind::Owns, Strength::Yielding)]);
+}
+
+#[test]
 fn object_that_its_owner_names_goes_after_the_owner_alone() {
     check(
         "Part.example.com shop/a owner=Whole.example.com/w refs=Whole.example.com/w
