@@ -10,6 +10,10 @@
 //! - The Secrets of an Istio Gateway are in the namespaces of the Pods that it selects, which is often not its own. A Gateway without
 //!   a selector is for all proxies of the mesh, which nothing here names: its Secrets are looked for in its own namespace.
 //! - What names the object's own owner orders nothing: the owner goes first.
+//! - A workload goes before the operator's object that owns a Secret, ConfigMap or claim that it uses, but not before one of which it
+//!   uses only a Service. No field of a Pod names a Service: its name is a part of an argument, a file, or the value of an environment
+//!   variable, which may be a password and is not read. An application that reaches its database without any credentials from a Secret
+//!   of the operator is deleted beside it, and both are gone in the end. The `serviceName` of a StatefulSet is its own Service.
 //! - A provider of Crossplane defines its ProviderConfig in a group above those of its resources: `s3.aws.upbound.io` and
 //!   `aws.upbound.io`. So a kind of the object's own group is looked up in the groups above it too.
 
