@@ -248,9 +248,8 @@ fn is_namespace_gone(case: &Case<'_>, namespace: &str) -> bool {
 
 /// The namespace was finished by force. While it exists again its objects can be changed, and its deletion deletes them.
 pub(super) fn recreate(case: &Case<'_>, namespace: &Arc<str>) -> Remedy {
-    let is_inside = |object: &&Arc<Object>| object.namespace.as_ref() == Some(namespace);
     let mut inside: Vec<ObjectRef> =
-        case.index.objects().filter(is_inside).map(|object| object.reference()).collect();
+        case.index.in_namespace(namespace).map(|object| object.reference()).collect();
     inside.sort();
     let target = ObjectRef {
         group: "".into(),

@@ -39,7 +39,7 @@ pub struct Stamps<'a> {
     nodes: HashMap<Arc<str>, u64>,
     workloads: HashMap<Uid, u64>,
     /// By namespace that does not exist, the objects in it.
-    left: Option<HashMap<Arc<str>, u64>>,
+    left: HashMap<Arc<str>, u64>,
 }
 
 impl<'a> Stamps<'a> {
@@ -53,8 +53,8 @@ impl<'a> Stamps<'a> {
         index.of_resource("namespaces").next().is_some().hash(&mut hasher);
         index.hidden_kinds().keys().for_each(|resource| resource.hash(&mut hasher));
         let hidden = hasher.finish();
-        let (nodes, workloads) = (HashMap::new(), HashMap::new());
-        Self { index, graph, hidden, nodes, workloads, left: None }
+        let (nodes, workloads, left) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { index, graph, hidden, nodes, workloads, left }
     }
 
     /// Hashes the facts on which the needs, the guards, the reach and the losses of the ways out hang.
@@ -227,21 +227,17 @@ impl<'a> Stamps<'a> {
     /// A namespace that does not exist, with what is left in it.
     fn of_gone(&mut self, namespace: &Arc<str>) -> u64 {
         let index = self.index;
-        let left = self.left.get_or_insert_with(|| {
-            let mut left: HashMap<Arc<str>, u64> = HashMap::new();
-            for object in index.objects() {
-                if let Some(namespace) = gone_namespace(index, object) {
-                    let of = left.entry(namespace.clone()).or_default();
-                    *of = of.wrapping_add(hash_of(&object.uid));
-                }
-            }
-            left
-        });
+        if let Some(known) = self.left.get(namespace) {
+            return *known;
+        }
         let mut hasher = DefaultHasher::new();
-        left.get(namespace).hash(&mut hasher);
+        let is_gone = index.find("", "Namespace", None, namespace).is_none();
+        let left = || sum(index.in_namespace(namespace).map(|object| hash_of(&object.uid)));
+        is_gone.then(left).hash(&mut hasher);
         index.former_namespace(namespace).map(|it| &it.labels).hash(&mut hasher);
         let claims = index.check_visible("persistentvolumeclaims", Some(namespace));
         claims.is_ok().hash(&mut hasher);
+        self.left.insert(namespace.clone(), hasher.finish());
         hasher.finish()
     }
 
