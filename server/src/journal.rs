@@ -18,6 +18,7 @@ mod epoch;
 mod error;
 mod file;
 mod memory;
+mod note;
 mod overlay;
 mod place;
 mod seal;

@@ -21,13 +21,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable};
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, WriteTransaction,
+};
 
 use super::{
     Put, Shelf, Store, StoreError,
     error::is_damage,
+    note,
     overlay::Overlay,
-    tables::{self, RECORDS},
+    tables::{self, RECORDS, WRITES},
 };
 use crate::private_file;
 
@@ -117,7 +120,7 @@ impl FileStore {
             .open(path)
             .and_then(|file| private_file::sync_name(path).map(|()| file));
         let opened = match file {
-            Ok(file) => to_read(path, catch_damage(|| database_in(file, open_database)))
+            Ok(file) => to_read(path, catch_damage(|| database_in(path, file, open_database)))
                 .map_err(|error| OpenError::of(path, error)),
             Err(source) => to_read(path, Err(source.into())).map_err(|error| match error {
                 redb::Error::Io(source) => OpenError::Unusable { path: path.to_owned(), source },
@@ -130,21 +133,36 @@ impl FileStore {
     /// This store, if it can say what it holds.
     ///
     /// # Errors
-    /// [`OpenError::Damaged`] if one of the lists that a server reads at its start makes no sense. A disk that fails is no such
-    /// error.
+    /// [`OpenError::Damaged`] if one of the lists that a server reads at its start makes no sense, or if the last write is missing. A
+    /// disk that fails is no such error.
     pub(super) fn with_lists(self) -> Result<Self, OpenError> {
         for shelf in [Shelf::Runs, Shelf::Counts, Shelf::Attempts, Shelf::Releases] {
             if let Err(StoreError::Damaged(source)) = self.list(shelf) {
                 return Err(OpenError::of(&self.path, source));
             }
         }
-        Ok(self)
+        match self.writes() {
+            Err(source) if is_damage(&source) => Err(OpenError::of(&self.path, source)),
+            Ok(writes) if note::read(&self.path).is_some_and(|noted| writes < noted) => {
+                let source = redb::Error::Corrupted("its last write is missing".to_owned());
+                Err(OpenError::of(&self.path, source))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The number of writes that the file holds.
+    fn writes(&self) -> Result<u64, redb::Error> {
+        self.read_with(|database| {
+            let counted = database.begin_read()?.open_table(WRITES)?;
+            Ok(counted.get(())?.map_or(0, |writes| writes.value()))
+        })
     }
 
     /// The database in the file. A file that is gone is not made again: it would be a journal without its runs.
     fn reopen(&self) -> Result<Database, redb::Error> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
-        database_in(file, self.open_database)
+        database_in(&self.path, file, self.open_database)
     }
 
     /// Reads something from the database, which is opened again if it was closed after an error.
@@ -204,7 +222,7 @@ fn to_read(path: &Path, opened: Result<Database, redb::Error>) -> Result<Opened,
     match opened {
         Ok(database) => Ok(Opened { database, is_overlay: false }),
         Err(error @ (redb::Error::Io(_) | redb::Error::PreviousIo)) => {
-            match catch_damage(|| database_in(File::open(path)?, Overlay::open)) {
+            match catch_damage(|| database_in(path, File::open(path)?, Overlay::open)) {
                 Ok(database) => Ok(Opened { database, is_overlay: true }),
                 Err(error @ redb::Error::DatabaseAlreadyOpen) => Err(error),
                 Err(_) => Err(error),
@@ -220,10 +238,14 @@ impl Drop for FileStore {
     }
 }
 
-/// A database with all tables in this file.
-fn database_in(file: File, open_database: OpenDatabase) -> Result<Database, redb::Error> {
+/// A database with all tables in this file, which has that path.
+fn database_in(
+    path: &Path,
+    file: File,
+    open_database: OpenDatabase,
+) -> Result<Database, redb::Error> {
     let database = open_database(file)?;
-    tables::complete(&database)?;
+    tables::complete(&database, note::read(path).unwrap_or_default())?;
     Ok(database)
 }
 
@@ -252,12 +274,20 @@ fn count(
     Ok(last.map_or(0, |(key, _)| key.value().1.saturating_add(1)))
 }
 
+/// Counts one more write in its own transaction. Returns the number of writes with it.
+fn count_write(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
+    let mut counted = transaction.open_table(WRITES)?;
+    let writes = counted.get(())?.map_or(0, |writes| writes.value()).saturating_add(1);
+    counted.insert((), writes)?;
+    Ok(writes)
+}
+
 impl Store for FileStore {
     fn write(&mut self, puts: &[Put]) -> Result<(), StoreError> {
         if puts.is_empty() {
             return Ok(());
         }
-        self.write_with(|database| {
+        let writes = self.write_with(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;
             transaction.set_quick_repair(true);
@@ -290,9 +320,12 @@ impl Store for FileStore {
                     }
                 }
             }
+            let writes = count_write(&transaction)?;
             transaction.commit()?;
-            Ok(Ok(()))
-        })?
+            Ok(Ok(writes))
+        })??;
+        note::write(&self.path, writes);
+        Ok(())
     }
 
     fn read(&self, shelf: Shelf, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -1,6 +1,6 @@
 //! The tables of the file.
 
-use redb::{Database, ReadableDatabase, TableDefinition, TableError, TableHandle};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle};
 
 use super::Shelf;
 
@@ -12,6 +12,9 @@ const RELEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("release
 const EPOCH: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("epoch");
 /// The records of runs, by run and number.
 pub(super) const RECORDS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("records");
+
+/// The number of writes.
+pub(super) const WRITES: TableDefinition<'_, (), u64> = TableDefinition::new("writes");
 
 /// The tables of named values.
 const NAMED: [TableDefinition<'_, &str, &[u8]>; 6] =
@@ -29,16 +32,17 @@ pub(super) fn of(shelf: Shelf) -> TableDefinition<'static, &'static str, &'stati
     }
 }
 
-/// Makes the tables that a database does not have: all of a new one, and those that an earlier version did not know.
+/// Makes the tables that a database does not have: all of a new one, and those that an earlier version did not know. One that does
+/// not count its writes yet begins with `writes`.
 ///
 /// # Errors
 /// [`redb::Error::Corrupted`] if it has lost a table, and the error of a disk that fails.
-pub(super) fn complete(database: &Database) -> Result<(), redb::Error> {
+pub(super) fn complete(database: &Database, writes: u64) -> Result<(), redb::Error> {
     if are_complete(database)? {
         return Ok(());
     }
     check_first(database)?;
-    make(database)
+    make(database, writes)
 }
 
 /// Whether a database has all tables.
@@ -52,6 +56,9 @@ pub(super) fn are_complete(database: &Database) -> Result<bool, redb::Error> {
         if let Err(error) = transaction.open_table(table) {
             return is_missing(error);
         }
+    }
+    if let Err(error) = transaction.open_table(WRITES) {
+        return is_missing(error);
     }
     transaction.open_table(RECORDS).map(|_| true).or_else(is_missing)
 }
@@ -70,13 +77,19 @@ fn check_first(database: &Database) -> Result<(), redb::Error> {
     Err(redb::Error::Corrupted("it has lost a table".to_owned()))
 }
 
-fn make(database: &Database) -> Result<(), redb::Error> {
+fn make(database: &Database, writes: u64) -> Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_quick_repair(true);
     for table in NAMED {
         transaction.open_table(table)?;
     }
     transaction.open_table(RECORDS)?;
+    {
+        let mut counted = transaction.open_table(WRITES)?;
+        if counted.get(())?.is_none() {
+            counted.insert((), writes)?;
+        }
+    }
     transaction.commit()?;
     Ok(())
 }
@@ -92,7 +105,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let database = Builder::new().create_file(file).unwrap();
         assert!(!are_complete(&database).unwrap());
-        complete(&database).unwrap();
+        complete(&database, 7).unwrap();
         assert!(are_complete(&database).unwrap());
         let transaction = database.begin_write().unwrap();
         for table in lost {
@@ -106,7 +119,7 @@ mod tests {
     fn table_that_an_earlier_version_did_not_know_is_made() {
         for missing in [&[][..], &[EPOCH], &[EPOCH, RELEASES, ATTEMPTS]] {
             let database = without(missing);
-            complete(&database).unwrap();
+            complete(&database, 7).unwrap();
             assert!(are_complete(&database).unwrap());
         }
     }
@@ -115,7 +128,7 @@ mod tests {
     fn table_that_is_lost_is_not_made_again() {
         for lost in [&[RUNS][..], &[COUNTS], &[PLANS, RUNS, COUNTS]] {
             let database = without(lost);
-            let completed = complete(&database);
+            let completed = complete(&database, 7);
             assert!(matches!(completed, Err(redb::Error::Corrupted(_))), "{completed:?}");
             assert!(!are_complete(&database).unwrap());
         }

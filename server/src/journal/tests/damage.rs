@@ -152,3 +152,95 @@ fn file_that_is_set_aside_is_named_at_every_start_until_it_is_removed() {
     assert_eq!(journal.damaged_files(), ["journal.damaged-2"]);
     assert_eq!(journal.replay::<Event>(&run("b")).unwrap(), steps(0..1));
 }
+
+/// The name of the note beside a journal.
+const NOTE: &str = "journal.commits";
+/// The place of the bits in redb's file of which the first says which of two commits is the newer one.
+const FLAGS: usize = 9;
+
+/// A folder in which a process left a journal and its note.
+fn folder(left: Left) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(&dir.path().join("journal")).unwrap();
+    journal.begin(&head("a"), &plan(), &steps(0..1)).unwrap();
+    append(&mut journal, "a", 1, &steps(1..2)).unwrap();
+    match left {
+        Left::Closed => {
+            drop(journal);
+            dir
+        }
+        Left::Killed => {
+            let copy = tempfile::tempdir().unwrap();
+            for entry in fs::read_dir(&dir).unwrap() {
+                let entry = entry.unwrap();
+                fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+            }
+            copy
+        }
+    }
+}
+
+#[test]
+fn journal_that_is_older_than_its_note_is_set_aside() {
+    let dir = folder(Left::Killed);
+    let path = dir.path().join("journal");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[FLAGS] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let mut journal = Journal::open(&path).unwrap();
+    assert_eq!(journal.damaged_files(), ["journal.damaged-1"]);
+    assert_eq!(journal.runs().unwrap().len(), 0);
+    // The note is still that of the other file.
+    journal.begin(&head("b"), &plan(), &steps(0..1)).unwrap();
+    drop(journal);
+    let journal = Journal::open(&path).unwrap();
+    assert_eq!(journal.damaged_files().len(), 1);
+    assert_eq!(journal.replay::<Event>(&run("b")).unwrap(), steps(0..1));
+}
+
+/// Closing commits once more, so the commit before that one lacks no write.
+#[test]
+fn changed_flag_of_a_closed_journal_is_detected_or_changes_nothing() {
+    let whole = file(Left::Closed);
+    for bit in 0..8 {
+        let mut bytes = whole.clone();
+        bytes[FLAGS] ^= 1 << bit;
+        open(&bytes, &format!("bit {bit}"));
+    }
+}
+
+#[test]
+fn note_that_is_behind_or_unreadable_or_gone_sets_nothing_aside() {
+    for left in BOTH {
+        let dir = folder(left);
+        let path = dir.path().join("journal");
+        let note = dir.path().join(NOTE);
+        let newest = fs::read(&note).unwrap();
+        // A process is killed between its write and the note of it.
+        let mut journal = Journal::open(&path).unwrap();
+        append(&mut journal, "a", 2, &steps(2..3)).unwrap();
+        drop(journal);
+        assert!(fs::read(&note).unwrap() != newest);
+        for before in [Some(&newest[..]), Some(&b""[..]), Some(&[0xff; 64][..]), None] {
+            match before {
+                Some(bytes) => fs::write(&note, bytes).unwrap(),
+                None => fs::remove_file(&note).unwrap(),
+            }
+            let journal = Journal::open(&path).unwrap();
+            assert!(journal.damaged_files().is_empty(), "{left:?}: {before:?}");
+            assert_eq!(journal.replay::<Event>(&run("a")).unwrap(), steps(0..3), "{left:?}");
+        }
+    }
+}
+
+#[test]
+fn journal_whose_note_cannot_be_written_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    fs::create_dir(dir.path().join(NOTE)).unwrap();
+    let mut journal = Journal::open(&path).unwrap();
+    journal.begin(&head("a"), &plan(), &steps(0..1)).unwrap();
+    drop(journal);
+    let journal = Journal::open(&path).unwrap();
+    assert_eq!(journal.replay::<Event>(&run("a")).unwrap(), steps(0..1));
+}
